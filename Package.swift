@@ -1,0 +1,88 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+/// A layer: one target, imports only what is named here (Docs/Architecture.md draws the arrows).
+func layer(_ name: String, on dependencies: [String] = []) -> Target {
+  .target(name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, swiftSettings: strict)
+}
+
+func example(_ name: String, in folder: String, on dependencies: [String] = []) -> Target {
+  .executableTarget(
+    name: name, dependencies: ["BluetoothLE"] + dependencies.map { .init(stringLiteral: $0) },
+    path: "Examples/\(folder)", swiftSettings: strict)
+}
+
+func tests(_ name: String, on dependencies: [String]) -> Target {
+  .testTarget(
+    name: name, dependencies: (dependencies + ["TestVectors"]).map { .init(stringLiteral: $0) },
+    swiftSettings: strict)
+}
+
+let package = Package(
+  name: "BluetoothLE",
+  products: [
+    .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
+    .library(name: "BLEWire", targets: ["BLEWire"]),
+    .library(name: "BLEHCI", targets: ["BLEHCI"]),
+    .library(name: "BLEGAP", targets: ["BLEGAP"]),
+    .library(name: "BLEL2CAP", targets: ["BLEL2CAP"]),
+    .library(name: "BLEATT", targets: ["BLEATT"]),
+    .library(name: "BLEGATT", targets: ["BLEGATT"]),
+    .library(name: "BLESMP", targets: ["BLESMP"]),
+    .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
+    .executable(name: "heart-rate", targets: ["heart-rate"]),
+    .executable(name: "reference-peripheral", targets: ["reference-peripheral"]),
+    .executable(name: "virtual-radio", targets: ["virtual-radio"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CBluetoothLinux", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
+    .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
+    layer("BLEWire"),
+    layer("BLECrypto", on: ["CLibCrypto", "BLEWire"]),
+    layer("BLEHCI", on: ["BLEWire"]),
+    layer("BLEGAP", on: ["BLEWire"]),
+    layer("BLEL2CAP", on: ["BLEWire"]),
+    layer("BLEATT", on: ["BLEWire"]),
+    layer("BLESMP", on: ["BLECrypto", "BLEWire"]),
+    layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
+    layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
+    layer("BLELinux", on: ["CBluetoothLinux", "BLEWire"]),
+    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLEVirtual", "BLEWire"]),
+    layer(
+      "BluetoothLE",
+      on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
+
+    example("heart-rate", in: "HeartRate"),
+    example("reference-peripheral", in: "ReferencePeripheral"),
+    example("virtual-radio", in: "VirtualRadio", on: ["BLERuntime"]),
+
+    .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
+    tests("BLEWireTests", on: ["BLEWire"]),
+    tests("BLECryptoTests", on: ["BLECrypto", "BLEWire"]),
+    tests("BLEHCITests", on: ["BLEHCI", "BLEWire"]),
+    tests("BLEGAPTests", on: ["BLEGAP", "BLEWire"]),
+    tests("BLEL2CAPTests", on: ["BLEL2CAP", "BLEWire"]),
+    tests("BLEATTTests", on: ["BLEATT", "BLEWire"]),
+    tests("BLESMPTests", on: ["BLESMP", "BLECrypto", "BLEWire"]),
+    tests("BLEGATTTests", on: ["BLEGATT", "BLEATT", "BLECrypto", "BLEWire"]),
+    tests(
+      "BLEHostTests",
+      on: [
+        "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
+      ]),
+    tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
+    tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
+    tests("BLERuntimeTests", on: ["BLERuntime", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),
+    tests("BluetoothLETests", on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLEGATT", "BLEGAP", "BLEWire"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,138 @@
+/// A Bluetooth UUID of 16, 32 or 128 bits (Vol 3, Part B, 2.5.1).
+///
+/// Equality and hashing go by the 128-bit value; ``size`` keeps the form it was made in, which is the form it travels in.
+///
+/// ```swift
+/// let heartRate: BluetoothUUID = "180D"
+/// let same = BluetoothUUID("0000180D-0000-1000-8000-00805F9B34FB")
+/// // heartRate == same
+/// ```
+public struct BluetoothUUID: Sendable {
+  public enum Size: Int, Sendable { case uuid16 = 2, uuid32 = 4, uuid128 = 16 }
+
+  /// The 128-bit value; a short UUID is expanded with the Bluetooth Base UUID.
+  public let value: UInt128
+  /// How many octets it takes on the air.
+  public let size: Size
+
+  /// 00000000-0000-1000-8000-00805F9B34FB
+  @usableFromInline static let base: UInt128 = 0x0000_0000_0000_1000_8000_0080_5F9B_34FB
+
+  @inlinable public init(_ uuid16: UInt16) {
+    value = UInt128(uuid16) << 96 | Self.base
+    size = .uuid16
+  }
+
+  public init(uuid32: UInt32) {
+    value = UInt128(uuid32) << 96 | Self.base
+    size = .uuid32
+  }
+
+  public init(uuid128: UInt128) {
+    value = uuid128
+    size = .uuid128
+  }
+
+  /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
+  ///
+  /// - Returns: nil when the text is none of these.
+  public init?(_ text: some StringProtocol) {
+    var digits = Substring(text)
+    if digits.hasPrefix("0x") || digits.hasPrefix("0X") { digits = digits.dropFirst(2) }
+    let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
+    guard groups.allSatisfy({ $0.allSatisfy(\.isHexDigit) }) else { return nil }
+    switch groups.map(\.count) {
+    case [4]:
+      guard let short = UInt16(digits, radix: 16) else { return nil }
+      self.init(short)
+    case [8]:
+      guard let short = UInt32(digits, radix: 16) else { return nil }
+      self.init(uuid32: short)
+    case [8, 4, 4, 4, 12]:
+      guard let long = UInt128(groups.joined(), radix: 16) else { return nil }
+      self.init(uuid128: long)
+    default: return nil
+    }
+  }
+
+  /// Reads 2, 4 or 16 octets in the order they travel: least significant first.
+  public init?(littleEndian octets: some Collection<UInt8>) {
+    var number: UInt128 = 0
+    var shift: UInt128 = 0
+    for octet in octets.prefix(16) {
+      number |= UInt128(octet) << shift
+      shift += 8
+    }
+    switch octets.count {
+    case 2: self.init(UInt16(truncatingIfNeeded: number))
+    case 4: self.init(uuid32: UInt32(truncatingIfNeeded: number))
+    case 16: self.init(uuid128: number)
+    default: return nil
+    }
+  }
+
+  /// Reads 2, 4 or 16 octets, most significant first.
+  public init?(bigEndian octets: some Collection<UInt8>) {
+    self.init(littleEndian: Array(octets.reversed()))
+  }
+
+  /// The short value, where the 128-bit value lies in the range of the Bluetooth Base UUID.
+  public var shortValue: UInt32? {
+    value & ~(UInt128(UInt32.max) << 96) == Self.base ? UInt32(truncatingIfNeeded: value >> 96) : nil
+  }
+
+  /// The octets in the order they travel, in the size it was made with.
+  public var littleEndian: [UInt8] {
+    var octets: [UInt8] = []
+    append(to: &octets)
+    return octets
+  }
+
+  /// Appends the octets in the order they travel, in the size it was made with.
+  public func append(to buffer: inout [UInt8]) {
+    switch size {
+    case .uuid16: buffer.append(littleEndian: UInt16(truncatingIfNeeded: value >> 96))
+    case .uuid32: buffer.append(littleEndian: UInt32(truncatingIfNeeded: value >> 96))
+    case .uuid128: buffer.append(littleEndian: value)
+    }
+  }
+
+  /// The same UUID as ATT carries it: a 32-bit UUID becomes one of 128 bits (Vol 3, Part F, 3.2.1).
+  public var attributeType: Self { size == .uuid32 ? Self(uuid128: value) : self }
+
+  /// Upper case; four or eight digits where the value lies in the base range, else the 36 characters.
+  public var uuidString: String {
+    func digits(_ number: some BinaryInteger, _ count: Int) -> String {
+      let text = String(number, radix: 16, uppercase: true)
+      return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+    if let shortValue { return digits(shortValue, shortValue > 0xFFFF ? 8 : 4) }
+    let text = digits(value, 32)
+    var groups: [Substring] = []
+    var rest = text[...]
+    for count in [8, 4, 4, 4, 12] {
+      groups.append(rest.prefix(count))
+      rest = rest.dropFirst(count)
+    }
+    return groups.joined(separator: "-")
+  }
+}
+
+extension BluetoothUUID: Hashable {
+  public static func == (a: Self, b: Self) -> Bool { a.value == b.value }
+  public func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}
+
+extension BluetoothUUID: CustomStringConvertible {
+  public var description: String { uuidString }
+}
+
+extension BluetoothUUID: ExpressibleByStringLiteral {
+  /// A UUID written in the source; a literal that is no UUID is the programmer's mistake and stops there.
+  public init(stringLiteral text: String) {
+    guard let uuid = Self(text) else {
+      preconditionFailure("'\(text)' is no UUID: write 4 or 8 hexadecimal digits, or the 36 characters with hyphens")
+    }
+    self = uuid
+  }
+}

@@ -1,0 +1,100 @@
+/// A Bluetooth device address and its type (Vol 6, Part B, 1.3).
+public struct DeviceAddress: Hashable, Sendable {
+  /// The address types that HCI uses (Vol 4, Part E, 7.7.65.1).
+  public struct Kind: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let `public` = Self(rawValue: 0x00)
+    public static let random = Self(rawValue: 0x01)
+    /// A public identity address that the controller resolved from a private one.
+    public static let publicIdentity = Self(rawValue: 0x02)
+    /// A random (static) identity address that the controller resolved from a private one.
+    public static let randomIdentity = Self(rawValue: 0x03)
+    /// An advertisement without an address (extended advertising only).
+    public static let anonymous = Self(rawValue: 0xFF)
+  }
+
+  /// The 48 bits of the address.
+  public var octets: BD_ADDR
+  public var kind: Kind
+
+  public init(octets: BD_ADDR, kind: Kind) {
+    self.octets = octets
+    self.kind = kind
+  }
+
+  /// Reads `C0:11:22:33:44:55`, most significant octet first.
+  public init?(_ text: some StringProtocol, kind: Kind) {
+    let groups = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard groups.count == 6, groups.allSatisfy({ $0.count == 2 }) else { return nil }
+    var number: UInt64 = 0
+    for group in groups {
+      guard let octet = UInt8(group, radix: 16) else { return nil }
+      number = number << 8 | UInt64(octet)
+    }
+    self.init(octets: BD_ADDR(number), kind: kind)
+  }
+
+  /// How the two top bits of a random address divide the space (Vol 6, Part B, 1.3.2).
+  public enum RandomKind: Sendable { case `static`, resolvablePrivate, nonResolvablePrivate, reserved }
+
+  /// What kind of random address it is; nil for a public one.
+  public var randomKind: RandomKind? {
+    guard kind == .random || kind == .randomIdentity else { return nil }
+    return switch octets.value >> 46 {
+    case 0b11: .static
+    case 0b01: .resolvablePrivate
+    case 0b00: .nonResolvablePrivate
+    default: .reserved
+    }
+  }
+
+  /// The same address with the type it has as an identity: resolved ones lose the mark of the resolution.
+  public var identity: Self {
+    switch kind {
+    case .publicIdentity: Self(octets: octets, kind: .public)
+    case .randomIdentity: Self(octets: octets, kind: .random)
+    default: self
+    }
+  }
+}
+
+extension DeviceAddress: CustomStringConvertible {
+  public var description: String {
+    switch kind {
+    case .public, .publicIdentity: "\(octets) (public)"
+    case .random, .randomIdentity: "\(octets) (random)"
+    case .anonymous: "anonymous"
+    default: "\(octets) (type 0x\(String(kind.rawValue, radix: 16)))"
+    }
+  }
+}
+
+/// The 48 bits of a device address. On the air and in HCI they travel least significant octet first.
+public struct BD_ADDR: FieldGroup, Hashable {
+  /// The address as a number below 2^48.
+  public var value: UInt64 = 0
+
+  public init() {}
+  public init(_ value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    var low = UInt32(truncatingIfNeeded: value)
+    var high = UInt16(truncatingIfNeeded: value >> 32)
+    try field.integer("BD_ADDR (lower 32 bits)", &low)
+    try field.integer("BD_ADDR (upper 16 bits)", &high)
+    value = UInt64(high) << 32 | UInt64(low)
+  }
+
+  /// The six octets in the order they travel, least significant first.
+  public var littleEndian: [UInt8] { (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+}
+
+extension BD_ADDR: CustomStringConvertible {
+  /// `C0:11:22:33:44:55`, most significant octet first.
+  public var description: String {
+    littleEndian.reversed().map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
+      .joined(separator: ":")
+  }
+}
