@@ -88,6 +88,46 @@ public struct Decoder: FieldVisitor {
     }
   }
 
+  @inlinable public mutating func rest<Group: FieldGroup>(
+    _ name: FieldName, atLeast minimum: Int, each size: Int?, _ groups: inout [Group]
+  ) throws(CodecError) {
+    groups = []
+    while !remaining.isEmpty || groups.count < minimum {
+      let before = remaining.count
+      if let size {
+        var part = Self(try take(size, name))
+        groups.append(try part.group())
+        guard part.remaining.isEmpty else { throw .trailing(count: part.remaining.count) }
+      } else {
+        groups.append(try group())
+      }
+      guard remaining.count < before else { throw .invalid(field: name) }
+    }
+  }
+
+  @inlinable public mutating func rest(
+    _ name: FieldName, leaving count: Int, _ value: inout Bytes
+  ) throws(CodecError) {
+    guard remaining.count >= count else { throw .truncated(field: name) }
+    value = try take(remaining.count - count, name)
+  }
+
+  @inlinable public mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(CodecError) {
+    switch remaining.count {
+    case 2: try self.uuid(name, size: .uuid16, &uuid)
+    case 16: try self.uuid(name, size: .uuid128, &uuid)
+    case 0, 1: throw .truncated(field: name)
+    default: throw .invalid(field: name)
+    }
+  }
+
+  @inlinable public mutating func uuid(
+    _ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID
+  ) throws(CodecError) {
+    guard let read = BluetoothUUID(littleEndian: try take(size.rawValue, name)) else { throw .invalid(field: name) }
+    uuid = read
+  }
+
   @inlinable mutating func group<Group: FieldGroup>() throws(CodecError) -> Group {
     var group = Group()
     try group.layout(&self)

@@ -50,6 +50,26 @@ public struct Describer: FieldVisitor {
     list(name, count: groups.count, &groups)
   }
 
+  public mutating func rest<Group: FieldGroup>(
+    _ name: FieldName, atLeast minimum: Int, each size: Int?, _ groups: inout [Group]
+  ) throws(Never) {
+    list(name, count: groups.count, &groups)
+  }
+
+  public mutating func rest(_ name: FieldName, leaving count: Int, _ value: inout Bytes) throws(Never) {
+    add(name, value.count, value.hexadecimal)
+  }
+
+  public mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(Never) {
+    add(name, uuid.size.rawValue, uuid.uuidString)
+  }
+
+  public mutating func uuid(
+    _ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID
+  ) throws(Never) {
+    add(name, uuid.size.rawValue, uuid.uuidString)
+  }
+
   private mutating func add(_ name: FieldName, _ size: Int, _ text: String) {
     lines.append("\(offset)..<\(offset + size)  \(name): \(text)")
     offset += size

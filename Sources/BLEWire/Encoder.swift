@@ -68,6 +68,26 @@ public struct Encoder: FieldVisitor {
     list(name, count: groups.count, &groups)
   }
 
+  @inlinable public mutating func rest<Group: FieldGroup>(
+    _ name: FieldName, atLeast minimum: Int, each size: Int?, _ groups: inout [Group]
+  ) throws(Never) {
+    list(name, count: groups.count, &groups)
+  }
+
+  @inlinable public mutating func rest(_ name: FieldName, leaving count: Int, _ value: inout Bytes) throws(Never) {
+    buffer.append(contentsOf: value)
+  }
+
+  @inlinable public mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(Never) {
+    uuid.append(to: &buffer)
+  }
+
+  @inlinable public mutating func uuid(
+    _ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID
+  ) throws(Never) {
+    uuid.append(to: &buffer)
+  }
+
   @inlinable mutating func block(_ value: Bytes, size: Int) {
     let kept = value.prefix(size)
     buffer.append(contentsOf: kept)

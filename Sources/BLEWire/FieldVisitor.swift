@@ -35,6 +35,21 @@ public protocol FieldVisitor {
 
   /// Groups of fields until the octets end.
   mutating func rest<Group: FieldGroup>(_ name: FieldName, _ groups: inout [Group]) throws(Failure)
+
+  /// Groups of fields until the octets end: `minimum` of them or more, each `size` octets long where a size is given.
+  /// Inside a group of given size, `rest` means the rest of that group.
+  mutating func rest<Group: FieldGroup>(
+    _ name: FieldName, atLeast minimum: Int, each size: Int?, _ groups: inout [Group]
+  ) throws(Failure)
+
+  /// Every octet that is left but the last `count`.
+  mutating func rest(_ name: FieldName, leaving count: Int, _ value: inout Bytes) throws(Failure)
+
+  /// A UUID of 16 or 128 bits that fills what is left.
+  mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(Failure)
+
+  /// A UUID of the given size.
+  mutating func uuid(_ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID) throws(Failure)
 }
 
 /// Fields that belong together, in wire order: a packet, or the part of one that repeats.

@@ -1,21 +1,26 @@
 /// Fills the fields of a packet at random, so that every declared packet can be round-tripped by a test.
 struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   var source: Source
+  /// How many octets are left in the group of given size that is being filled; nil outside of one.
+  private var room: Int?
 
   init(_ source: Source) { self.source = source }
 
   mutating func integer<T: FixedWidthInteger>(_ name: FieldName, _ value: inout T) throws(Never) {
     value = .random(in: .min ... .max, using: &source)
+    take(T.bitWidth / 8)
   }
 
   mutating func integer(_ name: FieldName, octets: Int, _ value: inout UInt32) throws(Never) {
     value = .random(in: .min ... .max, using: &source) >> UInt32(32 - octets * 8)
+    take(octets)
   }
 
   /// Draws until the type takes the number; the packet's own default stays where none of 256 draws fits.
   mutating func value<R: RawRepresentable>(
     _ name: FieldName, _ value: inout R
   ) throws(Never) where R.RawValue: FixedWidthInteger {
+    take(R.RawValue.bitWidth / 8)
     for _ in 0..<256 {
       if let drawn = R(rawValue: .random(in: .min ... .max, using: &source)) {
         value = drawn
@@ -27,7 +32,7 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   mutating func octets(_ name: FieldName, count: Int, _ value: inout Bytes) throws(Never) { value = draw(count) }
 
   mutating func rest(_ name: FieldName, _ value: inout Bytes) throws(Never) {
-    value = draw(.random(in: 0...40, using: &source))
+    value = draw(room ?? .random(in: 0...40, using: &source))
   }
 
   mutating func counted(_ name: FieldName, _ value: inout Bytes) throws(Never) {
@@ -54,6 +59,41 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   mutating func rest<Group: FieldGroup>(_ name: FieldName, _ groups: inout [Group]) throws(Never) {
     list(name, count: .random(in: 0...4, using: &source), &groups)
   }
+
+  mutating func rest<Group: FieldGroup>(
+    _ name: FieldName, atLeast minimum: Int, each size: Int?, _ groups: inout [Group]
+  ) throws(Never) {
+    groups = []
+    for _ in 0..<max(minimum, .random(in: 0...4, using: &source)) {
+      var group = Group()
+      room = size
+      group.layout(&self)
+      groups.append(group)
+    }
+    room = nil
+  }
+
+  mutating func rest(_ name: FieldName, leaving count: Int, _ value: inout Bytes) throws(Never) {
+    value = draw(.random(in: 0...40, using: &source))
+  }
+
+  mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(Never) {
+    let short = room.map { $0 < 16 } ?? .random(using: &source)
+    self.uuid(name, size: short ? .uuid16 : .uuid128, &uuid)
+  }
+
+  mutating func uuid(
+    _ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID
+  ) throws(Never) {
+    take(size.rawValue)
+    switch size {
+    case .uuid16: uuid = BluetoothUUID(.random(in: .min ... .max, using: &source))
+    case .uuid32: uuid = BluetoothUUID(uuid32: .random(in: .min ... .max, using: &source))
+    case .uuid128: uuid = BluetoothUUID(uuid128: .random(in: .min ... .max, using: &source))
+    }
+  }
+
+  private mutating func take(_ octets: Int) { room = room.map { max(0, $0 - octets) } }
 
   private mutating func draw(_ count: Int) -> Bytes {
     var drawn: Bytes = []
