@@ -1,0 +1,53 @@
+public import BLEWire
+
+/// ATT_ERROR_RSP: the request cannot be carried out (Vol 3, Part F, 3.4.1.1).
+public struct ErrorResponse: ATTPacket {
+  public static let opcode = ATTOpcode.errorResponse
+
+  public var requestOpcode = ATTOpcode(rawValue: 0)
+  /// The handle that the error is about; 0x0000 where the request had none or could not be read.
+  public var handle = AttributeHandle.none
+  public var code = ATTErrorCode(rawValue: 0)
+
+  public init() {}
+
+  public init(to requestOpcode: ATTOpcode, handle: AttributeHandle, code: ATTErrorCode) {
+    self.requestOpcode = requestOpcode
+    self.handle = handle
+    self.code = code
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Request Opcode In Error", &requestOpcode)
+    try field.value("Attribute Handle In Error", &handle)
+    try field.value("Error Code", &code)
+  }
+}
+
+/// ATT_EXCHANGE_MTU_REQ: how large a PDU the client can receive (Vol 3, Part F, 3.4.2.1).
+public struct ExchangeMTURequest: ATTPacket {
+  public static let opcode = ATTOpcode.exchangeMTURequest
+
+  public var clientRxMTU: UInt16 = 0
+
+  public init() {}
+  public init(clientRxMTU: UInt16) { self.clientRxMTU = clientRxMTU }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.integer("Client Rx MTU", &clientRxMTU)
+  }
+}
+
+/// ATT_EXCHANGE_MTU_RSP: how large a PDU the server can receive (Vol 3, Part F, 3.4.2.2).
+public struct ExchangeMTUResponse: ATTPacket {
+  public static let opcode = ATTOpcode.exchangeMTUResponse
+
+  public var serverRxMTU: UInt16 = 0
+
+  public init() {}
+  public init(serverRxMTU: UInt16) { self.serverRxMTU = serverRxMTU }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.integer("Server Rx MTU", &serverRxMTU)
+  }
+}

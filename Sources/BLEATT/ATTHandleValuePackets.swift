@@ -1,0 +1,83 @@
+public import BLEWire
+
+/// ATT_HANDLE_VALUE_NTF: a value the client did not ask for, not acknowledged (Vol 3, Part F, 3.4.7.1).
+public struct HandleValueNotification: ATTPacket {
+  public static let opcode = ATTOpcode.handleValueNotification
+
+  public var handle = AttributeHandle.none
+  public var value: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, value: Bytes) {
+    self.handle = handle
+    self.value = value
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.rest("Attribute Value", &value)
+  }
+}
+
+/// ATT_HANDLE_VALUE_IND: a value the client did not ask for, to be confirmed (Vol 3, Part F, 3.4.7.2).
+public struct HandleValueIndication: ATTPacket {
+  public static let opcode = ATTOpcode.handleValueIndication
+
+  public var handle = AttributeHandle.none
+  public var value: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, value: Bytes) {
+    self.handle = handle
+    self.value = value
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.rest("Attribute Value", &value)
+  }
+}
+
+/// ATT_HANDLE_VALUE_CFM: the indication arrived (Vol 3, Part F, 3.4.7.3).
+public struct HandleValueConfirmation: ATTPacket {
+  public static let opcode = ATTOpcode.handleValueConfirmation
+
+  public init() {}
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
+}
+
+/// ATT_MULTIPLE_HANDLE_VALUE_NTF: two or more values in one notification (Vol 3, Part F, 3.4.7.4).
+public struct MultipleHandleValueNotification: ATTPacket {
+  public static let opcode = ATTOpcode.multipleHandleValueNotification
+
+  public struct HandleLengthValueTuple: FieldGroup {
+    public var handle = AttributeHandle.none
+    public var value: Bytes = []
+
+    public init() {}
+
+    public init(handle: AttributeHandle, value: Bytes) {
+      self.handle = handle
+      self.value = value
+    }
+
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      var length = UInt16(clamping: value.count)
+      try field.value("Attribute Handle", &handle)
+      try field.integer("Attribute Value Length", &length)
+      try field.octets("Attribute Value", count: Int(length), &value)
+    }
+  }
+
+  /// Two or more.
+  public var tuples: [HandleLengthValueTuple] = []
+
+  public init() {}
+  public init(tuples: [HandleLengthValueTuple]) { self.tuples = tuples }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.rest("Handle Length Value Tuple List", atLeast: 2, each: nil, &tuples)
+  }
+}

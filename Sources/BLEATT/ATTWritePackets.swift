@@ -1,0 +1,156 @@
+public import BLEWire
+
+/// ATT_WRITE_REQ: a new value, acknowledged (Vol 3, Part F, 3.4.5.1).
+public struct WriteRequest: ATTPacket {
+  public static let opcode = ATTOpcode.writeRequest
+
+  public var handle = AttributeHandle.none
+  public var value: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, value: Bytes) {
+    self.handle = handle
+    self.value = value
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.rest("Attribute Value", &value)
+  }
+}
+
+/// ATT_WRITE_RSP: the value was written (Vol 3, Part F, 3.4.5.2).
+public struct WriteResponse: ATTPacket {
+  public static let opcode = ATTOpcode.writeResponse
+
+  public init() {}
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
+}
+
+/// ATT_WRITE_CMD: a new value, never answered (Vol 3, Part F, 3.4.5.3).
+public struct WriteCommand: ATTPacket {
+  public static let opcode = ATTOpcode.writeCommand
+
+  public var handle = AttributeHandle.none
+  public var value: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, value: Bytes) {
+    self.handle = handle
+    self.value = value
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.rest("Attribute Value", &value)
+  }
+}
+
+/// ATT_SIGNED_WRITE_CMD: a new value with a signature, never answered (Vol 3, Part F, 3.4.5.4).
+public struct SignedWriteCommand: ATTPacket {
+  public static let opcode = ATTOpcode.signedWriteCommand
+
+  public var handle = AttributeHandle.none
+  public var value: Bytes = []
+  /// The first four octets of the Authentication Signature (Vol 3, Part H, 2.4.5).
+  public var signCounter: UInt32 = 0
+  /// The other eight: the message authentication code, in the order it travels.
+  public var mac: UInt64 = 0
+
+  public init() {}
+
+  public init(handle: AttributeHandle, value: Bytes, signCounter: UInt32, mac: UInt64) {
+    self.handle = handle
+    self.value = value
+    self.signCounter = signCounter
+    self.mac = mac
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.rest("Attribute Value", leaving: 12, &value)
+    try field.integer("SignCounter", &signCounter)
+    try field.integer("MAC", &mac)
+  }
+}
+
+/// ATT_PREPARE_WRITE_REQ: a part of a value, to be queued (Vol 3, Part F, 3.4.6.1).
+public struct PrepareWriteRequest: ATTPacket {
+  public static let opcode = ATTOpcode.prepareWriteRequest
+
+  public var handle = AttributeHandle.none
+  /// Counted from 0.
+  public var valueOffset: UInt16 = 0
+  public var partAttributeValue: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, valueOffset: UInt16, partAttributeValue: Bytes) {
+    self.handle = handle
+    self.valueOffset = valueOffset
+    self.partAttributeValue = partAttributeValue
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.integer("Value Offset", &valueOffset)
+    try field.rest("Part Attribute Value", &partAttributeValue)
+  }
+}
+
+/// ATT_PREPARE_WRITE_RSP: what was queued, for the client to compare (Vol 3, Part F, 3.4.6.2).
+public struct PrepareWriteResponse: ATTPacket {
+  public static let opcode = ATTOpcode.prepareWriteResponse
+
+  public var handle = AttributeHandle.none
+  public var valueOffset: UInt16 = 0
+  public var partAttributeValue: Bytes = []
+
+  public init() {}
+
+  public init(handle: AttributeHandle, valueOffset: UInt16, partAttributeValue: Bytes) {
+    self.handle = handle
+    self.valueOffset = valueOffset
+    self.partAttributeValue = partAttributeValue
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Attribute Handle", &handle)
+    try field.integer("Value Offset", &valueOffset)
+    try field.rest("Part Attribute Value", &partAttributeValue)
+  }
+}
+
+/// ATT_EXECUTE_WRITE_REQ: write everything that was queued, or forget it (Vol 3, Part F, 3.4.6.3).
+public struct ExecuteWriteRequest: ATTPacket {
+  public static let opcode = ATTOpcode.executeWriteRequest
+
+  public struct Flags: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt8
+    @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// 0x00: cancel all prepared writes.
+    public static let cancel = Self(rawValue: 0x00)
+    /// 0x01: immediately write all pending prepared values.
+    public static let write = Self(rawValue: 0x01)
+  }
+
+  public var flags = Flags.cancel
+
+  public init() {}
+  public init(flags: Flags) { self.flags = flags }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Flags", &flags)
+  }
+}
+
+/// ATT_EXECUTE_WRITE_RSP: everything was written, or forgotten (Vol 3, Part F, 3.4.6.4).
+public struct ExecuteWriteResponse: ATTPacket {
+  public static let opcode = ATTOpcode.executeWriteResponse
+
+  public init() {}
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
+}
