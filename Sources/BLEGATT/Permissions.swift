@@ -1,0 +1,72 @@
+/// How far a link is secured, and how far an attribute demands it: LE security mode 1 (Vol 3, Part C, 10.2.1).
+public enum SecurityLevel: UInt8, Comparable, Sendable {
+  /// Level 1: no security.
+  case none
+  /// Level 2: encrypted, from a pairing without protection against a man in the middle.
+  case encrypted
+  /// Level 3: encrypted, from a pairing with that protection.
+  case authenticated
+  /// Level 4: as level 3, from LE Secure Connections with a 128-bit key.
+  case secureConnections
+
+  @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// What a link must have before an attribute may be read or written (Vol 3, Part C, 10.3.1).
+public struct AccessRequirement: Hashable, Sendable {
+  public var security: SecurityLevel
+  /// The shortest encryption key that will do, in octets (7 to 16); looked at where ``security`` is not `none`.
+  public var minimumKeySize: UInt8
+  /// Whether the user must have allowed this client, ``LinkSecurity/isAuthorized``.
+  public var authorization: Bool
+
+  public init(security: SecurityLevel = .none, minimumKeySize: UInt8 = 7, authorization: Bool = false) {
+    self.security = security
+    self.minimumKeySize = minimumKeySize
+    self.authorization = authorization
+  }
+
+  /// Anyone may.
+  public static let open = Self()
+  public static let encrypted = Self(security: .encrypted)
+  public static let authenticated = Self(security: .authenticated)
+  public static let secureConnections = Self(security: .secureConnections, minimumKeySize: 16)
+}
+
+/// Who may read and who may write an attribute's value; nil is nobody (Vol 3, Part F, 3.2.5).
+///
+/// The write side stands for Write Request, Write Command and prepared writes alike: a characteristic's properties tell
+/// clients which of them to use, its permissions say what the server lets through.
+public struct AttributePermissions: Hashable, Sendable {
+  public var read: AccessRequirement?
+  public var write: AccessRequirement?
+
+  public init(read: AccessRequirement? = nil, write: AccessRequirement? = nil) {
+    self.read = read
+    self.write = write
+  }
+
+  public static let readable = Self(read: .open)
+  public static let writable = Self(write: .open)
+  public static let readableAndWritable = Self(read: .open, write: .open)
+}
+
+/// What a link really has; the host passes it with each PDU.
+public struct LinkSecurity: Hashable, Sendable {
+  public var level: SecurityLevel
+  /// The size of the encryption key in octets; 0 on a link in the clear.
+  public var keySize: UInt8
+  /// Whether a long term key of this peer is stored: decides between the errors 0x05 and 0x0F on a link in the clear.
+  public var isBonded: Bool
+  public var isAuthorized: Bool
+
+  public init(level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false, isAuthorized: Bool = false) {
+    self.level = level
+    self.keySize = keySize
+    self.isBonded = isBonded
+    self.isAuthorized = isAuthorized
+  }
+
+  /// A link in the clear with a stranger.
+  public static let none = Self()
+}

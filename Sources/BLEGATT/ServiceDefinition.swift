@@ -1,0 +1,114 @@
+public import BLEWire
+
+/// A service as the application describes it; ``AttributeDatabase/add(_:)`` makes attributes of it (Vol 3, Part G, 3.1).
+public struct ServiceDefinition: Sendable {
+  public var id: ServiceID
+  /// A 32-bit UUID travels as one of 128 bits (Vol 3, Part F, 3.2.1).
+  public var uuid: BluetoothUUID
+  /// A secondary service is found only through one that includes it.
+  public var isPrimary: Bool
+  /// Services of the same database, published before.
+  public var includes: [ServiceID]
+  public var characteristics: [CharacteristicDefinition]
+
+  public init(
+    id: ServiceID, uuid: BluetoothUUID, isPrimary: Bool = true, includes: [ServiceID] = [],
+    characteristics: [CharacteristicDefinition] = []
+  ) {
+    self.id = id
+    self.uuid = uuid
+    self.isPrimary = isPrimary
+    self.includes = includes
+    self.characteristics = characteristics
+  }
+}
+
+/// A characteristic as the application describes it (Vol 3, Part G, 3.3).
+///
+/// The database adds the Client Characteristic Configuration descriptor where ``properties`` offer notifications or
+/// indications, and the Extended Properties descriptor where ``extendedProperties`` say something.
+public struct CharacteristicDefinition: Sendable {
+  public var id: AttributeID
+  public var uuid: BluetoothUUID
+  public var properties: CharacteristicProperties
+  public var extendedProperties: ExtendedProperties
+  public var permissions: AttributePermissions
+  public var value: ValueSource
+  public var descriptors: [DescriptorDefinition]
+
+  public init(
+    id: AttributeID, uuid: BluetoothUUID, properties: CharacteristicProperties,
+    extendedProperties: ExtendedProperties = [], permissions: AttributePermissions, value: ValueSource,
+    descriptors: [DescriptorDefinition] = []
+  ) {
+    self.id = id
+    self.uuid = uuid
+    self.properties = properties
+    self.extendedProperties = extendedProperties
+    self.permissions = permissions
+    self.value = value
+    self.descriptors = descriptors
+  }
+}
+
+/// A descriptor as the application describes it (Vol 3, Part G, 3.3.3); 0x2900 and 0x2902 are made by the database.
+public struct DescriptorDefinition: Sendable {
+  public var id: AttributeID
+  public var uuid: BluetoothUUID
+  public var permissions: AttributePermissions
+  public var value: ValueSource
+
+  public init(id: AttributeID, uuid: BluetoothUUID, permissions: AttributePermissions = .readable, value: ValueSource) {
+    self.id = id
+    self.uuid = uuid
+    self.permissions = permissions
+    self.value = value
+  }
+}
+
+/// Where an attribute's value comes from; at most 512 octets in every case (Vol 3, Part F, 3.2.9).
+public enum ValueSource: Hashable, Sendable {
+  /// A constant that the stack answers by itself. Writes are refused.
+  case fixed([UInt8])
+  /// Kept by the stack: reads are answered from it, a permitted write of an allowed length changes it, and
+  /// ``ServerEvent/stored(_:)`` tells the application.
+  case stored([UInt8], length: ClosedRange<Int>)
+  /// The application answers each read and each write.
+  case dynamic
+}
+
+/// What can be done with a characteristic value (Vol 3, Part G, 3.3.1.1); the low octet travels in its declaration.
+public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
+  public var rawValue: UInt16
+  @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  public static let broadcast = Self(rawValue: 0x01)
+  public static let read = Self(rawValue: 0x02)
+  public static let writeWithoutResponse = Self(rawValue: 0x04)
+  public static let write = Self(rawValue: 0x08)
+  public static let notify = Self(rawValue: 0x10)
+  public static let indicate = Self(rawValue: 0x20)
+  public static let authenticatedSignedWrites = Self(rawValue: 0x40)
+  public static let extendedProperties = Self(rawValue: 0x80)
+  /// As ``notify``, for clients on an encrypted link only. The bit itself never travels.
+  public static let notifyEncryptionRequired = Self(rawValue: 0x100)
+  /// As ``indicate``, for clients on an encrypted link only. The bit itself never travels.
+  public static let indicateEncryptionRequired = Self(rawValue: 0x200)
+
+  /// The octet in the declaration.
+  var onAir: UInt8 {
+    var octet = UInt8(truncatingIfNeeded: rawValue)
+    if contains(.notifyEncryptionRequired) { octet |= 0x10 }
+    if contains(.indicateEncryptionRequired) { octet |= 0x20 }
+    return octet
+  }
+}
+
+/// The bits of the Characteristic Extended Properties descriptor (Vol 3, Part G, 3.3.3.1).
+public struct ExtendedProperties: OptionSet, Hashable, Sendable {
+  public var rawValue: UInt16
+  @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  public static let reliableWrite = Self(rawValue: 0x0001)
+  public static let writableAuxiliaries = Self(rawValue: 0x0002)
+}
