@@ -1,0 +1,188 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_Set_Event_Mask: Vol 4, Part E, 7.3.1.
+  public struct SetEventMask: HCICommand {
+    public static var opcode: HCIOpcode { .setEventMask }
+    public var eventMask = EventMask.standard
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Event_Mask", &eventMask)
+    }
+  }
+
+  /// HCI_Reset: Vol 4, Part E, 7.3.2.
+  public struct Reset: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .reset }
+    public init() {}
+  }
+
+  /// HCI_Read_Transmit_Power_Level: Vol 4, Part E, 7.3.35.
+  public struct ReadTransmitPowerLevel: HCICommand {
+    public static var opcode: HCIOpcode { .readTransmitPowerLevel }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// 0x00 the current level, 0x01 the maximum.
+    public var kind: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Type", &kind)
+    }
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// In dBm.
+      public var txPowerLevel: Int8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("Connection_Handle", &connectionHandle)
+        try field.integer("TX_Power_Level", &txPowerLevel)
+      }
+    }
+  }
+
+  /// HCI_Set_Controller_To_Host_Flow_Control: Vol 4, Part E, 7.3.38.
+  public struct SetControllerToHostFlowControl: HCICommand {
+    public static var opcode: HCIOpcode { .setControllerToHostFlowControl }
+    /// Bit 0 for ACL data, bit 1 for synchronous data.
+    public var flowControlEnable: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Flow_Control_Enable", &flowControlEnable)
+    }
+  }
+
+  /// HCI_Host_Buffer_Size: Vol 4, Part E, 7.3.39.
+  public struct HostBufferSize: HCICommand {
+    public static var opcode: HCIOpcode { .hostBufferSize }
+    /// In octets, without the header.
+    public var hostACLDataPacketLength: UInt16 = 0
+    /// In octets, without the header.
+    public var hostSynchronousDataPacketLength: UInt8 = 0
+    public var hostTotalNumACLDataPackets: UInt16 = 0
+    public var hostTotalNumSynchronousDataPackets: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Host_ACL_Data_Packet_Length", &hostACLDataPacketLength)
+      try field.integer("Host_Synchronous_Data_Packet_Length", &hostSynchronousDataPacketLength)
+      try field.integer("Host_Total_Num_ACL_Data_Packets", &hostTotalNumACLDataPackets)
+      try field.integer("Host_Total_Num_Synchronous_Data_Packets", &hostTotalNumSynchronousDataPackets)
+    }
+  }
+
+  /// HCI_Host_Number_Of_Completed_Packets: Vol 4, Part E, 7.3.40.
+  ///
+  /// It takes no command credit, and is answered only where it is wrong.
+  public struct HostNumberOfCompletedPackets: HCICommand {
+    public static var opcode: HCIOpcode { .hostNumberOfCompletedPackets }
+    public var links: [CompletedPackets] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.counted("Num_Handles", &links)
+    }
+  }
+
+  /// HCI_Set_Event_Mask_Page_2: Vol 4, Part E, 7.3.69.
+  public struct SetEventMaskPage2: HCICommand {
+    public static var opcode: HCIOpcode { .setEventMaskPage2 }
+    public var eventMask: EventMaskPage2 = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Event_Mask_Page_2", &eventMask)
+    }
+  }
+
+  /// HCI_Read_LE_Host_Support: Vol 4, Part E, 7.3.78.
+  public struct ReadLEHostSupport: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readLEHostSupport }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var leSupportedHost = false
+      /// Reserved; was Simultaneous_LE_Host.
+      public var unused: UInt8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.flag("LE_Supported_Host", &leSupportedHost)
+        try field.integer("Unused", &unused)
+      }
+    }
+  }
+
+  /// HCI_Write_LE_Host_Support: Vol 4, Part E, 7.3.79.
+  public struct WriteLEHostSupport: HCICommand {
+    public static var opcode: HCIOpcode { .writeLEHostSupport }
+    public var leSupportedHost = false
+    /// Shall be 0x00; was Simultaneous_LE_Host.
+    public var unused: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.flag("LE_Supported_Host", &leSupportedHost)
+      try field.integer("Unused", &unused)
+    }
+  }
+
+  /// HCI_Read_Authenticated_Payload_Timeout: Vol 4, Part E, 7.3.93.
+  public struct ReadAuthenticatedPayloadTimeout: LinkCommand {
+    public static var opcode: HCIOpcode { .readAuthenticatedPayloadTimeout }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// In units of 10 ms.
+      public var authenticatedPayloadTimeout: UInt16 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("Connection_Handle", &connectionHandle)
+        try field.integer("Authenticated_Payload_Timeout", &authenticatedPayloadTimeout)
+      }
+    }
+  }
+
+  /// HCI_Write_Authenticated_Payload_Timeout: Vol 4, Part E, 7.3.94.
+  public struct WriteAuthenticatedPayloadTimeout: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .writeAuthenticatedPayloadTimeout }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// In units of 10 ms.
+    public var authenticatedPayloadTimeout: UInt16 = 3000
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Authenticated_Payload_Timeout", &authenticatedPayloadTimeout)
+    }
+  }
+
+  /// HCI_Configure_Data_Path: Vol 4, Part E, 7.3.101.
+  public struct ConfigureDataPath: HCICommand {
+    public static var opcode: HCIOpcode { .configureDataPath }
+    /// 0x00 host to controller, 0x01 controller to host.
+    public var dataPathDirection: UInt8 = 0
+    public var dataPathID: UInt8 = 0
+    public var vendorSpecificConfig: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Data_Path_Direction", &dataPathDirection)
+      try field.integer("Data_Path_ID", &dataPathID)
+      try field.counted("Vendor_Specific_Config", limit: 253, &vendorSpecificConfig)
+    }
+  }
+
+  /// HCI_Set_Min_Encryption_Key_Size: Vol 4, Part E, 7.3.102.
+  public struct SetMinEncryptionKeySize: HCICommand {
+    public static var opcode: HCIOpcode { .setMinEncryptionKeySize }
+    /// In octets, 1 to 16.
+    public var minEncryptionKeySize: UInt8 = 7
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Min_Encryption_Key_Size", &minEncryptionKeySize)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_Read_Local_Version_Information: Vol 4, Part E, 7.4.1.
+  public struct ReadLocalVersionInformation: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readLocalVersionInformation }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// An assigned number: 6 for 4.0 … 13 for 5.4.
+      public var hciVersion: UInt8 = 0
+      public var hciSubversion: UInt16 = 0
+      /// An assigned number: 6 for 4.0 … 13 for 5.4.
+      public var lmpVersion: UInt8 = 0
+      /// Who made the controller, an assigned number.
+      public var companyIdentifier: UInt16 = 0
+      public var lmpSubversion: UInt16 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("HCI_Version", &hciVersion)
+        try field.integer("HCI_Subversion", &hciSubversion)
+        try field.integer("LMP_Version", &lmpVersion)
+        try field.integer("Company_Identifier", &companyIdentifier)
+        try field.integer("LMP_Subversion", &lmpSubversion)
+      }
+    }
+  }
+
+  /// HCI_Read_Local_Supported_Commands: Vol 4, Part E, 7.4.2.
+  public struct ReadLocalSupportedCommands: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readLocalSupportedCommands }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var supportedCommands = SupportedCommands()
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try supportedCommands.layout(&field)
+      }
+    }
+  }
+
+  /// HCI_Read_Local_Supported_Features: Vol 4, Part E, 7.4.3.
+  public struct ReadLocalSupportedFeatures: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readLocalSupportedFeatures }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var features: LMPFeatures = []
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("LMP_Features", &features)
+      }
+    }
+  }
+
+  /// HCI_Read_Buffer_Size: Vol 4, Part E, 7.4.5.
+  public struct ReadBufferSize: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readBufferSize }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In octets, without the header.
+      public var aclDataPacketLength: UInt16 = 0
+      /// In octets, without the header.
+      public var synchronousDataPacketLength: UInt8 = 0
+      public var totalNumACLDataPackets: UInt16 = 0
+      public var totalNumSynchronousDataPackets: UInt16 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("ACL_Data_Packet_Length", &aclDataPacketLength)
+        try field.integer("Synchronous_Data_Packet_Length", &synchronousDataPacketLength)
+        try field.integer("Total_Num_ACL_Data_Packets", &totalNumACLDataPackets)
+        try field.integer("Total_Num_Synchronous_Data_Packets", &totalNumSynchronousDataPackets)
+      }
+    }
+  }
+
+  /// HCI_Read_BD_ADDR: Vol 4, Part E, 7.4.6.
+  public struct ReadBDADDR: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .readBDADDR }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// The public address; zero where the controller has none.
+      public var address = BD_ADDR()
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try address.layout(&field)
+      }
+    }
+  }
+
+  /// HCI_Read_RSSI: Vol 4, Part E, 7.5.4.
+  public struct ReadRSSI: LinkCommand {
+    public static var opcode: HCIOpcode { .readRSSI }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// In dBm; 127 where it is not known.
+      public var rssi: Int8 = 127
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("Connection_Handle", &connectionHandle)
+        try field.integer("RSSI", &rssi)
+      }
+    }
+  }
+}

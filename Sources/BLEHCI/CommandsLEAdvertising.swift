@@ -1,0 +1,90 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Set_Random_Address: Vol 4, Part E, 7.8.4.
+  public struct LESetRandomAddress: HCICommand {
+    public static var opcode: HCIOpcode { .leSetRandomAddress }
+    public var randomAddress = BD_ADDR()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try randomAddress.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Set_Advertising_Parameters: Vol 4, Part E, 7.8.5.
+  public struct LESetAdvertisingParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetAdvertisingParameters }
+    /// In units of 0.625 ms, 0x0020 to 0x4000.
+    public var advertisingIntervalMin: UInt16 = 0x0800
+    /// In units of 0.625 ms, 0x0020 to 0x4000.
+    public var advertisingIntervalMax: UInt16 = 0x0800
+    public var advertisingType = AdvertisingType.connectableUndirected
+    public var ownAddressType = OwnAddressType.public
+    public var peerAddress = DeviceAddress.zero
+    public var advertisingChannelMap = AdvertisingChannels.all
+    public var advertisingFilterPolicy = AdvertisingFilterPolicy.all
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Interval_Min", &advertisingIntervalMin)
+      try field.integer("Advertising_Interval_Max", &advertisingIntervalMax)
+      try field.value("Advertising_Type", &advertisingType)
+      try field.value("Own_Address_Type", &ownAddressType)
+      try field.address("Peer_Address_Type", &peerAddress)
+      try field.value("Advertising_Channel_Map", &advertisingChannelMap)
+      try field.value("Advertising_Filter_Policy", &advertisingFilterPolicy)
+    }
+  }
+
+  /// HCI_LE_Read_Advertising_Physical_Channel_Tx_Power: Vol 4, Part E, 7.8.6.
+  public struct LEReadAdvertisingPhysicalChannelTxPower: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadAdvertisingPhysicalChannelTxPower }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In dBm.
+      public var txPowerLevel: Int8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("TX_Power_Level", &txPowerLevel)
+      }
+    }
+  }
+
+  /// HCI_LE_Set_Advertising_Data: Vol 4, Part E, 7.8.7.
+  ///
+  /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
+  public struct LESetAdvertisingData: HCICommand {
+    public static var opcode: HCIOpcode { .leSetAdvertisingData }
+    /// At most 31 octets.
+    public var advertisingData: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.padded("Advertising_Data", size: 31, &advertisingData)
+    }
+  }
+
+  /// HCI_LE_Set_Scan_Response_Data: Vol 4, Part E, 7.8.8.
+  ///
+  /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
+  public struct LESetScanResponseData: HCICommand {
+    public static var opcode: HCIOpcode { .leSetScanResponseData }
+    /// At most 31 octets.
+    public var scanResponseData: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.padded("Scan_Response_Data", size: 31, &scanResponseData)
+    }
+  }
+
+  /// HCI_LE_Set_Advertising_Enable: Vol 4, Part E, 7.8.9.
+  public struct LESetAdvertisingEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetAdvertisingEnable }
+    public var advertisingEnable = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.flag("Advertising_Enable", &advertisingEnable)
+    }
+  }
+}

@@ -1,0 +1,238 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Create_Connection: Vol 4, Part E, 7.8.12.
+  public struct LECreateConnection: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leCreateConnection }
+    /// In units of 0.625 ms.
+    public var scanInterval: UInt16 = 0x0010
+    /// In units of 0.625 ms.
+    public var scanWindow: UInt16 = 0x0010
+    public var initiatorFilterPolicy = InitiatorFilterPolicy.peerAddress
+    public var peerAddress = DeviceAddress.zero
+    public var ownAddressType = OwnAddressType.public
+    public var parameters = ConnectionParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("LE_Scan_Interval", &scanInterval)
+      try field.integer("LE_Scan_Window", &scanWindow)
+      try field.value("Initiator_Filter_Policy", &initiatorFilterPolicy)
+      try field.address("Peer_Address_Type", &peerAddress)
+      try field.value("Own_Address_Type", &ownAddressType)
+      try parameters.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Create_Connection_Cancel: Vol 4, Part E, 7.8.13.
+  public struct LECreateConnectionCancel: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leCreateConnectionCancel }
+    public init() {}
+  }
+
+  /// HCI_LE_Extended_Create_Connection [v1]: Vol 4, Part E, 7.8.66.
+  public struct LEExtendedCreateConnection: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leExtendedCreateConnection }
+    public var initiatorFilterPolicy = InitiatorFilterPolicy.peerAddress
+    public var ownAddressType = OwnAddressType.public
+    public var peerAddress = DeviceAddress.zero
+    /// Each has one entry of ``initiations``.
+    public var initiatingPHYs: PHYs = []
+    public var initiations: [InitiatingParameters] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Initiator_Filter_Policy", &initiatorFilterPolicy)
+      try field.value("Own_Address_Type", &ownAddressType)
+      try field.address("Peer_Address_Type", &peerAddress)
+      try field.value("Initiating_PHYs", &initiatingPHYs)
+      try field.list("Initiating_Parameters[i]", count: initiatingPHYs.count, &initiations)
+    }
+  }
+
+  /// HCI_LE_Extended_Create_Connection [v2]: Vol 4, Part E, 7.8.66.
+  public struct LEExtendedCreateConnectionV2: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leExtendedCreateConnectionV2 }
+    /// The periodic train to connect on; 0xFF for none.
+    public var advertisingHandle: UInt8 = 0xFF
+    /// 0xFF for none.
+    public var subevent: UInt8 = 0xFF
+    public var connection = LEExtendedCreateConnection()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("Subevent", &subevent)
+      try connection.layout(&field)
+    }
+  }
+
+  /// The part of HCI_LE_Extended_Create_Connection that repeats for each PHY: Vol 4, Part E, 7.8.66.
+  public struct InitiatingParameters: FieldGroup {
+    /// In units of 0.625 ms.
+    public var scanInterval: UInt16 = 0x0010
+    /// In units of 0.625 ms.
+    public var scanWindow: UInt16 = 0x0010
+    public var parameters = ConnectionParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Scan_Interval[i]", &scanInterval)
+      try field.integer("Scan_Window[i]", &scanWindow)
+      try parameters.layout(&field)
+    }
+  }
+
+  /// What a central asks of a link's timing: Vol 4, Part E, 7.8.12.
+  public struct ConnectionParameters: FieldGroup {
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    public var connectionIntervalMin: UInt16 = 24
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    public var connectionIntervalMax: UInt16 = 40
+    /// In connection events, at most 0x01F3.
+    public var maxLatency: UInt16 = 0
+    /// In units of 10 ms, 0x000A to 0x0C80.
+    public var supervisionTimeout: UInt16 = 42
+    /// In units of 0.625 ms.
+    public var minCELength: UInt16 = 0
+    /// In units of 0.625 ms.
+    public var maxCELength: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Connection_Interval_Min", &connectionIntervalMin)
+      try field.integer("Connection_Interval_Max", &connectionIntervalMax)
+      try field.integer("Max_Latency", &maxLatency)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+      try field.integer("Min_CE_Length", &minCELength)
+      try field.integer("Max_CE_Length", &maxCELength)
+    }
+  }
+
+  /// HCI_LE_Connection_Update: Vol 4, Part E, 7.8.18.
+  public struct LEConnectionUpdate: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leConnectionUpdate }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var parameters = ConnectionParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try parameters.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Remote_Connection_Parameter_Request_Reply: Vol 4, Part E, 7.8.31.
+  public struct LERemoteConnectionParameterRequestReply: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestReply }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var parameters = ConnectionParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try parameters.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply: Vol 4, Part E, 7.8.32.
+  public struct LERemoteConnectionParameterRequestNegativeReply: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestNegativeReply }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var reason = HCIErrorCode.unacceptableConnectionParameters
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Reason", &reason)
+    }
+  }
+
+  /// HCI_LE_Set_Host_Channel_Classification: Vol 4, Part E, 7.8.19.
+  public struct LESetHostChannelClassification: HCICommand {
+    public static var opcode: HCIOpcode { .leSetHostChannelClassification }
+    /// 37 bits, channel 0 the lowest of the first octet.
+    public var channelMap: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.octets("Channel_Map", count: 5, &channelMap)
+    }
+  }
+
+  /// HCI_LE_Read_Channel_Map: Vol 4, Part E, 7.8.20.
+  public struct LEReadChannelMap: LinkCommand {
+    public static var opcode: HCIOpcode { .leReadChannelMap }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// 37 bits, channel 0 the lowest of the first octet.
+      public var channelMap: Bytes = []
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("Connection_Handle", &connectionHandle)
+        try field.octets("Channel_Map", count: 5, &channelMap)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_Remote_Features: Vol 4, Part E, 7.8.21.
+  public struct LEReadRemoteFeatures: LinkCommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leReadRemoteFeatures }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+  }
+
+  /// HCI_LE_Request_Peer_SCA: Vol 4, Part E, 7.8.108.
+  public struct LERequestPeerSCA: LinkCommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leRequestPeerSCA }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+  }
+
+  /// HCI_LE_Set_Default_Subrate: Vol 4, Part E, 7.8.123.
+  public struct LESetDefaultSubrate: HCICommand {
+    public static var opcode: HCIOpcode { .leSetDefaultSubrate }
+    public var parameters = SubrateParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try parameters.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Subrate_Request: Vol 4, Part E, 7.8.124.
+  public struct LESubrateRequest: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leSubrateRequest }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var parameters = SubrateParameters()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try parameters.layout(&field)
+    }
+  }
+
+  /// What a host asks of a link's subrating: Vol 4, Part E, 7.8.123.
+  public struct SubrateParameters: FieldGroup {
+    public var subrateMin: UInt16 = 1
+    public var subrateMax: UInt16 = 1
+    /// In subrated connection events.
+    public var maxLatency: UInt16 = 0
+    /// In connection events.
+    public var continuationNumber: UInt16 = 0
+    /// In units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0x0C80
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Subrate_Min", &subrateMin)
+      try field.integer("Subrate_Max", &subrateMax)
+      try field.integer("Max_Latency", &maxLatency)
+      try field.integer("Continuation_Number", &continuationNumber)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+    }
+  }
+}

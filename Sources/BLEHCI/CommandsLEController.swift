@@ -1,0 +1,167 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Set_Event_Mask: Vol 4, Part E, 7.8.1.
+  public struct LESetEventMask: HCICommand {
+    public static var opcode: HCIOpcode { .leSetEventMask }
+    public var eventMask = LEEventMask.standard
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("LE_Event_Mask", &eventMask)
+    }
+  }
+
+  /// HCI_LE_Read_Buffer_Size [v1]: Vol 4, Part E, 7.8.2.
+  public struct LEReadBufferSize: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadBufferSize }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are shared.
+      public var aclDataPacketLength: UInt16 = 0
+      public var totalNumACLDataPackets: UInt8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("LE_ACL_Data_Packet_Length", &aclDataPacketLength)
+        try field.integer("Total_Num_LE_ACL_Data_Packets", &totalNumACLDataPackets)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_Buffer_Size [v2]: Vol 4, Part E, 7.8.2.
+  public struct LEReadBufferSizeV2: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadBufferSizeV2 }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are shared.
+      public var aclDataPacketLength: UInt16 = 0
+      public var totalNumACLDataPackets: UInt8 = 0
+      /// In octets, without the header; 0 where there is none.
+      public var isoDataPacketLength: UInt16 = 0
+      public var totalNumISODataPackets: UInt8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("LE_ACL_Data_Packet_Length", &aclDataPacketLength)
+        try field.integer("Total_Num_LE_ACL_Data_Packets", &totalNumACLDataPackets)
+        try field.integer("ISO_Data_Packet_Length", &isoDataPacketLength)
+        try field.integer("Total_Num_ISO_Data_Packets", &totalNumISODataPackets)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_Local_Supported_Features: Vol 4, Part E, 7.8.3.
+  public struct LEReadLocalSupportedFeatures: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadLocalSupportedFeatures }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var features: LEFeatures = []
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("LE_Features", &features)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_Supported_States: Vol 4, Part E, 7.8.27.
+  public struct LEReadSupportedStates: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadSupportedStates }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// A set of combinations of roles (Vol 4, Part E, 7.8.27).
+      public var states: UInt64 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("LE_States", &states)
+      }
+    }
+  }
+
+  /// HCI_LE_Set_Host_Feature: Vol 4, Part E, 7.8.115.
+  public struct LESetHostFeature: HCICommand {
+    public static var opcode: HCIOpcode { .leSetHostFeature }
+    /// The bit of ``LEFeatures``.
+    public var bitNumber: UInt8 = 0
+    public var bitValue = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Bit_Number", &bitNumber)
+      try field.flag("Bit_Value", &bitValue)
+    }
+  }
+
+  /// HCI_LE_Read_Transmit_Power: Vol 4, Part E, 7.8.74.
+  public struct LEReadTransmitPower: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadTransmitPower }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In dBm.
+      public var minTXPower: Int8 = 0
+      /// In dBm.
+      public var maxTXPower: Int8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Min_TX_Power", &minTXPower)
+        try field.integer("Max_TX_Power", &maxTXPower)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_RF_Path_Compensation: Vol 4, Part E, 7.8.75.
+  public struct LEReadRFPathCompensation: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadRFPathCompensation }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// In units of 0.1 dB.
+      public var rfTXPathCompensation: Int16 = 0
+      /// In units of 0.1 dB.
+      public var rfRXPathCompensation: Int16 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("RF_TX_Path_Compensation", &rfTXPathCompensation)
+        try field.integer("RF_RX_Path_Compensation", &rfRXPathCompensation)
+      }
+    }
+  }
+
+  /// HCI_LE_Write_RF_Path_Compensation: Vol 4, Part E, 7.8.76.
+  public struct LEWriteRFPathCompensation: HCICommand {
+    public static var opcode: HCIOpcode { .leWriteRFPathCompensation }
+    /// In units of 0.1 dB.
+    public var rfTXPathCompensation: Int16 = 0
+    /// In units of 0.1 dB.
+    public var rfRXPathCompensation: Int16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("RF_TX_Path_Compensation", &rfTXPathCompensation)
+      try field.integer("RF_RX_Path_Compensation", &rfRXPathCompensation)
+    }
+  }
+
+  /// HCI_LE_Modify_Sleep_Clock_Accuracy: Vol 4, Part E, 7.8.94.
+  public struct LEModifySleepClockAccuracy: HCICommand {
+    public static var opcode: HCIOpcode { .leModifySleepClockAccuracy }
+    /// 0x00 more, 0x01 less accurate.
+    public var action: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Action", &action)
+    }
+  }
+}

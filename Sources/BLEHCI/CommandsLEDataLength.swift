@@ -1,0 +1,134 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Set_Data_Length: Vol 4, Part E, 7.8.33.
+  public struct LESetDataLength: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leSetDataLength }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// 27 to 251.
+    public var txOctets: UInt16 = 27
+    /// In microseconds.
+    public var txTime: UInt16 = 328
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("TX_Octets", &txOctets)
+      try field.integer("TX_Time", &txTime)
+    }
+  }
+
+  /// HCI_LE_Read_Suggested_Default_Data_Length: Vol 4, Part E, 7.8.34.
+  public struct LEReadSuggestedDefaultDataLength: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadSuggestedDefaultDataLength }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var suggestedMaxTXOctets: UInt16 = 27
+      /// In microseconds.
+      public var suggestedMaxTXTime: UInt16 = 328
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Suggested_Max_TX_Octets", &suggestedMaxTXOctets)
+        try field.integer("Suggested_Max_TX_Time", &suggestedMaxTXTime)
+      }
+    }
+  }
+
+  /// HCI_LE_Write_Suggested_Default_Data_Length: Vol 4, Part E, 7.8.35.
+  public struct LEWriteSuggestedDefaultDataLength: HCICommand {
+    public static var opcode: HCIOpcode { .leWriteSuggestedDefaultDataLength }
+    /// 27 to 251.
+    public var suggestedMaxTXOctets: UInt16 = 27
+    /// In microseconds.
+    public var suggestedMaxTXTime: UInt16 = 328
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Suggested_Max_TX_Octets", &suggestedMaxTXOctets)
+      try field.integer("Suggested_Max_TX_Time", &suggestedMaxTXTime)
+    }
+  }
+
+  /// HCI_LE_Read_Maximum_Data_Length: Vol 4, Part E, 7.8.46.
+  public struct LEReadMaximumDataLength: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadMaximumDataLength }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var supportedMaxTXOctets: UInt16 = 27
+      /// In microseconds.
+      public var supportedMaxTXTime: UInt16 = 328
+      public var supportedMaxRXOctets: UInt16 = 27
+      /// In microseconds.
+      public var supportedMaxRXTime: UInt16 = 328
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Supported_Max_TX_Octets", &supportedMaxTXOctets)
+        try field.integer("Supported_Max_TX_Time", &supportedMaxTXTime)
+        try field.integer("Supported_Max_RX_Octets", &supportedMaxRXOctets)
+        try field.integer("Supported_Max_RX_Time", &supportedMaxRXTime)
+      }
+    }
+  }
+
+  /// HCI_LE_Read_PHY: Vol 4, Part E, 7.8.47.
+  public struct LEReadPHY: LinkCommand {
+    public static var opcode: HCIOpcode { .leReadPHY }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var connectionHandle = ConnectionHandle(rawValue: 0)
+      public var txPHY = PHY.le1M
+      public var rxPHY = PHY.le1M
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.value("Connection_Handle", &connectionHandle)
+        try field.value("TX_PHY", &txPHY)
+        try field.value("RX_PHY", &rxPHY)
+      }
+    }
+  }
+
+  /// HCI_LE_Set_Default_PHY: Vol 4, Part E, 7.8.48.
+  public struct LESetDefaultPHY: HCICommand {
+    public static var opcode: HCIOpcode { .leSetDefaultPHY }
+    /// The directions in which the host does not mind.
+    public var allPHYs: NoPHYPreference = []
+    public var txPHYs: PHYs = []
+    public var rxPHYs: PHYs = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("All_PHYs", &allPHYs)
+      try field.value("TX_PHYs", &txPHYs)
+      try field.value("RX_PHYs", &rxPHYs)
+    }
+  }
+
+  /// HCI_LE_Set_PHY: Vol 4, Part E, 7.8.49.
+  public struct LESetPHY: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leSetPHY }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// The directions in which the host does not mind.
+    public var allPHYs: NoPHYPreference = []
+    public var txPHYs: PHYs = []
+    public var rxPHYs: PHYs = []
+    /// 0 no preference, 1 prefers S=2, 2 prefers S=8 on LE Coded.
+    public var phyOptions: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("All_PHYs", &allPHYs)
+      try field.value("TX_PHYs", &txPHYs)
+      try field.value("RX_PHYs", &rxPHYs)
+      try field.integer("PHY_Options", &phyOptions)
+    }
+  }
+}

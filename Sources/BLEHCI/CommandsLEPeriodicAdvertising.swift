@@ -1,0 +1,140 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Set_Periodic_Advertising_Parameters [v1]: Vol 4, Part E, 7.8.61.
+  public struct LESetPeriodicAdvertisingParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParameters }
+    public var advertisingHandle: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var periodicAdvertisingIntervalMin: UInt16 = 0
+    /// In units of 1.25 ms.
+    public var periodicAdvertisingIntervalMax: UInt16 = 0
+    /// Bit 6: include the TX power.
+    public var periodicAdvertisingProperties: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("Periodic_Advertising_Interval_Min", &periodicAdvertisingIntervalMin)
+      try field.integer("Periodic_Advertising_Interval_Max", &periodicAdvertisingIntervalMax)
+      try field.integer("Periodic_Advertising_Properties", &periodicAdvertisingProperties)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Parameters [v2]: Vol 4, Part E, 7.8.61.
+  public struct LESetPeriodicAdvertisingParametersV2: HCICommand {
+    public typealias Response = AdvertisingSetResponse
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParametersV2 }
+    public var parameters = LESetPeriodicAdvertisingParameters()
+    public var numSubevents: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var subeventInterval: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var responseSlotDelay: UInt8 = 0
+    /// In units of 0.125 ms.
+    public var responseSlotSpacing: UInt8 = 0
+    public var numResponseSlots: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try parameters.layout(&field)
+      try field.integer("Num_Subevents", &numSubevents)
+      try field.integer("Subevent_Interval", &subeventInterval)
+      try field.integer("Response_Slot_Delay", &responseSlotDelay)
+      try field.integer("Response_Slot_Spacing", &responseSlotSpacing)
+      try field.integer("Num_Response_Slots", &numResponseSlots)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Data: Vol 4, Part E, 7.8.62.
+  public struct LESetPeriodicAdvertisingData: HCICommand {
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingData }
+    public var advertisingHandle: UInt8 = 0
+    public var operation = DataOperation.complete
+    /// At most 252 octets; longer data goes in fragments.
+    public var advertisingData: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.value("Operation", &operation)
+      try field.counted("Advertising_Data", limit: 252, &advertisingData)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Enable: Vol 4, Part E, 7.8.63.
+  public struct LESetPeriodicAdvertisingEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingEnable }
+    /// Bit 0: advertise; bit 1: include the ADI field.
+    public var enable: UInt8 = 0
+    public var advertisingHandle: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Enable", &enable)
+      try field.integer("Advertising_Handle", &advertisingHandle)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Set_Info_Transfer: Vol 4, Part E, 7.8.90.
+  public struct LEPeriodicAdvertisingSetInfoTransfer: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .lePeriodicAdvertisingSetInfoTransfer }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var serviceData: UInt16 = 0
+    public var advertisingHandle: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Service_Data", &serviceData)
+      try field.integer("Advertising_Handle", &advertisingHandle)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Subevent_Data: Vol 4, Part E, 7.8.125.
+  public struct LESetPeriodicAdvertisingSubeventData: HCICommand {
+    public typealias Response = AdvertisingSetResponse
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingSubeventData }
+    public var advertisingHandle: UInt8 = 0
+    public var subevents: [SubeventData] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.counted("Num_Subevents", &subevents)
+    }
+  }
+
+  /// One subevent of HCI_LE_Set_Periodic_Advertising_Subevent_Data: Vol 4, Part E, 7.8.125.
+  public struct SubeventData: FieldGroup {
+    public var subevent: UInt8 = 0
+    public var responseSlotStart: UInt8 = 0
+    public var responseSlotCount: UInt8 = 0
+    /// At most 251 octets.
+    public var data: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Subevent[i]", &subevent)
+      try field.integer("Response_Slot_Start[i]", &responseSlotStart)
+      try field.integer("Response_Slot_Count[i]", &responseSlotCount)
+      try field.counted("Subevent_Data[i]", limit: 251, &data)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Response_Data: Vol 4, Part E, 7.8.126.
+  public struct LESetPeriodicAdvertisingResponseData: HCICommand {
+    public typealias Response = SyncResponse
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingResponseData }
+    public var syncHandle: UInt16 = 0
+    public var requestEvent: UInt16 = 0
+    public var requestSubevent: UInt8 = 0
+    public var responseSubevent: UInt8 = 0
+    public var responseSlot: UInt8 = 0
+    /// At most 247 octets.
+    public var responseData: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Request_Event", &requestEvent)
+      try field.integer("Request_Subevent", &requestSubevent)
+      try field.integer("Response_Subevent", &responseSubevent)
+      try field.integer("Response_Slot", &responseSlot)
+      try field.counted("Response_Data", limit: 247, &responseData)
+    }
+  }
+}

@@ -1,0 +1,178 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Periodic_Advertising_Create_Sync: Vol 4, Part E, 7.8.67.
+  public struct LEPeriodicAdvertisingCreateSync: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .lePeriodicAdvertisingCreateSync }
+    /// Bit 0: use the periodic advertiser list; bit 1: reports off at first; bit 2: filter duplicates.
+    public var options: UInt8 = 0
+    public var advertisingSID: UInt8 = 0
+    public var advertiserAddress = DeviceAddress.zero
+    /// How many events may be skipped after a received one.
+    public var skip: UInt16 = 0
+    /// In units of 10 ms.
+    public var syncTimeout: UInt16 = 0
+    /// A set of kinds not to synchronise with.
+    public var syncCTEType: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Options", &options)
+      try field.integer("Advertising_SID", &advertisingSID)
+      try field.address("Advertiser_Address_Type", &advertiserAddress)
+      try field.integer("Skip", &skip)
+      try field.integer("Sync_Timeout", &syncTimeout)
+      try field.integer("Sync_CTE_Type", &syncCTEType)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Create_Sync_Cancel: Vol 4, Part E, 7.8.68.
+  public struct LEPeriodicAdvertisingCreateSyncCancel: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .lePeriodicAdvertisingCreateSyncCancel }
+    public init() {}
+  }
+
+  /// HCI_LE_Periodic_Advertising_Terminate_Sync: Vol 4, Part E, 7.8.69.
+  public struct LEPeriodicAdvertisingTerminateSync: HCICommand {
+    public static var opcode: HCIOpcode { .lePeriodicAdvertisingTerminateSync }
+    public var syncHandle: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+    }
+  }
+
+  /// HCI_LE_Add_Device_To_Periodic_Advertiser_List: Vol 4, Part E, 7.8.70.
+  public struct LEAddDeviceToPeriodicAdvertiserList: HCICommand {
+    public static var opcode: HCIOpcode { .leAddDeviceToPeriodicAdvertiserList }
+    public var advertiserAddress = DeviceAddress.zero
+    public var advertisingSID: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.address("Advertiser_Address_Type", &advertiserAddress)
+      try field.integer("Advertising_SID", &advertisingSID)
+    }
+  }
+
+  /// HCI_LE_Remove_Device_From_Periodic_Advertiser_List: Vol 4, Part E, 7.8.71.
+  public struct LERemoveDeviceFromPeriodicAdvertiserList: HCICommand {
+    public static var opcode: HCIOpcode { .leRemoveDeviceFromPeriodicAdvertiserList }
+    public var advertiserAddress = DeviceAddress.zero
+    public var advertisingSID: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.address("Advertiser_Address_Type", &advertiserAddress)
+      try field.integer("Advertising_SID", &advertisingSID)
+    }
+  }
+
+  /// HCI_LE_Clear_Periodic_Advertiser_List: Vol 4, Part E, 7.8.72.
+  public struct LEClearPeriodicAdvertiserList: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leClearPeriodicAdvertiserList }
+    public init() {}
+  }
+
+  /// HCI_LE_Read_Periodic_Advertiser_List_Size: Vol 4, Part E, 7.8.73.
+  public struct LEReadPeriodicAdvertiserListSize: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadPeriodicAdvertiserListSize }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var periodicAdvertiserListSize: UInt8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Periodic_Advertiser_List_Size", &periodicAdvertiserListSize)
+      }
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Receive_Enable: Vol 4, Part E, 7.8.88.
+  public struct LESetPeriodicAdvertisingReceiveEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingReceiveEnable }
+    public var syncHandle: UInt16 = 0
+    /// Bit 0: report; bit 1: filter duplicates.
+    public var enable: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Enable", &enable)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer: Vol 4, Part E, 7.8.89.
+  public struct LEPeriodicAdvertisingSyncTransfer: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .lePeriodicAdvertisingSyncTransfer }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var serviceData: UInt16 = 0
+    public var syncHandle: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Service_Data", &serviceData)
+      try field.integer("Sync_Handle", &syncHandle)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Advertising_Sync_Transfer_Parameters: Vol 4, Part E, 7.8.91.
+  public struct LESetPeriodicAdvertisingSyncTransferParameters: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingSyncTransferParameters }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// 0x00 ignore, 0x01 no reports, 0x02 reports, 0x03 reports without duplicates.
+    public var mode: UInt8 = 0
+    /// How many events may be skipped after a received one.
+    public var skip: UInt16 = 0
+    /// In units of 10 ms.
+    public var syncTimeout: UInt16 = 0
+    /// A set of kinds not to synchronise with.
+    public var cteType: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Mode", &mode)
+      try field.integer("Skip", &skip)
+      try field.integer("Sync_Timeout", &syncTimeout)
+      try field.integer("CTE_Type", &cteType)
+    }
+  }
+
+  /// HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters: Vol 4, Part E, 7.8.92.
+  public struct LESetDefaultPeriodicAdvertisingSyncTransferParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetDefaultPeriodicAdvertisingSyncTransferParameters }
+    /// 0x00 ignore, 0x01 no reports, 0x02 reports, 0x03 reports without duplicates.
+    public var mode: UInt8 = 0
+    /// How many events may be skipped after a received one.
+    public var skip: UInt16 = 0
+    /// In units of 10 ms.
+    public var syncTimeout: UInt16 = 0
+    /// A set of kinds not to synchronise with.
+    public var cteType: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Mode", &mode)
+      try field.integer("Skip", &skip)
+      try field.integer("Sync_Timeout", &syncTimeout)
+      try field.integer("CTE_Type", &cteType)
+    }
+  }
+
+  /// HCI_LE_Set_Periodic_Sync_Subevent: Vol 4, Part E, 7.8.127.
+  public struct LESetPeriodicSyncSubevent: HCICommand {
+    public typealias Response = SyncResponse
+    public static var opcode: HCIOpcode { .leSetPeriodicSyncSubevent }
+    public var syncHandle: UInt16 = 0
+    /// Bit 6: include the TX power in the responses.
+    public var periodicAdvertisingProperties: UInt16 = 0
+    /// The numbers of the subevents to listen to, one octet each.
+    public var subevents: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Periodic_Advertising_Properties", &periodicAdvertisingProperties)
+      try field.counted("Subevents", &subevents)
+    }
+  }
+}

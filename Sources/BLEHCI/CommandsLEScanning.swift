@@ -1,0 +1,85 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Set_Scan_Parameters: Vol 4, Part E, 7.8.10.
+  public struct LESetScanParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetScanParameters }
+    public var scanType = ScanType.passive
+    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    public var scanInterval: UInt16 = 0x0010
+    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    public var scanWindow: UInt16 = 0x0010
+    public var ownAddressType = OwnAddressType.public
+    public var scanningFilterPolicy = ScanningFilterPolicy.all
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("LE_Scan_Type", &scanType)
+      try field.integer("LE_Scan_Interval", &scanInterval)
+      try field.integer("LE_Scan_Window", &scanWindow)
+      try field.value("Own_Address_Type", &ownAddressType)
+      try field.value("Scanning_Filter_Policy", &scanningFilterPolicy)
+    }
+  }
+
+  /// HCI_LE_Set_Scan_Enable: Vol 4, Part E, 7.8.11.
+  public struct LESetScanEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetScanEnable }
+    public var scanEnable = false
+    public var filterDuplicates = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.flag("LE_Scan_Enable", &scanEnable)
+      try field.flag("Filter_Duplicates", &filterDuplicates)
+    }
+  }
+
+  /// HCI_LE_Set_Extended_Scan_Parameters: Vol 4, Part E, 7.8.64.
+  public struct LESetExtendedScanParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetExtendedScanParameters }
+    public var ownAddressType = OwnAddressType.public
+    public var scanningFilterPolicy = ScanningFilterPolicy.all
+    /// LE 1M and LE Coded; each has one entry of ``scans``.
+    public var scanningPHYs: PHYs = []
+    public var scans: [ScanParameters] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Own_Address_Type", &ownAddressType)
+      try field.value("Scanning_Filter_Policy", &scanningFilterPolicy)
+      try field.value("Scanning_PHYs", &scanningPHYs)
+      try field.list("Scan_Parameters[i]", count: scanningPHYs.count, &scans)
+    }
+  }
+
+  /// The part of HCI_LE_Set_Extended_Scan_Parameters that repeats for each PHY: Vol 4, Part E, 7.8.64.
+  public struct ScanParameters: FieldGroup {
+    public var scanType = ScanType.passive
+    /// In units of 0.625 ms.
+    public var scanInterval: UInt16 = 0x0010
+    /// In units of 0.625 ms.
+    public var scanWindow: UInt16 = 0x0010
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Scan_Type[i]", &scanType)
+      try field.integer("Scan_Interval[i]", &scanInterval)
+      try field.integer("Scan_Window[i]", &scanWindow)
+    }
+  }
+
+  /// HCI_LE_Set_Extended_Scan_Enable: Vol 4, Part E, 7.8.65.
+  public struct LESetExtendedScanEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetExtendedScanEnable }
+    public var enable = false
+    public var filterDuplicates = DuplicateFiltering.disabled
+    /// In units of 10 ms; 0 for ever.
+    public var duration: UInt16 = 0
+    /// In units of 1.28 s; 0 for one scan.
+    public var period: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.flag("Enable", &enable)
+      try field.value("Filter_Duplicates", &filterDuplicates)
+      try field.integer("Duration", &duration)
+      try field.integer("Period", &period)
+    }
+  }
+}

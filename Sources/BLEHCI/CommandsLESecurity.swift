@@ -1,0 +1,126 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Encrypt: Vol 4, Part E, 7.8.22.
+  public struct LEEncrypt: HCICommand {
+    public static var opcode: HCIOpcode { .leEncrypt }
+    /// As a number: it travels least significant octet first.
+    public var key: UInt128 = 0
+    /// As a number: it travels least significant octet first.
+    public var plaintextData: UInt128 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Key", &key)
+      try field.integer("Plaintext_Data", &plaintextData)
+    }
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// As a number: it travels least significant octet first.
+      public var encryptedData: UInt128 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Encrypted_Data", &encryptedData)
+      }
+    }
+  }
+
+  /// HCI_LE_Rand: Vol 4, Part E, 7.8.23.
+  public struct LERand: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leRand }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      public var randomNumber: UInt64 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Random_Number", &randomNumber)
+      }
+    }
+  }
+
+  /// HCI_LE_Enable_Encryption: Vol 4, Part E, 7.8.24.
+  public struct LEEnableEncryption: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leEnableEncryption }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Zero for a key of LE Secure Connections.
+    public var randomNumber: UInt64 = 0
+    /// Zero for a key of LE Secure Connections.
+    public var encryptedDiversifier: UInt16 = 0
+    /// As a number: it travels least significant octet first.
+    public var longTermKey: UInt128 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Random_Number", &randomNumber)
+      try field.integer("Encrypted_Diversifier", &encryptedDiversifier)
+      try field.integer("Long_Term_Key", &longTermKey)
+    }
+  }
+
+  /// HCI_LE_Long_Term_Key_Request_Reply: Vol 4, Part E, 7.8.25.
+  public struct LELongTermKeyRequestReply: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leLongTermKeyRequestReply }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// As a number: it travels least significant octet first.
+    public var longTermKey: UInt128 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Long_Term_Key", &longTermKey)
+    }
+  }
+
+  /// HCI_LE_Long_Term_Key_Request_Negative_Reply: Vol 4, Part E, 7.8.26.
+  public struct LELongTermKeyRequestNegativeReply: LinkCommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leLongTermKeyRequestNegativeReply }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+  }
+
+  /// HCI_LE_Read_Local_P-256_Public_Key: Vol 4, Part E, 7.8.36.
+  public struct LEReadLocalP256PublicKey: ParameterlessCommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leReadLocalP256PublicKey }
+    public init() {}
+  }
+
+  /// HCI_LE_Generate_DHKey [v1]: Vol 4, Part E, 7.8.37.
+  public struct LEGenerateDHKey: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leGenerateDHKey }
+    /// 32 octets, least significant first.
+    public var keyXCoordinate: Bytes = []
+    /// 32 octets, least significant first.
+    public var keyYCoordinate: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.octets("Key_X_Coordinate", count: 32, &keyXCoordinate)
+      try field.octets("Key_Y_Coordinate", count: 32, &keyYCoordinate)
+    }
+  }
+
+  /// HCI_LE_Generate_DHKey [v2]: Vol 4, Part E, 7.8.37.
+  public struct LEGenerateDHKeyV2: HCICommand {
+    public typealias Response = AnsweredByStatus
+    public static var opcode: HCIOpcode { .leGenerateDHKeyV2 }
+    /// 32 octets, least significant first.
+    public var keyXCoordinate: Bytes = []
+    /// 32 octets, least significant first.
+    public var keyYCoordinate: Bytes = []
+    /// 0x00 the generated private key, 0x01 the debug key.
+    public var keyType: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.octets("Key_X_Coordinate", count: 32, &keyXCoordinate)
+      try field.octets("Key_Y_Coordinate", count: 32, &keyYCoordinate)
+      try field.integer("Key_Type", &keyType)
+    }
+  }
+}

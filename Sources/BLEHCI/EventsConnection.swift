@@ -1,0 +1,90 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_Disconnection_Complete: Vol 4, Part E, 7.7.5.
+  public struct DisconnectionComplete: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .disconnectionComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var reason = HCIErrorCode.remoteUserTerminatedConnection
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Reason", &reason)
+    }
+  }
+
+  /// HCI_Encryption_Change [v1]: Vol 4, Part E, 7.7.8.
+  public struct EncryptionChange: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .encryptionChange }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var encryptionEnabled = EncryptionEnabled.off
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Encryption_Enabled", &encryptionEnabled)
+    }
+  }
+
+  /// HCI_Encryption_Change [v2]: Vol 4, Part E, 7.7.8.
+  public struct EncryptionChangeV2: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .encryptionChangeV2 }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var encryptionEnabled = EncryptionEnabled.off
+    /// In octets, 1 to 16.
+    public var encryptionKeySize: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Encryption_Enabled", &encryptionEnabled)
+      try field.integer("Encryption_Key_Size", &encryptionKeySize)
+    }
+  }
+
+  /// HCI_Encryption_Key_Refresh_Complete: Vol 4, Part E, 7.7.39.
+  public struct EncryptionKeyRefreshComplete: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .encryptionKeyRefreshComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+    }
+  }
+
+  /// HCI_Read_Remote_Version_Information_Complete: Vol 4, Part E, 7.7.12.
+  public struct ReadRemoteVersionInformationComplete: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .readRemoteVersionInformationComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// The Link Layer version, an assigned number.
+    public var version: UInt8 = 0
+    /// Who made the peer's controller, an assigned number.
+    public var companyIdentifier: UInt16 = 0
+    public var subversion: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Version", &version)
+      try field.integer("Company_Identifier", &companyIdentifier)
+      try field.integer("Subversion", &subversion)
+    }
+  }
+
+  /// HCI_Authenticated_Payload_Timeout_Expired: Vol 4, Part E, 7.7.75.
+  public struct AuthenticatedPayloadTimeoutExpired: HCIEventParameters {
+    public static var eventCode: HCIEventCode { .authenticatedPayloadTimeoutExpired }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+    }
+  }
+}

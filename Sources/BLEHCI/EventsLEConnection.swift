@@ -1,0 +1,224 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Connection_Complete: Vol 4, Part E, 7.7.65.1.
+  public struct LEConnectionComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .connectionComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var role = Role.central
+    public var peerAddress = DeviceAddress.zero
+    /// In units of 1.25 ms.
+    public var connectionInterval: UInt16 = 0
+    /// In connection events.
+    public var peripheralLatency: UInt16 = 0
+    /// In units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0
+    public var centralClockAccuracy = ClockAccuracy(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Role", &role)
+      try field.address("Peer_Address_Type", &peerAddress)
+      try field.integer("Connection_Interval", &connectionInterval)
+      try field.integer("Peripheral_Latency", &peripheralLatency)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+      try field.value("Central_Clock_Accuracy", &centralClockAccuracy)
+    }
+  }
+
+  /// HCI_LE_Enhanced_Connection_Complete [v1]: Vol 4, Part E, 7.7.65.10.
+  public struct LEEnhancedConnectionComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .enhancedConnectionComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var role = Role.central
+    public var peerAddress = DeviceAddress.zero
+    /// Zero where the controller used none of its own.
+    public var localResolvablePrivateAddress = BD_ADDR()
+    /// Zero where the peer used none.
+    public var peerResolvablePrivateAddress = BD_ADDR()
+    /// In units of 1.25 ms.
+    public var connectionInterval: UInt16 = 0
+    /// In connection events.
+    public var peripheralLatency: UInt16 = 0
+    /// In units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0
+    public var centralClockAccuracy = ClockAccuracy(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Role", &role)
+      try field.address("Peer_Address_Type", &peerAddress)
+      try localResolvablePrivateAddress.layout(&field)
+      try peerResolvablePrivateAddress.layout(&field)
+      try field.integer("Connection_Interval", &connectionInterval)
+      try field.integer("Peripheral_Latency", &peripheralLatency)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+      try field.value("Central_Clock_Accuracy", &centralClockAccuracy)
+    }
+  }
+
+  /// HCI_LE_Enhanced_Connection_Complete [v2]: Vol 4, Part E, 7.7.65.10.
+  public struct LEEnhancedConnectionCompleteV2: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .enhancedConnectionCompleteV2 }
+    public var connection = LEEnhancedConnectionComplete()
+    /// The advertising set it came from; 0xFF for none.
+    public var advertisingHandle: UInt8 = 0xFF
+    /// The periodic advertising train it came from; 0x0FFF for none.
+    public var syncHandle: UInt16 = 0x0FFF
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try connection.layout(&field)
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("Sync_Handle", &syncHandle)
+    }
+  }
+
+  /// HCI_LE_Connection_Update_Complete: Vol 4, Part E, 7.7.65.3.
+  public struct LEConnectionUpdateComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .connectionUpdateComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// In units of 1.25 ms.
+    public var connectionInterval: UInt16 = 0
+    /// In connection events.
+    public var peripheralLatency: UInt16 = 0
+    /// In units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Connection_Interval", &connectionInterval)
+      try field.integer("Peripheral_Latency", &peripheralLatency)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+    }
+  }
+
+  /// HCI_LE_Read_Remote_Features_Complete: Vol 4, Part E, 7.7.65.4.
+  public struct LEReadRemoteFeaturesComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .readRemoteFeaturesComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var features: LEFeatures = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("LE_Features", &features)
+    }
+  }
+
+  /// HCI_LE_Remote_Connection_Parameter_Request: Vol 4, Part E, 7.7.65.6.
+  public struct LERemoteConnectionParameterRequest: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .remoteConnectionParameterRequest }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// In units of 1.25 ms.
+    public var intervalMin: UInt16 = 0
+    /// In units of 1.25 ms.
+    public var intervalMax: UInt16 = 0
+    /// In connection events.
+    public var maxLatency: UInt16 = 0
+    /// In units of 10 ms.
+    public var timeout: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Interval_Min", &intervalMin)
+      try field.integer("Interval_Max", &intervalMax)
+      try field.integer("Max_Latency", &maxLatency)
+      try field.integer("Timeout", &timeout)
+    }
+  }
+
+  /// HCI_LE_Data_Length_Change: Vol 4, Part E, 7.7.65.7.
+  public struct LEDataLengthChange: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .dataLengthChange }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// 27 to 251.
+    public var maxTXOctets: UInt16 = 0
+    /// In microseconds.
+    public var maxTXTime: UInt16 = 0
+    /// 27 to 251.
+    public var maxRXOctets: UInt16 = 0
+    /// In microseconds.
+    public var maxRXTime: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Max_TX_Octets", &maxTXOctets)
+      try field.integer("Max_TX_Time", &maxTXTime)
+      try field.integer("Max_RX_Octets", &maxRXOctets)
+      try field.integer("Max_RX_Time", &maxRXTime)
+    }
+  }
+
+  /// HCI_LE_PHY_Update_Complete: Vol 4, Part E, 7.7.65.12.
+  public struct LEPHYUpdateComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .phyUpdateComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var txPHY = PHY.le1M
+    public var rxPHY = PHY.le1M
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("TX_PHY", &txPHY)
+      try field.value("RX_PHY", &rxPHY)
+    }
+  }
+
+  /// HCI_LE_Channel_Selection_Algorithm: Vol 4, Part E, 7.7.65.20.
+  public struct LEChannelSelectionAlgorithm: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .channelSelectionAlgorithm }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// 0x00 for algorithm #1, 0x01 for #2.
+    public var channelSelectionAlgorithm: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Channel_Selection_Algorithm", &channelSelectionAlgorithm)
+    }
+  }
+
+  /// HCI_LE_Request_Peer_SCA_Complete: Vol 4, Part E, 7.7.65.31.
+  public struct LERequestPeerSCAComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .requestPeerSCAComplete }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var peerClockAccuracy = ClockAccuracy(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Peer_Clock_Accuracy", &peerClockAccuracy)
+    }
+  }
+
+  /// HCI_LE_Subrate_Change: Vol 4, Part E, 7.7.65.35.
+  public struct LESubrateChange: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .subrateChange }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var subrateFactor: UInt16 = 0
+    /// In subrated connection events.
+    public var peripheralLatency: UInt16 = 0
+    /// In connection events.
+    public var continuationNumber: UInt16 = 0
+    /// In units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Subrate_Factor", &subrateFactor)
+      try field.integer("Peripheral_Latency", &peripheralLatency)
+      try field.integer("Continuation_Number", &continuationNumber)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Connectionless_IQ_Report: Vol 4, Part E, 7.7.65.21.
+  public struct LEConnectionlessIQReport: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .connectionlessIQReport }
+    public var syncHandle: UInt16 = 0
+    public var channelIndex: UInt8 = 0
+    /// In units of 0.1 dBm.
+    public var rssi: Int16 = 0
+    public var rssiAntennaID: UInt8 = 0
+    public var cteType: UInt8 = 0
+    /// 0x01 for 1 µs, 0x02 for 2 µs.
+    public var slotDurations: UInt8 = 0
+    /// 0x00 for a right CRC, 0xFF where resources were short.
+    public var packetStatus: UInt8 = 0
+    public var periodicEventCounter: UInt16 = 0
+    public var samples: [IQSample] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Channel_Index", &channelIndex)
+      try field.integer("RSSI", &rssi)
+      try field.integer("RSSI_Antenna_ID", &rssiAntennaID)
+      try field.integer("CTE_Type", &cteType)
+      try field.integer("Slot_Durations", &slotDurations)
+      try field.integer("Packet_Status", &packetStatus)
+      try field.integer("Periodic_Event_Counter", &periodicEventCounter)
+      try field.counted("Sample_Count", &samples)
+    }
+  }
+
+  /// HCI_LE_Connection_IQ_Report: Vol 4, Part E, 7.7.65.22.
+  public struct LEConnectionIQReport: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .connectionIQReport }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var rxPHY = PHY.le1M
+    public var dataChannelIndex: UInt8 = 0
+    /// In units of 0.1 dBm.
+    public var rssi: Int16 = 0
+    public var rssiAntennaID: UInt8 = 0
+    public var cteType: UInt8 = 0
+    /// 0x01 for 1 µs, 0x02 for 2 µs.
+    public var slotDurations: UInt8 = 0
+    /// 0x00 for a right CRC, 0xFF where resources were short.
+    public var packetStatus: UInt8 = 0
+    public var connectionEventCounter: UInt16 = 0
+    public var samples: [IQSample] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("RX_PHY", &rxPHY)
+      try field.integer("Data_Channel_Index", &dataChannelIndex)
+      try field.integer("RSSI", &rssi)
+      try field.integer("RSSI_Antenna_ID", &rssiAntennaID)
+      try field.integer("CTE_Type", &cteType)
+      try field.integer("Slot_Durations", &slotDurations)
+      try field.integer("Packet_Status", &packetStatus)
+      try field.integer("Connection_Event_Counter", &connectionEventCounter)
+      try field.counted("Sample_Count", &samples)
+    }
+  }
+
+  /// One sample of an IQ report: Vol 4, Part E, 7.7.65.21.
+  public struct IQSample: FieldGroup {
+    public var iSample: Int8 = 0
+    public var qSample: Int8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("I_Sample[i]", &iSample)
+      try field.integer("Q_Sample[i]", &qSample)
+    }
+  }
+
+  /// HCI_LE_CTE_Request_Failed: Vol 4, Part E, 7.7.65.23.
+  public struct LECTERequestFailed: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .cteRequestFailed }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+    }
+  }
+}

@@ -1,0 +1,222 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_CIS_Established: Vol 4, Part E, 7.7.65.25.
+  public struct LECISEstablished: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .cisEstablished }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// In microseconds.
+    public var cigSyncDelay: UInt32 = 0
+    /// In microseconds.
+    public var cisSyncDelay: UInt32 = 0
+    /// In microseconds.
+    public var transportLatencyCToP: UInt32 = 0
+    /// In microseconds.
+    public var transportLatencyPToC: UInt32 = 0
+    public var phyCToP = PHY.le1M
+    public var phyPToC = PHY.le1M
+    /// Subevents in a CIS event.
+    public var nse: UInt8 = 0
+    /// Burst number.
+    public var bnCToP: UInt8 = 0
+    /// Burst number.
+    public var bnPToC: UInt8 = 0
+    /// Flush timeout, in ISO intervals.
+    public var ftCToP: UInt8 = 0
+    /// Flush timeout, in ISO intervals.
+    public var ftPToC: UInt8 = 0
+    /// In octets.
+    public var maxPDUCToP: UInt16 = 0
+    /// In octets.
+    public var maxPDUPToC: UInt16 = 0
+    /// In units of 1.25 ms.
+    public var isoInterval: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("CIG_Sync_Delay", octets: 3, &cigSyncDelay)
+      try field.integer("CIS_Sync_Delay", octets: 3, &cisSyncDelay)
+      try field.integer("Transport_Latency_C_To_P", octets: 3, &transportLatencyCToP)
+      try field.integer("Transport_Latency_P_To_C", octets: 3, &transportLatencyPToC)
+      try field.value("PHY_C_To_P", &phyCToP)
+      try field.value("PHY_P_To_C", &phyPToC)
+      try field.integer("NSE", &nse)
+      try field.integer("BN_C_To_P", &bnCToP)
+      try field.integer("BN_P_To_C", &bnPToC)
+      try field.integer("FT_C_To_P", &ftCToP)
+      try field.integer("FT_P_To_C", &ftPToC)
+      try field.integer("Max_PDU_C_To_P", &maxPDUCToP)
+      try field.integer("Max_PDU_P_To_C", &maxPDUPToC)
+      try field.integer("ISO_Interval", &isoInterval)
+    }
+  }
+
+  /// HCI_LE_CIS_Request: Vol 4, Part E, 7.7.65.26.
+  public struct LECISRequest: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .cisRequest }
+    public var aclConnectionHandle = ConnectionHandle(rawValue: 0)
+    public var cisConnectionHandle = ConnectionHandle(rawValue: 0)
+    public var cigID: UInt8 = 0
+    public var cisID: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("ACL_Connection_Handle", &aclConnectionHandle)
+      try field.value("CIS_Connection_Handle", &cisConnectionHandle)
+      try field.integer("CIG_ID", &cigID)
+      try field.integer("CIS_ID", &cisID)
+    }
+  }
+
+  /// HCI_LE_Create_BIG_Complete: Vol 4, Part E, 7.7.65.27.
+  public struct LECreateBIGComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .createBIGComplete }
+    public var status = HCIErrorCode.success
+    public var bigHandle: UInt8 = 0
+    /// In microseconds.
+    public var bigSyncDelay: UInt32 = 0
+    /// In microseconds.
+    public var transportLatencyBIG: UInt32 = 0
+    public var phy = PHY.le1M
+    /// Subevents of a BIS in a BIG event.
+    public var nse: UInt8 = 0
+    /// Burst number.
+    public var bn: UInt8 = 0
+    /// Pre-transmission offset.
+    public var pto: UInt8 = 0
+    /// Immediate repetition count.
+    public var irc: UInt8 = 0
+    /// In octets.
+    public var maxPDU: UInt16 = 0
+    /// In units of 1.25 ms.
+    public var isoInterval: UInt16 = 0
+    public var streams: [LinkReference] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.integer("BIG_Handle", &bigHandle)
+      try field.integer("BIG_Sync_Delay", octets: 3, &bigSyncDelay)
+      try field.integer("Transport_Latency_BIG", octets: 3, &transportLatencyBIG)
+      try field.value("PHY", &phy)
+      try field.integer("NSE", &nse)
+      try field.integer("BN", &bn)
+      try field.integer("PTO", &pto)
+      try field.integer("IRC", &irc)
+      try field.integer("Max_PDU", &maxPDU)
+      try field.integer("ISO_Interval", &isoInterval)
+      try field.counted("Num_BIS", &streams)
+    }
+  }
+
+  /// HCI_LE_Terminate_BIG_Complete: Vol 4, Part E, 7.7.65.28.
+  public struct LETerminateBIGComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .terminateBIGComplete }
+    public var bigHandle: UInt8 = 0
+    public var reason = HCIErrorCode.remoteUserTerminatedConnection
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("BIG_Handle", &bigHandle)
+      try field.value("Reason", &reason)
+    }
+  }
+
+  /// HCI_LE_BIG_Sync_Established: Vol 4, Part E, 7.7.65.29.
+  public struct LEBIGSyncEstablished: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .bigSyncEstablished }
+    public var status = HCIErrorCode.success
+    public var bigHandle: UInt8 = 0
+    /// In microseconds.
+    public var transportLatencyBIG: UInt32 = 0
+    /// Subevents of a BIS in a BIG event.
+    public var nse: UInt8 = 0
+    /// Burst number.
+    public var bn: UInt8 = 0
+    /// Pre-transmission offset.
+    public var pto: UInt8 = 0
+    /// Immediate repetition count.
+    public var irc: UInt8 = 0
+    /// In octets.
+    public var maxPDU: UInt16 = 0
+    /// In units of 1.25 ms.
+    public var isoInterval: UInt16 = 0
+    public var streams: [LinkReference] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.integer("BIG_Handle", &bigHandle)
+      try field.integer("Transport_Latency_BIG", octets: 3, &transportLatencyBIG)
+      try field.integer("NSE", &nse)
+      try field.integer("BN", &bn)
+      try field.integer("PTO", &pto)
+      try field.integer("IRC", &irc)
+      try field.integer("Max_PDU", &maxPDU)
+      try field.integer("ISO_Interval", &isoInterval)
+      try field.counted("Num_BIS", &streams)
+    }
+  }
+
+  /// HCI_LE_BIG_Sync_Lost: Vol 4, Part E, 7.7.65.30.
+  public struct LEBIGSyncLost: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .bigSyncLost }
+    public var bigHandle: UInt8 = 0
+    public var reason = HCIErrorCode.remoteUserTerminatedConnection
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("BIG_Handle", &bigHandle)
+      try field.value("Reason", &reason)
+    }
+  }
+
+  /// HCI_LE_BIGInfo_Advertising_Report: Vol 4, Part E, 7.7.65.34.
+  public struct LEBIGInfoAdvertisingReport: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .bigInfoAdvertisingReport }
+    public var syncHandle: UInt16 = 0
+    public var numBIS: UInt8 = 0
+    /// Subevents of a BIS in a BIG event.
+    public var nse: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var isoInterval: UInt16 = 0
+    /// Burst number.
+    public var bn: UInt8 = 0
+    /// Pre-transmission offset.
+    public var pto: UInt8 = 0
+    /// Immediate repetition count.
+    public var irc: UInt8 = 0
+    /// In octets.
+    public var maxPDU: UInt16 = 0
+    /// In microseconds.
+    public var sduInterval: UInt32 = 0
+    /// In octets.
+    public var maxSDU: UInt16 = 0
+    public var phy = PHY.le1M
+    /// 0x00 unframed, 0x01 framed.
+    public var framing: UInt8 = 0
+    public var encryption = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Num_BIS", &numBIS)
+      try field.integer("NSE", &nse)
+      try field.integer("ISO_Interval", &isoInterval)
+      try field.integer("BN", &bn)
+      try field.integer("PTO", &pto)
+      try field.integer("IRC", &irc)
+      try field.integer("Max_PDU", &maxPDU)
+      try field.integer("SDU_Interval", octets: 3, &sduInterval)
+      try field.integer("Max_SDU", &maxSDU)
+      try field.value("PHY", &phy)
+      try field.integer("Framing", &framing)
+      try field.flag("Encryption", &encryption)
+    }
+  }
+
+  /// One connection handle of a list: Vol 4, Part E, 5.3.
+  public struct LinkReference: FieldGroup {
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle[i]", &connectionHandle)
+    }
+  }
+}

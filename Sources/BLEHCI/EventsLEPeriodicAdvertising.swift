@@ -1,0 +1,208 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v1]: Vol 4, Part E, 7.7.65.14.
+  public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablished }
+    public var status = HCIErrorCode.success
+    public var syncHandle: UInt16 = 0
+    public var advertisingSID: UInt8 = 0
+    public var advertiserAddress = DeviceAddress.zero
+    public var advertiserPHY = PHY.le1M
+    /// In units of 1.25 ms.
+    public var periodicAdvertisingInterval: UInt16 = 0
+    public var advertiserClockAccuracy = ClockAccuracy(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Advertising_SID", &advertisingSID)
+      try field.address("Advertiser_Address_Type", &advertiserAddress)
+      try field.value("Advertiser_PHY", &advertiserPHY)
+      try field.integer("Periodic_Advertising_Interval", &periodicAdvertisingInterval)
+      try field.value("Advertiser_Clock_Accuracy", &advertiserClockAccuracy)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v2]: Vol 4, Part E, 7.7.65.14.
+  public struct LEPeriodicAdvertisingSyncEstablishedV2: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablishedV2 }
+    public var sync = LEPeriodicAdvertisingSyncEstablished()
+    public var subevents = SubeventTiming()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try sync.layout(&field)
+      try subevents.layout(&field)
+    }
+  }
+
+  /// The subevents and response slots of a periodic advertising train: Vol 4, Part E, 7.7.65.14.
+  public struct SubeventTiming: FieldGroup {
+    public var numSubevents: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var subeventInterval: UInt8 = 0
+    /// In units of 1.25 ms.
+    public var responseSlotDelay: UInt8 = 0
+    /// In units of 0.125 ms.
+    public var responseSlotSpacing: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Num_Subevents", &numSubevents)
+      try field.integer("Subevent_Interval", &subeventInterval)
+      try field.integer("Response_Slot_Delay", &responseSlotDelay)
+      try field.integer("Response_Slot_Spacing", &responseSlotSpacing)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Report [v1]: Vol 4, Part E, 7.7.65.15.
+  public struct LEPeriodicAdvertisingReport: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingReport }
+    public var syncHandle: UInt16 = 0
+    /// In dBm; 127 where it is not known.
+    public var txPower: Int8 = 127
+    /// In dBm; 127 where it is not known.
+    public var rssi: Int8 = 127
+    public var cteType: UInt8 = 0xFF
+    /// 0x00 complete, 0x01 more to come, 0x02 cut short, 0xFF not received.
+    public var dataStatus: UInt8 = 0
+    public var data: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("TX_Power", &txPower)
+      try field.integer("RSSI", &rssi)
+      try field.integer("CTE_Type", &cteType)
+      try field.integer("Data_Status", &dataStatus)
+      try field.counted("Data", &data)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Report [v2]: Vol 4, Part E, 7.7.65.15.
+  public struct LEPeriodicAdvertisingReportV2: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingReportV2 }
+    public var syncHandle: UInt16 = 0
+    /// In dBm; 127 where it is not known.
+    public var txPower: Int8 = 127
+    /// In dBm; 127 where it is not known.
+    public var rssi: Int8 = 127
+    public var cteType: UInt8 = 0xFF
+    public var periodicEventCounter: UInt16 = 0
+    public var subevent: UInt8 = 0
+    /// 0x00 complete, 0x01 more to come, 0x02 cut short, 0xFF not received.
+    public var dataStatus: UInt8 = 0
+    public var data: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("TX_Power", &txPower)
+      try field.integer("RSSI", &rssi)
+      try field.integer("CTE_Type", &cteType)
+      try field.integer("Periodic_Event_Counter", &periodicEventCounter)
+      try field.integer("Subevent", &subevent)
+      try field.integer("Data_Status", &dataStatus)
+      try field.counted("Data", &data)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Sync_Lost: Vol 4, Part E, 7.7.65.16.
+  public struct LEPeriodicAdvertisingSyncLost: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncLost }
+    public var syncHandle: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1]: Vol 4, Part E, 7.7.65.24.
+  public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceived }
+    public var status = HCIErrorCode.success
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var serviceData: UInt16 = 0
+    public var syncHandle: UInt16 = 0
+    public var advertisingSID: UInt8 = 0
+    public var advertiserAddress = DeviceAddress.zero
+    public var advertiserPHY = PHY.le1M
+    /// In units of 1.25 ms.
+    public var periodicAdvertisingInterval: UInt16 = 0
+    public var advertiserClockAccuracy = ClockAccuracy(rawValue: 0)
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Service_Data", &serviceData)
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.integer("Advertising_SID", &advertisingSID)
+      try field.address("Advertiser_Address_Type", &advertiserAddress)
+      try field.value("Advertiser_PHY", &advertiserPHY)
+      try field.integer("Periodic_Advertising_Interval", &periodicAdvertisingInterval)
+      try field.value("Advertiser_Clock_Accuracy", &advertiserClockAccuracy)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2]: Vol 4, Part E, 7.7.65.24.
+  public struct LEPeriodicAdvertisingSyncTransferReceivedV2: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceivedV2 }
+    public var transfer = LEPeriodicAdvertisingSyncTransferReceived()
+    public var subevents = SubeventTiming()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try transfer.layout(&field)
+      try subevents.layout(&field)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Subevent_Data_Request: Vol 4, Part E, 7.7.65.36.
+  public struct LEPeriodicAdvertisingSubeventDataRequest: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingSubeventDataRequest }
+    public var advertisingHandle: UInt8 = 0
+    public var subeventStart: UInt8 = 0
+    public var subeventDataCount: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("Subevent_Start", &subeventStart)
+      try field.integer("Subevent_Data_Count", &subeventDataCount)
+    }
+  }
+
+  /// HCI_LE_Periodic_Advertising_Response_Report: Vol 4, Part E, 7.7.65.37.
+  public struct LEPeriodicAdvertisingResponseReport: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .periodicAdvertisingResponseReport }
+    public var advertisingHandle: UInt8 = 0
+    public var subevent: UInt8 = 0
+    /// 0x00 where the subevent's packet was sent.
+    public var txStatus: UInt8 = 0
+    public var responses: [PeriodicAdvertisingResponse] = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("Subevent", &subevent)
+      try field.integer("TX_Status", &txStatus)
+      try field.counted("Num_Responses", &responses)
+    }
+  }
+
+  /// One response of HCI_LE_Periodic_Advertising_Response_Report: Vol 4, Part E, 7.7.65.37.
+  public struct PeriodicAdvertisingResponse: FieldGroup {
+    /// In dBm; 127 where it is not known.
+    public var txPower: Int8 = 127
+    /// In dBm; 127 where it is not known.
+    public var rssi: Int8 = 127
+    public var cteType: UInt8 = 0xFF
+    public var responseSlot: UInt8 = 0
+    /// 0x00 complete, 0x01 more to come, 0xFF not received.
+    public var dataStatus: UInt8 = 0
+    public var data: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("TX_Power[i]", &txPower)
+      try field.integer("RSSI[i]", &rssi)
+      try field.integer("CTE_Type[i]", &cteType)
+      try field.integer("Response_Slot[i]", &responseSlot)
+      try field.integer("Data_Status[i]", &dataStatus)
+      try field.counted("Data[i]", &data)
+    }
+  }
+}

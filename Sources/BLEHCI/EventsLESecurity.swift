@@ -1,0 +1,46 @@
+public import BLEWire
+
+extension HCI {
+  /// HCI_LE_Long_Term_Key_Request: Vol 4, Part E, 7.7.65.5.
+  public struct LELongTermKeyRequest: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .longTermKeyRequest }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var randomNumber: UInt64 = 0
+    public var encryptedDiversifier: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Random_Number", &randomNumber)
+      try field.integer("Encrypted_Diversifier", &encryptedDiversifier)
+    }
+  }
+
+  /// HCI_LE_Read_Local_P-256_Public_Key_Complete: Vol 4, Part E, 7.7.65.8.
+  public struct LEReadLocalP256PublicKeyComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .readLocalP256PublicKeyComplete }
+    public var status = HCIErrorCode.success
+    /// 32 octets, least significant first.
+    public var keyXCoordinate: Bytes = []
+    /// 32 octets, least significant first.
+    public var keyYCoordinate: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.octets("Key_X_Coordinate", count: 32, &keyXCoordinate)
+      try field.octets("Key_Y_Coordinate", count: 32, &keyYCoordinate)
+    }
+  }
+
+  /// HCI_LE_Generate_DHKey_Complete: Vol 4, Part E, 7.7.65.9.
+  public struct LEGenerateDHKeyComplete: LEEventParameters {
+    public static var subeventCode: LESubeventCode { .generateDHKeyComplete }
+    public var status = HCIErrorCode.success
+    /// 32 octets, least significant first.
+    public var dhKey: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.octets("DH_Key", count: 32, &dhKey)
+    }
+  }
+}

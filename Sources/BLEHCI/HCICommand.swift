@@ -1,0 +1,69 @@
+public import BLEWire
+
+/// A command from host to controller, declared by its parameters in wire order (Vol 4, Part E, 5.4.1).
+///
+/// The controller answers with a Command Complete event that carries ``Response``, or with a Command Status event and,
+/// when the work is done, with an event of its own; then ``Response`` is ``HCI/AnsweredByStatus``.
+public protocol HCICommand: Packet {
+  associatedtype Response: ReturnParameters = HCI.StatusResponse
+
+  static var opcode: HCIOpcode { get }
+}
+
+extension HCICommand {
+  /// Whether a Command Status event is the expected answer.
+  public static var isAnsweredByStatus: Bool { Response.self == HCI.AnsweredByStatus.self }
+}
+
+/// What a Command Complete event returns, the status first.
+public protocol ReturnParameters: Packet {
+  var status: HCIErrorCode { get set }
+}
+
+extension ReturnParameters {
+  /// Reads the return parameters of a Command Complete event.
+  ///
+  /// A controller that refuses a command may return the status alone; the other fields keep their defaults then.
+  /// Octets behind the last field are passed over: a later version of the specification may add to it.
+  public init(returned octets: Bytes) throws(CodecError) {
+    self.init()
+    var decoder = Decoder(octets)
+    do throws(CodecError) {
+      try layout(&decoder)
+    } catch {
+      guard let first = octets.first, first != HCIErrorCode.success.rawValue else { throw error }
+      self = Self()
+      status = HCIErrorCode(rawValue: first)
+    }
+  }
+}
+
+extension FieldGroup {
+  /// Makes one with its defaults and lets `set` fill in the rest.
+  ///
+  /// ```swift
+  /// let enable = HCI.LESetAdvertisingEnable { $0.advertisingEnable = true }
+  /// ```
+  @inlinable public init(_ set: (inout Self) -> Void) {
+    self.init()
+    set(&self)
+  }
+}
+
+/// A command without parameters.
+public protocol ParameterlessCommand: HCICommand {}
+
+extension ParameterlessCommand {
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
+}
+
+/// A command whose only parameter is the link it is about.
+public protocol LinkCommand: HCICommand {
+  var connectionHandle: ConnectionHandle { get set }
+}
+
+extension LinkCommand {
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Connection_Handle", &connectionHandle)
+  }
+}
