@@ -1,0 +1,44 @@
+internal import CBluetoothLinux
+
+/// An open file description that closes itself when its owner lets it go.
+///
+/// Every descriptor made here closes on `exec` and does not block.
+package struct Descriptor: ~Copyable, Sendable {
+  package let rawValue: Int32
+
+  /// Takes over a descriptor that nobody else closes.
+  package init(adopting rawValue: Int32) { self.rawValue = rawValue }
+
+  deinit { _ = close(rawValue) }
+
+  /// Opens a file, device or terminal at `path`.
+  static func open(
+    _ path: String, flags: Int32, mode: UInt32 = 0, through system: SystemCalls
+  ) throws(SystemError) -> Descriptor {
+    Descriptor(adopting: try system(.open) { ble_open(path, flags | O_CLOEXEC | O_NONBLOCK, mode) })
+  }
+
+  /// A stream socket of the address family `domain`.
+  static func streamSocket(domain: Int32, through system: SystemCalls) throws(SystemError) -> Descriptor {
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    return Descriptor(adopting: try system(.socket) { socket(domain, type, 0) })
+  }
+
+  /// Sets an option whose value is a C int.
+  func setOption(
+    level: Int32, _ name: Int32, _ value: Int32, through system: SystemCalls
+  ) throws(SystemError) {
+    var value = value
+    try system(.socketOption) {
+      unsafe setsockopt(rawValue, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+  }
+
+  /// The error that a non-blocking connect ended with; 0 for success.
+  func pendingError(through system: SystemCalls) throws(SystemError) -> Int32 {
+    var value: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    try system(.connect) { unsafe getsockopt(rawValue, SOL_SOCKET, SO_ERROR, &value, &length) }
+    return value
+  }
+}

@@ -1,0 +1,109 @@
+internal import CBluetoothLinux
+internal import Glibc
+
+/// A socket that others connect to; a socket file is removed at the end.
+package struct Listener: ~Copyable, Sendable {
+  package let descriptor: Descriptor
+  /// The port it listens on, where it is a TCP one; the one taken where 0 was asked for.
+  package let port: UInt16?
+  private let medium: ByteStream.Medium
+  private let socketFile: OwnedPath?
+
+  /// Listens for TCP connections on `host` (nil: every IPv4 address).
+  package init(tcpHost host: String?, port: UInt16, through system: SystemCalls = .kernel) throws(TransportError) {
+    let endpoint = StreamEndpoint.tcpServer(host: host, port: port)
+    let addresses: [SocketAddress]
+    do throws(SocketAddress.Unresolved) {
+      addresses = try SocketAddress.resolve(host: host, port: port, through: system)
+    } catch {
+      throw TransportError(
+        .unavailable, at: "\(endpoint)", "'\(host ?? "_")' means no address: \(error.text)",
+        remedy: "write _ to listen on all of them (tcp-server:_:\(port))")
+    }
+    do throws(SystemError) {
+      let address = addresses[0]
+      let socket = try Descriptor.streamSocket(domain: address.domain, through: system)
+      try socket.setOption(level: SOL_SOCKET, SO_REUSEADDR, 1, through: system)
+      try Self.bind(socket, address, through: system)
+      try Self.listen(socket, through: system)
+      self.port = Self.boundPort(socket)
+      descriptor = socket
+      medium = .tcp
+      socketFile = nil
+    } catch { throw TransportError(opening: endpoint, error) }
+  }
+
+  /// Listens on the socket file `path`; one left behind by a program that is gone is replaced.
+  package init(unixPath path: String, through system: SystemCalls = .kernel) throws(TransportError) {
+    do throws(SystemError) {
+      let address = try SocketAddress(unixPath: path)
+      let socket = try Descriptor.streamSocket(domain: AF_UNIX, through: system)
+      do throws(SystemError) {
+        try Self.bind(socket, address, through: system)
+      } catch {
+        guard error.number == EADDRINUSE else { throw error }
+        try Self.removeStale(path, address, through: system)
+        try Self.bind(socket, address, through: system)
+      }
+      let file = OwnedPath(madeAt: path)
+      try Self.listen(socket, through: system)
+      descriptor = socket
+      socketFile = consume file
+      medium = .socket
+      port = nil
+    } catch { throw TransportError(opening: .unixServer(path: path), error) }
+  }
+
+  /// Takes the next connection, where one waits.
+  package func accept(through system: SystemCalls = .kernel) throws(SystemError) -> ByteStream? {
+    let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    do throws(SystemError) {
+      let number = try system(.accept) { accept4(descriptor.rawValue, nil, nil, flags) }
+      return ByteStream(Descriptor(adopting: number), medium: medium)
+    } catch {
+      // The caller gave up before it was taken.
+      if error.number == EAGAIN || error.number == ECONNABORTED { return nil }
+      throw error
+    }
+  }
+
+  private static func bind(
+    _ socket: borrowing Descriptor, _ address: SocketAddress, through system: SystemCalls
+  ) throws(SystemError) {
+    let number = socket.rawValue
+    try system(.bind) { unsafe address.withPointer { unsafe Glibc.bind(number, $0, $1) } ?? -1 }
+  }
+
+  private static func listen(_ socket: borrowing Descriptor, through system: SystemCalls) throws(SystemError) {
+    let number = socket.rawValue
+    try system(.listen) { Glibc.listen(number, 16) }
+  }
+
+  private static func removeStale(
+    _ path: String, _ address: SocketAddress, through system: SystemCalls
+  ) throws(SystemError) {
+    guard FileIdentity(at: path)?.kind == .socket else { throw SystemError(.bind, EEXIST) }
+    let probe = try Descriptor.streamSocket(domain: AF_UNIX, through: system)
+    let number = probe.rawValue
+    do throws(SystemError) {
+      try system(.connect) { unsafe address.withPointer { unsafe connect(number, $0, $1) } ?? -1 }
+    } catch {
+      guard error.number == ECONNREFUSED else { throw SystemError(.bind, EADDRINUSE) }
+      try system(.unlink) { unlink(path) }
+      return
+    }
+    throw SystemError(.bind, EADDRINUSE)
+  }
+
+  private static func boundPort(_ socket: borrowing Descriptor) -> UInt16? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let number = socket.rawValue
+    let answer = unsafe withUnsafeMutablePointer(to: &storage) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getsockname(number, $0, &length) }
+    }
+    guard answer == 0 else { return nil }
+    // The port lies at the same place in an IPv4 and an IPv6 address.
+    return unsafe withUnsafeBytes(of: storage) { unsafe UInt16($0[2]) << 8 | UInt16($0[3]) }
+  }
+}

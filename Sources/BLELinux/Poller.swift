@@ -1,0 +1,123 @@
+package import BLEWire
+internal import CBluetoothLinux
+internal import Glibc
+
+/// Waits for many descriptors at once until a deadline (epoll); a wait allocates nothing.
+package struct Poller: ~Copyable, Sendable {
+  /// What to wait for on a descriptor; its end and its errors are always told.
+  package struct Interest: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package static let reading = Self(rawValue: 1)
+    package static let writing = Self(rawValue: 2)
+  }
+
+  /// One descriptor that can go on.
+  package struct Ready: Equatable, Sendable {
+    /// The number it was registered under.
+    package let token: UInt64
+    package let canRead: Bool
+    package let canWrite: Bool
+    /// The other end went or the descriptor failed; reading or writing says which.
+    package let hasEnded: Bool
+  }
+
+  private let descriptor: Descriptor
+  private var events: [epoll_event]
+  private var count = 0
+  private var waitsInNanoseconds = true
+
+  /// - Parameter capacity: how many descriptors one wait reports at most; the others are reported by the next.
+  package init(capacity: Int = 32) throws(SystemError) {
+    descriptor = Descriptor(
+      adopting: try SystemCalls.kernel(.poll) { epoll_create1(Int32(EPOLL_CLOEXEC)) })
+    events = Array(repeating: epoll_event(), count: max(1, capacity))
+  }
+
+  /// Watches `descriptor` from now on, or otherwise than before; what happens on it is told under `token`.
+  package func watch(_ descriptor: borrowing Descriptor, token: UInt64, for interest: Interest) throws(SystemError) {
+    do throws(SystemError) {
+      try control(EPOLL_CTL_ADD, descriptor, token, interest)
+    } catch {
+      guard error.number == EEXIST else { throw error }
+      try control(EPOLL_CTL_MOD, descriptor, token, interest)
+    }
+  }
+
+  /// Ends the watch; a descriptor that is closed ends it by itself.
+  package func unwatch(_ descriptor: borrowing Descriptor) {
+    try? control(EPOLL_CTL_DEL, descriptor, 0, [])
+  }
+
+  private func control(
+    _ operation: Int32, _ watched: borrowing Descriptor, _ token: UInt64, _ interest: Interest
+  ) throws(SystemError) {
+    var bits: UInt32 = 0
+    if interest.contains(.reading) { bits |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
+    if interest.contains(.writing) { bits |= EPOLLOUT.rawValue }
+    var event = epoll_event(events: bits, data: epoll_data_t(u64: token))
+    let (poll, watched) = (descriptor.rawValue, watched.rawValue)
+    try SystemCalls.kernel(.poll) { unsafe epoll_ctl(poll, operation, watched, &event) }
+  }
+
+  /// Sleeps until a descriptor can go on or the deadline is reached; nil waits without end.
+  ///
+  /// - Returns: how many descriptors are ready, to be read with the subscript; 0 at the deadline or after a signal.
+  @discardableResult
+  package mutating func wait(until deadline: Instant?, on clock: MonotonicClock) throws(SystemError) -> Int {
+    let patience = deadline.map { max(.zero, $0 - clock.now()) }
+    var answer = waitsInNanoseconds ? waitPrecisely(patience) : waitInMilliseconds(patience)
+    if answer < 0, waitsInNanoseconds, errno == ENOSYS || errno == EPERM {
+      waitsInNanoseconds = false
+      answer = waitInMilliseconds(patience)
+    }
+    if answer < 0 {
+      let number = errno
+      count = 0
+      guard number == EINTR else { throw SystemError(.poll, number) }
+    } else {
+      count = Int(answer)
+    }
+    return count
+  }
+
+  /// The `index`-th ready descriptor of the last wait.
+  package subscript(index: Int) -> Ready {
+    precondition(index < count, "only as many as the last wait reported")
+    let bits = events[index].events
+    return Ready(
+      token: events[index].data.u64,
+      canRead: bits & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0,
+      canWrite: bits & EPOLLOUT.rawValue != 0,
+      hasEnded: bits & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0)
+  }
+
+  /// `epoll_pwait2`: Linux 5.11; deadlines below a millisecond are kept.
+  private mutating func waitPrecisely(_ patience: Duration?) -> Int32 {
+    let poll = descriptor.rawValue
+    return unsafe events.withUnsafeMutableBufferPointer { events in
+      guard let patience else {
+        return unsafe epoll_pwait2(poll, events.baseAddress, Int32(events.count), nil, nil)
+      }
+      let (seconds, attoseconds) = patience.components
+      var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+      return unsafe epoll_pwait2(poll, events.baseAddress, Int32(events.count), &time, nil)
+    }
+  }
+
+  /// The older call: rounded up, so that a deadline is never reported before its time.
+  private mutating func waitInMilliseconds(_ patience: Duration?) -> Int32 {
+    let poll = descriptor.rawValue
+    let milliseconds: Int32
+    if let patience {
+      let (seconds, attoseconds) = patience.components
+      let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+      milliseconds = Int32(clamping: min(seconds, Int64(Int32.max) / 1000) * 1000 + fraction)
+    } else {
+      milliseconds = -1
+    }
+    return unsafe events.withUnsafeMutableBufferPointer {
+      unsafe epoll_wait(poll, $0.baseAddress, Int32($0.count), milliseconds)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+internal import CBluetoothLinux
+
+/// An address of a stream socket, as the kernel lays it out.
+struct SocketAddress: Sendable {
+  let domain: Int32
+  private let octets: [UInt8]
+
+  private init(domain: Int32, octets: [UInt8]) {
+    self.domain = domain
+    self.octets = octets
+  }
+
+  /// The address of the socket file at `path`, of at most 107 octets and without a zero among them.
+  init(unixPath path: String) throws(SystemError) {
+    let path = Array(path.utf8)
+    guard path.count <= 107 else { throw SystemError(.connect, ENAMETOOLONG) }
+    guard !path.isEmpty, !path.contains(0) else { throw SystemError(.connect, ENOENT) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path) }
+    self.init(domain: AF_UNIX, octets: unsafe withUnsafeBytes(of: address) { unsafe [UInt8]($0) })
+  }
+
+  /// Hands the address to a system call.
+  func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R?) -> R? {
+    unsafe octets.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { return nil }
+      return unsafe body(base.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))
+    }
+  }
+
+  /// The IP addresses of `host` (nil: any address of this machine), in the order the system prefers.
+  ///
+  /// A name is looked up by the system's resolver, which may take seconds; an address in digits is not.
+  static func resolve(
+    host: String?, port: UInt16, through system: SystemCalls
+  ) throws(Unresolved) -> [SocketAddress] {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    hints.ai_flags = host == nil ? AI_PASSIVE : 0
+    // Where any address will do, IPv4 alone: it is what the other end most likely dials.
+    hints.ai_family = host == nil ? AF_INET : AF_UNSPEC
+    var list: UnsafeMutablePointer<addrinfo>?
+    var answer: Int32 = 0
+    do {
+      try system(.resolve) {
+        answer = unsafe getaddrinfo(host, String(port), &hints, &list)
+        return 0
+      }
+    } catch { throw Unresolved(text: "\(error)") }
+    defer { if let list { unsafe freeaddrinfo(list) } }
+    guard answer == 0 else { throw Unresolved(text: unsafe String(cString: gai_strerror(answer))) }
+    var found: [SocketAddress] = []
+    var next = unsafe list
+    while let entry = unsafe next?.pointee {
+      if let address = entry.ai_addr {
+        let octets = unsafe [UInt8](UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen)))
+        found.append(SocketAddress(domain: entry.ai_family, octets: octets))
+      }
+      unsafe next = entry.ai_next
+    }
+    guard !found.isEmpty else { throw Unresolved(text: "no address") }
+    return found
+  }
+
+  /// What the resolver said.
+  struct Unresolved: Error { let text: String }
+}

@@ -1,0 +1,61 @@
+internal import CBluetoothLinux
+internal import Glibc
+
+/// A system call that failed, and the error number it left.
+package struct SystemError: Error, Equatable, Sendable {
+  package let call: SystemCall
+  /// As in `errno.h`.
+  package let number: Int32
+
+  package init(_ call: SystemCall, _ number: Int32) {
+    self.call = call
+    self.number = number
+  }
+}
+
+extension SystemError: CustomStringConvertible {
+  /// For example `connect: Connection refused (ECONNREFUSED)`.
+  package var description: String {
+    guard let name = strerrorname_np(number), let text = strerrordesc_np(number) else {
+      return "\(call.rawValue): error \(number)"
+    }
+    return unsafe "\(call.rawValue): \(String(cString: text)) (\(String(cString: name)))"
+  }
+}
+
+/// The system calls of the Linux edge that can fail for a reason the user can mend.
+package enum SystemCall: String, Sendable, CaseIterable {
+  case open, close, read, write, unlink, symlink, readlink, stat
+  case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt"
+  case resolve = "getaddrinfo"
+  case terminalAttributes = "tcsetattr", exclusive = "ioctl(TIOCEXCL)"
+  case openPseudoTerminal = "posix_openpt"
+  case poll = "epoll", wake = "eventfd", thread = "pthread_create"
+}
+
+/// The way to the system: one function that every fallible call goes through, so that a test can make any of them fail.
+///
+/// ```swift
+/// let full = SystemCalls { $0 == .open ? ENOSPC : nil }
+/// ```
+package struct SystemCalls: Sendable {
+  private let forcedFailure: (@Sendable (SystemCall) -> Int32?)?
+
+  /// The real system.
+  package static let kernel = Self(forcedFailure: nil)
+
+  /// The real system, except where `forcedFailure` gives an error number for a call: that call fails without being made.
+  package init(forcedFailure: (@Sendable (SystemCall) -> Int32?)?) { self.forcedFailure = forcedFailure }
+
+  /// Makes a call that answers -1 for failure, again where a signal interrupted it.
+  @discardableResult
+  func callAsFunction(_ call: SystemCall, _ body: () -> Int32) throws(SystemError) -> Int32 {
+    if let forcedFailure, let number = forcedFailure(call) { throw SystemError(call, number) }
+    while true {
+      let answer = body()
+      if answer >= 0 { return answer }
+      let number = errno
+      guard number == EINTR else { throw SystemError(call, number) }
+    }
+  }
+}
