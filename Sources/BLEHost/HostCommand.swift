@@ -1,0 +1,128 @@
+package import BLEATT
+package import BLEGATT
+package import BLEHCI
+package import BLEWire
+
+/// What the application asks of the host. Commands are performed in the order they were posted.
+///
+/// Every identifier in a command is chosen by the one who posts it; the events that answer carry it back.
+package enum HostCommand: Sendable {
+  // The database (Vol 3, Part G). Answered by ``HostEvent/serviceAdded(_:_:)`` and ``HostEvent/serviceRemoved(_:_:)``.
+  case addService(ServiceDefinition)
+  case removeService(ServiceID)
+  /// Changes a value that the stack keeps (``ValueSource/stored(_:length:)``) without telling anyone.
+  case setValue(AttributeID, [UInt8])
+  /// The Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2).
+  case setIdentity(name: String?, appearance: UInt16?)
+
+  // Advertising as a declared intent: kept, through connections and resets, until stopped.
+  case startAdvertising(AdvertisingID, AdvertisingIntent)
+  case stopAdvertising(AdvertisingID)
+
+  // The server's side of a link.
+  /// Answers a ``HostEvent/read(_:_:_:offset:)`` or ``HostEvent/write(_:_:_:)``.
+  case respond(PeerID, RequestToken, RequestAnswer)
+  /// Notifies or indicates `value` to the peers named, or to every subscriber. ``HostEvent/updateFinished(_:)`` follows
+  /// when the last copy has left or its link has gone.
+  case update(UpdateToken, AttributeID, [UInt8], to: [PeerID]?)
+
+  // Links.
+  case disconnect(PeerID, HCIErrorCode)
+  case updateConnection(PeerID, ConnectionParameters)
+  case readRSSI(PeerID)
+  /// Asks the central to pair or encrypt (SMP Security Request).
+  case requestSecurity(PeerID)
+
+  // The central's side.
+  case startScanning(ScanParameters)
+  case stopScanning
+  case connect(ConnectID, DeviceAddress, ConnectionParameters)
+  /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
+  case cancelConnect(ConnectID)
+  /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
+  case client(PeerID, ClientOperation)
+}
+
+/// One link, named once for the life of the host; a later link of the same device has another name.
+package struct PeerID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+}
+
+/// One declared advertisement.
+package struct AdvertisingID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+}
+
+/// One value handed over to be notified.
+package struct UpdateToken: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt64
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// One wish to connect.
+package struct ConnectID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+}
+
+/// The application's answer to one request.
+package enum RequestAnswer: Equatable, Sendable {
+  /// A read: the value from the request's offset on. A write: empty.
+  case success([UInt8])
+  case failure(ATTErrorCode)
+}
+
+/// What an advertisement says, how often, and when it rests.
+package struct AdvertisingIntent: Sendable {
+  /// The two areas, ready built (``AdvertisingBuilder``).
+  package var data: [UInt8]
+  package var scanResponse: [UInt8]
+  package var isConnectable = true
+  /// Wanted interval in units of 0.625 ms, 0x0020…0x4000 (Vol 4, Part E, 7.8.5).
+  package var interval: ClosedRange<UInt16> = 0x00A0...0x00F0
+  /// Whether it goes on while a central is connected, where the controller can.
+  package var continuesWhileConnected = true
+  /// Whether it begins again when a link that stopped it has ended.
+  package var resumesAfterDisconnection = true
+  /// Extended advertising PDUs, which older centrals do not see (Vol 6, Part B, 2.3.4); needs a controller that has them.
+  package var usesExtendedPDUs = false
+
+  package init(data: [UInt8], scanResponse: [UInt8]) {
+    self.data = data
+    self.scanResponse = scanResponse
+  }
+}
+
+/// The timing of a link (Vol 4, Part E, 7.8.18): interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
+package struct ConnectionParameters: Equatable, Sendable {
+  package var interval: ClosedRange<UInt16>
+  package var latency: UInt16
+  package var supervisionTimeout: UInt16
+
+  package init(interval: ClosedRange<UInt16> = 24...40, latency: UInt16 = 0, supervisionTimeout: UInt16 = 500) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+
+  /// Whether the values are ones that Vol 4, Part E, 7.8.18 allows.
+  package var isValid: Bool {
+    (6...3200).contains(interval.lowerBound) && (6...3200).contains(interval.upperBound) && latency <= 499
+      && (10...3200).contains(supervisionTimeout)
+      && UInt32(supervisionTimeout) * 4 > (1 + UInt32(latency)) * UInt32(interval.upperBound)
+  }
+}
+
+/// How to listen for advertisements.
+package struct ScanParameters: Equatable, Sendable {
+  package var isActive = true
+  /// Report each advertisement, not each advertiser once.
+  package var allowsDuplicates = false
+  /// In units of 0.625 ms, 4…0x4000 (Vol 4, Part E, 7.8.10); the window is at most the interval.
+  package var interval: UInt16 = 0x0060
+  package var window: UInt16 = 0x0030
+
+  package init() {}
+}

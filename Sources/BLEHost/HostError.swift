@@ -1,0 +1,62 @@
+package import BLEHCI
+
+/// Why the host could not do what was asked, and what mends it.
+package enum HostError: Error, Equatable, Sendable {
+  /// The adapter is not powered on.
+  case notPoweredOn
+  /// The controller answered a command with an error.
+  case controller(HCIOpcode, HCIErrorCode)
+  /// The controller gave no answer to a command in time.
+  case commandTimedOut(HCIOpcode)
+  /// The controller lacks what was asked for.
+  case unsupported(String)
+  /// The transport ended or failed; the text names it and says why.
+  case transport(String)
+  /// The value does not fit its limits; the text says which.
+  case invalidParameters(String)
+  /// No link of that name is up.
+  case notConnected
+  /// So many wishes are pending already.
+  case tooMany(String, limit: Int)
+  /// The caller took it back.
+  case cancelled
+  /// The peer refused, by LE signalling or ATT.
+  case peerRefused(String)
+}
+
+extension HostError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .notPoweredOn: "the adapter is not powered on: wait for the state poweredOn"
+    case .controller(let opcode, let status): "the controller refused \(opcode): \(status)"
+    case .commandTimedOut(let opcode):
+      "the controller gave no answer to \(opcode): reset or replug it, and check that the transport leads to an HCI controller"
+    case .unsupported(let what): "the controller has no \(what)"
+    case .transport(let why): why
+    case .invalidParameters(let which): which
+    case .notConnected: "the device is not connected"
+    case .tooMany(let what, let limit): "more than \(limit) \(what) at once"
+    case .cancelled: "cancelled"
+    case .peerRefused(let why): "the peer refused: \(why)"
+    }
+  }
+}
+
+/// Something that went wrong without a command to answer: one line, whose fault it is first.
+package struct Diagnostic: Equatable, Sendable, CustomStringConvertible {
+  package enum Origin: String, Sendable { case controller, peer, application, transport }
+
+  package var origin: Origin
+  package var peer: PeerID?
+  package var text: String
+
+  package init(_ origin: Origin, _ text: String, peer: PeerID? = nil) {
+    self.origin = origin
+    self.text = text
+    self.peer = peer
+  }
+
+  package var description: String {
+    "\(origin.rawValue)\(peer.map { " (link \($0.rawValue))" } ?? ""): \(text)"
+  }
+}

@@ -1,0 +1,113 @@
+package import BLEATT
+package import BLEGATT
+package import BLEHCI
+package import BLEWire
+
+/// Everything the application hears, answers to commands included, in one order.
+package enum HostEvent: Sendable {
+  /// The adapter's state; the error says why it is below `poweredOn` and what mends it.
+  case state(AdapterState, HostError?)
+
+  case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
+  case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)
+  /// The host refused or failed what a command asked, where no other event says so.
+  case refused(HostError)
+
+  case advertisingStarted(AdvertisingID, Result<Void, HostError>)
+  /// The advertisement rests, because of a link or the controller, and comes back by itself.
+  case advertisingPaused(AdvertisingID, HCIErrorCode?)
+  case advertisingResumed(AdvertisingID)
+
+  case connected(Connection)
+  case disconnected(PeerID, HCIErrorCode)
+  case mtu(PeerID, Int)
+  case connectionUpdated(PeerID, LinkTiming)
+  case connectionUpdateRefused(PeerID, HostError)
+  case security(PeerID, LinkSecurity)
+  case rssi(PeerID, Result<Int8, HostError>)
+
+  /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
+  case read(PeerID, RequestToken, AttributeID, offset: Int)
+  /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. A nil token is a
+  /// Write Command: nothing to answer.
+  case write(PeerID, RequestToken?, [WritePart])
+  /// A client changed a value that the stack keeps.
+  case stored(PeerID, AttributeID, [UInt8])
+  /// The application did not answer in time; the client got Unlikely Error.
+  case requestTimedOut(PeerID, RequestToken)
+  /// A client's wish to hear of an attribute changed, by its write, by its bond or by the end of its link.
+  case subscription(PeerID, AttributeID, Subscription)
+  case updateFinished(UpdateToken)
+
+  case discovered(Discovery)
+  case scanStopped(HostError?)
+  case connectionFailed(ConnectID, HostError)
+  case client(PeerID, ClientEvent)
+
+  /// Something worth a line in a log: whose fault, what happened.
+  case diagnostic(Diagnostic)
+}
+
+/// The adapter's states, in CoreBluetooth's order.
+package enum AdapterState: Int, Comparable, Sendable {
+  case unknown, resetting, unsupported, unauthorized, poweredOff, poweredOn
+  package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// A link that came up.
+package struct Connection: Equatable, Sendable {
+  package enum Role: Equatable, Sendable { case central, peripheral }
+
+  package var peer: PeerID
+  /// The peer's address; an identity address where the controller or the host resolved a private one.
+  package var address: DeviceAddress
+  /// Our role on the link.
+  package var role: Role
+  package var timing: LinkTiming
+  /// The wish that made it, where we are the central.
+  package var request: ConnectID?
+
+  package init(
+    peer: PeerID, address: DeviceAddress, role: Role, timing: LinkTiming, request: ConnectID? = nil
+  ) {
+    self.peer = peer
+    self.address = address
+    self.role = role
+    self.timing = timing
+    self.request = request
+  }
+}
+
+/// The timing in force on a link: interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
+package struct LinkTiming: Equatable, Sendable {
+  package var interval: UInt16
+  package var latency: UInt16
+  package var supervisionTimeout: UInt16
+
+  package init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+}
+
+/// One advertisement or scan response, as heard.
+package struct Discovery: Equatable, Sendable {
+  package var address: DeviceAddress
+  package var isConnectable: Bool
+  package var isScanResponse: Bool
+  /// The AD structures, unparsed.
+  package var data: [UInt8]
+  /// In dBm; 127 where the controller has none.
+  package var rssi: Int8
+
+  package init(
+    address: DeviceAddress, isConnectable: Bool, isScanResponse: Bool, data: [UInt8], rssi: Int8
+  ) {
+    self.address = address
+    self.isConnectable = isConnectable
+    self.isScanResponse = isScanResponse
+    self.data = data
+    self.rssi = rssi
+  }
+}
