@@ -1,62 +1,162 @@
-public import BLEATT
+import BLEATT
 public import BLEWire
 
-/// The server's end of one ATT bearer: everything one client's requests need but the database, which all clients share.
+/// The server's end of one ATT bearer: everything that one client's requests need but the database, which all clients
+/// share (Vol 3, Part F, 3.3 and 3.4).
+///
+/// What one request goes through:
+///
+///     receive ─► decode in place ─► permissions ─┬─► fixed or stored ──────────► response
+///                                                └─► dynamic: event ─► pending ─► respond ─► response
+///
+/// While a request is pending, what else the client sends is kept in order and handled when the answer is there;
+/// confirmations are let through. Commands are never answered, requests always are: with a response or an error.
+///
+/// The host gives each client its own bearer and calls ``tick(now:security:database:into:)`` at ``deadline``.
 public struct ServerBearer: Sendable {
   public let limits: ServerLimits
   /// The ATT_MTU in force.
-  public private(set) var mtu = ATT.defaultMTU
+  public internal(set) var mtu = ATT.defaultMTU
+  /// Whether an indication was never confirmed, after which nothing is sent or received (Vol 3, Part F, 3.3.3).
+  public internal(set) var isFinished = false
+  var mtuWasExchanged = false
+  /// The Client Characteristic Configuration descriptors that are not zero, by ascending handle.
+  var configurations: [ClientRecord.Configuration] = []
+  var features: ClientSupportedFeatures = []
+  var awareness = ChangeAwareness.aware
+  /// The revision of the database that ``awareness`` speaks of; nil before the first PDU.
+  var knownRevision: UInt64?
+  var prepared = PreparedWrites()
+  var pending: PendingRequest?
+  var nextToken: UInt64 = 0
+  /// PDUs that came while a request was pending, in order.
+  var waiting = PacketBuffer()
+  var indications = IndicationQueue()
 
   public init(limits: ServerLimits = ServerLimits()) { self.limits = limits }
 
-  /// When ``tick(now:security:database:into:)`` wants to be called next.
-  public var deadline: Instant? { nil }
+  /// When ``tick(now:security:database:into:)`` wants to be called next; nil while nothing can time out.
+  public var deadline: Instant? { .nearer(pending?.deadline, indications.deadline) }
 
-  /// Takes one PDU from the client.
+  /// Takes one PDU from the client. An empty one says nothing and is passed over.
   public mutating func receive(
     _ pdu: Span<UInt8>, security: LinkSecurity, database: inout AttributeDatabase, now: Instant,
     into output: inout ServerOutput
-  ) {}
+  ) {
+    guard pdu.count > 0, !isFinished else { return }
+    let opcode = pdu[0]
+    if opcode == ATTOpcode.handleValueConfirmation.rawValue {
+      return confirm(pdu, now: now, into: &output)
+    }
+    if pending != nil { return keep(pdu, into: &output) }
+    handle(pdu, opcode, security, &database, now, &output)
+  }
 
-  /// Takes the application's answer to a request.
-  ///
-  /// - Returns: false where the request was answered before, timed out, or never was one of this bearer's.
-  public mutating func respond(
-    to token: RequestToken, with response: ApplicationResponse, security: LinkSecurity,
-    database: inout AttributeDatabase, now: Instant, into output: inout ServerOutput
-  ) -> Bool { false }
-
-  /// Sends a characteristic value the way the client configured: as a notification, else as an indication. What does
-  /// not fit into ATT_MTU - 3 octets is cut off.
-  public mutating func notify(
-    _ attribute: AttributeID, _ value: Span<UInt8>, security: LinkSecurity, database: AttributeDatabase, now: Instant,
-    into output: inout ServerOutput
-  ) -> UpdateOutcome { .unknownAttribute }
-
-  /// Tells the client that the attributes in `range` came, went or changed: indicated where the client configured
-  /// Service Changed, and every client with robust caching becomes change-unaware (Vol 3, Part G, 2.5.2 and 7.1).
-  /// To be called for each link after the database changed.
-  public mutating func serviceChanged(
-    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
-  ) {}
-
-  /// What the client subscribed to.
-  public func subscription(to attribute: AttributeID, database: AttributeDatabase) -> Subscription { [] }
-
-  /// Every characteristic value the client subscribed to.
-  public func subscriptions(database: AttributeDatabase) -> [AttributeID: Subscription] { [:] }
-
-  /// Lets time pass: ends what took too long.
+  /// Lets time pass: answers for an application that took too long, and ends the bearer of a client that did not confirm.
   public mutating func tick(
     now: Instant, security: LinkSecurity, database: inout AttributeDatabase, into output: inout ServerOutput
-  ) {}
+  ) {
+    if let due = indications.deadline, due <= now {
+      isFinished = true
+      output.events.append(.indicationTimedOut(indications.finish()))
+      pending = nil
+      waiting.removeAll()
+    }
+    if let request = pending, request.deadline <= now {
+      output.events.append(.applicationTimedOut(request.token))
+      finish(request, with: .error(.unlikelyError), security, &database, now, &output)
+    }
+  }
 
-  /// What to keep of a bonded client.
-  public func record(database: AttributeDatabase) -> ClientRecord { ClientRecord() }
+  /// Takes a request or command while none is pending.
+  @inline(__always)
+  mutating func handle(
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
+    _ now: Instant, _ output: inout ServerOutput
+  ) {
+    if pdu.count > mtu { return refuseTooLong(pdu.count, ATTOpcode(rawValue: opcode), &output) }
+    if database.revision != knownRevision || awareness != .aware { reconsiderAwareness(opcode, database) }
+    switch opcode {
+    case 0x0A, 0x0C: read(pdu, opcode, security, database, now, &output)
+    case 0x12, 0x52: write(pdu, opcode, security, &database, now, &output)
+    default: handleRarer(pdu, opcode, security, &database, now, &output)
+    }
+  }
 
-  /// Gives a bonded client back what it had configured. Where the database changed since, Service Changed is indicated
-  /// for all of it.
-  public mutating func restore(
-    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
-  ) {}
+  private mutating func handleRarer(
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
+    _ now: Instant, _ output: inout ServerOutput
+  ) {
+    switch ATTOpcode(rawValue: opcode) {
+    case .exchangeMTURequest: exchangeMTU(pdu, &output)
+    case .findInformationRequest: findInformation(pdu, database, &output)
+    case .findByTypeValueRequest: findByTypeValue(pdu, security, &database, &output)
+    case .readByTypeRequest: readByType(pdu, security, &database, now, &output)
+    case .readByGroupTypeRequest: readByGroupType(pdu, database, &output)
+    case .readMultipleRequest, .readMultipleVariableRequest:
+      readMultiple(pdu, opcode, security, database, now, &output)
+    case .prepareWriteRequest: prepareWrite(pdu, security, database, &output)
+    case .executeWriteRequest: executeWrite(pdu, security, &database, now, &output)
+    case let other where other.isCommand:
+      // Signed writes among them: without a signing key nothing can be verified (Vol 3, Part F, 3.4.5.4).
+      break
+    case let other where other.isSentByServers: output.events.append(.violation(.unexpectedPDU(other)))
+    default: output.refuse(opcode, .none, .requestNotSupported)
+    }
+  }
+
+  private func refuseTooLong(_ count: Int, _ opcode: ATTOpcode, _ output: inout ServerOutput) {
+    output.events.append(.violation(.exceedsMTU(octets: count)))
+    if !opcode.isCommand, !opcode.isSentByServers { output.refuse(opcode.rawValue, .none, .invalidPDU) }
+  }
+
+  /// Vol 3, Part F, 3.4.2. The exchange happens once; a client that repeats it gets the same answer, and what is in
+  /// force stays, so that both ends keep one idea of it.
+  private mutating func exchangeMTU(_ pdu: Span<UInt8>, _ output: inout ServerOutput) {
+    guard pdu.count == 3, let client = pdu.uint16(at: 1) else {
+      return output.refuse(pdu[0], .none, .invalidPDU)
+    }
+    let offered = limits.maximumMTU
+    output.pdus.append {
+      $0.append(ATTOpcode.exchangeMTUResponse.rawValue)
+      $0.append(littleEndian: UInt16(truncatingIfNeeded: offered))
+    }
+    guard !mtuWasExchanged else { return output.events.append(.violation(.repeatedMTUExchange)) }
+    mtuWasExchanged = true
+    let agreed = max(ATT.defaultMTU, min(offered, Int(client)))
+    guard agreed != mtu else { return }
+    mtu = agreed
+    output.events.append(.mtuChanged(agreed))
+  }
+}
+
+extension ATTOpcode {
+  /// Responses, notifications and indications, which a server has no use for.
+  var isSentByServers: Bool {
+    switch rawValue {
+    case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23: true
+    default: false
+    }
+  }
+}
+
+extension ServerOutput {
+  /// Appends an error response (Vol 3, Part F, 3.4.1.1).
+  mutating func refuse(_ opcode: UInt8, _ handle: AttributeHandle, _ code: ATTErrorCode) {
+    pdus.append {
+      $0.append(ATTOpcode.errorResponse.rawValue)
+      $0.append(opcode)
+      $0.append(UInt8(truncatingIfNeeded: handle.rawValue))
+      $0.append(UInt8(truncatingIfNeeded: handle.rawValue >> 8))
+      $0.append(code.rawValue)
+    }
+  }
+}
+
+extension [UInt8] {
+  @inline(__always)
+  mutating func append(_ handle: AttributeHandle) {
+    append(UInt8(truncatingIfNeeded: handle.rawValue))
+    append(UInt8(truncatingIfNeeded: handle.rawValue >> 8))
+  }
 }

@@ -1,0 +1,135 @@
+public import BLEATT
+public import BLEWire
+
+/// One attribute with the handle it must have, for a database that is built handle by handle: one that another server
+/// had, or one whose handles a specification fixes.
+public struct AttributeDefinition: Sendable {
+  public var handle: AttributeHandle
+  public var type: BluetoothUUID
+  public var permissions: AttributePermissions
+  /// Of a declaration: its value as it travels.
+  public var value: ValueSource
+  /// What events call it; nil for one that no event needs to name.
+  public var id: AttributeID?
+  /// Of a service declaration: the last handle of the service; nil is the last attribute before the next service.
+  public var groupEnd: AttributeHandle?
+
+  public init(
+    handle: AttributeHandle, type: BluetoothUUID, permissions: AttributePermissions = .readable, value: ValueSource,
+    id: AttributeID? = nil, groupEnd: AttributeHandle? = nil
+  ) {
+    self.handle = handle
+    self.type = type
+    self.permissions = permissions
+    self.value = value
+    self.id = id
+    self.groupEnd = groupEnd
+  }
+}
+
+extension AttributeDatabase {
+  /// Builds a database from attributes in ascending order of their handles, taken as they are.
+  ///
+  /// An attribute of type 0x2902 becomes a Client Characteristic Configuration descriptor with a value of its own for
+  /// each client; what it offers are the properties in the characteristic declaration before it. Services get
+  /// identifiers in their order, from 0 on.
+  ///
+  /// - Throws: ``DatabaseError/handlesNotAscending(_:)``, ``DatabaseError/duplicateAttribute(_:)``,
+  ///   ``DatabaseError/reservedIdentifier(_:)``, or what is wrong with a value.
+  public init(
+    attributes definitions: [AttributeDefinition],
+    databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])? = nil
+  ) throws(DatabaseError) {
+    self.databaseHashCMAC = databaseHashCMAC
+    attributes.reserveCapacity(definitions.count)
+    var characteristic: (properties: UInt8, value: AttributeHandle)?
+    for definition in definitions {
+      guard definition.handle > (attributes.last?.handle ?? .none) else {
+        throw .handlesNotAscending(definition.handle)
+      }
+      try definition.value.check(for: definition.id ?? .stack)
+      var attribute = try attribute(definition)
+      switch attribute.kind {
+      case .service:
+        finishService(before: definition.handle)
+        begin(definition)
+        characteristic = nil
+      case .characteristic:
+        let value = octets[attribute.range]
+        characteristic = value.count >= 3 ? (value[value.startIndex], definition.handle) : nil
+      case .clientConfiguration:
+        attribute.configuration = UInt16(characteristic?.properties ?? 0x30)
+        if let characteristic, let place = attributes.lastIndex(where: { $0.handle == characteristic.value }),
+          place + 1 < attributes.count
+        {
+          attributes[place + 1].configuration = definition.handle.rawValue
+          attribute.id = attributes[place + 1].id
+        }
+      default: break
+      }
+      attributes.append(attribute)
+    }
+    finishService(before: nil)
+    nextHandle = Int(attributes.last?.handle.rawValue ?? 0) + 1
+    attributesChanged(from: .none)
+  }
+
+  private mutating func attribute(_ definition: AttributeDefinition) throws(DatabaseError) -> Attribute {
+    if let id = definition.id {
+      guard id != .stack else { throw .reservedIdentifier(id.rawValue) }
+      guard handles.updateValue(definition.handle, forKey: id) == nil else { throw .duplicateAttribute(id) }
+    }
+    let type = definition.type.attributeType
+    var write = definition.permissions.write
+    var kind: Attribute.Kind
+    var value: [UInt8] = []
+    var lengths = 0...ATT.maximumValueLength
+    switch definition.value {
+    case .fixed(let octets): (kind, value, write) = (.fixed, octets, nil)
+    case .stored(let octets, let allowed): (kind, value, lengths) = (.stored, octets, allowed)
+    case .dynamic: kind = .dynamic
+    }
+    switch type {
+    case AttributeType.primaryService, AttributeType.secondaryService: kind = .service
+    case AttributeType.include: kind = .include
+    case AttributeType.characteristic: kind = .characteristic
+    case AttributeType.clientConfiguration: (kind, write) = (.clientConfiguration, definition.permissions.write)
+    default: break
+    }
+    var attribute = Attribute(
+      handle: definition.handle, type: type, kind: kind, id: definition.id ?? .stack, read: definition.permissions.read,
+      write: write)
+    attribute.minimumLength = UInt16(clamping: lengths.lowerBound)
+    attribute.maximumLength = UInt16(clamping: lengths.upperBound)
+    place(value, in: &attribute)
+    return attribute
+  }
+
+  private mutating func begin(_ definition: AttributeDefinition) {
+    guard let octets = definition.value.octets else { return }
+    let uuid = BluetoothUUID(littleEndian: octets) ?? BluetoothUUID(0)
+    services.append(
+      Service(
+        id: ServiceID(rawValue: UInt32(truncatingIfNeeded: services.count)), start: definition.handle,
+        end: definition.groupEnd ?? .none, uuid: uuid.value, uuidSize: UInt8(truncatingIfNeeded: octets.count),
+        isPrimary: definition.type == AttributeType.primaryService))
+  }
+
+  private mutating func finishService(before handle: AttributeHandle?) {
+    guard let last = services.indices.last else { return }
+    let lastAttribute = attributes.last?.handle ?? services[last].start
+    var end = max(services[last].end, lastAttribute)
+    if let handle { end = min(end, AttributeHandle(handle.rawValue &- 1)) }
+    services[last].end = end
+  }
+}
+
+extension ValueSource {
+  /// The value, where it is known here.
+  fileprivate var octets: [UInt8]? {
+    switch self {
+    case .fixed(let octets), .stored(let octets, _): octets
+    case .dynamic: nil
+    }
+  }
+}

@@ -1,0 +1,122 @@
+public import BLEATT
+public import BLEWire
+
+/// Whether a client knows what the database looks like now (Vol 3, Part G, 2.5.2.1).
+///
+///     aware ──database changes──► unaware ──request with a handle──► toldOutOfSync ──another request──► aware
+///                                    ├──reads the Database Hash──► hashRead ──another request──────────► aware
+///                                    └──confirms Service Changed────────────────────────────────────────► aware
+///
+/// Only clients that set Robust Caching in their Client Supported Features leave `aware`.
+enum ChangeAwareness: Sendable { case aware, unaware, toldOutOfSync, hashRead }
+
+/// What the server knows of this client beyond the link: subscriptions, features, and how current its idea of the
+/// database is.
+extension ServerBearer {
+  /// What the client subscribed to.
+  public func subscription(to attribute: AttributeID, database: AttributeDatabase) -> Subscription {
+    guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return [] }
+    return configuration(of: AttributeHandle(database.attributes[place].configuration))
+  }
+
+  /// Every characteristic value that the client subscribed to.
+  public func subscriptions(database: AttributeDatabase) -> [AttributeID: Subscription] {
+    var subscriptions: [AttributeID: Subscription] = [:]
+    for configuration in configurations {
+      guard let place = database.place(of: configuration.descriptor), database.attributes[place].id != .stack else {
+        continue
+      }
+      subscriptions[database.attributes[place].id] = configuration.value
+    }
+    return subscriptions
+  }
+
+  /// What the client said it can do.
+  public var supportedFeatures: ClientSupportedFeatures { features }
+
+  /// Whether the client knows how the database is now, as far as it promised to care.
+  public func isChangeAware(database: AttributeDatabase) -> Bool {
+    guard features.contains(.robustCaching), let knownRevision else { return true }
+    return awareness == .aware && knownRevision == database.revision
+  }
+
+  /// Tells the client that the attributes in `range` came, went or changed: indicated where the client configured
+  /// Service Changed (Vol 3, Part G, 7.1), and its subscriptions to attributes that are gone are forgotten. To be called
+  /// for each link after the database changed.
+  public mutating func serviceChanged(
+    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
+  ) {
+    configurations.removeAll { range.contains($0.descriptor) && database.place(of: $0.descriptor) == nil }
+    reconsiderRevision(database)
+    guard !isFinished, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
+    var whole = range
+    if let waiting = indications.changedRange?.range {
+      whole = min(range.lowerBound, waiting.lowerBound)...max(range.upperBound, waiting.upperBound)
+    }
+    indications.changedRange = (handle, whole)
+    sendNextIndication(now, &output)
+  }
+
+  private func isConfigured(_ handle: AttributeHandle, _ database: AttributeDatabase) -> Bool {
+    guard let place = database.place(of: handle) else { return false }
+    return configuration(of: AttributeHandle(database.attributes[place].configuration)).contains(.indicate)
+  }
+
+  /// What to keep of a bonded client.
+  public func record(database: AttributeDatabase) -> ClientRecord {
+    ClientRecord(
+      configurations: configurations, supportedFeatures: features,
+      databaseHash: isChangeAware(database: database) ? database.databaseHash() ?? [] : [])
+  }
+
+  /// Gives a bonded client back what it had configured. Where the database is not the one the client knew, Service
+  /// Changed is indicated for all of it, and configurations whose descriptor is gone are dropped.
+  public mutating func restore(
+    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
+  ) {
+    features = record.supportedFeatures
+    configurations = record.configurations.filter { configuration in
+      database.place(of: configuration.descriptor).map { database.attributes[$0].kind == .clientConfiguration } ?? false
+    }
+    configurations.sort { $0.descriptor < $1.descriptor }
+    knownRevision = database.revision
+    guard let hash = database.databaseHash(), hash != record.databaseHash else { return }
+    awareness = features.contains(.robustCaching) ? .unaware : .aware
+    serviceChanged(.first ... .last, database: database, now: now, into: &output)
+  }
+
+  /// Takes a new value of the Client Supported Features characteristic: bits are set, never cleared
+  /// (Vol 3, Part G, 7.2). Bits not known here are let go.
+  mutating func setFeatures(_ new: ClientSupportedFeatures) -> Bool {
+    guard features.isSubset(of: new) else { return false }
+    features = new.intersection([.robustCaching, .multipleHandleValueNotifications])
+    return true
+  }
+
+  /// Called where the database changed or the client is not known to be aware, before a PDU is looked at.
+  mutating func reconsiderAwareness(_ opcode: UInt8, _ database: AttributeDatabase) {
+    reconsiderRevision(database)
+    let isRequest = !ATTOpcode(rawValue: opcode).isCommand && !ATTOpcode(rawValue: opcode).isSentByServers
+    if isRequest, awareness == .toldOutOfSync || awareness == .hashRead { awareness = .aware }
+  }
+
+  private mutating func reconsiderRevision(_ database: AttributeDatabase) {
+    if let knownRevision, knownRevision != database.revision, features.contains(.robustCaching) {
+      awareness = .unaware
+    }
+    knownRevision = database.revision
+  }
+
+  @inline(__always)
+  mutating func noteRead(of attribute: Attribute) {
+    if attribute.kind == .databaseHash, awareness != .aware { awareness = .hashRead }
+  }
+}
+
+extension AttributeDatabase {
+  /// The value handle of the Service Changed characteristic, where there is one.
+  var serviceChangedHandle: AttributeHandle? {
+    guard let range = range(of: .genericAttribute) else { return nil }
+    return attributes.first { range.contains($0.handle) && $0.uuid == "2A05" }?.handle
+  }
+}

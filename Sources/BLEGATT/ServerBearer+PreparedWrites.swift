@@ -1,0 +1,207 @@
+import BLEATT
+import BLEWire
+
+/// Queued writes (Vol 3, Part F, 3.4.6).
+///
+///     Prepare ─► queue ─► Prepare … ─► Execute(write) ─► every part is tried on copies ─┬─► one fails: error, nothing changed
+///                                 └──► Execute(cancel) ─► forgotten                    └─► all fit: written
+extension ServerBearer {
+  /// Prepare Write (Vol 3, Part F, 3.4.6.1): permissions are looked at now, offset and length at the execution.
+  mutating func prepareWrite(
+    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: AttributeDatabase, _ output: inout ServerOutput
+  ) {
+    let opcode = pdu[0]
+    guard pdu.count >= 5 else { return output.refuse(opcode, .none, .invalidPDU) }
+    let handle = AttributeHandle(pdu.uint16(at: 1) ?? 0)
+    guard let place = place(of: handle, opcode, database, &output) else { return }
+    if let refusal = database.attributes[place].write.refusal(for: security, otherwise: .writeNotPermitted) {
+      return output.refuse(opcode, handle, refusal)
+    }
+    guard prepared.parts.count < limits.maximumPreparedWrites,
+      prepared.octets.count + pdu.count - 5 <= limits.maximumPreparedOctets
+    else { return output.refuse(opcode, handle, .prepareQueueFull) }
+    prepared.append(handle, offset: Int(pdu.uint16(at: 3) ?? 0), pdu.extracting(5...))
+    output.pdus.append { buffer in
+      buffer.append(ATTOpcode.prepareWriteResponse.rawValue)
+      buffer.append(copying: pdu.extracting(1...))
+    }
+  }
+
+  /// Execute Write (Vol 3, Part F, 3.4.6.3): the queue is empty afterwards, whatever comes of it.
+  mutating func executeWrite(
+    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: inout AttributeDatabase, _ now: Instant,
+    _ output: inout ServerOutput
+  ) {
+    let opcode = pdu[0]
+    guard pdu.count == 2, pdu[1] <= 1 else { return output.refuse(opcode, .none, .invalidPDU) }
+    let queue = prepared
+    prepared.removeAll()
+    guard pdu[1] == 1 else { return output.pdus.append { $0.append(ATTOpcode.executeWriteResponse.rawValue) } }
+    switch plan(queue, security, database) {
+    case .failure(let refusal): output.refuse(opcode, refusal.handle, refusal.code)
+    case .success(let plan):
+      if plan.parts.isEmpty {
+        carryOut(plan, &database, &output)
+      } else {
+        let parts = plan.parts
+        let token = suspend(opcode, .execute(plan), now)
+        output.events.append(.write(token, parts, isPrepared: true))
+      }
+    }
+  }
+
+  /// Why a queue cannot be executed.
+  struct Refusal: Error {
+    let handle: AttributeHandle
+    let code: ATTErrorCode
+  }
+
+  /// Tries each part in the order it came, on copies.
+  private func plan(
+    _ queue: PreparedWrites, _ security: LinkSecurity, _ database: AttributeDatabase
+  ) -> Result<ExecutionPlan, Refusal> {
+    var plan = ExecutionPlan()
+    for part in queue.parts {
+      func refused(_ code: ATTErrorCode) -> Result<ExecutionPlan, Refusal> {
+        .failure(Refusal(handle: part.handle, code: code))
+      }
+      guard let place = database.place(of: part.handle) else { return refused(.invalidHandle) }
+      let attribute = database.attributes[place]
+      if let refusal = attribute.write.refusal(for: security, otherwise: .writeNotPermitted) {
+        return refused(refusal)
+      }
+      let value = queue.octets[part.range]
+      if attribute.kind == .dynamic {
+        guard part.offset <= ATT.maximumValueLength else { return refused(.invalidOffset) }
+        guard part.offset + value.count <= ATT.maximumValueLength else { return refused(.invalidAttributeValueLength) }
+        plan.append(value, offset: part.offset, to: attribute)
+      } else {
+        let write = plan.write(to: part.handle) {
+          part.offset == 0 && !attribute.hasFixedLength ? [] : currentValue(of: attribute, database)
+        }
+        guard part.offset <= plan.writes[write].value.count else { return refused(.invalidOffset) }
+        plan.writes[write].overlay(value, at: part.offset)
+        guard plan.writes[write].value.count <= ATT.maximumValueLength else {
+          return refused(.invalidAttributeValueLength)
+        }
+      }
+    }
+    for write in plan.writes {
+      guard let place = database.place(of: write.handle) else { continue }
+      if let code = refusal(of: write.value, database.attributes[place]) {
+        return .failure(Refusal(handle: write.handle, code: code))
+      }
+    }
+    return .success(plan)
+  }
+
+  private func currentValue(of attribute: Attribute, _ database: AttributeDatabase) -> [UInt8] {
+    var value: [UInt8] = []
+    appendValue(of: attribute, database, from: 0, count: valueLength(of: attribute, database), to: &value)
+    return value
+  }
+
+  private func refusal(of value: [UInt8], _ attribute: Attribute) -> ATTErrorCode? {
+    switch attribute.kind {
+    case .stored: return attribute.allowedLengths.contains(value.count) ? nil : .invalidAttributeValueLength
+    case .clientConfiguration:
+      guard value.count == 2, let bits = value.span.uint16(at: 0) else { return .invalidAttributeValueLength }
+      return refusal(of: Subscription(rawValue: bits), attribute)
+    case .clientFeatures:
+      guard let first = value.first else { return .invalidAttributeValueLength }
+      return features.isSubset(of: ClientSupportedFeatures(rawValue: first)) ? nil : .valueNotAllowed
+    default: return .writeNotPermitted
+    }
+  }
+
+  /// Writes what was found right, and answers.
+  mutating func carryOut(_ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout ServerOutput) {
+    for write in plan.writes {
+      guard let place = database.place(of: write.handle) else { continue }
+      let attribute = database.attributes[place]
+      switch attribute.kind {
+      case .stored:
+        database.replace(at: place, with: write.value.span)
+        if attribute.id != .stack { output.events.append(.stored(attribute.id)) }
+      case .clientConfiguration:
+        configure(attribute, Subscription(rawValue: write.value.span.uint16(at: 0) ?? 0), &output)
+      case .clientFeatures: _ = setFeatures(ClientSupportedFeatures(rawValue: write.value.first ?? 0))
+      default: break
+      }
+    }
+    output.pdus.append { $0.append(ATTOpcode.executeWriteResponse.rawValue) }
+  }
+}
+
+/// The prepared writes of one client, in the order they came.
+struct PreparedWrites: Sendable {
+  struct Part: Sendable {
+    var handle: AttributeHandle
+    var offset: Int
+    /// Where its octets lie in those of the queue.
+    var range: Range<Int>
+  }
+
+  private(set) var parts: [Part] = []
+  private(set) var octets: [UInt8] = []
+
+  mutating func append(_ handle: AttributeHandle, offset: Int, _ value: Span<UInt8>) {
+    let start = octets.count
+    octets.append(copying: value)
+    parts.append(Part(handle: handle, offset: offset, range: start..<octets.count))
+  }
+
+  mutating func removeAll() {
+    parts.removeAll()
+    octets.removeAll()
+  }
+}
+
+/// What an execution will write once nothing stands against it.
+struct ExecutionPlan: Sendable {
+  struct Write: Sendable {
+    var handle: AttributeHandle
+    /// The whole value as it will be.
+    var value: [UInt8]
+
+    mutating func overlay(_ part: Bytes, at offset: Int) {
+      value.replaceSubrange(offset..<min(value.count, offset + part.count), with: part)
+    }
+  }
+
+  /// Values that the stack keeps, each attribute once.
+  var writes: [Write] = []
+  /// What the application must write; parts that continue each other are one.
+  var parts: [WritePart] = []
+  /// The handles of `parts`, for the error response.
+  private(set) var handles: [AttributeHandle] = []
+
+  /// The place in `writes` of this attribute, which begins with the value that `first` gives.
+  mutating func write(to handle: AttributeHandle, beginningWith first: () -> [UInt8]) -> Int {
+    if let known = writes.firstIndex(where: { $0.handle == handle }) { return known }
+    writes.append(Write(handle: handle, value: first()))
+    return writes.count - 1
+  }
+
+  mutating func append(_ value: Bytes, offset: Int, to attribute: Attribute) {
+    if let last = parts.indices.last, parts[last].attribute == attribute.id, handles[last] == attribute.handle,
+      parts[last].offset + parts[last].value.count == offset
+    {
+      parts[last].value.append(contentsOf: value)
+    } else {
+      parts.append(WritePart(attribute: attribute.id, offset: offset, value: Array(value)))
+      handles.append(attribute.handle)
+    }
+  }
+
+  /// The handle to name in an error about `attribute`; about the first part where it is nil or none of them.
+  func handle(of attribute: AttributeID?) -> AttributeHandle {
+    let part = parts.firstIndex { $0.attribute == attribute } ?? 0
+    return part < handles.count ? handles[part] : .none
+  }
+}
+
+extension Attribute {
+  /// Whether a shorter write leaves the rest of the value as it is (Vol 3, Part F, 3.4.5.1).
+  var hasFixedLength: Bool { kind == .stored && minimumLength == maximumLength }
+}

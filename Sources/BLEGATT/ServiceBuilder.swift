@@ -1,0 +1,156 @@
+import BLEATT
+import BLEWire
+
+/// Makes the attributes of one service, with handles that follow each other (Vol 3, Part G, 3.1 to 3.3).
+///
+///     service declaration
+///     include declaration …
+///     characteristic declaration, value, extended properties, client configuration, descriptors … …
+struct ServiceBuilder {
+  /// The database's octets, taken over while the service is made.
+  var octets: [UInt8] = []
+  private(set) var attributes: [Attribute] = []
+  private(set) var named: [AttributeID: AttributeHandle] = [:]
+  private var nextHandle: Int
+
+  /// Takes `octets` over, to append the values; the caller swaps them back.
+  init(firstHandle: Int, octets: inout [UInt8]) {
+    nextHandle = firstHandle
+    swap(&self.octets, &octets)
+  }
+
+  /// The handles given away.
+  var range: ClosedRange<AttributeHandle> {
+    let first = attributes.first?.handle ?? .first
+    return first...max(first, attributes.last?.handle ?? .first)
+  }
+
+  mutating func append(_ service: ServiceDefinition, including included: [AttributeDatabase.Service]) {
+    append(
+      service.isPrimary ? AttributeType.primaryService : AttributeType.secondaryService, .service,
+      value: service.uuid.attributeType.littleEndian)
+    for other in included { append(other) }
+    for characteristic in service.characteristics { append(characteristic) }
+  }
+
+  /// The UUID is told only where it is one of 16 bits (Vol 3, Part G, 3.2).
+  private mutating func append(_ included: AttributeDatabase.Service) {
+    var value: [UInt8] = []
+    value.append(littleEndian: included.start.rawValue)
+    value.append(littleEndian: included.end.rawValue)
+    if included.uuidSize == 2 { value.append(littleEndian: UInt16(truncatingIfNeeded: included.uuid >> 96)) }
+    append(AttributeType.include, .include, value: value)
+  }
+
+  private mutating func append(_ characteristic: CharacteristicDefinition) {
+    var properties = characteristic.properties.onAir
+    if characteristic.hasExtendedProperties { properties |= 0x80 }
+    var declaration = [properties]
+    declaration.append(littleEndian: UInt16(truncatingIfNeeded: nextHandle + 1))
+    characteristic.uuid.attributeType.append(to: &declaration)
+    append(AttributeType.characteristic, .characteristic, value: declaration)
+
+    append(characteristic.id, characteristic.uuid, characteristic.permissions, characteristic.value)
+    let value = attributes.count - 1
+    if characteristic.hasExtendedProperties {
+      var bits: [UInt8] = []
+      bits.append(littleEndian: characteristic.extendedProperties.rawValue)
+      append(AttributeType.extendedProperties, .fixed, value: bits)
+    }
+    if characteristic.isConfigurable {
+      attributes[value].configuration = UInt16(truncatingIfNeeded: nextHandle)
+      appendConfiguration(of: characteristic)
+    }
+    for descriptor in characteristic.descriptors {
+      append(descriptor.id, descriptor.uuid, descriptor.permissions, descriptor.value)
+    }
+  }
+
+  /// Anyone may read it; where the characteristic wants encryption for its updates, so does subscribing.
+  private mutating func appendConfiguration(of characteristic: CharacteristicDefinition) {
+    let encrypted: CharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
+    let isEncrypted = !characteristic.properties.isDisjoint(with: encrypted)
+    append(
+      AttributeType.clientConfiguration, .clientConfiguration, id: characteristic.id,
+      write: isEncrypted ? .encrypted : .open, value: [])
+    attributes[attributes.count - 1].configuration =
+      characteristic.properties.union(CharacteristicProperties(rawValue: UInt16(characteristic.properties.onAir)))
+      .rawValue
+  }
+
+  private mutating func append(
+    _ id: AttributeID, _ uuid: BluetoothUUID, _ permissions: AttributePermissions, _ source: ValueSource
+  ) {
+    if id != .stack { named[id] = AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)) }
+    let type = uuid.attributeType
+    switch source {
+    case .fixed(let value):
+      append(type, .fixed, id: id, read: permissions.read, value: value)
+    case .stored(let value, let allowed):
+      append(type, .stored, id: id, read: permissions.read, write: permissions.write, value: value)
+      attributes[attributes.count - 1].minimumLength = UInt16(clamping: allowed.lowerBound)
+      attributes[attributes.count - 1].maximumLength = UInt16(clamping: allowed.upperBound)
+    case .dynamic:
+      append(type, .dynamic, id: id, read: permissions.read, write: permissions.write, value: [])
+      attributes[attributes.count - 1].maximumLength = UInt16(ATT.maximumValueLength)
+    }
+  }
+
+  private mutating func append(
+    _ type: BluetoothUUID, _ kind: Attribute.Kind, id: AttributeID = .stack, read: AccessRequirement? = .open,
+    write: AccessRequirement? = nil, value: [UInt8]
+  ) {
+    var attribute = Attribute(
+      handle: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)), type: type, kind: kind, id: id, read: read,
+      write: write)
+    attribute.start = UInt32(truncatingIfNeeded: octets.count)
+    attribute.length = UInt16(clamping: value.count)
+    attribute.capacity = attribute.length
+    octets.append(contentsOf: value)
+    attributes.append(attribute)
+    nextHandle += 1
+  }
+}
+
+/// The stack's own services, from handle 0x0001 on.
+extension AttributeDatabase {
+  /// Appends Generic Access (Vol 3, Part C, 12) and Generic Attribute (Vol 3, Part G, 7).
+  mutating func append(_ stack: StackServices) {
+    var access = [
+      CharacteristicDefinition(
+        id: .stack, uuid: "2A00", properties: .read, permissions: .readable,
+        value: .stored(Self.deviceNameOctets(stack.deviceName), length: 0...248)),
+      CharacteristicDefinition(
+        id: .stack, uuid: "2A01", properties: .read, permissions: .readable,
+        value: .stored(
+          [UInt8(truncatingIfNeeded: stack.appearance), UInt8(truncatingIfNeeded: stack.appearance >> 8)],
+          length: 2...2)),
+    ]
+    if let resolves = stack.centralAddressResolution {
+      access.append(
+        CharacteristicDefinition(
+          id: .stack, uuid: "2AA6", properties: .read, permissions: .readable, value: .fixed([resolves ? 1 : 0])))
+    }
+    insert(ServiceDefinition(id: .genericAccess, uuid: "1800", characteristics: access), at: 1)
+
+    var attribute = [
+      CharacteristicDefinition(
+        id: .stack, uuid: "2A05", properties: .indicate, permissions: AttributePermissions(), value: .fixed([]))
+    ]
+    if stack.databaseHashCMAC != nil {
+      attribute += [
+        CharacteristicDefinition(
+          id: .stack, uuid: "2B29", properties: [.read, .write], permissions: .readableAndWritable,
+          value: .stored([0], length: 1...ATT.maximumValueLength)),
+        CharacteristicDefinition(
+          id: .stack, uuid: "2B2A", properties: .read, permissions: .readable, value: .fixed([])),
+      ]
+    }
+    let handles = insert(
+      ServiceDefinition(id: .genericAttribute, uuid: "1801", characteristics: attribute), at: nextHandle)
+    for place in attributes.indices where handles.range.contains(attributes[place].handle) {
+      if attributes[place].uuid == "2B29" { attributes[place].kind = .clientFeatures }
+      if attributes[place].uuid == "2B2A" { attributes[place].kind = .databaseHash }
+    }
+  }
+}
