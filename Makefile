@@ -1,0 +1,52 @@
+# Two commands do everything: `make demo` and `make test`. Each installs what it needs and is missing.
+
+SWIFT ?= swift
+PYTHON := .cache/python
+
+# What the package links against; what the tests need beside it.
+BUILD_PACKAGES := libbluetooth-dev libssl-dev pkg-config
+TEST_PACKAGES := $(BUILD_PACKAGES) python3-venv tshark
+
+SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+
+.PHONY: help demo test check bench test-rootcanal clean
+
+help:
+	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
+	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble) against our programs"
+	@echo "make check           format and lint, build with warnings as errors, the unit tests"
+	@echo "make bench           what a request costs, against the reference server in C"
+	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
+	@echo "make clean           removes what these commands made"
+
+demo:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	@$(SWIFT) build --product heart-rate
+	@$(SWIFT) run --skip-build heart-rate --snoop demo.btsnoop
+	@echo "The packets are in demo.btsnoop: wireshark demo.btsnoop"
+
+test:
+	@scripts/debian-packages $(TEST_PACKAGES)
+	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
+	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" scripts/test
+
+# Package.swift makes every warning an error, in each target.
+check:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	$(SWIFT) format lint --strict --recursive --configuration .swift-format $(SOURCES)
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+
+bench:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	Benchmarks/run.sh
+
+test-rootcanal:
+	@scripts/debian-packages $(TEST_PACKAGES)
+	@scripts/python-environment $(PYTHON)-rootcanal Tests/Interop/requirements-rootcanal.txt
+	@scripts/rootcanal-libraries .cache/rootcanal >/dev/null
+	@$(SWIFT) build --product reference-peripheral
+	@cd Tests/Interop && ../../$(PYTHON)-rootcanal/bin/python -m pytest -m rootcanal
+
+clean:
+	rm -rf .build .cache Benchmarks/.build demo.btsnoop
