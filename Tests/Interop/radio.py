@@ -1,0 +1,278 @@
+"""A radio of Bumble controllers behind an H4 server: every TCP connection gets a controller of its own.
+
+    python radio.py --port 0 [--acl-length 27] [--acl-packets 1] [--legacy] [--shreds]
+
+Prints `READY port` once it listens; ends when its standard input closes.
+
+Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses below
+put it right, because a host under test must be judged against a controller that keeps the rules:
+unknown commands are answered (Vol 4, Part E, 4.5), ACL data reaches the other host in the fragments it was sent in, each
+cut to the length that controller announced (4.1.1), and a scan response is the advertiser's, not a second copy of its
+advertising data.
+"""
+
+import argparse
+import asyncio
+import itertools
+import struct
+import sys
+
+from bumble import hci, ll
+from bumble.controller import Controller, LegacyAdvertiser
+from bumble.link import LocalLink
+from bumble.transport.common import StreamPacketSink, StreamPacketSource
+
+# Advertising PDU types (Vol 4, Part E, 7.8.5) and the event types an extended report gives them (7.7.65.13, legacy PDUs).
+ADV_IND, ADV_SCAN_IND, ADV_NONCONN_IND = 0, 2, 3
+EXTENDED_EVENT_TYPE = {ADV_IND: 0x13, ADV_SCAN_IND: 0x12, ADV_NONCONN_IND: 0x10}
+CONNECTABLE, SCANNABLE, SCAN_RESPONSE, LEGACY = 0x01, 0x02, 0x08, 0x10
+
+SUCCESS, UNKNOWN_COMMAND, UNKNOWN_CONNECTION, INVALID_PARAMETERS = 0x00, 0x01, 0x02, 0x12
+
+
+class Air(LocalLink):
+    """What all controllers share."""
+
+    def carry(self, link, is_first, data):
+        """Takes a fragment to the other end of the link, found by the addresses the link was made with."""
+        receiver = self.find_le_controller(link.peer_address)
+        if receiver is not None:
+            asyncio.get_running_loop().call_soon(receiver.on_fragment, link.self_address, is_first, data)
+
+    def advertiser(self, address):
+        """The advertising behind a PDU from `address`: event type of its reports, and its scan response."""
+        for controller in self.controllers:
+            legacy = controller.le_legacy_advertiser
+            if legacy.enabled and legacy.address == address:
+                event_type = EXTENDED_EVENT_TYPE.get(legacy.advertising_type, 0)
+                return event_type, bytes(legacy.scan_response_data)
+            for advertising_set in controller.advertising_sets.values():
+                if advertising_set.enabled and advertising_set.address == address:
+                    event_type = int(advertising_set.parameters.advertising_event_properties) & 0x17
+                    return event_type, bytes(advertising_set.scan_response_data)
+        return None
+
+
+class Advertiser(LegacyAdvertiser):
+    """Legacy advertising at the interval asked for (units of 0.625 ms), of every undirected type."""
+
+    def _on_timer_fired(self):
+        self.send_advertising_data()
+        seconds = max(self.advertising_interval_min * 0.000625, 0.02)
+        self.timer_handle = asyncio.get_running_loop().call_later(seconds, self._on_timer_fired)
+
+    def send_advertising_data(self):
+        if self.enabled and self.advertising_type in EXTENDED_EVENT_TYPE:
+            self.controller.send_advertising_pdu(
+                ll.AdvInd(advertiser_address=self.address, data=bytes(self.advertising_data))
+            )
+
+
+class RuledController(Controller):
+    """A Bumble controller that answers every command and keeps to the buffer sizes it announces."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.le_legacy_advertiser = Advertiser(self)
+        self.reports_are_legacy = False
+        self.reported = set()
+
+    # Commands
+
+    def on_packet(self, packet):
+        if packet[:1] != b"\x01" or len(packet) < 4:
+            return super().on_packet(packet)
+        opcode = struct.unpack_from("<H", packet, 1)[0]
+        try:
+            command = hci.HCI_Packet.from_bytes(packet)
+            handler = getattr(self, f"on_{command.name.lower()}", None)
+            if handler is None:
+                return self._send_hci_command_status(UNKNOWN_COMMAND, opcode)
+            self.on_hci_packet(command)
+        except Exception:  # Parameters Bumble cannot read; a real controller answers those as well.
+            self._send_hci_command_status(INVALID_PARAMETERS, opcode)
+
+    def on_hci_disconnect_command(self, command):
+        if self.find_connection_by_handle(command.connection_handle) is None:
+            return self._send_hci_command_status(UNKNOWN_CONNECTION, command.op_code)
+        return super().on_hci_disconnect_command(command)
+
+    def on_hci_le_create_connection_cancel_command(self, command):
+        pending, self.pending_le_connection = self.pending_le_connection, None
+        if pending is None:
+            return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.COMMAND_DISALLOWED_ERROR)
+        cancelled = hci.HCI_LE_Connection_Complete_Event(
+            status=UNKNOWN_CONNECTION,
+            connection_handle=0,
+            role=hci.Role.CENTRAL,
+            peer_address_type=pending.peer_address_type,
+            peer_address=pending.peer_address,
+            connection_interval=0,
+            peripheral_latency=0,
+            supervision_timeout=0,
+            central_clock_accuracy=0,
+        )
+        asyncio.get_running_loop().call_soon(self.send_hci_packet, cancelled)
+        return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.SUCCESS)
+
+    # ACL data: what a fragment holds is the hosts' business, as it is for a link layer.
+
+    def on_hci_acl_data_packet(self, packet):
+        link = self.find_le_connection_by_handle(packet.connection_handle)
+        if link is None:
+            return
+        self.link.carry(link, packet.pb_flag != 1, packet.data)
+        completed = hci.HCI_Number_Of_Completed_Packets_Event(
+            connection_handles=[link.handle], num_completed_packets=[1]
+        )
+        self.send_hci_packet(completed)
+
+    def on_fragment(self, sender_address, is_first, data):
+        link = self.le_connections.get(sender_address)
+        if link is None:
+            return
+        length = self.le_acl_data_packet_length
+        for start in range(0, len(data), length):
+            piece = data[start : start + length]
+            boundary = 2 if is_first and start == 0 else 1  # first of an L2CAP frame, or its continuation
+            self.send_hci_packet(hci.HCI_AclDataPacket(link.handle, boundary, 0, len(piece), piece))
+
+    # Scanning
+
+    def on_hci_le_set_scan_enable_command(self, command):
+        self.reports_are_legacy, self.reported = True, set()
+        return super().on_hci_le_set_scan_enable_command(command)
+
+    def on_hci_le_set_extended_scan_enable_command(self, command):
+        self.reports_are_legacy, self.reported = False, set()
+        return super().on_hci_le_set_extended_scan_enable_command(command)
+
+    def on_hci_le_set_extended_scan_parameters_command(self, command):
+        self.le_scan_type = command.scan_types[0] if command.scan_types else 0
+        return super().on_hci_le_set_extended_scan_parameters_command(command)
+
+    def on_advertising_pdu(self, pdu):
+        advertiser = self.link.advertiser(pdu.advertiser_address)
+        if advertiser is None:
+            return
+        event_type, scan_response = advertiser
+        if self.le_scan_enable:
+            self.report(pdu.advertiser_address, event_type, bytes(pdu.data))
+            if event_type & SCANNABLE and self.le_scan_type == 1:
+                self.report(pdu.advertiser_address, event_type & ~0x04 | SCAN_RESPONSE, scan_response)
+        pending = self.pending_le_connection
+        if pending and event_type & CONNECTABLE and pending.peer_address == pdu.advertiser_address:
+            self.create_le_connection(pdu.advertiser_address)
+
+    def report(self, address, event_type, data):
+        key = (bytes(address), event_type & SCAN_RESPONSE)
+        if self.filter_duplicates and key in self.reported:
+            return
+        self.reported.add(key)
+        if self.reports_are_legacy:
+            if event_type & LEGACY:
+                self.send_event(0x02, legacy_report(address, event_type, data))
+        else:
+            for report in extended_reports(address, event_type, data):
+                self.send_event(0x0D, report)
+
+    def send_event(self, subevent, parameters):
+        packet = bytes([0x04, 0x3E, 1 + len(parameters), subevent]) + parameters
+        if self.host:
+            asyncio.get_running_loop().call_soon(self.host.on_packet, packet)
+
+
+def legacy_report(address, event_type, data):
+    """LE Advertising Report (Vol 4, Part E, 7.7.65.2) with one report."""
+    kinds = {0x13: 0, 0x12: 2, 0x10: 3}
+    kind = 4 if event_type & SCAN_RESPONSE else kinds.get(event_type & 0x17, 0)
+    return bytes([1, kind, address.address_type, *bytes(address), len(data), *data, 0xCE])
+
+
+def extended_reports(address, event_type, data):
+    """LE Extended Advertising Report (7.7.65.13): data that one event cannot hold comes in several."""
+    parts = [data[i : i + 229] for i in range(0, len(data), 229)] or [b""]
+    for index, part in enumerate(parts):
+        more = 0x20 if index + 1 < len(parts) else 0
+        secondary = 0 if event_type & LEGACY else 1
+        head = struct.pack("<BHB", 1, event_type | more, address.address_type) + bytes(address)
+        yield head + struct.pack("<BBBbbHB6xB", 1, secondary, 0xFF, 0x7F, -50, 0, 0, len(part)) + part
+
+
+class ShreddingTransport:
+    """Writes the stream in pieces that ignore packet borders: a host must find them by the lengths alone."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.sizes = itertools.cycle((1, 2, 3, 5, 8, 13, 21, 34))
+        self.held = b""
+
+    def write(self, data):
+        self.held += data
+        while self.held:
+            size = next(self.sizes)
+            self.transport.write(self.held[:size])
+            self.held = self.held[size:]
+
+
+class Radio:
+    def __init__(self, acl_length=None, acl_packets=None, legacy=False, shreds=False):
+        self.air = Air()
+        self.acl_length, self.acl_packets, self.legacy, self.shreds = acl_length, acl_packets, legacy, shreds
+        self.numbers = itertools.count(1)
+
+    def attach(self, source, transport):
+        number = next(self.numbers)
+        sink = StreamPacketSink(ShreddingTransport(transport) if self.shreds else transport)
+        address = hci.Address(bytes([number, 0, 0, 0x5E, 0x1F, 0xC0]), hci.Address.PUBLIC_DEVICE_ADDRESS)
+        controller = RuledController(
+            f"controller {number}", host_source=source, host_sink=sink, link=self.air, public_address=address
+        )
+        if self.acl_length:
+            controller.le_acl_data_packet_length = controller.acl_data_packet_length = self.acl_length
+        if self.acl_packets:
+            controller.total_num_le_acl_data_packets = controller.total_num_acl_data_packets = self.acl_packets
+        if self.legacy:
+            extended = hci.LeFeatureMask.LE_EXTENDED_ADVERTISING | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
+            controller.le_features &= ~extended
+        return controller
+
+    def detach(self, controller):
+        """The host has gone: its links end for the peers by supervision timeout (0x08)."""
+        controller.le_legacy_advertiser.stop()
+        for advertising_set in controller.advertising_sets.values():
+            advertising_set.stop()
+        for link in list(controller.le_connections.values()):
+            link.send_ll_control_pdu(ll.TerminateInd(hci.HCI_ErrorCode.CONNECTION_TIMEOUT_ERROR))
+        controller.host = None
+        asyncio.get_running_loop().call_later(0.05, self.air.controllers.discard, controller)
+
+    async def listen(self, port):
+        radio = self
+
+        class Attachment(StreamPacketSource):
+            def connection_made(self, transport):
+                self.controller = radio.attach(self, transport)
+
+            def connection_lost(self, error):
+                radio.detach(self.controller)
+
+        server = await asyncio.get_running_loop().create_server(Attachment, "127.0.0.1", port)
+        return server.sockets[0].getsockname()[1]
+
+
+async def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--acl-length", type=int)
+    parser.add_argument("--acl-packets", type=int)
+    parser.add_argument("--legacy", action="store_true", help="no extended advertising")
+    parser.add_argument("--shreds", action="store_true", help="write to the hosts in pieces of 1 to 34 octets")
+    options = parser.parse_args()
+    radio = Radio(options.acl_length, options.acl_packets, options.legacy, options.shreds)
+    print("READY", await radio.listen(options.port), flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
