@@ -1,4 +1,4 @@
-"""A central that speaks raw ATT PDUs over Bumble's host, so that a test can say what a well-behaved client never would."""
+"""A central that speaks raw ATT PDUs over Bumble's host, so that a test can say what a polite client never would."""
 
 import asyncio
 import contextlib
@@ -315,7 +315,7 @@ def names(sighting, name):
 
 
 def acknowledge_at_once(transport):
-    """Some controllers write an H4 packet in two pieces without TCP_NODELAY; a delayed ACK would cost 40 ms a packet."""
+    """Some controllers write an H4 packet in two pieces without TCP_NODELAY; a delayed ACK would cost 40 ms each."""
     endpoint = getattr(transport.sink, "transport", None)
     stream = endpoint and endpoint.get_extra_info("socket")
     if stream is None or stream.family == socket.AF_UNIX or not hasattr(socket, "TCP_QUICKACK"):

@@ -54,7 +54,7 @@ def python(script, *arguments):
 
 
 class Program:
-    """A running program with its output in a file. It ends with the test at the latest, whatever happens to the test."""
+    """A running program with its output in a file. It ends with the tests at the latest, whatever happens to them."""
 
     def __init__(self, command, log):
         self.command, self.log = [str(word) for word in command], Path(log)

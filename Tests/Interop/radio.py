@@ -4,11 +4,11 @@
 
 Prints `READY port` once it listens; ends when its standard input closes.
 
-Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses below
-put it right, because a host under test must be judged against a controller that keeps the rules:
-unknown commands are answered (Vol 4, Part E, 4.5), ACL data reaches the other host in the fragments it was sent in, each
-cut to the length that controller announced (4.1.1), and a scan response is the advertiser's, not a second copy of its
-advertising data.
+Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses
+below put it right, because a host under test must be judged against a controller that keeps the rules: unknown commands
+are answered (Vol 4, Part E, 4.5), ACL data reaches the other host in the fragments it was sent in, each cut to the
+length that controller announced (4.1.1), and a scan response is the advertiser's, not a second copy of its advertising
+data.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bumble.controller import Controller, LegacyAdvertiser
 from bumble.link import LocalLink
 from bumble.transport.common import StreamPacketSink, StreamPacketSource
 
-# Advertising PDU types (Vol 4, Part E, 7.8.5) and the event types an extended report gives them (7.7.65.13, legacy PDUs).
+# Advertising PDU types (Vol 4, Part E, 7.8.5) and the event types that an extended report gives them (7.7.65.13).
 ADV_IND, ADV_SCAN_IND, ADV_NONCONN_IND = 0, 2, 3
 EXTENDED_EVENT_TYPE = {ADV_IND: 0x13, ADV_SCAN_IND: 0x12, ADV_NONCONN_IND: 0x10}
 CONNECTABLE, SCANNABLE, SCAN_RESPONSE, LEGACY = 0x01, 0x02, 0x08, 0x10
