@@ -1,0 +1,65 @@
+import BLEGAP
+import BLEWire
+import Testing
+
+@Suite struct AdvertisedDataTests {
+  private func seen(_ advertisingData: String, _ scanResponse: String = "") throws -> AdvertisedData {
+    let first = try #require([UInt8](hexadecimal: advertisingData))
+    let second = try #require([UInt8](hexadecimal: scanResponse))
+    return AdvertisedData(advertisingData: first[...], scanResponse: second[...])
+  }
+
+  @Test func bothAreasInOneView() throws {
+    let seen = try seen(
+      "02 01 06  03 02 0d 18  02 0a f4  04 16 0f 18 64",
+      "06 09 50 75 6c 73 65  05 03 0a 18 0d 18  03 19 40 03  05 ff ff ff 01 02  03 14 12 18  05 12 06 00 0c 00")
+    #expect(seen.flags == [.generalDiscoverable, .brEDRNotSupported])
+    #expect(seen.serviceUUIDs == ["180D", "180A"])
+    #expect(seen.txPowerLevel == -12)
+    #expect(seen.serviceData == [ServiceData(uuid: "180F", data: [0x64])])
+    #expect(seen.localName == LocalName("Pulse"))
+    #expect(seen.appearance == .heartRateSensor)
+    #expect(seen.manufacturerData == [ManufacturerData(company: .internalUse, data: [1, 2])])
+    #expect(seen.solicitedServiceUUIDs == ["1812"])
+    #expect(seen.connectionIntervalRange == ConnectionIntervalRange(minimum: 6, maximum: 12))
+    #expect(seen.overflowArea == nil)
+    #expect(seen.isWellFormed)
+  }
+
+  @Test func repeatedTypes() throws {
+    let seen = try seen("02 0a 7b 02 0a ea 03 16 0f 18 04 16 0f 18 64 05 ff ff ff 01 02 05 ff ff ff 01 02")
+    #expect(seen.txPowerLevel == -22)
+    #expect(seen.serviceData == [ServiceData(uuid: "180F", data: [0x64])])
+    #expect(seen.manufacturerData.count == 1)
+  }
+
+  @Test func completeNameWins() throws {
+    #expect(try seen("03 08 50 75", "06 09 50 75 6c 73 65").localName == LocalName("Pulse"))
+    #expect(try seen("06 09 50 75 6c 73 65", "03 08 50 75").localName == LocalName("Pulse"))
+    #expect(try seen("03 08 50 75").localName == LocalName("Pu", isComplete: false))
+  }
+
+  @Test func namesThatAreNoUTF8() throws {
+    let name = try #require(try seen("03 09 41 ff").localName)
+    #expect(name.text == nil)
+    #expect(name.displayText == "A\u{FFFD}")
+    #expect(name.octets == [0x41, 0xFF])
+  }
+
+  /// Lists count as far as whole UUIDs reach, flags by their first octet; other data of the wrong length not at all.
+  @Test func dataOfTheWrongLength() throws {
+    let seen = try seen("03 01 06 01  04 03 0d 18 0f  03 0a 01 02  02 19 01  02 16 0f  02 ff 4c")
+    var expected = AdvertisedData()
+    expected.flags = [.generalDiscoverable, .brEDRNotSupported]
+    expected.serviceUUIDs = ["180D"]
+    #expect(seen == expected)
+  }
+
+  @Test func lengthPastTheEnd() throws {
+    let seen = try seen("02 01 06 09 09 50 75", "03 03 0d 18")
+    #expect(!seen.isWellFormed)
+    #expect(seen.flags == [.generalDiscoverable, .brEDRNotSupported])
+    #expect(seen.localName == nil)
+    #expect(seen.serviceUUIDs == ["180D"])
+  }
+}

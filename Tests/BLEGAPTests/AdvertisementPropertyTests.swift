@@ -1,0 +1,105 @@
+import BLEGAP
+import BLEWire
+import Testing
+
+/// What holds for every name and every list of UUIDs, under every policy.
+@Suite struct AdvertisementPropertyTests {
+  @Test(
+    arguments: [
+      AdvertisingPolicy.coreBluetooth, .background, .full, .extended(limit: 31), .extended(limit: 251),
+      .extended(limit: 1650),
+    ]) func everyPayload(policy: AdvertisingPolicy) throws
+  {
+    var source = SystemRandomNumberGenerator()
+    for _ in 0..<300 {
+      var wish = Advertisement(localName: name(&source), serviceUUIDs: uuids(&source))
+      if Int.random(in: 0..<10, using: &source) == 0 { wish.flags = nil }
+      wish.elements = elements(&source)
+      wish.marksServiceUUIDsIncomplete = .random(using: &source)
+      check(wish, try wish.payload(under: policy), policy)
+    }
+  }
+
+  private func check(_ wish: Advertisement, _ payload: AdvertisingPayload, _ policy: AdvertisingPolicy) {
+    let limit = if case .extended(let limit) = policy { limit } else { 31 }
+    #expect(payload.advertisingData.count <= limit)
+    #expect(payload.scanResponse.count <= 31)
+
+    let areas = [payload.advertisingData, payload.scanResponse]
+    for area in areas { #expect(ADStructures(area[...]).isWellFormed) }
+    let elements = areas.flatMap { ADStructures($0[...]).elements }
+
+    // What the elements say, said back: every UUID exactly once, in an area or in the overflow.
+    var sent: [BluetoothUUID] = []
+    for case .serviceUUIDs(let uuids, let size, let isComplete) in elements {
+      sent += uuids
+      let all = Set(wish.serviceUUIDs)
+      #expect(
+        isComplete == (!wish.marksServiceUUIDsIncomplete && uuids.count == firsts(wish).count { $0.size == size }))
+      #expect(all.isSuperset(of: uuids))
+    }
+    #expect(Set(sent + payload.overflowServiceUUIDs) == Set(wish.serviceUUIDs))
+    #expect(sent.count + payload.overflowServiceUUIDs.count == Set(wish.serviceUUIDs).count)
+    #expect(payload.contents.overflowArea == payload.overflowArea)
+    if let area = payload.overflowArea {
+      #expect(area == OverflowArea(payload.overflowServiceUUIDs))
+      #expect(!payload.overflowServiceUUIDs.isEmpty)
+    }
+
+    // The name: what the result says is what a scanner reads, and it is the wish up to a boundary.
+    #expect(payload.contents.localName == payload.localName)
+    if let name = payload.localName, let wished = wish.localName {
+      #expect(policy != .background)
+      #expect(name.isComplete == (Array(name.octets) == Array(wished.utf8)))
+      #expect(wished.utf8.starts(with: name.octets))
+      let text = name.text
+      #expect(text != nil)
+      if let text, let first = wished.first, text.utf8.count >= first.utf8.count {
+        #expect(wished.starts(with: text))
+      }
+    } else if policy != .background, wish.elements.isEmpty, limit > 31, wish.localName?.isEmpty == false {
+      Issue.record("a name had room and was not sent")
+    }
+
+    // Everything else, once and unchanged; the flags first.
+    #expect(payload.contents.flags == wish.flags)
+    if wish.flags != nil { #expect(payload.advertisingData.starts(with: [2, 1])) }
+    for element in wish.elements { #expect(elements.count { $0 == element } == wish.elements.count { $0 == element }) }
+  }
+
+  private func firsts(_ wish: Advertisement) -> [BluetoothUUID] {
+    var seen: Set<BluetoothUUID> = []
+    return wish.serviceUUIDs.filter { seen.insert($0).inserted }
+  }
+
+  private func name(_ source: inout some RandomNumberGenerator) -> String? {
+    let characters = ["a", "é", "e\u{301}", "♥", "字", "👨‍👩‍👧‍👦", "🇨🇭", " ", "\u{200D}", "\r\n", "ß", "𝄞"]
+    guard Int.random(in: 0..<10, using: &source) > 0 else { return nil }
+    return (0..<Int.random(in: 0...40, using: &source)).map { _ in
+      characters.randomElement(using: &source) ?? ""
+    }.joined()
+  }
+
+  private func uuids(_ source: inout some RandomNumberGenerator) -> [BluetoothUUID] {
+    let count = Int.random(in: 0..<20, using: &source) == 0 ? 200 : Int.random(in: 0...8, using: &source)
+    return (0..<count).map { _ in
+      switch Int.random(in: 0..<4, using: &source) {
+      case 0: BluetoothUUID(uuid32: .random(in: 0...40, using: &source))
+      case 1: BluetoothUUID(uuid128: .random(in: .min ... .max, using: &source))
+      case 2: BluetoothUUID(uuid128: BluetoothUUID(UInt16.random(in: 0...40, using: &source)).value)
+      default: BluetoothUUID(UInt16.random(in: 0...40, using: &source))
+      }
+    }
+  }
+
+  /// None, or a few that fit beside the flags.
+  private func elements(_ source: inout some RandomNumberGenerator) -> [ADElement] {
+    guard Int.random(in: 0..<3, using: &source) == 0 else { return [] }
+    let data = Bytes(
+      (0..<Int.random(in: 0...15, using: &source)).map { _ in UInt8.random(in: 0...255, using: &source) })
+    return [
+      .txPowerLevel(.random(in: -100...20, using: &source)), .appearance(.watch),
+      .manufacturerData(.init(company: .internalUse, data: data)),
+    ]
+  }
+}
