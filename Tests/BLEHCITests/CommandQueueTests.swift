@@ -1,0 +1,183 @@
+import BLEWire
+import Testing
+
+@testable import BLEHCI
+
+/// Credits, answers and timeouts of commands: Vol 4, Part E, 4.4.
+@Suite struct CommandQueueTests {
+  var queue = CommandQueue<String>(limit: 3)
+  var out = PacketBuffer()
+  let start = Instant.start
+
+  static let reset: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
+  static let rand: [UInt8] = [0x01, 0x18, 0x20, 0x00]
+  static let readAddress: [UInt8] = [0x01, 0x09, 0x10, 0x00]
+
+  mutating func sent() -> [[UInt8]] {
+    defer { out.removeAll() }
+    return (0..<out.count).map { Array(out[$0]) }
+  }
+
+  func complete(_ opcode: HCIOpcode, credits: UInt8 = 1, _ parameters: Bytes = [0x00]) -> HCI.CommandComplete {
+    HCI.CommandComplete {
+      $0.numHCICommandPackets = credits
+      $0.opcode = opcode
+      $0.returnParameters = parameters
+    }
+  }
+
+  func status(_ opcode: HCIOpcode, credits: UInt8 = 1, _ status: HCIErrorCode = .success) -> HCI.CommandStatus {
+    HCI.CommandStatus {
+      $0.status = status
+      $0.numHCICommandPackets = credits
+      $0.opcode = opcode
+    }
+  }
+
+  @Test mutating func `one command is unanswered until the controller allows more`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
+    #expect(sent() == [Self.reset])
+    #expect(queue.waitingCount == 1 && queue.unansweredCount == 1)
+    let answer = queue.receive(complete(.reset), now: start, into: &out)
+    #expect(answer?.text == "complete reset 0x0C03 00")
+    #expect(sent() == [Self.rand])
+  }
+
+  @Test mutating func `a greater number opens the window that far`() throws {
+    try queue.perform(HCI.Reset(), for: "1", now: start, into: &out)
+    for name in ["2", "3", "4"] { try queue.perform(HCI.LERand(), for: name, now: start, into: &out) }
+    #expect(sent() == [Self.reset])
+    _ = queue.receive(complete(.reset, credits: 2), now: start, into: &out)
+    #expect(sent() == [Self.rand, Self.rand])
+    // The two answers go to their commands in the order they were sent.
+    #expect(queue.receive(complete(.leRand, credits: 2), now: start, into: &out)?.text == "complete 2 0x2018 00")
+    #expect(sent() == [Self.rand])
+    #expect(queue.receive(complete(.leRand, credits: 1), now: start, into: &out)?.text == "complete 3 0x2018 00")
+    #expect(queue.receive(complete(.leRand, credits: 1), now: start, into: &out)?.text == "complete 4 0x2018 00")
+    #expect(queue.isIdle && queue.deadline == nil)
+  }
+
+  @Test mutating func `no credit makes the queue wait for an event that names no command`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
+    _ = sent()
+    _ = queue.receive(complete(.reset, credits: 0), now: start, into: &out)
+    #expect(sent() == [])
+    #expect(queue.receive(complete(.none, credits: 0, []), now: start, into: &out) == nil)
+    #expect(sent() == [])
+    #expect(queue.receive(complete(.none, credits: 1, []), now: start, into: &out) == nil)
+    #expect(sent() == [Self.rand])
+    try queue.perform(HCI.ReadBDADDR(), for: "address", now: start, into: &out)
+    #expect(queue.receive(status(.none, credits: 2), now: start, into: &out) == nil)
+    #expect(sent() == [Self.readAddress])
+  }
+
+  @Test mutating func `a queue that starves gives its first command up`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    _ = queue.receive(complete(.reset, credits: 0), now: start, into: &out)
+    _ = sent()
+    try queue.perform(HCI.LERand(), for: "rand", now: start + .seconds(1), into: &out)
+    #expect(queue.deadline == start + .seconds(3))
+    #expect(queue.tick(now: start + .milliseconds(2999), into: &out) == nil)
+    #expect(queue.tick(now: start + .seconds(3), into: &out)?.text == "timed out rand 0x2018")
+    #expect(queue.tick(now: start + .seconds(3), into: &out) == nil)
+    #expect(sent() == [] && queue.isIdle && queue.deadline == nil)
+  }
+
+  @Test mutating func `each command has its time, and a late answer is unexpected`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
+    #expect(queue.deadline == start + .seconds(2))
+    #expect(queue.tick(now: start + .milliseconds(1999), into: &out) == nil)
+    _ = sent()
+    #expect(queue.tick(now: start + .seconds(2), into: &out)?.text == "timed out reset 0x0C03")
+    #expect(sent() == [Self.rand])
+    #expect(queue.tick(now: start + .seconds(2), into: &out) == nil)
+    #expect(queue.receive(complete(.reset), now: start + .seconds(3), into: &out)?.text == "unexpected 0x0C03")
+    #expect(queue.deadline == start + .seconds(4))
+  }
+
+  @Test mutating func `the timeout is the caller's choice`() throws {
+    queue = CommandQueue(timeout: .milliseconds(250))
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    #expect(queue.deadline == start + .milliseconds(250))
+  }
+
+  @Test mutating func `a command status ends a command that it answers`() throws {
+    let disconnect = HCI.Disconnect { $0.connectionHandle = ConnectionHandle(rawValue: 0x40) }
+    try queue.perform(disconnect, for: "bye", now: start, into: &out)
+    #expect(sent() == [[0x01, 0x06, 0x04, 0x03, 0x40, 0x00, 0x13]])
+    #expect(queue.receive(status(.disconnect), now: start, into: &out)?.text == "status bye 0x0406 0x00")
+    try queue.perform(disconnect, for: "bye", now: start, into: &out)
+    let refusal = queue.receive(status(.disconnect, .unknownConnectionIdentifier), now: start, into: &out)
+    #expect(refusal?.text == "status bye 0x0406 0x02")
+  }
+
+  @Test mutating func `a command status of success does not end what a command complete must`() throws {
+    try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
+    #expect(queue.receive(status(.leRand), now: start, into: &out)?.text == "unexpected 0x2018")
+    #expect(queue.unansweredCount == 1)
+    // A refusal may come as either.
+    let refusal = queue.receive(status(.leRand, .unknownCommand), now: start, into: &out)
+    #expect(refusal?.text == "status rand 0x2018 0x01")
+    try queue.perform(HCI.Disconnect(), for: "bye", now: start, into: &out)
+    #expect(queue.receive(complete(.disconnect, [0x01]), now: start, into: &out)?.text == "complete bye 0x0406 01")
+  }
+
+  @Test mutating func `a command known by its octets takes either answer`() throws {
+    let vendor = HCICommandPacket {
+      $0.opcode = HCIOpcode(group: 0x3F, command: 1)
+      $0.parameters = [0xAB]
+    }
+    try queue.perform(vendor, for: "vendor", now: start, into: &out)
+    #expect(sent() == [[0x01, 0x01, 0xFC, 0x01, 0xAB]])
+    #expect(queue.receive(status(vendor.opcode), now: start, into: &out)?.text == "status vendor 0xFC01 0x00")
+    try queue.perform(vendor, for: "vendor", now: start, into: &out)
+    #expect(queue.receive(complete(vendor.opcode), now: start, into: &out)?.text == "complete vendor 0xFC01 00")
+  }
+
+  @Test mutating func `duplicated and foreign answers are reported and change nothing`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    _ = queue.receive(complete(.reset), now: start, into: &out)
+    #expect(queue.receive(complete(.reset), now: start, into: &out)?.text == "unexpected 0x0C03")
+    try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
+    #expect(queue.receive(complete(.readBDADDR), now: start, into: &out)?.text == "unexpected 0x1009")
+    #expect(queue.receive(status(.disconnect), now: start, into: &out)?.text == "unexpected 0x0406")
+    #expect(queue.receive(complete(.leRand), now: start, into: &out)?.text == "complete rand 0x2018 00")
+  }
+
+  @Test mutating func `so many commands wait, and one more is refused`() throws {
+    try queue.perform(HCI.Reset(), for: "sent", now: start, into: &out)
+    for _ in 0..<3 { try queue.perform(HCI.LERand(), for: "waits", now: start, into: &out) }
+    #expect(throws: CommandQueueError.full(limit: 3)) {
+      try queue.perform(HCI.LERand(), for: "too many", now: start, into: &out)
+    }
+    #expect(queue.waitingCount == 3)
+    #expect(queue.removeAll() == ["sent", "waits", "waits", "waits"])
+    #expect(queue.isIdle && queue.credits == 1)
+  }
+
+  @Test mutating func `Host Number Of Completed Packets passes by the credits`() throws {
+    try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
+    let returned = HCI.HostNumberOfCompletedPackets {
+      $0.links = [HCI.CompletedPackets { $0.numCompletedPackets = 2 }]
+    }
+    try queue.perform(returned, for: "returned", now: start, into: &out)
+    #expect(sent() == [Self.reset, [0x01, 0x35, 0x0C, 0x05, 0x01, 0x00, 0x00, 0x02, 0x00]])
+    #expect(queue.unansweredCount == 1)
+  }
+}
+
+extension CommandQueue.Outcome where Purpose == String {
+  var text: String {
+    switch self {
+    case .complete(let purpose, let event):
+      "complete \(purpose) \(event.opcode) \(event.returnParameters.hexadecimal)"
+    case .status(let purpose, let opcode, let status):
+      "status \(purpose) \(opcode) 0x0\(String(status.rawValue, radix: 16))"
+    case .timedOut(let purpose, let opcode): "timed out \(purpose) \(opcode)"
+    case .unexpected(let opcode): "unexpected \(opcode)"
+    }
+  }
+}

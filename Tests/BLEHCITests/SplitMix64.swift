@@ -1,0 +1,20 @@
+/// A generator whose numbers a seed fixes, so that a failing test can be run again.
+struct SplitMix64: RandomNumberGenerator {
+  var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ mixed >> 31
+  }
+
+  /// So many random octets.
+  mutating func octets(_ count: ClosedRange<Int>) -> [UInt8] {
+    let count = Int.random(in: count, using: &self)
+    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &self) }
+  }
+}
