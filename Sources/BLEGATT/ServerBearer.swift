@@ -35,6 +35,9 @@ public struct ServerBearer: Sendable {
 
   public init(limits: ServerLimits = ServerLimits()) { self.limits = limits }
 
+  /// The client half of the same bearer has exchanged the MTU: it is one for both directions (Vol 3, Part F, 3.4.2).
+  public mutating func adopt(mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
+
   /// When ``tick(now:security:database:into:)`` wants to be called next; nil while nothing can time out.
   public var deadline: Instant? { .nearer(pending?.deadline, indications.deadline) }
 

@@ -1,0 +1,33 @@
+package import BLEHCI
+package import BLEWire
+
+/// What a controller said of itself while it was brought up. The host uses nothing that is not in here.
+package struct ControllerCapabilities: Equatable, Sendable {
+  package var version = HCI.ReadLocalVersionInformation.Response()
+  package var commands = HCI.SupportedCommands()
+  package var features: HCI.LMPFeatures = []
+  package var leFeatures: HCI.LEFeatures = []
+  package var publicAddress = BD_ADDR()
+  /// Data octets of an ACL packet to the controller, and how many it holds.
+  package var aclLength = 0
+  package var aclCount = 0
+  package var acceptListSize = 0
+  package var resolvingListSize = 0
+  package var maximumDataLength = HCI.LEReadMaximumDataLength.Response()
+  package var advertisingSets = 1
+  package var maximumAdvertisingData = 31
+
+  /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
+  /// used one of them may use no legacy one until the next reset.
+  package var usesExtendedCommands: Bool {
+    leFeatures.contains(.extendedAdvertising) && commands.contains(.leSetExtendedAdvertisingParameters)
+      && commands.contains(.leSetExtendedAdvertisingData) && commands.contains(.leSetExtendedScanResponseData)
+      && commands.contains(.leSetExtendedAdvertisingEnable)
+  }
+
+  /// The same question for scanning and connecting, which a controller may have without extended advertising.
+  package var scansByExtendedCommands: Bool {
+    commands.contains(.leSetExtendedScanParameters) && commands.contains(.leSetExtendedScanEnable)
+      && commands.contains(.leExtendedCreateConnection) && usesExtendedCommands
+  }
+}

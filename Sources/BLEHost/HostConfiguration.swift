@@ -1,0 +1,46 @@
+import BLEATT
+package import BLEGATT
+package import BLEWire
+
+/// What a host is told before it starts; every bound it keeps is named here.
+package struct HostConfiguration: Sendable {
+  /// The Device Name characteristic of the GAP service (Vol 3, Part C, 12.1).
+  package var deviceName = "BluetoothLE"
+  /// The Appearance characteristic (Vol 3, Part C, 12.2); 0 is unknown.
+  package var appearance: UInt16 = 0
+  /// A static random address to use instead of the controller's public one.
+  package var staticAddress: BD_ADDR?
+  /// What one client can make the server keep.
+  package var serverLimits = ServerLimits()
+  /// How long the controller may take over a command.
+  package var commandTimeout: Duration = .seconds(2)
+  /// How often a controller that does not answer is reset before it is given up.
+  package var maximumBringUps = 3
+  /// Values that may wait for their notification at once, all links together: fewer frames than one link's queue takes
+  /// (``ACLScheduler/Limits``), so that answers always find room beside them.
+  package var maximumPendingUpdates = 96
+  /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
+  package var congestion = (from: 32, below: 8)
+  /// Wishes to connect that may be pending at once.
+  package var maximumPendingConnections = 16
+  /// Advertisements that may be declared at once.
+  package var maximumAdvertisements = 16
+  /// How long links are given to end when the host shuts down.
+  package var shutdownTimeout: Duration = .seconds(2)
+
+  package init() {}
+}
+
+/// What a host produces: whole H4 packets for the controller and events for the application, each in order.
+package struct HostOutput: Sendable {
+  package var packets = PacketBuffer()
+  package var events: [HostEvent] = []
+
+  package init() {}
+
+  /// Forgets what was drained and keeps the memory.
+  package mutating func removeAll() {
+    packets.removeAll()
+    events.removeAll(keepingCapacity: true)
+  }
+}

@@ -1,0 +1,301 @@
+import BLEHCI
+import BLEWire
+
+/// One declared advertisement and how far the controller is with it.
+///
+/// ```
+///   start ─► parameters ─► (address) ─► data ─► scan response ─► enable ─► advertising ─── stop ───► disable ─► gone
+///                                                                 ▲             │ a link took it
+///                                                                 └── resting ◄─┘ or the controller has no room
+/// ```
+struct Advertisement: Sendable {
+  enum Phase: Equatable, Sendable {
+    /// The command of this step is on its way.
+    case configuring(AdvertisingStep)
+    case advertising
+    /// Configured in the controller, but off until a link ends.
+    case resting
+    /// The controller has forgotten it; it comes back with the next bring-up.
+    case suspended
+  }
+
+  let id: AdvertisingID
+  var intent: AdvertisingIntent
+  /// The advertising handle of extended commands.
+  var set: UInt8
+  var phase: Phase
+  /// The application wants it stopped as soon as the step under way is done.
+  var isStopping = false
+  /// Its start has been answered.
+  var isAnnounced = false
+}
+
+/// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
+enum AdvertisingStep: Sendable { case parameters, randomAddress, data, scanResponse, enable, disable, remove }
+
+extension HostCore {
+  mutating func startAdvertising(
+    _ id: AdvertisingID, _ intent: AdvertisingIntent, now: Instant, into output: inout HostOutput
+  ) {
+    do throws(HostError) {
+      try check(id, intent)
+    } catch {
+      return output.events.append(.advertisingStarted(id, .failure(error)))
+    }
+    let used = Set(advertisements.map(\.set))
+    let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
+    advertisements.append(Advertisement(id: id, intent: intent, set: set, phase: .suspended))
+    take(.parameters, advertisements.count - 1, now: now, into: &output)
+  }
+
+  private func check(_ id: AdvertisingID, _ intent: AdvertisingIntent) throws(HostError) {
+    guard state == .poweredOn, shutdownDeadline == nil else { throw .notPoweredOn }
+    guard !advertisements.contains(where: { $0.id == id }) else {
+      throw .invalidParameters("the advertisement \(id.rawValue) is running already: stop it first")
+    }
+    let limit = controller.usesExtendedCommands
+      ? min(max(1, controller.advertisingSets), configuration.maximumAdvertisements) : 1
+    guard advertisements.count < limit else { throw .tooMany("advertisements with this controller", limit: limit) }
+    guard !intent.usesExtendedPDUs || controller.usesExtendedCommands else { throw .unsupported("extended advertising") }
+    let room = intent.usesExtendedPDUs ? min(controller.maximumAdvertisingData, 251) : 31
+    for (area, octets) in [("advertising data", intent.data.count), ("scan response", intent.scanResponse.count)]
+    where octets > room {
+      throw .invalidParameters("the \(area) has \(octets) octets, \(room) fit")
+    }
+    if intent.usesExtendedPDUs, intent.isConnectable, !intent.scanResponse.isEmpty {
+      throw .invalidParameters(
+        "extended connectable advertising has no scan response (Vol 6, Part B, 4.4.2): put all into the advertising data")
+    }
+    guard intent.interval.lowerBound >= 0x20, intent.interval.upperBound <= 0x4000 else {
+      throw .invalidParameters("the advertising interval lies outside 0x0020 to 0x4000 units of 0.625 ms")
+    }
+  }
+
+  mutating func stopAdvertising(_ id: AdvertisingID, now: Instant, into output: inout HostOutput) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id }) else { return }
+    switch advertisements[index].phase {
+    case .configuring: advertisements[index].isStopping = true
+    case .advertising: take(.disable, index, now: now, into: &output)
+    case .resting where controller.usesExtendedCommands: take(.remove, index, now: now, into: &output)
+    case .resting, .suspended: advertisements.remove(at: index)
+    }
+  }
+
+  mutating func advertisingStepCompleted(
+    _ id: AdvertisingID, _ step: AdvertisingStep, _ opcode: HCIOpcode, _ status: HCIErrorCode, now: Instant,
+    into output: inout HostOutput
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id }),
+      advertisements[index].phase == .configuring(step)
+    else { return }
+    if step == .remove || (step == .disable && !controller.usesExtendedCommands) {
+      advertisements.remove(at: index)
+      return
+    }
+    if step == .disable { return take(.remove, index, now: now, into: &output) }
+    if status != .success { return advertisingFailed(index, step, opcode, status, into: &output) }
+    if advertisements[index].isStopping {
+      return take(step == .enable ? .disable : .remove, index, now: now, into: &output)
+    }
+    switch step {
+    case .parameters:
+      let needsAddress = controller.usesExtendedCommands && ownAddress.kind == .random
+      take(needsAddress ? .randomAddress : .data, index, now: now, into: &output)
+    case .randomAddress: take(.data, index, now: now, into: &output)
+    case .data: take(.scanResponse, index, now: now, into: &output)
+    case .scanResponse: take(.enable, index, now: now, into: &output)
+    case .enable: advertisingRuns(index, into: &output)
+    case .disable, .remove: break
+    }
+  }
+
+  private mutating func advertisingRuns(_ index: Int, into output: inout HostOutput) {
+    advertisements[index].phase = .advertising
+    if advertisements[index].isAnnounced {
+      output.events.append(.advertisingResumed(advertisements[index].id))
+    } else {
+      advertisements[index].isAnnounced = true
+      output.events.append(.advertisingStarted(advertisements[index].id, .success(())))
+    }
+  }
+
+  private mutating func advertisingFailed(
+    _ index: Int, _ step: AdvertisingStep, _ opcode: HCIOpcode, _ status: HCIErrorCode, into output: inout HostOutput
+  ) {
+    let id = advertisements[index].id
+    // No room beside the links that are up: it waits for one of them to end.
+    if step == .enable, !links.isEmpty, !advertisements[index].isStopping {
+      advertisements[index].phase = .resting
+      if !advertisements[index].isAnnounced {
+        advertisements[index].isAnnounced = true
+        output.events.append(.advertisingStarted(id, .success(())))
+      }
+      return output.events.append(.advertisingPaused(id, status))
+    }
+    let wasAnnounced = advertisements[index].isAnnounced
+    advertisements.remove(at: index)
+    if wasAnnounced {
+      output.events.append(.refused(.controller(opcode, status)))
+    } else {
+      output.events.append(.advertisingStarted(id, .failure(.controller(opcode, status))))
+    }
+  }
+
+  /// A central connected: the controller has switched the advertisement off that it answered (Vol 6, Part B, 4.4.2).
+  ///
+  /// With extended commands ``advertisingSetTerminated(_:now:into:)`` says which one.
+  mutating func advertisingStoppedByLink(now: Instant, into output: inout HostOutput) {
+    guard !controller.usesExtendedCommands else { return }
+    guard let index = advertisements.firstIndex(where: { $0.phase == .advertising && $0.intent.isConnectable }) else {
+      return
+    }
+    advertisingTaken(index, now: now, into: &output)
+  }
+
+  mutating func advertisingSetTerminated(
+    _ event: HCI.LEAdvertisingSetTerminated, now: Instant, into output: inout HostOutput
+  ) {
+    guard
+      let index = advertisements.firstIndex(where: { $0.set == event.advertisingHandle && $0.phase == .advertising })
+    else { return }
+    advertisingTaken(index, now: now, into: &output)
+  }
+
+  private mutating func advertisingTaken(_ index: Int, now: Instant, into output: inout HostOutput) {
+    advertisements[index].phase = .resting
+    if advertisements[index].intent.continuesWhileConnected {
+      take(.enable, index, now: now, into: &output)
+    } else if advertisements[index].intent.resumesAfterDisconnection {
+      output.events.append(.advertisingPaused(advertisements[index].id, nil))
+    } else {
+      output.events.append(.advertisingPaused(advertisements[index].id, nil))
+      advertisements[index].phase = .suspended
+      stopAdvertising(advertisements[index].id, now: now, into: &output)
+    }
+  }
+
+  /// A link ended: what rested for it begins again.
+  mutating func advertisingMayResume(now: Instant, into output: inout HostOutput) {
+    guard state == .poweredOn, shutdownDeadline == nil else { return }
+    for index in advertisements.indices where advertisements[index].phase == .resting {
+      take(.enable, index, now: now, into: &output)
+    }
+  }
+
+  /// The controller lost its state; the intents stay.
+  mutating func suspendAdvertising() {
+    advertisements.removeAll(where: \.isStopping)
+    for index in advertisements.indices { advertisements[index].phase = .suspended }
+  }
+
+  mutating func restoreAdvertising(now: Instant, into output: inout HostOutput) {
+    for index in advertisements.indices where advertisements[index].phase == .suspended {
+      take(.parameters, index, now: now, into: &output)
+    }
+  }
+
+  private mutating func take(
+    _ step: AdvertisingStep, _ index: Int, now: Instant, into output: inout HostOutput
+  ) {
+    advertisements[index].phase = .configuring(step)
+    let advertisement = advertisements[index]
+    if controller.usesExtendedCommands {
+      sendExtended(step, advertisement, now: now, into: &output)
+    } else {
+      sendLegacy(step, advertisement, now: now, into: &output)
+    }
+  }
+
+  private mutating func sendLegacy(
+    _ step: AdvertisingStep, _ advertisement: Advertisement, now: Instant, into output: inout HostOutput
+  ) {
+    let purpose = Purpose.advertising(advertisement.id, step)
+    let intent = advertisement.intent
+    switch step {
+    case .parameters, .randomAddress:
+      let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+      let command = HCI.LESetAdvertisingParameters {
+        $0.advertisingIntervalMin = intent.interval.lowerBound
+        $0.advertisingIntervalMax = intent.interval.upperBound
+        $0.advertisingType =
+          intent.isConnectable
+          ? .connectableUndirected : intent.scanResponse.isEmpty ? .nonConnectable : .scannableUndirected
+        $0.ownAddressType = own
+      }
+      send(command, for: purpose, now: now, into: &output)
+    case .data:
+      send(HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] }, for: purpose, now: now, into: &output)
+    case .scanResponse:
+      let command = HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
+      send(command, for: purpose, now: now, into: &output)
+    case .enable, .disable, .remove:
+      let command = HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
+      send(command, for: purpose, now: now, into: &output)
+    }
+  }
+
+  private mutating func sendExtended(
+    _ step: AdvertisingStep, _ advertisement: Advertisement, now: Instant, into output: inout HostOutput
+  ) {
+    let purpose = Purpose.advertising(advertisement.id, step)
+    let (intent, set) = (advertisement.intent, advertisement.set)
+    switch step {
+    case .parameters:
+      send(extendedParameters(of: advertisement), for: purpose, now: now, into: &output)
+    case .randomAddress:
+      let address = ownAddress.octets
+      let command = HCI.LESetAdvertisingSetRandomAddress {
+        $0.advertisingHandle = set
+        $0.randomAddress = address
+      }
+      send(command, for: purpose, now: now, into: &output)
+    case .data:
+      let command = HCI.LESetExtendedAdvertisingData {
+        $0.advertisingHandle = set
+        $0.operation = .complete
+        $0.fragmentPreference = .controllerShouldNotFragment
+        $0.advertisingData = intent.data[...]
+      }
+      send(command, for: purpose, now: now, into: &output)
+    case .scanResponse:
+      let command = HCI.LESetExtendedScanResponseData {
+        $0.advertisingHandle = set
+        $0.operation = .complete
+        $0.fragmentPreference = .controllerShouldNotFragment
+        $0.scanResponseData = intent.scanResponse[...]
+      }
+      send(command, for: purpose, now: now, into: &output)
+    case .enable, .disable:
+      let command = HCI.LESetExtendedAdvertisingEnable {
+        $0.enable = step == .enable
+        $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]
+      }
+      send(command, for: purpose, now: now, into: &output)
+    case .remove:
+      send(HCI.LERemoveAdvertisingSet { $0.advertisingHandle = set }, for: purpose, now: now, into: &output)
+    }
+  }
+
+  private func extendedParameters(of advertisement: Advertisement) -> HCI.LESetExtendedAdvertisingParameters {
+    let intent = advertisement.intent
+    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    return HCI.LESetExtendedAdvertisingParameters {
+      $0.advertisingHandle = advertisement.set
+      var properties: HCI.AdvertisingEventProperties = intent.usesExtendedPDUs ? [] : .legacy
+      if intent.isConnectable { properties.insert(.connectable) }
+      if intent.usesExtendedPDUs {
+        if !intent.scanResponse.isEmpty { properties.insert(.scannable) }
+      } else if intent.isConnectable || !intent.scanResponse.isEmpty {
+        properties.insert(.scannable)
+      }
+      $0.advertisingEventProperties = properties
+      $0.primaryAdvertisingIntervalMin = UInt32(intent.interval.lowerBound)
+      $0.primaryAdvertisingIntervalMax = UInt32(intent.interval.upperBound)
+      $0.ownAddressType = own
+      $0.advertisingTXPower = 127
+      $0.primaryAdvertisingPHY = .le1M
+      $0.secondaryAdvertisingPHY = .le1M
+      $0.advertisingSID = advertisement.set & 0x0F
+    }
+  }
+}

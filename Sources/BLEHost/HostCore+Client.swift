@@ -1,0 +1,70 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLEWire
+
+extension ClientOperationID {
+  /// The one operation the stack asks for by itself: the MTU exchange of a central.
+  static let stack = Self(rawValue: .max)
+}
+
+/// The client's half of a link: what we ask of the peer's server.
+extension HostCore {
+  mutating func client(
+    _ peer: PeerID, _ operation: ClientOperation, now: Instant, into output: inout HostOutput
+  ) {
+    guard let index = index(of: peer) else {
+      return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
+    }
+    links[index].client.perform(operation, now: now, into: &scratch.client)
+    drainClient(index, now: now, into: &output)
+  }
+
+  /// A central raises the MTU as the first thing on a link; a peripheral asks for nothing unasked.
+  mutating func exchangeMTU(_ index: Int, now: Instant, into output: inout HostOutput) {
+    links[index].client.perform(
+      ClientOperation(id: .stack, .exchangeMTU(configuration.serverLimits.maximumMTU)), now: now,
+      into: &scratch.client)
+    drainClient(index, now: now, into: &output)
+  }
+
+  /// Lets clients go on whose frames have left.
+  mutating func relieveCongestion(now: Instant, into output: inout HostOutput) {
+    for index in links.indices where links[index].client.isCongested {
+      guard let backlog = acl.backlog(links[index].handle), backlog.frames < configuration.congestion.below else {
+        continue
+      }
+      links[index].client.setCongested(false, now: now, into: &scratch.client)
+      drainClient(index, now: now, into: &output)
+    }
+  }
+
+  mutating func drainClient(_ index: Int, now: Instant, into output: inout HostOutput) {
+    guard !scratch.client.pdus.isEmpty || !scratch.client.events.isEmpty else { return }
+    var drained = ClientOutput()
+    swap(&drained, &scratch.client)
+    drained.pdus.forEach { transmit(index, .attributeProtocol, $0, into: &output) }
+    for event in drained.events {
+      switch event {
+      case .finished(.stack, _): break
+      case .mtu(let mtu):
+        links[index].server.adopt(mtu: mtu)
+        output.events.append(.mtu(links[index].peer, mtu))
+      case .bearerFailed:
+        report(.peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: links[index].peer, into: &output)
+        closings.append(links[index].peer)
+        output.events.append(.client(links[index].peer, event))
+      default: output.events.append(.client(links[index].peer, event))
+      }
+    }
+    drained.removeAll()
+    swap(&drained, &scratch.client)
+    if let backlog = acl.backlog(links[index].handle), backlog.frames >= configuration.congestion.from,
+      !links[index].client.isCongested
+    {
+      links[index].client.setCongested(true, now: now, into: &scratch.client)
+    }
+    if !closings.isEmpty { endClosings(now: now, into: &output) }
+  }
+}

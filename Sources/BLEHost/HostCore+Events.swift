@@ -1,0 +1,189 @@
+import BLEHCI
+import BLEWire
+
+/// Commands to the controller, and what its events mean.
+extension HostCore {
+  /// Sends a command, or queues it until the controller takes one.
+  mutating func send(
+    _ command: some HCICommand, for purpose: Purpose, now: Instant, into output: inout HostOutput
+  ) {
+    do throws(CommandQueueError) {
+      try queue.perform(command, for: purpose, now: now, into: &output.packets)
+    } catch {
+      report(.controller, "\(error)", into: &output)
+    }
+  }
+
+  /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
+  mutating func receiveEvent(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    // Completed packets come with every few data packets: read in place.
+    if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
+      return packetsCompleted(packet.extracting(2..<packet.count), now: now, into: &output)
+    }
+    do throws(CodecError) {
+      let event = try HCIEvent(decoding: [UInt8](copying: packet)[...])
+      handle(event, now: now, into: &output)
+    } catch {
+      report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
+    }
+    endClosings(now: now, into: &output)
+    checkShutdown()
+  }
+
+  private mutating func packetsCompleted(_ parameters: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    var through: [TransmittedFrames] = []
+    swap(&through, &scratch.transmitted)
+    do throws(CodecError) {
+      let excess = try acl.receive(
+        numberOfCompletedPackets: parameters, into: &output.packets, transmitted: &through)
+      if excess > 0 { report(.controller, "\(excess) packets completed that were not sent", into: &output) }
+    } catch {
+      report(.controller, "a malformed Number Of Completed Packets event: \(error)", into: &output)
+    }
+    for frames in through { transmitted(frames, into: &output) }
+    through.removeAll(keepingCapacity: true)
+    swap(&through, &scratch.transmitted)
+    relieveCongestion(now: now, into: &output)
+  }
+
+  private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
+    switch event {
+    case .commandComplete(let event):
+      if let outcome = queue.receive(event, now: now, into: &output.packets) {
+        commandEnded(outcome, now: now, into: &output)
+      }
+    case .commandStatus(let event):
+      if let outcome = queue.receive(event, now: now, into: &output.packets) {
+        commandEnded(outcome, now: now, into: &output)
+      }
+    case .disconnectionComplete(let event):
+      guard event.status == .success else { return }
+      removeLink(event.connectionHandle, reason: event.reason, into: &output)
+      advertisingMayResume(now: now, into: &output)
+    case .hardwareError(let event): hardwareFailed(code: event.hardwareCode, now: now, into: &output)
+    case .dataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
+    case .leMeta(let event): handle(event, now: now, into: &output)
+    default: break
+    }
+  }
+
+  private mutating func handle(_ event: LEMetaEvent, now: Instant, into output: inout HostOutput) {
+    switch event {
+    case .connectionComplete(let event):
+      let timing = LinkTiming(
+        interval: event.connectionInterval, latency: event.peripheralLatency,
+        supervisionTimeout: event.supervisionTimeout)
+      connectionCompleted(
+        event.status, event.connectionHandle, event.role, event.peerAddress, timing, now: now, into: &output)
+    case .enhancedConnectionComplete(let event):
+      let timing = LinkTiming(
+        interval: event.connectionInterval, latency: event.peripheralLatency,
+        supervisionTimeout: event.supervisionTimeout)
+      connectionCompleted(
+        event.status, event.connectionHandle, event.role, event.peerAddress, timing, now: now, into: &output)
+    case .connectionUpdateComplete(let event):
+      guard let index = index(of: event.connectionHandle) else { return }
+      guard event.status == .success else {
+        let error = HostError.controller(.leConnectionUpdate, event.status)
+        return output.events.append(.connectionUpdateRefused(links[index].peer, error))
+      }
+      links[index].timing = LinkTiming(
+        interval: event.connectionInterval, latency: event.peripheralLatency,
+        supervisionTimeout: event.supervisionTimeout)
+      output.events.append(.connectionUpdated(links[index].peer, links[index].timing))
+    case .remoteConnectionParameterRequest(let event): answer(event, now: now, into: &output)
+    case .longTermKeyRequest(let event): longTermKeyRequested(event, now: now, into: &output)
+    case .advertisingSetTerminated(let event): advertisingSetTerminated(event, now: now, into: &output)
+    case .advertisingReport(let event): discovered(event, into: &output)
+    case .extendedAdvertisingReport(let event): discovered(event, into: &output)
+    default: break
+    }
+  }
+
+  private mutating func connectionCompleted(
+    _ status: HCIErrorCode, _ handle: ConnectionHandle, _ role: HCI.Role, _ address: DeviceAddress, _ timing: LinkTiming,
+    now: Instant, into output: inout HostOutput
+  ) {
+    if status == .success {
+      linkUp(handle, role: role, address: address, timing: timing, now: now, into: &output)
+    } else if initiator.isWaiting {
+      initiatingEnded(status, now: now, into: &output)
+    }
+  }
+
+  /// The peer's link layer asks for other parameters (Vol 4, Part E, 7.7.65.6): taken where they are valid.
+  private mutating func answer(
+    _ request: HCI.LERemoteConnectionParameterRequest, now: Instant, into output: inout HostOutput
+  ) {
+    let isRange = request.intervalMin <= request.intervalMax
+    let parameters = ConnectionParameters(
+      interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.maxLatency,
+      supervisionTimeout: request.timeout)
+    if isRange, parameters.isValid {
+      let reply = HCI.LERemoteConnectionParameterRequestReply {
+        $0.connectionHandle = request.connectionHandle
+        $0.parameters = parameters.wire
+      }
+      send(reply, for: .reply, now: now, into: &output)
+    } else {
+      let refusal = HCI.LERemoteConnectionParameterRequestNegativeReply {
+        $0.connectionHandle = request.connectionHandle
+        $0.reason = .unacceptableConnectionParameters
+      }
+      send(refusal, for: .reply, now: now, into: &output)
+    }
+  }
+
+  /// Ends the links that a full queue or a dead bearer has doomed.
+  mutating func endClosings(now: Instant, into output: inout HostOutput) {
+    while let peer = closings.popLast() {
+      guard let index = index(of: peer) else { continue }
+      close(index, .remoteUserTerminatedConnection, now: now, into: &output)
+    }
+  }
+
+  mutating func commandEnded(
+    _ outcome: CommandQueue<Purpose>.Outcome, now: Instant, into output: inout HostOutput
+  ) {
+    switch outcome {
+    case .complete(let purpose, let event):
+      let status = event.returnParameters.first.map(HCIErrorCode.init) ?? .success
+      finish(purpose, event.opcode, status, event.returnParameters, now: now, into: &output)
+    case .status(let purpose, let opcode, let status):
+      finish(purpose, opcode, status, [], now: now, into: &output)
+    case .unexpected(let opcode):
+      report(.controller, "an answer to \(opcode), which was not sent or is answered already", into: &output)
+    case .timedOut(_, let opcode): commandTimedOut(opcode, now: now, into: &output)
+    }
+  }
+
+  private mutating func finish(
+    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes, now: Instant,
+    into output: inout HostOutput
+  ) {
+    switch purpose {
+    case .setup(let step): setupCompleted(step, status, returned, now: now, into: &output)
+    case .advertising(let id, let step):
+      advertisingStepCompleted(id, step, opcode, status, now: now, into: &output)
+    case .scanning(let step): scanningStepCompleted(step, opcode, status, now: now, into: &output)
+    case .initiating(let step): initiatingStepCompleted(step, opcode, status, now: now, into: &output)
+    case .disconnect(let peer):
+      // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
+      if status == .unknownConnectionIdentifier, let index = index(of: peer) {
+        removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
+        advertisingMayResume(now: now, into: &output)
+      }
+    case .connectionUpdate(let peer):
+      if status != .success {
+        output.events.append(.connectionUpdateRefused(peer, .controller(opcode, status)))
+      }
+    case .rssi(let peer):
+      guard status == .success, let response = try? HCI.ReadRSSI.Response(returned: returned) else {
+        return output.events.append(.rssi(peer, .failure(.controller(opcode, status))))
+      }
+      output.events.append(.rssi(peer, .success(response.rssi)))
+    case .reply:
+      if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import BLEHCI
+import BLEWire
+
+/// The devices the application wants connected, and how far the controller is with them.
+///
+/// A controller connects to one device at a time. One wish is given to it by address; several go through its filter accept
+/// list, so that an absent device holds nobody up (Vol 6, Part B, 4.4.4).
+///
+/// ```
+///   off ─► (clear list ─► add … ) ─► create ─► waiting ──── connected, or cancelled ───► off ─► next wish
+/// ```
+struct Initiator: Sendable {
+  struct Wish: Equatable, Sendable {
+    var id: ConnectID
+    var address: DeviceAddress
+    var parameters: ConnectionParameters
+  }
+  enum Step: Equatable, Sendable { case clear, add(Int), create, cancel }
+  enum Phase: Equatable, Sendable { case off, working(Step), waiting, cancelling }
+
+  var wishes: [Wish] = []
+  var phase = Phase.off
+  /// The wishes the controller was given.
+  var applied: [Wish] = []
+
+  /// A create command was accepted and no event has ended it.
+  var isWaiting: Bool { phase == .waiting || phase == .cancelling || phase == .working(.cancel) }
+
+  mutating func suspend() {
+    phase = .off
+    applied = []
+  }
+
+  /// A link came up: which wish it fulfils.
+  mutating func succeeded(_ address: DeviceAddress) -> ConnectID? {
+    phase = .off
+    applied = []
+    guard let index = wishes.firstIndex(where: { $0.address.identity == address.identity }) else { return nil }
+    return wishes.remove(at: index).id
+  }
+}
+
+extension HostCore {
+  mutating func connect(
+    _ id: ConnectID, _ address: DeviceAddress, _ parameters: ConnectionParameters, now: Instant,
+    into output: inout HostOutput
+  ) {
+    func refuse(_ error: HostError) { output.events.append(.connectionFailed(id, error)) }
+    guard state == .poweredOn, shutdownDeadline == nil else { return refuse(.notPoweredOn) }
+    guard parameters.isValid else {
+      return refuse(.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(parameters)"))
+    }
+    guard !initiator.wishes.contains(where: { $0.id == id || $0.address.identity == address.identity }) else {
+      return refuse(.invalidParameters("a connection to \(address) is pending already"))
+    }
+    guard !links.contains(where: { $0.address.identity == address.identity }) else {
+      return refuse(.invalidParameters("\(address) is connected already"))
+    }
+    // One device needs no list; more need an entry each.
+    let limit = min(max(1, controller.acceptListSize), configuration.maximumPendingConnections)
+    guard initiator.wishes.count < limit else { return refuse(.tooMany("pending connections", limit: limit)) }
+    initiator.wishes.append(Initiator.Wish(id: id, address: address, parameters: parameters))
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  mutating func cancelConnect(_ id: ConnectID, now: Instant, into output: inout HostOutput) {
+    guard let index = initiator.wishes.firstIndex(where: { $0.id == id }) else { return }
+    initiator.wishes.remove(at: index)
+    output.events.append(.connectionFailed(id, .cancelled))
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  mutating func restoreConnecting(now: Instant, into output: inout HostOutput) {
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  mutating func reconcileInitiator(now: Instant, into output: inout HostOutput) {
+    guard state == .poweredOn, shutdownDeadline == nil || initiator.phase == .waiting else { return }
+    switch initiator.phase {
+    case .working, .cancelling: break
+    case .waiting where initiator.applied != initiator.wishes: takeInitiating(.cancel, now: now, into: &output)
+    case .off where initiator.wishes.count > 1: takeInitiating(.clear, now: now, into: &output)
+    case .off where initiator.wishes.count == 1: takeInitiating(.create, now: now, into: &output)
+    case .waiting, .off: break
+    }
+  }
+
+  mutating func initiatingStepCompleted(
+    _ step: Initiator.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
+  ) {
+    guard initiator.phase == .working(step) else { return }
+    if step == .cancel {
+      // Refused: the link came up, or failed, before; its event tells. Accepted: the event with status 0x02 follows.
+      initiator.phase = status == .success ? .cancelling : .waiting
+      return
+    }
+    guard status == .success else { return failWishes(.controller(opcode, status), now: now, into: &output) }
+    switch step {
+    case .clear: takeInitiating(.add(0), now: now, into: &output)
+    case .add(let index) where index + 1 < initiator.applied.count:
+      takeInitiating(.add(index + 1), now: now, into: &output)
+    case .add: takeInitiating(.create, now: now, into: &output)
+    case .create:
+      initiator.phase = .waiting
+      reconcileInitiator(now: now, into: &output)
+    case .cancel: break
+    }
+  }
+
+  /// The controller gave up: by our cancellation, or for a reason of its own.
+  mutating func initiatingEnded(_ status: HCIErrorCode, now: Instant, into output: inout HostOutput) {
+    let wasCancelled = status == .unknownConnectionIdentifier
+    let tried = initiator.applied
+    initiator.suspend()
+    if !wasCancelled, tried.count == 1, let wish = tried.first, initiator.wishes.contains(wish) {
+      initiator.wishes.removeAll { $0 == wish }
+      output.events.append(.connectionFailed(wish.id, .controller(.leCreateConnection, status)))
+    }
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  private mutating func failWishes(_ error: HostError, now: Instant, into output: inout HostOutput) {
+    let tried = initiator.applied
+    initiator.suspend()
+    for wish in tried where initiator.wishes.contains(wish) {
+      initiator.wishes.removeAll { $0 == wish }
+      output.events.append(.connectionFailed(wish.id, error))
+    }
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  private mutating func takeInitiating(_ step: Initiator.Step, now: Instant, into output: inout HostOutput) {
+    if step == .clear || (step == .create && initiator.phase == .off) { initiator.applied = initiator.wishes }
+    initiator.phase = .working(step)
+    let purpose = Purpose.initiating(step)
+    switch step {
+    case .clear: send(HCI.LEClearFilterAcceptList(), for: purpose, now: now, into: &output)
+    case .add(let index):
+      guard initiator.applied.indices ~= index else { return }
+      let address = initiator.applied[index].address.identity
+      send(HCI.LEAddDeviceToFilterAcceptList { $0.address = address }, for: purpose, now: now, into: &output)
+    case .create: sendCreate(purpose, now: now, into: &output)
+    case .cancel: send(HCI.LECreateConnectionCancel(), for: purpose, now: now, into: &output)
+    }
+  }
+
+  private mutating func sendCreate(_ purpose: Purpose, now: Instant, into output: inout HostOutput) {
+    guard let first = initiator.applied.first else {
+      initiator.phase = .off
+      return
+    }
+    let usesList = initiator.applied.count > 1
+    let parameters = first.parameters
+    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    // With the list the peer's address is ignored.
+    let peer = first.address.identity
+    if controller.scansByExtendedCommands {
+      let command = HCI.LEExtendedCreateConnection {
+        $0.initiatorFilterPolicy = usesList ? .acceptList : .peerAddress
+        $0.ownAddressType = own
+        $0.peerAddress = peer
+        $0.initiatingPHYs = .le1M
+        $0.initiations = [
+          HCI.InitiatingParameters {
+            $0.scanInterval = 0x0060
+            $0.scanWindow = 0x0060
+            $0.parameters = parameters.wire
+          }
+        ]
+      }
+      send(command, for: purpose, now: now, into: &output)
+    } else {
+      let command = HCI.LECreateConnection {
+        $0.scanInterval = 0x0060
+        $0.scanWindow = 0x0060
+        $0.initiatorFilterPolicy = usesList ? .acceptList : .peerAddress
+        $0.peerAddress = peer
+        $0.ownAddressType = own
+        $0.parameters = parameters.wire
+      }
+      send(command, for: purpose, now: now, into: &output)
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import BLECrypto
+import BLEGATT
+import BLEHCI
+package import BLEWire
+
+/// Bringing the controller up, losing it, and putting it away.
+extension HostCore {
+  /// The events the host acts on (Vol 4, Part E, 7.3.1): disconnection, encryption, version, command, hardware, buffers,
+  /// key refresh, LE meta.
+  static let eventMask: HCI.EventMask = [
+    .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
+    .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
+  ]
+
+  static func leEventMask(for controller: ControllerCapabilities) -> HCI.LEEventMask {
+    var mask: HCI.LEEventMask = [
+      .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
+      .longTermKeyRequest,
+    ]
+    if controller.leFeatures.contains(.connectionParametersRequest) {
+      mask.insert(.remoteConnectionParameterRequest)
+    }
+    if controller.leFeatures.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
+    if controller.leFeatures.contains(.llPrivacy) { mask.insert(.enhancedConnectionComplete) }
+    if controller.usesExtendedCommands {
+      mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
+    }
+    return mask
+  }
+
+  mutating func bringUp(now: Instant, into output: inout HostOutput) {
+    bringUps += 1
+    controller = ControllerCapabilities()
+    sendSetup(.reset, now: now, into: &output)
+  }
+
+  mutating func setupCompleted(
+    _ step: SetupStep, _ status: HCIErrorCode, _ returned: Bytes, now: Instant, into output: inout HostOutput
+  ) {
+    var failure: HCIErrorCode? = status == .success ? nil : status
+    if failure == nil {
+      do throws(CodecError) {
+        try learn(step, from: returned)
+      } catch {
+        report(.controller, "the answer to \(step) is malformed: \(error)", into: &output)
+        failure = .unspecifiedError
+      }
+    }
+    if let failure, step.isRequired {
+      return giveUp(.controller(Self.opcode(of: step), failure), into: &output)
+    }
+    if step == .leFeatures { chooseOwnAddress() }
+    if let next = step.following(controller, usesRandomAddress: ownAddress.kind == .random) {
+      sendSetup(next, now: now, into: &output)
+    } else {
+      powerOn(now: now, into: &output)
+    }
+  }
+
+  private mutating func powerOn(now: Instant, into output: inout HostOutput) {
+    guard controller.aclLength > 0, controller.aclCount > 0 else {
+      return giveUp(.unsupported("buffers for LE data"), into: &output)
+    }
+    bringUps = 0
+    acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
+    setState(.poweredOn, nil, into: &output)
+    restoreAdvertising(now: now, into: &output)
+    restoreScanning(now: now, into: &output)
+    restoreConnecting(now: now, into: &output)
+  }
+
+  /// The public address where the controller has one; else a static random address (Vol 6, Part B, 1.3.2.1), drawn once.
+  private mutating func chooseOwnAddress() {
+    if let configured = configuration.staticAddress {
+      ownAddress = DeviceAddress(octets: BD_ADDR(configured.value | 0b11 << 46), kind: .random)
+    } else if controller.publicAddress.value != 0, controller.publicAddress.value != 0xFFFF_FFFF_FFFF {
+      ownAddress = DeviceAddress(octets: controller.publicAddress, kind: .public)
+    } else if ownAddress.kind != .random {
+      ownAddress = DeviceAddress(octets: BD_ADDR(random.next() | 0b11 << 46), kind: .random)
+    }
+  }
+
+  mutating func commandTimedOut(_ opcode: HCIOpcode, now: Instant, into output: inout HostOutput) {
+    let error = HostError.commandTimedOut(opcode)
+    guard bringUps < configuration.maximumBringUps else { return giveUp(error, into: &output) }
+    lose(.resetting, error, into: &output)
+    bringUp(now: now, into: &output)
+  }
+
+  /// The controller reported that it failed (Vol 4, Part E, 7.7.16): only a reset mends that.
+  mutating func hardwareFailed(code: UInt8, now: Instant, into output: inout HostOutput) {
+    report(.controller, "hardware error 0x\(String(code, radix: 16)): it is reset", into: &output)
+    guard bringUps < configuration.maximumBringUps else {
+      return giveUp(.controller(.none, .hardwareFailure), into: &output)
+    }
+    lose(.resetting, nil, into: &output)
+    bringUp(now: now, into: &output)
+  }
+
+  /// The pipe to the controller ended: links are gone. ``start(now:into:)`` brings everything back when there is a new one.
+  package mutating func transportFailed(_ error: HostError, now: Instant, into output: inout HostOutput) {
+    lose(.resetting, error, into: &output)
+    if shutdownDeadline != nil { finishShutdown() }
+  }
+
+  private mutating func giveUp(_ error: HostError, into output: inout HostOutput) {
+    lose(.unsupported, error, into: &output)
+  }
+
+  /// Ends every link and every running activity, keeps the intents.
+  private mutating func lose(_ state: AdapterState, _ error: HostError?, into output: inout HostOutput) {
+    for purpose in queue.removeAll() { abandon(purpose, into: &output) }
+    for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
+    acl.removeAll()
+    suspendAdvertising()
+    scanner.suspend()
+    initiator.suspend()
+    setState(state, error, into: &output)
+  }
+
+  /// A command that will have no answer any more.
+  private func abandon(_ purpose: Purpose, into output: inout HostOutput) {
+    switch purpose {
+    case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
+    case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))
+    // The state that follows tells the rest.
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .reply: break
+    }
+  }
+
+  private mutating func setState(_ new: AdapterState, _ error: HostError?, into output: inout HostOutput) {
+    guard new != state || error != nil else { return }
+    state = new
+    output.events.append(.state(new, error))
+  }
+
+  /// Puts the controller away: advertising off, links ended. ``isShutDown`` tells when there is nothing more to wait for.
+  package mutating func shutdown(now: Instant, into output: inout HostOutput) {
+    guard shutdownDeadline == nil, !isShutDown else { return }
+    guard state == .poweredOn else { return finishShutdown() }
+    shutdownDeadline = now + configuration.shutdownTimeout
+    for advertisement in advertisements { stopAdvertising(advertisement.id, now: now, into: &output) }
+    stopScanning(now: now, into: &output)
+    for wish in initiator.wishes { cancelConnect(wish.id, now: now, into: &output) }
+    for link in links {
+      performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), now: now, into: &output)
+    }
+    checkShutdown()
+  }
+
+  /// Ends the shutdown once every command is answered and every link is down.
+  mutating func checkShutdown() {
+    if shutdownDeadline != nil, links.isEmpty, queue.isIdle { finishShutdown() }
+  }
+
+  mutating func finishShutdown() {
+    shutdownDeadline = nil
+    isShutDown = true
+  }
+
+  private static func opcode(of step: SetupStep) -> HCIOpcode {
+    switch step {
+    case .reset: .reset
+    case .publicAddress: .readBDADDR
+    case .leFeatures: .leReadLocalSupportedFeatures
+    case .leBufferSize: .leReadBufferSize
+    case .eventMask: .setEventMask
+    case .leEventMask: .leSetEventMask
+    default: .none
+    }
+  }
+}

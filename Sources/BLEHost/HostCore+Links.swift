@@ -1,0 +1,235 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
+import BLEWire
+
+/// Links coming up and going down, and the frames on them.
+extension HostCore {
+  func index(of handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
+  func index(of peer: PeerID) -> Int? { links.firstIndex { $0.peer == peer } }
+
+  mutating func linkUp(
+    _ handle: ConnectionHandle, role: HCI.Role, address: DeviceAddress, timing: LinkTiming, now: Instant,
+    into output: inout HostOutput
+  ) {
+    if index(of: handle) != nil {
+      report(.controller, "a second link with the handle \(handle); the first one is taken for dead", into: &output)
+      removeLink(handle, reason: .connectionTimeout, into: &output)
+    }
+    lastPeer &+= 1
+    let peer = PeerID(rawValue: lastPeer)
+    let ours: Connection.Role = role == .central ? .central : .peripheral
+    let request = ours == .central ? initiator.succeeded(address) : nil
+    links.append(
+      Link(
+        peer: peer, handle: handle, address: address, role: ours, timing: timing, limits: configuration.serverLimits))
+    acl.addLink(handle)
+    output.events.append(
+      .connected(
+        Connection(peer: peer, address: address.identity, role: ours, timing: timing, request: request)))
+    if ours == .central {
+      exchangeMTU(links.count - 1, now: now, into: &output)
+      reconcileInitiator(now: now, into: &output)
+    } else {
+      advertisingStoppedByLink(now: now, into: &output)
+    }
+  }
+
+  mutating func removeLink(_ handle: ConnectionHandle, reason: HCIErrorCode, into output: inout HostOutput) {
+    guard let index = index(of: handle) else { return }
+    var link = links.remove(at: index)
+    for (attribute, subscription) in link.server.subscriptions(database: database) where !subscription.isEmpty {
+      output.events.append(.subscription(link.peer, attribute, []))
+    }
+    for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
+    acl.removeLink(handle, into: &output.packets)
+    var events = ClientOutput()
+    link.client.linkEnded(into: &events)
+    for event in events.events { output.events.append(.client(link.peer, event)) }
+    output.events.append(.disconnected(link.peer, reason))
+  }
+
+  /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
+  mutating func receiveACL(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
+      return report(.controller, "an ACL packet whose length is wrong", into: &output)
+    }
+    // Data of a link that has just ended may still be on its way.
+    guard let index = index(of: ConnectionHandle(rawValue: head)) else { return }
+    let fragment = packet.extracting(4..<packet.count)
+    let outcome = links[index].reassembler.receive(fragment, packetBoundary: UInt8(head >> 12 & 0b11))
+    if let dropped = outcome.dropped {
+      report(.peer, "L2CAP octets thrown away: \(dropped)", peer: links[index].peer, into: &output)
+    }
+    switch outcome.frame {
+    case .inFragment(let channel, let payload):
+      receiveFrame(index, channel, fragment.extracting(payload), now: now, into: &output)
+    case .assembled(let channel):
+      let frame = links[index].reassembler.takeFrame()
+      let handle = links[index].handle
+      let span = frame.span
+      receiveFrame(
+        index, channel, span.extracting(BasicFrame.headerLength..<span.count), now: now, into: &output)
+      if let still = self.index(of: handle) { links[still].reassembler.reuse(frame) }
+    case nil: break
+    }
+  }
+
+  private mutating func receiveFrame(
+    _ index: Int, _ channel: ChannelID, _ payload: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    switch channel {
+    case .attributeProtocol: receiveATT(index, payload, now: now, into: &output)
+    case .signalling: receiveSignalling(index, payload, now: now, into: &output)
+    case .securityManager: receiveSMP(index, payload, now: now, into: &output)
+    // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
+    default: break
+    }
+  }
+
+  private mutating func receiveATT(
+    _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    guard !pdu.isEmpty else { return }
+    if GATTClient.takes(ATTOpcode(rawValue: pdu[0])) {
+      links[index].client.receive(pdu, now: now, into: &scratch.client)
+      drainClient(index, now: now, into: &output)
+    } else {
+      links[index].server.receive(
+        pdu, security: links[index].security, database: &database, now: now, into: &scratch.server)
+      drainServer(index, now: now, into: &output)
+    }
+  }
+
+  private mutating func receiveSignalling(
+    _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    var effects: [SignallingChannel.Effect] = []
+    links[index].signalling.receive([UInt8](copying: pdu)[...], into: &scratch.signalling, effects: &effects)
+    perform(effects, on: index, now: now, into: &output)
+    drainSignalling(index, into: &output)
+  }
+
+  /// Performs what the signalling channel decided; frames that it wrote stay in the scratch buffer.
+  mutating func perform(
+    _ effects: [SignallingChannel.Effect], on index: Int, now: Instant, into output: inout HostOutput
+  ) {
+    for effect in effects {
+      switch effect {
+      case .parameterUpdateRequested(let request):
+        links[index].signalling.answerParameterUpdate(accepted: true, into: &scratch.signalling)
+        let parameters = ConnectionParameters(
+          interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.latency,
+          supervisionTimeout: request.timeout)
+        sendConnectionUpdate(index, parameters, now: now, into: &output)
+      case .parameterUpdateFinished(.accepted): break
+      case .parameterUpdateFinished(let outcome):
+        output.events.append(.connectionUpdateRefused(links[index].peer, .peerRefused("\(outcome)")))
+      }
+    }
+  }
+
+  mutating func drainSignalling(_ index: Int, into output: inout HostOutput) {
+    var pdus = PacketBuffer()
+    swap(&pdus, &scratch.signalling)
+    pdus.forEach { pdu in transmit(index, .signalling, pdu, into: &output) }
+    pdus.removeAll()
+    swap(&pdus, &scratch.signalling)
+  }
+
+  /// Sends one frame on a link; a full queue ends the link, for a frame lost on a reliable channel would break it silently.
+  mutating func transmit(
+    _ index: Int, _ channel: ChannelID, _ payload: Span<UInt8>, tag: UInt32 = 0, into output: inout HostOutput
+  ) {
+    guard !links[index].isClosing else { return }
+    do throws(ACLSchedulerError) {
+      _ = try acl.send(
+        links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &output.packets)
+    } catch {
+      report(.peer, "the link is ended, for it takes no data: \(error)", peer: links[index].peer, into: &output)
+      links[index].isClosing = true
+      closings.append(links[index].peer)
+    }
+  }
+
+  mutating func tickLink(_ index: Int, now: Instant, into output: inout HostOutput) {
+    links[index].server.tick(
+      now: now, security: links[index].security, database: &database, into: &scratch.server)
+    drainServer(index, now: now, into: &output)
+    links[index].client.tick(now: now, into: &scratch.client)
+    drainClient(index, now: now, into: &output)
+    var effects: [SignallingChannel.Effect] = []
+    links[index].signalling.tick(now: now, effects: &effects)
+    perform(effects, on: index, now: now, into: &output)
+    drainSignalling(index, into: &output)
+  }
+
+  mutating func performLink(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+    switch command {
+    case .disconnect(let peer, let reason):
+      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
+      close(index, reason, now: now, into: &output)
+    case .updateConnection(let peer, let parameters):
+      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
+      updateConnection(index, parameters, now: now, into: &output)
+    case .readRSSI(let peer):
+      guard let index = index(of: peer) else { return output.events.append(.rssi(peer, .failure(.notConnected))) }
+      let handle = links[index].handle
+      send(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer), now: now, into: &output)
+    case .requestSecurity(let peer):
+      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
+      requestSecurity(index, into: &output)
+    default: break
+    }
+  }
+
+  /// Asks the controller to end a link; ``HostEvent/disconnected(_:_:)`` follows when it has.
+  mutating func close(_ index: Int, _ reason: HCIErrorCode, now: Instant, into output: inout HostOutput) {
+    guard !links[index].hasAskedToEnd else { return }
+    links[index].isClosing = true
+    links[index].hasAskedToEnd = true
+    let (handle, peer) = (links[index].handle, links[index].peer)
+    let command = HCI.Disconnect {
+      $0.connectionHandle = handle
+      $0.reason = reason
+    }
+    send(command, for: .disconnect(peer), now: now, into: &output)
+  }
+
+  private mutating func updateConnection(
+    _ index: Int, _ parameters: ConnectionParameters, now: Instant, into output: inout HostOutput
+  ) {
+    let peer = links[index].peer
+    guard parameters.isValid else {
+      let error = HostError.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.18: \(parameters)")
+      return output.events.append(.connectionUpdateRefused(peer, error))
+    }
+    guard links[index].role == .peripheral else {
+      return sendConnectionUpdate(index, parameters, now: now, into: &output)
+    }
+    var request = ConnectionParameterUpdateRequest()
+    request.intervalMin = parameters.interval.lowerBound
+    request.intervalMax = parameters.interval.upperBound
+    request.latency = parameters.latency
+    request.timeout = parameters.supervisionTimeout
+    do throws(SignallingChannel.RequestRefusal) {
+      try links[index].signalling.requestParameterUpdate(request, now: now, into: &scratch.signalling)
+    } catch {
+      output.events.append(.connectionUpdateRefused(peer, .invalidParameters("\(error)")))
+    }
+    drainSignalling(index, into: &output)
+  }
+
+  mutating func sendConnectionUpdate(
+    _ index: Int, _ parameters: ConnectionParameters, now: Instant, into output: inout HostOutput
+  ) {
+    let (handle, peer) = (links[index].handle, links[index].peer)
+    let command = HCI.LEConnectionUpdate {
+      $0.connectionHandle = handle
+      $0.parameters = parameters.wire
+    }
+    send(command, for: .connectionUpdate(peer), now: now, into: &output)
+  }
+}

@@ -1,0 +1,140 @@
+import BLEHCI
+import BLEWire
+
+/// What the application wants scanned, and how far the controller is with it.
+struct Scanner: Sendable {
+  enum Step: Equatable, Sendable { case parameters, enable, disable }
+  enum Phase: Equatable, Sendable { case off, working(Step), on }
+
+  var phase = Phase.off
+  /// The declared intent; nil is none.
+  var wanted: ScanParameters?
+  /// What the controller was last told.
+  var applied: ScanParameters?
+
+  /// The controller lost its state; the intent stays.
+  mutating func suspend() {
+    phase = .off
+    applied = nil
+  }
+}
+
+extension HostCore {
+  mutating func startScanning(_ parameters: ScanParameters, now: Instant, into output: inout HostOutput) {
+    guard state == .poweredOn, shutdownDeadline == nil else {
+      return output.events.append(.scanStopped(.notPoweredOn))
+    }
+    let range: ClosedRange<UInt16> = 4...0x4000
+    guard range ~= parameters.interval, range ~= parameters.window, parameters.window <= parameters.interval else {
+      return output.events.append(
+        .scanStopped(.invalidParameters("scan interval and window lie in 4 to 0x4000, the window within the interval")))
+    }
+    scanner.wanted = parameters
+    reconcileScanner(now: now, into: &output)
+  }
+
+  mutating func stopScanning(now: Instant, into output: inout HostOutput) {
+    scanner.wanted = nil
+    reconcileScanner(now: now, into: &output)
+  }
+
+  mutating func restoreScanning(now: Instant, into output: inout HostOutput) {
+    reconcileScanner(now: now, into: &output)
+  }
+
+  /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
+  private mutating func reconcileScanner(now: Instant, into output: inout HostOutput) {
+    guard state == .poweredOn else { return }
+    switch scanner.phase {
+    case .working: break
+    case .on where scanner.wanted != scanner.applied: takeScan(.disable, now: now, into: &output)
+    case .off where scanner.wanted != nil: takeScan(.parameters, now: now, into: &output)
+    case .on, .off: break
+    }
+  }
+
+  mutating func scanningStepCompleted(
+    _ step: Scanner.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
+  ) {
+    guard scanner.phase == .working(step) else { return }
+    guard status == .success else {
+      scanner.phase = .off
+      scanner.wanted = nil
+      return output.events.append(.scanStopped(.controller(opcode, status)))
+    }
+    switch step {
+    case .parameters:
+      scanner.phase = .off
+      if scanner.wanted == scanner.applied { return takeScan(.enable, now: now, into: &output) }
+    case .enable: scanner.phase = .on
+    case .disable:
+      scanner.phase = .off
+      scanner.applied = nil
+    }
+    reconcileScanner(now: now, into: &output)
+  }
+
+  private mutating func takeScan(_ step: Scanner.Step, now: Instant, into output: inout HostOutput) {
+    if step == .parameters { scanner.applied = scanner.wanted }
+    scanner.phase = .working(step)
+    let parameters = scanner.applied ?? ScanParameters()
+    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    switch (step, controller.scansByExtendedCommands) {
+    case (.parameters, false):
+      let command = HCI.LESetScanParameters {
+        $0.scanType = parameters.isActive ? .active : .passive
+        $0.scanInterval = parameters.interval
+        $0.scanWindow = parameters.window
+        $0.ownAddressType = own
+      }
+      send(command, for: .scanning(step), now: now, into: &output)
+    case (.parameters, true):
+      let command = HCI.LESetExtendedScanParameters {
+        $0.ownAddressType = own
+        $0.scanningPHYs = .le1M
+        $0.scans = [
+          HCI.ScanParameters {
+            $0.scanType = parameters.isActive ? .active : .passive
+            $0.scanInterval = parameters.interval
+            $0.scanWindow = parameters.window
+          }
+        ]
+      }
+      send(command, for: .scanning(step), now: now, into: &output)
+    case (_, false):
+      let command = HCI.LESetScanEnable {
+        $0.scanEnable = step == .enable
+        $0.filterDuplicates = !parameters.allowsDuplicates
+      }
+      send(command, for: .scanning(step), now: now, into: &output)
+    case (_, true):
+      let command = HCI.LESetExtendedScanEnable {
+        $0.enable = step == .enable
+        $0.filterDuplicates = parameters.allowsDuplicates ? .disabled : .enabled
+      }
+      send(command, for: .scanning(step), now: now, into: &output)
+    }
+  }
+
+  /// Every report of the event, in order (Vol 4, Part E, 7.7.65.2).
+  mutating func discovered(_ event: HCI.LEAdvertisingReport, into output: inout HostOutput) {
+    for report in event.reports {
+      output.events.append(
+        .discovered(
+          Discovery(
+            address: report.address,
+            isConnectable: report.eventType == .connectable || report.eventType == .directed,
+            isScanResponse: report.eventType == .scanResponse, data: Array(report.data), rssi: report.rssi)))
+    }
+  }
+
+  mutating func discovered(_ event: HCI.LEExtendedAdvertisingReport, into output: inout HostOutput) {
+    for report in event.reports {
+      output.events.append(
+        .discovered(
+          Discovery(
+            address: report.address, isConnectable: report.eventType.contains(.connectable),
+            isScanResponse: report.eventType.contains(.scanResponse), data: Array(report.data), rssi: report.rssi)))
+    }
+  }
+}

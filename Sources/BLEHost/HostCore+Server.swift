@@ -1,0 +1,220 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLEWire
+
+/// The database, the application's answers, and values on their way to subscribers.
+extension HostCore {
+  static func emptyDatabase(
+    _ configuration: HostConfiguration, _ cryptography: any Cryptography
+  ) -> AttributeDatabase {
+    let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
+      // Without libcrypto's AES there is no hash: the characteristic then says zero, and clients discover anew.
+      let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
+      return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
+    }
+    return AttributeDatabase(
+      services: StackServices(
+        deviceName: configuration.deviceName, appearance: configuration.appearance, databaseHashCMAC: cmac))
+  }
+
+  mutating func performDatabase(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+    switch command {
+    case .addService(let definition):
+      do throws(DatabaseError) {
+        let handles = try database.add(definition)
+        serviceChanged(handles.range, now: now, into: &output)
+        output.events.append(.serviceAdded(definition.id, .success(handles)))
+      } catch {
+        output.events.append(.serviceAdded(definition.id, .failure(error)))
+      }
+    case .removeService(let id):
+      do throws(DatabaseError) {
+        let range = try database.remove(id)
+        serviceChanged(range, now: now, into: &output)
+        output.events.append(.serviceRemoved(id, .success(range)))
+      } catch {
+        output.events.append(.serviceRemoved(id, .failure(error)))
+      }
+    case .setValue(let attribute, let value):
+      do throws(DatabaseError) {
+        try database.setStored(attribute, value)
+      } catch {
+        output.events.append(.refused(.invalidParameters("\(error)")))
+      }
+    case .setIdentity(let name, let appearance):
+      if let name { database.setDeviceName(name) }
+      if let appearance { database.setAppearance(appearance) }
+    default: break
+    }
+  }
+
+  private mutating func serviceChanged(
+    _ range: ClosedRange<AttributeHandle>, now: Instant, into output: inout HostOutput
+  ) {
+    for index in links.indices {
+      links[index].server.serviceChanged(range, database: database, now: now, into: &scratch.server)
+      drainServer(index, now: now, into: &output)
+    }
+  }
+
+  mutating func respond(
+    _ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer, now: Instant, into output: inout HostOutput
+  ) {
+    // The link may have ended while the application was thinking.
+    guard let index = index(of: peer) else { return }
+    let response: ApplicationResponse =
+      switch answer {
+      case .success(let value): .value(value[...])
+      case .failure(let code): .error(code)
+      }
+    let isKnown = links[index].server.respond(
+      to: token, with: response, security: links[index].security, database: &database, now: now,
+      into: &scratch.server)
+    if !isKnown { report(.application, "a request was answered twice or too late", peer: peer, into: &output) }
+    drainServer(index, now: now, into: &output)
+  }
+
+  mutating func update(
+    _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], to peers: [PeerID]?, now: Instant,
+    into output: inout HostOutput
+  ) {
+    guard updates.begin(token, limit: configuration.maximumPendingUpdates) else {
+      output.events.append(
+        .refused(.tooMany("values waiting to be notified", limit: configuration.maximumPendingUpdates)))
+      return output.events.append(.updateFinished(token))
+    }
+    for index in links.indices where peers?.contains(links[index].peer) ?? true {
+      send(token, attribute, value, on: index, now: now, into: &output)
+    }
+    finishCopy(of: token, into: &output)
+  }
+
+  private mutating func send(
+    _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], on index: Int, now: Instant,
+    into output: inout HostOutput
+  ) {
+    guard !links[index].isClosing else { return }
+    let outcome = links[index].server.notify(
+      attribute, value.span, security: links[index].security, database: database, now: now, into: &scratch.server)
+    switch outcome {
+    case .sent:
+      updates.addCopy(of: token)
+      // A notification is on its way as soon as it is written; an indication when the client has confirmed it.
+      if !links[index].server.subscription(to: attribute, database: database).contains(.notify) {
+        links[index].indications.append(Link.Indication(attribute: attribute, update: token))
+        drainServer(index, now: now, into: &output)
+      } else {
+        links[index].notifications.append(token)
+        drainServer(index, now: now, tag: updates.tag(of: token), into: &output)
+      }
+    case .queueFull, .finished:
+      report(.peer, "a value was not indicated (\(outcome))", peer: links[index].peer, into: &output)
+    case .unknownAttribute:
+      report(.application, "\(attribute) is not published, so its value reaches nobody", into: &output)
+    case .notSubscribed, .insufficientSecurity: break
+    }
+  }
+
+  /// One copy of a value has left, or its link has gone.
+  mutating func finishCopy(of token: UpdateToken, into output: inout HostOutput) {
+    if updates.finishCopy(of: token) { output.events.append(.updateFinished(token)) }
+  }
+
+  /// Frames that the controller has sent.
+  mutating func transmitted(_ frames: TransmittedFrames, into output: inout HostOutput) {
+    guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { return }
+    for _ in 0..<frames.count {
+      guard let first = links[index].notifications.firstIndex(of: token) else { return }
+      links[index].notifications.remove(at: first)
+      finishCopy(of: token, into: &output)
+    }
+  }
+
+  /// Sends what a link's server wrote and tells the application what it found. `tag` marks the frames.
+  mutating func drainServer(_ index: Int, now: Instant, tag: UInt32 = 0, into output: inout HostOutput) {
+    guard !scratch.server.pdus.isEmpty || !scratch.server.events.isEmpty else { return }
+    var drained = ServerOutput()
+    swap(&drained, &scratch.server)
+    drained.pdus.forEach { pdu in
+      // Only the value itself carries the mark, not an answer that was written with it.
+      let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
+      transmit(index, .attributeProtocol, pdu, tag: isValue ? tag : 0, into: &output)
+    }
+    for event in drained.events { tell(event, of: index, into: &output) }
+    drained.removeAll()
+    swap(&drained, &scratch.server)
+    if !closings.isEmpty { endClosings(now: now, into: &output) }
+  }
+
+  private mutating func tell(_ event: ServerEvent, of index: Int, into output: inout HostOutput) {
+    let peer = links[index].peer
+    switch event {
+    case .read(let token, let attribute, let offset):
+      output.events.append(.read(peer, token, attribute, offset: offset))
+    case .write(let token, let parts, _): output.events.append(.write(peer, token, parts))
+    case .stored(let attribute):
+      output.events.append(.stored(peer, attribute, database.storedValue(of: attribute) ?? []))
+    case .subscription(let attribute, let subscription):
+      output.events.append(.subscription(peer, attribute, subscription))
+    case .mtuChanged(let mtu): output.events.append(.mtu(peer, mtu))
+    case .confirmed(let attribute): confirmed(attribute, on: index, into: &output)
+    case .indicationTimedOut:
+      report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer, into: &output)
+      closings.append(peer)
+    case .applicationTimedOut(let token): output.events.append(.requestTimedOut(peer, token))
+    case .overflow:
+      report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer, into: &output)
+    case .violation(let violation): report(.peer, "\(violation)", peer: peer, into: &output)
+    }
+  }
+
+  private mutating func confirmed(_ attribute: AttributeID, on index: Int, into output: inout HostOutput) {
+    guard let first = links[index].indications.firstIndex(where: { $0.attribute == attribute }) else { return }
+    finishCopy(of: links[index].indications.remove(at: first).update, into: &output)
+  }
+}
+
+/// Values handed over to be notified, and how many copies of each are still on their way.
+struct PendingUpdates: Sendable {
+  private struct Entry {
+    var token: UpdateToken
+    var copies: Int
+  }
+  private var entries: [UInt32: Entry] = [:]
+  private var tags: [UpdateToken: UInt32] = [:]
+  private var lastTag: UInt32 = 0
+
+  /// Takes a value in, with one copy that stands for the handing over itself; false when `limit` are there already.
+  mutating func begin(_ token: UpdateToken, limit: Int) -> Bool {
+    guard entries.count < limit, tags[token] == nil else { return false }
+    repeat { lastTag = lastTag == .max ? 1 : lastTag + 1 } while entries[lastTag] != nil
+    entries[lastTag] = Entry(token: token, copies: 1)
+    tags[token] = lastTag
+    return true
+  }
+
+  mutating func addCopy(of token: UpdateToken) {
+    guard let tag = tags[token] else { return }
+    entries[tag]?.copies += 1
+  }
+
+  /// Whether it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> Bool {
+    guard let tag = tags[token], var entry = entries[tag] else { return false }
+    entry.copies -= 1
+    guard entry.copies <= 0 else {
+      entries[tag] = entry
+      return false
+    }
+    entries[tag] = nil
+    tags[token] = nil
+    return true
+  }
+
+  /// The mark of this value's frames in the scheduler; 0 is none.
+  func tag(of token: UpdateToken) -> UInt32 { tags[token] ?? 0 }
+  func token(of tag: UInt32) -> UpdateToken? { entries[tag]?.token }
+}

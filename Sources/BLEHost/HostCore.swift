@@ -1,0 +1,137 @@
+package import BLECrypto
+package import BLEGATT
+import BLEHCI
+import BLEL2CAP
+package import BLEWire
+
+/// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
+///
+/// It keeps one controller, any number of links, one attribute database and the application's declared intents
+/// (advertising, scanning, connecting), which survive a reset of the controller.
+///
+/// ```
+///              start                     all steps done
+///   unknown ──────────► bringing up ──────────────────────► poweredOn ──── shutdown ───► shut down
+///                        ▲  │ no answer, three times          │
+///                        │  └────────► unsupported            │ hardware error, a command without answer,
+///                        └────────────── resetting ◄──────────┘ the transport gone
+/// ```
+package struct HostCore: Sendable {
+  let configuration: HostConfiguration
+  let cryptography: any Cryptography
+  var random: RandomSource
+
+  package internal(set) var state = AdapterState.unknown
+  package internal(set) var controller = ControllerCapabilities()
+  /// The address we advertise and connect with.
+  package internal(set) var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
+  var bringUps = 0
+  var queue: CommandQueue<Purpose>
+  var acl = ACLScheduler()
+
+  package internal(set) var database: AttributeDatabase
+  var links: [Link] = []
+  var lastPeer: UInt32 = 0
+
+  var advertisements: [Advertisement] = []
+  var scanner = Scanner()
+  var initiator = Initiator()
+  var updates = PendingUpdates()
+  /// Peers whose links are to be ended as soon as nothing else is under way.
+  var closings: [PeerID] = []
+
+  /// Reused by every PDU; empty between calls.
+  var scratch = Scratch()
+  var shutdownDeadline: Instant?
+  /// Whether ``shutdown(now:into:)`` has done all it can.
+  package internal(set) var isShutDown = false
+
+  package init(configuration: HostConfiguration, cryptography: any Cryptography, random: RandomSource) {
+    self.configuration = configuration
+    self.cryptography = cryptography
+    self.random = random
+    queue = CommandQueue(timeout: configuration.commandTimeout)
+    database = Self.emptyDatabase(configuration, cryptography)
+  }
+
+  /// When ``tick(now:into:)`` next has work, if ever.
+  package var deadline: Instant? {
+    var deadline = Instant?.nearer(queue.deadline, shutdownDeadline)
+    for link in links { deadline = .nearer(deadline, link.deadline) }
+    return deadline
+  }
+
+  /// The pipe to the controller is open: brings the controller up.
+  package mutating func start(now: Instant, into output: inout HostOutput) {
+    bringUps = 0
+    bringUp(now: now, into: &output)
+  }
+
+  /// Handles one whole H4 packet from the controller.
+  package mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    guard !packet.isEmpty else { return }
+    switch HCIPacketType(rawValue: packet[0]) {
+    case .aclData: receiveACL(packet.extracting(1..<packet.count), now: now, into: &output)
+    case .event: receiveEvent(packet.extracting(1..<packet.count), now: now, into: &output)
+    // No SCO or ISO link was asked for, and a controller sends no commands.
+    case .command, .synchronousData, .isoData, nil:
+      report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
+    }
+  }
+
+  /// Does what time demands: timeouts of commands, transactions and links.
+  package mutating func tick(now: Instant, into output: inout HostOutput) {
+    while let outcome = queue.tick(now: now, into: &output.packets) {
+      commandEnded(outcome, now: now, into: &output)
+    }
+    for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
+      tickLink(index, now: now, into: &output)
+    }
+    if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
+  }
+
+  /// Performs what the application asks.
+  package mutating func perform(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+    switch command {
+    case .addService, .removeService, .setValue, .setIdentity:
+      performDatabase(command, now: now, into: &output)
+    case .startAdvertising(let id, let intent): startAdvertising(id, intent, now: now, into: &output)
+    case .stopAdvertising(let id): stopAdvertising(id, now: now, into: &output)
+    case .respond(let peer, let token, let answer): respond(peer, token, answer, now: now, into: &output)
+    case .update(let token, let attribute, let value, let peers):
+      update(token, attribute, value, to: peers, now: now, into: &output)
+    case .disconnect, .updateConnection, .readRSSI, .requestSecurity:
+      performLink(command, now: now, into: &output)
+    case .startScanning(let parameters): startScanning(parameters, now: now, into: &output)
+    case .stopScanning: stopScanning(now: now, into: &output)
+    case .connect(let id, let address, let parameters): connect(id, address, parameters, now: now, into: &output)
+    case .cancelConnect(let id): cancelConnect(id, now: now, into: &output)
+    case .client(let peer, let operation): client(peer, operation, now: now, into: &output)
+    }
+  }
+
+  func report(_ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil, into output: inout HostOutput) {
+    output.events.append(.diagnostic(Diagnostic(origin, text, peer: peer)))
+  }
+}
+
+/// Outputs of the machines below, taken out of the core while they are drained and put back empty.
+struct Scratch: Sendable {
+  var server = ServerOutput()
+  var client = ClientOutput()
+  var signalling = PacketBuffer()
+  var transmitted: [TransmittedFrames] = []
+}
+
+/// Why a command was sent: what the answer is for.
+enum Purpose: Sendable, Equatable {
+  case setup(SetupStep)
+  case advertising(AdvertisingID, AdvertisingStep)
+  case scanning(Scanner.Step)
+  case initiating(Initiator.Step)
+  case disconnect(PeerID)
+  case connectionUpdate(PeerID)
+  case rssi(PeerID)
+  /// Nothing depends on the answer; a refusal is reported.
+  case reply
+}

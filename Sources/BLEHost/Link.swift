@@ -1,0 +1,52 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLEWire
+
+/// One link: the ATT server and client of its peer, and the L2CAP channels below them.
+struct Link: Sendable {
+  let peer: PeerID
+  let handle: ConnectionHandle
+  let address: DeviceAddress
+  let role: Connection.Role
+  var timing: LinkTiming
+  var security = LinkSecurity.none
+
+  var reassembler = Reassembler()
+  var signalling: SignallingChannel
+  var server: ServerBearer
+  var client: GATTClient
+  /// The updates whose notifications are on their way on this link, in order.
+  var notifications: [UpdateToken] = []
+  /// The update each indication belongs to, in the order they were handed to the server; nil for the stack's own.
+  var indications: [Indication] = []
+  /// We asked for the end of the link; nothing more is sent on it.
+  var isClosing = false
+  /// The command to end it is on its way.
+  var hasAskedToEnd = false
+
+  struct Indication: Equatable, Sendable {
+    var attribute: AttributeID
+    var update: UpdateToken
+  }
+
+  init(
+    peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, role: Connection.Role, timing: LinkTiming,
+    limits: ServerLimits
+  ) {
+    self.peer = peer
+    self.handle = handle
+    self.address = address
+    self.role = role
+    self.timing = timing
+    signalling = SignallingChannel(role: role == .central ? .central : .peripheral)
+    server = ServerBearer(limits: limits)
+    client = GATTClient()
+  }
+
+  /// When one of its machines next has work, if ever.
+  var deadline: Instant? {
+    .nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
+  }
+}
