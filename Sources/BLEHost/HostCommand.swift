@@ -126,3 +126,15 @@ package struct ScanParameters: Equatable, Sendable {
 
   package init() {}
 }
+
+extension ConnectionParameters {
+  /// The same as the controller takes it (Vol 4, Part E, 7.8.18).
+  var wire: HCI.ConnectionParameters {
+    HCI.ConnectionParameters {
+      $0.connectionIntervalMin = interval.lowerBound
+      $0.connectionIntervalMax = interval.upperBound
+      $0.maxLatency = latency
+      $0.supervisionTimeout = supervisionTimeout
+    }
+  }
+}

@@ -53,10 +53,13 @@ extension HostCore {
     guard !advertisements.contains(where: { $0.id == id }) else {
       throw .invalidParameters("the advertisement \(id.rawValue) is running already: stop it first")
     }
-    let limit = controller.usesExtendedCommands
+    let limit =
+      controller.usesExtendedCommands
       ? min(max(1, controller.advertisingSets), configuration.maximumAdvertisements) : 1
     guard advertisements.count < limit else { throw .tooMany("advertisements with this controller", limit: limit) }
-    guard !intent.usesExtendedPDUs || controller.usesExtendedCommands else { throw .unsupported("extended advertising") }
+    guard !intent.usesExtendedPDUs || controller.usesExtendedCommands else {
+      throw .unsupported("extended advertising")
+    }
     let room = intent.usesExtendedPDUs ? min(controller.maximumAdvertisingData, 251) : 31
     for (area, octets) in [("advertising data", intent.data.count), ("scan response", intent.scanResponse.count)]
     where octets > room {
@@ -64,7 +67,8 @@ extension HostCore {
     }
     if intent.usesExtendedPDUs, intent.isConnectable, !intent.scanResponse.isEmpty {
       throw .invalidParameters(
-        "extended connectable advertising has no scan response (Vol 6, Part B, 4.4.2): put all into the advertising data")
+        "extended connectable advertising has no scan response (Vol 6, Part B, 4.4.2): put all into the advertising data"
+      )
     }
     guard intent.interval.lowerBound >= 0x20, intent.interval.upperBound <= 0x4000 else {
       throw .invalidParameters("the advertising interval lies outside 0x0020 to 0x4000 units of 0.625 ms")

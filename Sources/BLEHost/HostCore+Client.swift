@@ -52,7 +52,9 @@ extension HostCore {
         links[index].server.adopt(mtu: mtu)
         output.events.append(.mtu(links[index].peer, mtu))
       case .bearerFailed:
-        report(.peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: links[index].peer, into: &output)
+        report(
+          .peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: links[index].peer, into: &output
+        )
         closings.append(links[index].peer)
         output.events.append(.client(links[index].peer, event))
       default: output.events.append(.client(links[index].peer, event))

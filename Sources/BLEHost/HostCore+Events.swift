@@ -24,7 +24,8 @@ extension HostCore {
       let event = try HCIEvent(decoding: [UInt8](copying: packet)[...])
       handle(event, now: now, into: &output)
     } catch {
-      report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
+      report(
+        .controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
     }
     endClosings(now: now, into: &output)
     checkShutdown()
@@ -101,7 +102,8 @@ extension HostCore {
   }
 
   private mutating func connectionCompleted(
-    _ status: HCIErrorCode, _ handle: ConnectionHandle, _ role: HCI.Role, _ address: DeviceAddress, _ timing: LinkTiming,
+    _ status: HCIErrorCode, _ handle: ConnectionHandle, _ role: HCI.Role, _ address: DeviceAddress,
+    _ timing: LinkTiming,
     now: Instant, into output: inout HostOutput
   ) {
     if status == .success {
@@ -153,7 +155,9 @@ extension HostCore {
       finish(purpose, opcode, status, [], now: now, into: &output)
     case .unexpected(let opcode):
       report(.controller, "an answer to \(opcode), which was not sent or is answered already", into: &output)
-    case .timedOut(_, let opcode): commandTimedOut(opcode, now: now, into: &output)
+    case .timedOut(let purpose, let opcode):
+      abandon(purpose, into: &output)
+      commandTimedOut(opcode, now: now, into: &output)
     }
   }
 

@@ -119,7 +119,7 @@ extension HostCore {
   }
 
   /// A command that will have no answer any more.
-  private func abandon(_ purpose: Purpose, into output: inout HostOutput) {
+  func abandon(_ purpose: Purpose, into output: inout HostOutput) {
     switch purpose {
     case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
     case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))

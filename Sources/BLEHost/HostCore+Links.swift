@@ -2,7 +2,6 @@ import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEL2CAP
-import BLESMP
 import BLEWire
 
 /// Links coming up and going down, and the frames on them.

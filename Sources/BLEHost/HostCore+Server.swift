@@ -159,7 +159,9 @@ extension HostCore {
       output.events.append(.stored(peer, attribute, database.storedValue(of: attribute) ?? []))
     case .subscription(let attribute, let subscription):
       output.events.append(.subscription(peer, attribute, subscription))
-    case .mtuChanged(let mtu): output.events.append(.mtu(peer, mtu))
+    case .mtuChanged(let mtu):
+      links[index].client.mtu = mtu
+      output.events.append(.mtu(peer, mtu))
     case .confirmed(let attribute): confirmed(attribute, on: index, into: &output)
     case .indicationTimedOut:
       report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer, into: &output)

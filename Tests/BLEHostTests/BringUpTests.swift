@@ -1,0 +1,128 @@
+import BLEHCI
+import BLEHost
+import BLEWire
+import Testing
+
+@Suite("Bringing a controller up (Vol 6, Part D, 2)")
+struct BringUpTests {
+  @Test func asksWhatTheControllerIsBeforeUsingIt() {
+    let bench = Bench()
+    #expect(
+      bench.controller.commands.map(\.opcode) == [
+        .reset, .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBDADDR,
+        .leReadLocalSupportedFeatures, .leReadBufferSize, .setEventMask, .leSetEventMask,
+      ])
+    #expect(bench.core.state == .poweredOn)
+    #expect(bench.core.controller.aclLength == 27)
+    #expect(bench.core.ownAddress.description == "00:11:22:33:44:55 (public)")
+  }
+
+  @Test func usesWhatTheControllerSupports() {
+    var controller = ScriptedController()
+    controller.leFeatures = [.encryption, .dataPacketLengthExtension]
+    controller.supported.insert(.leReadFilterAcceptListSize)
+    controller.supported.insert(.leReadMaximumDataLength)
+    let bench = Bench(controller)
+    let sent = bench.controller.commands.map(\.opcode)
+    #expect(sent.contains(.leReadFilterAcceptListSize))
+    #expect(sent.contains(.leReadMaximumDataLength))
+    #expect(bench.core.controller.acceptListSize == 8)
+  }
+
+  @Test func aControllerWithoutAnAddressGetsAStaticRandomOne() {
+    var controller = ScriptedController()
+    controller.publicAddress = BD_ADDR(0)
+    let bench = Bench(controller)
+    #expect(bench.core.ownAddress.randomKind == .static)
+    #expect(bench.controller.commands.last?.opcode == .leSetRandomAddress)
+    #expect(bench.core.state == .poweredOn)
+  }
+
+  @Test func aRefusedResetIsUnsupported() {
+    var controller = ScriptedController()
+    controller.refusals[.reset] = .hardwareFailure
+    let bench = Bench(controller)
+    #expect(bench.core.state == .unsupported)
+    guard case .state(.unsupported, let error) = bench.events.last else { Issue.record("no state event"); return }
+    #expect(error == .controller(.reset, .hardwareFailure))
+  }
+
+  @Test func whatTheControllerOnlyNeedNotKnowMayBeRefused() {
+    var controller = ScriptedController()
+    controller.refusals[.readLocalVersionInformation] = .unknownCommand
+    controller.refusals[.readLocalSupportedCommands] = .unknownCommand
+    #expect(Bench(controller).core.state == .poweredOn)
+  }
+
+  @Test func aSilentControllerIsResetThreeTimesAndGivenUp() {
+    var controller = ScriptedController()
+    controller.silent = [.reset]
+    var bench = Bench(controller)
+    #expect(bench.core.state == .unknown)
+    bench.run(for: .seconds(60))
+    #expect(bench.controller.commands.map(\.opcode) == [.reset, .reset, .reset])
+    #expect(bench.core.state == .unsupported)
+    #expect(bench.core.deadline == nil)
+  }
+
+  @Test func aControllerThatFallsSilentLaterIsResetAndComesBack() {
+    var bench = Bench()
+    bench.receive(ScriptedController.connected(0x40))
+    bench.controller.silent = [.readRSSI]
+    bench.perform(.readRSSI(PeerID(rawValue: 1)))
+    _ = bench.takeEvents()
+    bench.run(for: .seconds(3))
+    let states = bench.events.compactMap { event -> AdapterState? in
+      if case .state(let state, _) = event { state } else { nil }
+    }
+    #expect(states == [.resetting, .poweredOn])
+    let isTold = bench.events.contains { if case .disconnected(PeerID(rawValue: 1), _) = $0 { true } else { false } }
+    #expect(isTold)
+    let hasAnswer = bench.events.contains { if case .rssi(PeerID(rawValue: 1), .failure) = $0 { true } else { false } }
+    #expect(hasAnswer)
+  }
+
+  @Test func answersThatComeTwiceAreReportedAndIgnored() {
+    var bench = Bench()
+    bench.receive(ScriptedController.complete(.reset, [0]))
+    guard case .diagnostic(let diagnostic) = bench.events.last else { Issue.record("nothing said"); return }
+    #expect(diagnostic.origin == .controller)
+    #expect(bench.core.state == .poweredOn)
+  }
+
+  @Test(
+    arguments: [
+      [0x04, 0x0E, 0x02, 0x01],  // an event that ends in its header
+      [0x04],
+      [0x04, 0x3E, 0x01, 0x01],  // LE Connection Complete without a field
+      [0x02, 0x40, 0x20],  // an ACL packet that ends in its header
+      [0x02, 0x40, 0x20, 0xFF, 0x00, 0x01],  // one shorter than it says
+      [0x07, 0x01, 0x02],  // no packet type
+      [0x04, 0x13, 0x05, 0x02, 0x40, 0x00, 0x01, 0x00],  // two entries announced, one there
+    ] as [[UInt8]])
+  func garbageIsReportedAndSurvived(packet: [UInt8]) {
+    var bench = Bench()
+    _ = bench.takeEvents()
+    bench.receive(packet)
+    let isReported = bench.events.contains { if case .diagnostic = $0 { true } else { false } }
+    #expect(isReported)
+    bench.receive(ScriptedController.connected(0x40))
+    #expect(bench.att(0x40, [0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
+  }
+
+  @Test func aHardwareErrorResetsAndRestores() {
+    var bench = Bench()
+    bench.receive([0x04, 0x10, 0x01, 0x42])
+    #expect(bench.core.state == .poweredOn)
+    #expect(bench.controller.commands.filter { $0.opcode == .reset }.count == 2)
+  }
+
+  @Test func theTransportMayGoAndComeBack() {
+    var bench = Bench()
+    bench.receive(ScriptedController.connected(0x40))
+    bench.failTransport(.transport("the controller closed the pipe"))
+    #expect(bench.core.state == .resetting)
+    bench.restart()
+    #expect(bench.core.state == .poweredOn)
+  }
+}
