@@ -1,0 +1,235 @@
+public import BLEATT
+import BLEWire
+import Testing
+
+/// A client, what it sent last, and a clock.
+private struct Bearer {
+  var client: ATTClient
+  var pdus = PacketBuffer()
+  var now = Instant.start
+
+  init(waitingRequests: Int = 64) {
+    var limits = ATTClient.Limits()
+    limits.waitingRequests = waitingRequests
+    client = ATTClient(limits: limits)
+  }
+
+  mutating func send(_ packet: some ATTPacket, _ id: UInt32) throws {
+    try client.send(packet, as: .init(rawValue: id), now: now, into: &pdus)
+  }
+
+  mutating func receive(_ hex: String) throws -> ATTClient.Reception {
+    let octets = try #require([UInt8](hexadecimal: hex))
+    return client.receive(octets.span, now: now, into: &pdus)
+  }
+
+  /// The PDUs sent since the last call.
+  mutating func sent() -> [String] {
+    let all = (0..<pdus.count).map { pdus[$0].hexadecimal }
+    pdus.removeAll()
+    return all
+  }
+}
+
+extension ATTClient.RequestID: ExpressibleByIntegerLiteral {
+  public init(integerLiteral value: UInt32) { self.init(rawValue: value) }
+}
+
+@Suite("The client half of an ATT bearer")
+struct ATTClientTests {
+  @Test func oneRequestIsInFlightAndTheOthersFollowInOrder() throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 1)
+    try bearer.send(ReadRequest(handle: 2), 2)
+    try bearer.send(WriteRequest(handle: 3, value: [9]), 3)
+    #expect(bearer.sent() == ["0a0100"])
+    #expect(try bearer.receive("0b07") == .response(1))
+    #expect(bearer.sent() == ["0a0200"])
+    #expect(
+      try bearer.receive("010a02000a")
+        == .refused(2, ErrorResponse(to: .readRequest, handle: 2, code: .attributeNotFound)))
+    #expect(bearer.sent() == ["12030009"])
+    #expect(try bearer.receive("13") == .response(3))
+    #expect(bearer.sent() == [])
+    #expect(!bearer.client.isWaiting)
+    #expect(bearer.client.deadline == nil)
+  }
+
+  @Test func aCommandPassesTheLine() throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 1)
+    try bearer.send(ReadRequest(handle: 2), 2)
+    try bearer.client.send(command: WriteCommand(handle: 3, value: [1, 2]), into: &bearer.pdus)
+    #expect(bearer.sent() == ["0a0100", "5203000102"])
+  }
+
+  @Test func theLineIsBounded() throws {
+    var bearer = Bearer(waitingRequests: 2)
+    for id in 0..<3 { try bearer.send(ReadRequest(handle: 1), UInt32(id)) }
+    #expect(throws: ATTClientError.tooManyRequests(limit: 2)) { try bearer.send(ReadRequest(handle: 1), 9) }
+    #expect(throws: ATTClientError.tooManyRequests(limit: 2)) {
+      try bearer.send(ExchangeMTURequest(clientRxMTU: 100), 9)
+    }
+    #expect(try bearer.receive("0b") == .response(0))
+    try bearer.send(ExchangeMTURequest(clientRxMTU: 100), 9)
+  }
+
+  @Test func onlyRequestsAreRequestsAndOnlyCommandsAreCommands() throws {
+    var bearer = Bearer()
+    #expect(throws: ATTClientError.notARequest(.writeCommand)) {
+      try bearer.send(WriteCommand(handle: 1, value: []), 1)
+    }
+    #expect(throws: ATTClientError.notACommand(.writeRequest)) {
+      try bearer.client.send(command: WriteRequest(handle: 1, value: []), into: &bearer.pdus)
+    }
+    #expect(bearer.sent() == [])
+  }
+
+  /// ATT_MTU is 23: a Write Request of 20 octets fits, one of 21 does not, in flight or in line.
+  @Test func aPDULongerThanTheMTUIsNotSent() throws {
+    var bearer = Bearer()
+    let tooLong = WriteRequest(handle: 1, value: Array(repeating: 0, count: 21)[...])
+    #expect(throws: ATTClientError.exceedsMTU(octets: 24, mtu: 23)) { try bearer.send(tooLong, 1) }
+    #expect(!bearer.client.isWaiting)
+    try bearer.send(WriteRequest(handle: 1, value: Array(repeating: 0, count: 20)[...]), 1)
+    #expect(throws: ATTClientError.exceedsMTU(octets: 24, mtu: 23)) { try bearer.send(tooLong, 2) }
+  }
+
+  @Test func theTransactionTimeoutFailsTheBearer() throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 1)
+    try bearer.send(ReadRequest(handle: 2), 2)
+    #expect(bearer.client.deadline == .start + .seconds(30))
+    #expect(bearer.client.tick(now: .start + .milliseconds(29_999)) == [])
+    #expect(bearer.client.tick(now: .start + .seconds(30)) == [1, 2])
+    #expect(bearer.client.hasFailed)
+    #expect(bearer.client.deadline == nil)
+    #expect(throws: ATTClientError.bearerFailed) { try bearer.send(ReadRequest(handle: 1), 3) }
+    #expect(throws: ATTClientError.bearerFailed) {
+      try bearer.client.send(command: WriteCommand(handle: 1, value: []), into: &bearer.pdus)
+    }
+    #expect(try bearer.receive("0b07") == .unexpected(.readResponse, nil))
+    // What the server tells by itself is still heard, and confirmed.
+    _ = bearer.sent()
+    #expect(try bearer.receive("1d030007") == .indication(3))
+    #expect(bearer.sent() == ["1e"])
+  }
+
+  /// The 30 seconds of a request begin when it is sent, not when it gets in line.
+  @Test func theTimeoutCountsFromSending() throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 1)
+    try bearer.send(ReadRequest(handle: 2), 2)
+    bearer.now = .start + .seconds(20)
+    #expect(try bearer.receive("0b") == .response(1))
+    #expect(bearer.client.deadline == .start + .seconds(50))
+  }
+
+  @Test func theEndOfTheLinkNamesWhatWasAsked() throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 7)
+    try bearer.send(ReadRequest(handle: 2), 8)
+    #expect(bearer.client.end() == [7, 8])
+    #expect(bearer.client.end() == [])
+  }
+
+  @Test(arguments: [
+    ("0d07", ATTClient.Reception.unexpected(.readBlobResponse, nil)),  // the answer to another request
+    ("0112010003", .unexpected(.errorResponse, nil)),  // the refusal of another request
+    ("010a0100", .malformed(1, .errorResponse, .truncated(field: "Error Code"))),
+    ("010a01", .malformed(1, .errorResponse, .truncated(field: "Attribute Handle In Error"))),
+    ("01", .malformed(1, .errorResponse, .truncated(field: "Request Opcode In Error"))),
+    ("010a01000a00", .malformed(1, .errorResponse, .trailing(count: 1))),
+    ("0a0100", .notForClient(.readRequest)),
+    ("1e", .notForClient(.handleValueConfirmation)),
+    ("52010000", .notForClient(.writeCommand)),
+    ("ff", .notForClient(ATTOpcode(rawValue: 0xFF))),
+    ("", .empty),
+  ])
+  func anAnswerMustBelongToTheRequest(hex: String, reception: ATTClient.Reception) throws {
+    var bearer = Bearer()
+    try bearer.send(ReadRequest(handle: 1), 1)
+    #expect(try bearer.receive(hex) == reception)
+    if case .malformed = reception { #expect(!bearer.client.isWaiting) } else { #expect(bearer.client.isWaiting) }
+  }
+
+  @Test func nothingWasAskedSoNothingCanBeAnswered() throws {
+    var bearer = Bearer()
+    #expect(try bearer.receive("0b07") == .unexpected(.readResponse, nil))
+    #expect(try bearer.receive("010a01000a") == .unexpected(.errorResponse, nil))
+    #expect(try bearer.receive("031700") == .unexpected(.exchangeMTUResponse, nil))
+    #expect(bearer.client.mtu == 23)
+  }
+
+  @Test(arguments: [
+    ("030002", 512), ("03f401", 500), ("03ffff", 512), ("031700", 23), ("031600", 23), ("030000", 23),
+  ])
+  func theLesserMTUIsInForce(hex: String, mtu: Int) throws {
+    var bearer = Bearer()
+    try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
+    #expect(bearer.sent() == ["020002"])
+    #expect(try bearer.receive(hex) == .mtuExchanged(1, mtu))
+    #expect(bearer.client.mtu == mtu)
+    #expect(throws: ATTClientError.mtuExchangedAlready) { try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 2) }
+  }
+
+  @Test func aRefusedExchangeLeavesTheMTU() throws {
+    var bearer = Bearer()
+    try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
+    #expect(
+      try bearer.receive("0102000006")
+        == .refused(1, ErrorResponse(to: .exchangeMTURequest, handle: 0, code: .requestNotSupported)))
+    #expect(bearer.client.mtu == 23)
+  }
+
+  @Test(arguments: [
+    ("0300", CodecError.truncated(field: "Server Rx MTU")), ("03000200", .trailing(count: 1)),
+  ])
+  func aMalformedExchangeLeavesTheMTU(hex: String, error: CodecError) throws {
+    var bearer = Bearer()
+    try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
+    #expect(try bearer.receive(hex) == .malformed(1, .exchangeMTUResponse, error))
+    #expect(bearer.client.mtu == 23)
+  }
+
+  @Test(arguments: [
+    ("1b030007", ATTClient.Reception.notification(3), false),
+    ("1b0300", .notification(3), false),
+    ("1b03", .unexpected(.handleValueNotification, .truncated(field: "Attribute Handle")), false),
+    ("1d0400", .indication(4), true),
+    ("1d04", .unexpected(.handleValueIndication, .truncated(field: "Attribute Handle")), true),
+    ("23030001000704000000", .multipleNotification, false),
+  ])
+  func valuesComeWheneverTheyCome(hex: String, reception: ATTClient.Reception, isConfirmed: Bool) throws {
+    var bearer = Bearer()
+    #expect(try bearer.receive(hex) == reception)
+    #expect(bearer.sent() == (isConfirmed ? ["1e"] : []))
+    try bearer.send(ReadRequest(handle: 1), 1)
+    _ = bearer.sent()
+    #expect(try bearer.receive(hex) == reception)
+    #expect(bearer.client.isWaiting)
+  }
+
+  /// Decoding an Error Response in place must agree with the declared packet, whatever the octets.
+  @Test func theErrorResponseReadInPlaceIsTheDeclaredOne() throws {
+    var source = SystemRandomNumberGenerator()
+    for _ in 0..<200 {
+      var declared = ErrorResponse.random(from: &source)
+      declared.requestOpcode = .readRequest
+      var bearer = Bearer()
+      try bearer.send(ReadRequest(handle: 1), 1)
+      #expect(bearer.client.receive(declared.encodedPDU.span, now: .start, into: &bearer.pdus) == .refused(1, declared))
+    }
+  }
+
+  @Test func everyRequestHasItsResponse() {
+    for raw in UInt8.min...UInt8.max {
+      let opcode = ATTOpcode(rawValue: raw)
+      guard let response = opcode.response else { continue }
+      #expect(response.isForClient)
+      #expect(!opcode.isForClient)
+      #expect(opcode.description.hasSuffix("_REQ"))
+      #expect(response.description == opcode.description.replacing("_REQ", with: "_RSP"))
+    }
+  }
+}
