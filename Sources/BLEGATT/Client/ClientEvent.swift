@@ -74,12 +74,14 @@ public struct IncludedService: Hashable, Sendable {
 /// A characteristic as the server declares it (Vol 3, Part G, 3.3.1).
 public struct DiscoveredCharacteristic: Hashable, Sendable {
   public var declaration: AttributeHandle
-  /// The octet of the declaration (Vol 3, Part G, 3.3.1.1).
-  public var properties: UInt8
+  public var properties: CharacteristicProperties
   public var valueHandle: AttributeHandle
   public var uuid: BluetoothUUID
 
-  public init(declaration: AttributeHandle, properties: UInt8, valueHandle: AttributeHandle, uuid: BluetoothUUID) {
+  public init(
+    declaration: AttributeHandle, properties: CharacteristicProperties, valueHandle: AttributeHandle,
+    uuid: BluetoothUUID
+  ) {
     self.declaration = declaration
     self.properties = properties
     self.valueHandle = valueHandle

@@ -52,16 +52,17 @@ public struct ClientOperation: Sendable {
     case writeWithoutResponse(AttributeHandle, [UInt8])
     /// A signed command (4.9.2); on an encrypted link a plain one (Vol 3, Part C, 10.4.1).
     case signedWrite(AttributeHandle, [UInt8])
-    /// At most ATT_MTU - 3 octets (4.9.3, 4.12.3). Ends with ``ClientOutcome/done``, as do all writes.
+    /// Acknowledged (4.9.3, 4.12.3); more than ATT_MTU - 3 octets travel as a long write. Ends with
+    /// ``ClientOutcome/done``, as do all writes.
     case write(AttributeHandle, [UInt8])
     /// Up to 512 octets in parts, from `offset` on (4.9.4, 4.12.4).
     case writeLong(AttributeHandle, offset: Int, [UInt8])
     /// Several values at once, all or nothing, each part compared with its echo (4.9.5).
     case reliableWrite([QueuedWrite])
     /// Writes the Client Characteristic Configuration descriptor that lies among the attributes `in` the range behind a
-    /// characteristic's value (4.10, 4.11, 3.3.3.3): bit 0 notifications, bit 1 indications, 0 ends both. Ends with
+    /// characteristic's value (4.10, 4.11, 3.3.3.3); an empty subscription ends both. Ends with
     /// ``ClientOutcome/configured(_:)``.
-    case configure(bits: UInt16, in: ClosedRange<AttributeHandle>)
+    case configure(Subscription, in: ClosedRange<AttributeHandle>)
     /// Finds the Service Changed characteristic and asks for its indications (7.1): from then on
     /// ``ClientEvent/servicesChanged(_:)`` tells of changes. Ends with ``ClientOutcome/done``; a server without it
     /// answers with ``BLEATT/ATTErrorCode/attributeNotFound``.

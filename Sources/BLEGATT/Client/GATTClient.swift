@@ -2,6 +2,24 @@ public import BLEATT
 public import BLEWire
 
 /// The client half of GATT on one link: the procedures of Vol 3, Part G, 4, one at a time, over one ATT bearer.
+///
+/// Operations are carried out in the order they were asked for. A command needs no answer, so it goes out as soon as
+/// everything before it has begun.
+///
+/// ```
+///   perform ──► waiting ──► active ──response──► next request … ──► finished
+///                  │           │ 30 s without an answer
+///                  └───────────┴──► all finished(timedOut), bearerFailed
+/// ```
+///
+/// ```swift
+/// var client = GATTClient()
+/// var output = ClientOutput()
+/// client.perform(ClientOperation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
+/// // output.pdus[0] == [0x0A, 0x03, 0x00]
+/// client.receive([0x0B, 0x48, 0x69].span, now: .start, into: &output)
+/// // output.events == [.finished(.init(rawValue: 1), .success(.value([0x48, 0x69])))]
+/// ```
 public struct GATTClient: Sendable {
   /// What is bounded, and how far.
   public struct Limits: Hashable, Sendable {
@@ -14,39 +32,147 @@ public struct GATTClient: Sendable {
     public init() {}
   }
 
-  public init(limits: Limits = Limits()) {}
+  /// Signs commands on a link that is not encrypted (Vol 3, Part H, 2.4.5).
+  public struct Signing: Sendable {
+    /// The counter of the next signed command; it must never be used twice with one key, so keep it with the key.
+    public var counter: UInt32
+    /// The message authentication code, in the order it travels, of the PDU's octets (opcode, handle, value) and a counter.
+    public var code: @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
 
-  /// The ATT_MTU in force on the link; a server on the same bearer that agreed on another one tells it here.
-  public var mtu: Int {
-    get { ATT.defaultMTU }
-    set {}
+    public init(counter: UInt32, code: @escaping @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64) {
+      self.counter = counter
+      self.code = code
+    }
   }
 
-  /// Whether the link is encrypted; the host keeps it up to date. Decides how a signed write travels.
-  public var isLinkEncrypted = false
+  struct Active {
+    var id: ClientOperationID
+    var procedure: any ClientProcedure
+  }
 
-  /// Whether commands (writes without response) are held back: the host sets it while the link's queue is full, with
-  /// ``setCongested(_:now:into:)``.
-  public var isCongested: Bool { false }
+  let limits: Limits
+  var bearer = ATTClient()
+  var active: Active?
+  var waiting: [ClientOperation] = []
+  /// Why nothing more can be asked, once that is so.
+  private var end: ClientError?
+  /// Where the server tells of changed services, once we know.
+  var serviceChangedHandle: AttributeHandle?
+
+  /// Present once a signing key was distributed to us.
+  public var signing: Signing?
+  /// Whether the link is encrypted; the host keeps it up to date. A signed write travels as a plain one then.
+  public var isLinkEncrypted = false
+  /// Whether commands are held back, because the link's queue is full.
+  public private(set) var isCongested = false
+
+  public init(limits: Limits = Limits(), signing: Signing? = nil) {
+    self.limits = limits
+    self.signing = signing
+  }
+
+  /// The ATT_MTU in force on the link, in octets; the server half of the same bearer sets it when the peer asks for an
+  /// exchange.
+  public var mtu: Int {
+    get { bearer.mtu }
+    set { bearer.mtu = newValue }
+  }
 
   /// When ``tick(now:into:)`` must be called, if at all.
-  public var deadline: Instant? { nil }
+  public var deadline: Instant? { bearer.deadline }
 
-  /// Whether a PDU with this opcode is meant for the client half of the bearer: responses, notifications, indications.
-  public static func takes(_ opcode: ATTOpcode) -> Bool { false }
+  /// Whether a PDU with this opcode is meant for the client half of a bearer: responses, notifications, indications.
+  public static func takes(_ opcode: ATTOpcode) -> Bool { opcode.isForClient }
 
   /// Begins an operation, or keeps it for its turn.
-  public mutating func perform(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {}
+  public mutating func perform(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {
+    if let end {
+      output.events.append(.finished(operation.id, .failure(end)))
+    } else if waiting.count >= limits.waitingOperations {
+      output.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limits.waitingOperations))))
+    } else {
+      waiting.append(operation)
+      advance(now: now, into: &output)
+    }
+  }
 
-  /// Takes one PDU of the server.
-  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout ClientOutput) {}
+  /// Takes one PDU of the server. Octets behind the first ATT_MTU ones, which no server may send, count as not there.
+  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout ClientOutput) {
+    let pdu = pdu.extracting(first: mtu)
+    switch bearer.receive(pdu, now: now, into: &output.pdus) {
+    case .response:
+      guard var current = active else { break }
+      active = nil
+      let next = Result { () throws(ClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
+      follow(next, of: current, now: now, into: &output)
+    case .mtuExchanged(_, let mtu):
+      output.events.append(.mtu(mtu))
+      endActive(.success(.mtu(mtu)), into: &output)
+    case .refused(_, let error):
+      guard var current = active else { break }
+      active = nil
+      let next = Result { () throws(ClientError) in try current.procedure.refused(error) }
+      follow(next, of: current, now: now, into: &output)
+    case .malformed(_, let opcode, let error):
+      endActive(.failure(.malformedResponse(opcode, reason: error.description)), into: &output)
+    case .notification(let handle):
+      output.events.append(.notification(handle, [UInt8](copying: pdu.extracting(3...))))
+    case .multipleNotification: notifyEach(pdu, into: &output)
+    case .indication(let handle): indicate(handle, pdu.extracting(3...), into: &output)
+    case .unexpected(let opcode, let error?):
+      output.events.append(.violation(.malformedResponse(opcode, reason: error.description)))
+    case .unexpected(let opcode, nil), .notForClient(let opcode):
+      output.events.append(.violation(.unexpectedPDU(opcode)))
+    case .empty: break
+    }
+    advance(now: now, into: &output)
+  }
 
-  /// Says whether the link takes more commands.
-  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout ClientOutput) {}
+  /// Says whether the link's queue is full: commands wait then, and what was asked after them.
+  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout ClientOutput) {
+    self.isCongested = isCongested
+    advance(now: now, into: &output)
+  }
 
   /// Ends what has waited too long.
-  public mutating func tick(now: Instant, into output: inout ClientOutput) {}
+  public mutating func tick(now: Instant, into output: inout ClientOutput) {
+    guard !bearer.tick(now: now).isEmpty else { return }
+    failEverything(.timedOut, into: &output)
+    output.events.append(.bearerFailed)
+  }
 
   /// The link is gone: everything that waits ends with ``ClientError/linkEnded``.
-  public mutating func linkEnded(into output: inout ClientOutput) {}
+  public mutating func linkEnded(into output: inout ClientOutput) {
+    _ = bearer.end()
+    failEverything(.linkEnded, into: &output)
+  }
+
+  private mutating func failEverything(_ error: ClientError, into output: inout ClientOutput) {
+    end = error
+    endActive(.failure(error), into: &output)
+    for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
+    waiting = []
+  }
+
+  private mutating func endActive(_ result: Result<ClientOutcome, ClientError>, into output: inout ClientOutput) {
+    guard let ended = active else { return }
+    active = nil
+    finish(ended, result, into: &output)
+  }
+
+  /// Starts what can start: the next operation where none is active, and the commands at the head of the line.
+  private mutating func advance(now: Instant, into output: inout ClientOutput) {
+    while end == nil, let next = waiting.first {
+      if next.kind.isCommand {
+        guard !isCongested else { return }
+        waiting.removeFirst()
+        let result = Result { () throws(ClientError) in try sendCommand(next.kind, into: &output.pdus) }
+        output.events.append(.finished(next.id, result.map { .done }))
+      } else {
+        guard active == nil else { return }
+        waiting.removeFirst()
+        begin(next, now: now, into: &output)
+      }
+    }
+  }
 }

@@ -1,0 +1,101 @@
+import BLEATT
+import BLEWire
+
+/// The characteristics of one service, by Read By Type (Vol 3, Part G, 4.6.1 and 4.6.2).
+struct CharacteristicDiscovery: ClientProcedure {
+  private var search: HandleSearch
+  private let wanted: BluetoothUUID?
+  private var found: [DiscoveredCharacteristic] = []
+  /// The value of the characteristic before: the next declaration lies behind it.
+  private var lastValue = AttributeHandle.none
+
+  init(within range: ClosedRange<AttributeHandle>, uuid: BluetoothUUID? = nil, limit: Int) {
+    search = HandleSearch(range, limit: limit)
+    wanted = uuid
+  }
+
+  mutating func begin(mtu: Int) -> ClientStep { next }
+
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+    for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
+      let characteristic = try declaration(entry)
+      try search.take(characteristic.declaration, through: characteristic.declaration, of: ReadByTypeResponse.opcode)
+      guard characteristic.declaration > lastValue, characteristic.valueHandle > characteristic.declaration,
+        characteristic.valueHandle <= search.end
+      else {
+        throw .malformedResponse(
+          ReadByTypeResponse.opcode,
+          reason: "the characteristic \(characteristic.declaration) has its value at \(characteristic.valueHandle)")
+      }
+      lastValue = characteristic.valueHandle
+      if wanted == nil || wanted == characteristic.uuid { found.append(characteristic) }
+    }
+    return next
+  }
+
+  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw ClientError(error) }
+    return .finish(.characteristics(found))
+  }
+
+  /// Properties, value handle and UUID (3.3.1).
+  private func declaration(
+    _ entry: ReadByTypeResponse.AttributeData
+  ) throws(ClientError) -> DiscoveredCharacteristic {
+    var value = Decoder(entry.value)
+    var properties: UInt8 = 0
+    var valueHandle = AttributeHandle.none
+    var uuid = BluetoothUUID(0)
+    do throws(CodecError) {
+      try value.integer("Characteristic Properties", &properties)
+      try value.value("Characteristic Value Handle", &valueHandle)
+      try value.rest("Characteristic UUID", &uuid)
+    } catch {
+      throw .malformedResponse(ReadByTypeResponse.opcode, reason: error.description)
+    }
+    return DiscoveredCharacteristic(
+      declaration: entry.handle, properties: CharacteristicProperties(rawValue: UInt16(properties)),
+      valueHandle: valueHandle, uuid: uuid)
+  }
+
+  private var next: ClientStep {
+    search.isOver
+      ? .finish(.characteristics(found))
+      : .send(
+        ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: .characteristic))
+  }
+}
+
+/// The descriptors of one characteristic, by Find Information (Vol 3, Part G, 4.7.1).
+///
+/// A declaration in the range ends the search: the characteristic is over there, wherever the caller thought it ends.
+struct DescriptorDiscovery: ClientProcedure {
+  private var search: HandleSearch
+  private(set) var found: [DiscoveredDescriptor] = []
+
+  init(within range: ClosedRange<AttributeHandle>, limit: Int) { search = HandleSearch(range, limit: limit) }
+
+  mutating func begin(mtu: Int) -> ClientStep { next }
+
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+    for pair in try decode(FindInformationResponse.self, response).informationData {
+      try search.take(pair.handle, through: pair.handle, of: FindInformationResponse.opcode)
+      switch pair.uuid {
+      case .primaryService, .secondaryService, .include, .characteristic: return .finish(.descriptors(found))
+      default: found.append(DiscoveredDescriptor(handle: pair.handle, uuid: pair.uuid))
+      }
+    }
+    return next
+  }
+
+  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw ClientError(error) }
+    return .finish(.descriptors(found))
+  }
+
+  private var next: ClientStep {
+    search.isOver
+      ? .finish(.descriptors(found))
+      : .send(FindInformationRequest(startingHandle: search.next, endingHandle: search.end))
+  }
+}

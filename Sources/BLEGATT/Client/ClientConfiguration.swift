@@ -1,0 +1,139 @@
+import BLEATT
+import BLEWire
+
+/// Finds a characteristic's Client Characteristic Configuration descriptor and writes it (Vol 3, Part G, 3.3.3.3).
+struct CharacteristicConfiguration: ClientProcedure {
+  private enum State {
+    case searching(DescriptorDiscovery)
+    case writing(AttributeHandle)
+  }
+
+  private let range: ClosedRange<AttributeHandle>
+  private let subscription: Subscription
+  private var state: State
+
+  init(_ subscription: Subscription, in range: ClosedRange<AttributeHandle>, limit: Int) {
+    self.subscription = subscription
+    self.range = range
+    state = .searching(DescriptorDiscovery(within: range, limit: limit))
+  }
+
+  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep {
+    guard case .searching(var search) = state else { return .finish(.done) }
+    return try follow(search.begin(mtu: mtu), search)
+  }
+
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+    switch state {
+    case .searching(var search): return try follow(try search.take(response, mtu: mtu), search)
+    case .writing(let handle):
+      _ = try decode(WriteResponse.self, response)
+      return .finish(.configured(handle))
+    }
+  }
+
+  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+    guard case .searching(var search) = state else { throw ClientError(error) }
+    return try follow(try search.refused(error), search)
+  }
+
+  /// Goes on searching until the descriptor is found, which is then written.
+  private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(ClientError) -> ClientStep {
+    if let descriptor = search.found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) {
+      state = .writing(descriptor.handle)
+      var value: [UInt8] = []
+      value.append(littleEndian: subscription.rawValue)
+      return .send(WriteRequest(handle: descriptor.handle, value: value[...]))
+    }
+    guard case .send = step else {
+      throw .refused(.attributeNotFound, request: .findInformationRequest, handle: range.lowerBound)
+    }
+    state = .searching(search)
+    return step
+  }
+}
+
+/// Finds the Service Changed characteristic of the Generic Attribute service and asks for its indications (Vol 3, Part G,
+/// 7.1).
+struct ServiceChangedWatch: ClientProcedure {
+  private enum State {
+    case findingService(PrimaryServiceSearch)
+    case findingCharacteristic(CharacteristicDiscovery, end: AttributeHandle)
+    case configuring(CharacteristicConfiguration)
+  }
+
+  private let limit: Int
+  private var state: State
+  /// The value handle of Service Changed, once found.
+  private(set) var valueHandle: AttributeHandle?
+
+  init(limit: Int) {
+    self.limit = limit
+    state = .findingService(PrimaryServiceSearch(.genericAttribute, limit: limit))
+  }
+
+  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep {
+    guard case .findingService(var search) = state else { return .finish(.done) }
+    let step = search.begin(mtu: mtu)
+    state = .findingService(search)
+    return step
+  }
+
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+    switch state {
+    case .findingService(var search):
+      let step = try search.take(response, mtu: mtu)
+      state = .findingService(search)
+      return try follow(step, mtu: mtu)
+    case .findingCharacteristic(var discovery, let end):
+      let step = try discovery.take(response, mtu: mtu)
+      state = .findingCharacteristic(discovery, end: end)
+      return try follow(step, mtu: mtu)
+    case .configuring(var configuration):
+      let step = try configuration.take(response, mtu: mtu)
+      state = .configuring(configuration)
+      return try follow(step, mtu: mtu)
+    }
+  }
+
+  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+    switch state {
+    case .findingService(var search): return try follow(try search.refused(error), mtu: ATT.defaultMTU)
+    case .findingCharacteristic(var discovery, _):
+      return try follow(try discovery.refused(error), mtu: ATT.defaultMTU)
+    case .configuring(var configuration):
+      let step = try configuration.refused(error)
+      state = .configuring(configuration)
+      return step
+    }
+  }
+
+  /// Passes requests on, and what each part found to the next part.
+  private mutating func follow(_ step: ClientStep, mtu: Int) throws(ClientError) -> ClientStep {
+    guard case .finish(let outcome) = step else { return step }
+    switch (state, outcome) {
+    case (_, .services(let services)):
+      guard let service = services.first else { throw .noServiceChanged }
+      var discovery = CharacteristicDiscovery(within: service.handles, limit: limit)
+      let step = discovery.begin(mtu: mtu)
+      state = .findingCharacteristic(discovery, end: service.handles.upperBound)
+      return step
+    case (.findingCharacteristic(_, let end), .characteristics(let characteristics)):
+      guard let found = characteristics.first(where: { $0.uuid == .serviceChanged }), found.valueHandle < end else {
+        throw .noServiceChanged
+      }
+      valueHandle = found.valueHandle
+      let first = AttributeHandle(found.valueHandle.rawValue &+ 1)
+      var configuration = CharacteristicConfiguration(.indicate, in: first...end, limit: limit)
+      let step = try configuration.begin(mtu: mtu)
+      state = .configuring(configuration)
+      return step
+    default: return .finish(.done)
+    }
+  }
+}
+
+extension ClientError {
+  fileprivate static let noServiceChanged = Self.refused(
+    .attributeNotFound, request: .readByTypeRequest, handle: .first)
+}

@@ -1,0 +1,160 @@
+import BLEATT
+import BLEWire
+
+extension ClientOperation.Kind {
+  /// Whether it is a command: nothing answers it.
+  var isCommand: Bool {
+    switch self {
+    case .writeWithoutResponse, .signedWrite: true
+    default: false
+    }
+  }
+}
+
+extension GATTClient {
+  /// Starts an operation that asks something.
+  mutating func begin(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {
+    var starting = Active(id: operation.id, procedure: procedure(for: operation.kind))
+    if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
+      return finish(starting, .success(.mtu(bearer.mtu)), into: &output)
+    }
+    let first = Result { () throws(ClientError) in try starting.procedure.begin(mtu: bearer.mtu) }
+    follow(first, of: starting, now: now, into: &output)
+  }
+
+  /// Does what a procedure wants next.
+  mutating func follow(
+    _ step: Result<ClientStep, ClientError>, of current: Active, now: Instant, into output: inout ClientOutput
+  ) {
+    switch step {
+    case .success(.send(let request)):
+      do throws(ATTClientError) {
+        try bearer.send(request, as: .init(rawValue: current.id.rawValue), now: now, into: &output.pdus)
+        active = current
+      } catch {
+        finish(current, .failure(.invalidParameters(error.description)), into: &output)
+      }
+    case .success(.finish(let outcome)): finish(current, .success(outcome), into: &output)
+    case .failure(let error): finish(current, .failure(error), into: &output)
+    }
+  }
+
+  /// Ends an operation and keeps what it told about Service Changed.
+  mutating func finish(
+    _ ended: Active, _ result: Result<ClientOutcome, ClientError>, into output: inout ClientOutput
+  ) {
+    if case .success(.characteristics(let found)) = result,
+      let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
+    {
+      serviceChangedHandle = serviceChanged.valueHandle
+    }
+    if let watch = ended.procedure as? ServiceChangedWatch, let handle = watch.valueHandle {
+      serviceChangedHandle = handle
+    }
+    output.events.append(.finished(ended.id, result))
+  }
+
+  /// Sends a command (Vol 3, Part G, 4.9.1 and 4.9.2).
+  mutating func sendCommand(_ kind: ClientOperation.Kind, into pdus: inout PacketBuffer) throws(ClientError) {
+    switch kind {
+    case .signedWrite(let handle, let value) where !isLinkEncrypted:
+      try send(try sign(handle, value), into: &pdus)
+    case .signedWrite(let handle, let value), .writeWithoutResponse(let handle, let value):
+      try send(WriteCommand(handle: handle, value: value[...]), into: &pdus)
+    default: break
+    }
+  }
+
+  private mutating func send(_ command: some ATTPacket, into pdus: inout PacketBuffer) throws(ClientError) {
+    do throws(ATTClientError) { try bearer.send(command: command, into: &pdus) } catch {
+      throw .invalidParameters(error.description)
+    }
+  }
+
+  /// Signs opcode, handle and value with the next counter, which is used up by it (Vol 3, Part H, 2.4.5).
+  private mutating func sign(_ handle: AttributeHandle, _ value: [UInt8]) throws(ClientError) -> SignedWriteCommand {
+    guard let key = signing, key.counter < .max else { throw .cannotSign }
+    var message = [SignedWriteCommand.opcode.rawValue]
+    message.append(littleEndian: handle.rawValue)
+    message += value
+    signing?.counter += 1
+    return SignedWriteCommand(
+      handle: handle, value: value[...], signCounter: key.counter, mac: key.code(message, key.counter))
+  }
+
+  private func procedure(for kind: ClientOperation.Kind) -> any ClientProcedure {
+    let limit = limits.results
+    switch kind {
+    case .exchangeMTU(let size): return MTUExchange(size: size)
+    case .discoverPrimaryServices: return PrimaryServiceDiscovery(limit: limit)
+    case .discoverPrimaryServicesByUUID(let uuid): return PrimaryServiceSearch(uuid, limit: limit)
+    case .findIncludedServices(let range): return IncludedServiceDiscovery(within: range, limit: limit)
+    case .discoverCharacteristics(let range): return CharacteristicDiscovery(within: range, limit: limit)
+    case .discoverCharacteristicsByUUID(let uuid, let range):
+      return CharacteristicDiscovery(within: range, uuid: uuid, limit: limit)
+    case .discoverDescriptors(let range): return DescriptorDiscovery(within: range, limit: limit)
+    case .read(let handle): return ValueRead(handle: handle)
+    case .readLong(let handle): return LongValueRead(handle: handle)
+    case .readUsingUUID(let uuid, let range): return ValueSearch(uuid, within: range, limit: limit)
+    case .readMultiple(let handles): return MultipleRead(handles: handles)
+    case .readMultipleVariable(let handles): return MultipleVariableRead(handles: handles)
+    case .write(let handle, let value) where value.count > bearer.mtu - 3:
+      return QueuedWrites([.init(handle: handle, value: value)], comparesEchoes: false)
+    case .write(let handle, let value), .writeWithoutResponse(let handle, let value),
+      .signedWrite(let handle, let value):
+      return ValueWrite(handle: handle, value: value)
+    case .writeLong(let handle, let offset, let value):
+      return QueuedWrites([.init(handle: handle, offset: offset, value: value)], comparesEchoes: false)
+    case .reliableWrite(let writes): return QueuedWrites(writes, comparesEchoes: true)
+    case .configure(let subscription, let range):
+      return CharacteristicConfiguration(subscription, in: range, limit: limit)
+    case .watchServices: return ServiceChangedWatch(limit: limit)
+    }
+  }
+
+  /// An indication is an event of its own, but for that of Service Changed (Vol 3, Part G, 7.1).
+  func indicate(_ handle: AttributeHandle, _ value: Span<UInt8>, into output: inout ClientOutput) {
+    guard handle == serviceChangedHandle else {
+      return output.events.append(.indication(handle, [UInt8](copying: value)))
+    }
+    guard value.count == 4, let start = value.uint16(at: 0), let end = value.uint16(at: 2), start != 0, start <= end
+    else {
+      return output.events.append(
+        .violation(.malformedResponse(.handleValueIndication, reason: "Service Changed holds no range of handles")))
+    }
+    output.events.append(.servicesChanged(AttributeHandle(start)...AttributeHandle(end)))
+  }
+
+  /// Takes a multiple notification apart in place (Vol 3, Part F, 3.4.7.4): all of it, or nothing where its form is broken.
+  func notifyEach(_ pdu: Span<UInt8>, into output: inout ClientOutput) {
+    let before = output.events.count
+    var offset = 1
+    while let handle = pdu.uint16(at: offset), let length = pdu.uint16(at: offset + 2),
+      Int(length) <= pdu.count - offset - 4
+    {
+      let value = pdu.extracting((offset + 4)..<(offset + 4 + Int(length)))
+      output.events.append(.notification(AttributeHandle(handle), [UInt8](copying: value)))
+      offset += 4 + Int(length)
+    }
+    guard offset == pdu.count, output.events.count - before >= 2 else {
+      output.events.removeSubrange(before...)
+      return output.events.append(
+        .violation(
+          .malformedResponse(.multipleHandleValueNotification, reason: "its lengths do not fill the PDU with values")))
+    }
+  }
+}
+
+/// The exchange of MTUs (Vol 3, Part G, 4.3.1); the bearer itself reads the response.
+private struct MTUExchange: ClientProcedure {
+  let size: Int
+
+  func begin(mtu: Int) throws(ClientError) -> ClientStep {
+    guard (ATT.defaultMTU...ATT.maximumMTU).contains(size) else {
+      throw .invalidParameters("an ATT_MTU of \(size) lies outside \(ATT.defaultMTU)…\(ATT.maximumMTU)")
+    }
+    return .send(ExchangeMTURequest(clientRxMTU: UInt16(truncatingIfNeeded: size)))
+  }
+
+  func take(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.mtu(mtu)) }
+}

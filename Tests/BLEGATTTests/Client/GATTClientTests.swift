@@ -1,0 +1,235 @@
+import BLEATT
+import BLEGATT
+import BLEWire
+import Testing
+
+@Suite("What a GATT client hears and how it ends")
+struct GATTClientTests {
+  private let first = ClientOperationID(rawValue: 1)
+  private let second = ClientOperationID(rawValue: 2)
+
+  @Test func theMTUIsExchangedOnce() throws {
+    var talk = ClientConversation()
+    talk.perform(.exchangeMTU(247))
+    #expect(talk.sent() == ["02f700"])
+    try talk.receive("030502")
+    #expect(talk.events() == [.mtu(247), .finished(first, .success(.mtu(247)))])
+    #expect(talk.client.mtu == 247)
+    talk.perform(.exchangeMTU(100))
+    #expect(talk.sent() == [])
+    #expect(talk.events() == [.finished(second, .success(.mtu(247)))])
+  }
+
+  @Test(arguments: [22, 518, -1])
+  func anMTUOutsideTheLimitsIsNotOffered(size: Int) throws {
+    var talk = ClientConversation()
+    talk.perform(.exchangeMTU(size))
+    #expect(talk.sent() == [])
+    #expect(
+      talk.events() == [
+        .finished(first, .failure(.invalidParameters("an ATT_MTU of \(size) lies outside 23…517")))
+      ])
+  }
+
+  @Test func operationsFollowOneAnother() throws {
+    var talk = ClientConversation()
+    talk.perform(.readLong(1))
+    talk.perform(.read(2))
+    #expect(talk.sent() == ["0a0100"])
+    try talk.receive("0b" + String(repeating: "00", count: 22))
+    #expect(talk.sent() == ["0c01001600"])
+    try talk.receive("0d07")
+    #expect(talk.sent() == ["0a0200"])
+    try talk.receive("0b08")
+    #expect(
+      talk.events() == [
+        .finished(first, .success(.value(Array(repeating: 0, count: 22) + [7]))),
+        .finished(second, .success(.value([8]))),
+      ])
+  }
+
+  @Test func theLineIsBounded() throws {
+    var limits = GATTClient.Limits()
+    limits.waitingOperations = 2
+    var talk = ClientConversation(limits: limits)
+    for _ in 0..<3 { talk.perform(.read(1)) }
+    #expect(talk.events() == [])
+    talk.perform(.read(1))
+    #expect(talk.events() == [.finished(.init(rawValue: 4), .failure(.tooManyOperations(limit: 2)))])
+  }
+
+  /// GATT/CL/GAN/BV-01-C and GATT/CL/GAI/BV-01-C.
+  @Test func valuesOfTheServer() throws {
+    var talk = ClientConversation()
+    try talk.receive("1b0300010203")
+    #expect(talk.sent() == [])
+    try talk.receive("1d0300010203")
+    #expect(talk.sent() == ["1e"])
+    #expect(talk.events() == [.notification(3, [1, 2, 3]), .indication(3, [1, 2, 3])])
+  }
+
+  @Test func theValuesOfAMultipleNotification() throws {
+    var talk = ClientConversation()
+    try talk.receive("23" + "0300" + "0200" + "0102" + "0500" + "0000" + "0900" + "0100" + "07")
+    #expect(talk.events() == [.notification(3, [1, 2]), .notification(5, []), .notification(9, [7])])
+  }
+
+  /// Taking a multiple notification apart in place must agree with the declared packet, whatever the octets.
+  @Test func aMultipleNotificationInPlaceIsTheDeclaredOne() throws {
+    var source = SystemRandomNumberGenerator()
+    for _ in 0..<2000 {
+      var pdu: [UInt8] = [0x23]
+      for _ in 0..<Int.random(in: 0...12, using: &source) { pdu.append(.random(in: 0...3, using: &source)) }
+      var talk = ClientConversation()
+      talk.client.receive(pdu.span, now: .start, into: &talk.output)
+      let declared = try? MultipleHandleValueNotification(decoding: pdu.dropFirst())
+      let events = talk.events()
+      if let declared {
+        #expect(events == declared.tuples.map { .notification($0.handle, Array($0.value)) })
+      } else {
+        #expect(events.count == 1)
+        guard case .violation(.malformedResponse(.multipleHandleValueNotification, _))? = events.first else {
+          Issue.record("\(pdu.hexadecimal) gave \(events)")
+          continue
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ("0b07", ClientEvent.violation(.unexpectedPDU(.readResponse))),
+    ("010a01000a", .violation(.unexpectedPDU(.errorResponse))),
+    ("0a0100", .violation(.unexpectedPDU(.readRequest))),
+    (
+      "1b03",
+      .violation(
+        .malformedResponse(.handleValueNotification, reason: "the octets end inside the field 'Attribute Handle'"))
+    ),
+  ])
+  func whatAServerMayNotSendIsReported(hex: String, event: ClientEvent) throws {
+    var talk = ClientConversation()
+    try talk.receive(hex)
+    #expect(talk.events() == [event])
+    #expect(talk.sent() == [])
+    try talk.receive("")
+    #expect(talk.events() == [])
+  }
+
+  @Test func noAnswerWithin30SecondsEndsTheBearer() throws {
+    var talk = ClientConversation()
+    talk.perform(.read(1))
+    talk.perform(.read(2))
+    #expect(talk.client.deadline == .start + .seconds(30))
+    talk.client.tick(now: .start + .milliseconds(29_999), into: &talk.output)
+    #expect(talk.events() == [])
+    talk.client.tick(now: .start + .seconds(30), into: &talk.output)
+    #expect(
+      talk.events() == [.finished(first, .failure(.timedOut)), .finished(second, .failure(.timedOut)), .bearerFailed])
+    #expect(talk.client.deadline == nil)
+    _ = talk.sent()
+    talk.perform(.writeWithoutResponse(1, [1]))
+    #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.timedOut))])
+    #expect(talk.sent() == [])
+  }
+
+  @Test func theEndOfTheLinkEndsEverything() throws {
+    var talk = ClientConversation()
+    talk.perform(.readLong(1))
+    talk.perform(.read(2))
+    talk.client.linkEnded(into: &talk.output)
+    #expect(talk.events() == [.finished(first, .failure(.linkEnded)), .finished(second, .failure(.linkEnded))])
+    talk.client.linkEnded(into: &talk.output)
+    talk.perform(.read(1))
+    #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.linkEnded))])
+  }
+}
+
+@Suite("Subscriptions of a GATT client")
+struct ClientSubscriptionTests {
+  @Test(arguments: [(Subscription.notify, "1205000100"), (.indicate, "1205000200"), (Subscription(), "1205000000")])
+  func theDescriptorIsFoundAndWritten(subscription: Subscription, write: String) throws {
+    var talk = ClientConversation()
+    #expect(
+      try talk.run(
+        .configure(subscription, in: 4...9), [("0404000900", "0501" + "04000129" + "05000229"), (write, "13")])
+        == .success(.configured(5)))
+  }
+
+  @Test func theSearchGoesOnThroughSeveralResponses() throws {
+    var talk = ClientConversation()
+    #expect(
+      try talk.run(
+        .configure(.notify, in: 4...9),
+        [("0404000900", "050104000129"), ("0405000900", "050106000229"), ("1206000100", "13")])
+        == .success(.configured(6)))
+  }
+
+  @Test(arguments: [
+    [("0404000500", "0501" + "04000129" + "05000429")], [("0404000500", "010404000a")],
+    [("0404000500", "0501" + "04000129" + "05000328")],
+  ])
+  func withoutADescriptorThereIsNoSubscription(exchange: [(String, String)]) throws {
+    var talk = ClientConversation()
+    #expect(
+      try talk.run(.configure(.notify, in: 4...5), exchange)
+        == .failure(.refused(.attributeNotFound, request: .findInformationRequest, handle: 4)))
+  }
+
+  @Test func aRefusedWriteIsTheResult() throws {
+    var talk = ClientConversation()
+    #expect(
+      try talk.run(.configure(.notify, in: 4...9), [("0404000900", "050105000229"), ("1205000100", "0112050005")])
+        == .failure(.refused(.insufficientAuthentication, request: .writeRequest, handle: 5)))
+  }
+
+  private let watch: [(String, String)] = [
+    ("060100ffff00280118", "0706000900"), ("060a00ffff00280118", "01060a000a"),
+    ("08060009000328", "0907" + "0700200800052a"), ("08080009000328", "010808000a"),
+    ("0409000900", "050109000229"), ("1209000200", "13"),
+  ]
+
+  @Test func changedServicesAreWatched() throws {
+    var talk = ClientConversation()
+    #expect(try talk.run(.watchServices, watch) == .success(.done))
+    try talk.receive("1d080001000a00")
+    #expect(talk.sent() == ["1e"])
+    #expect(talk.events() == [.servicesChanged(1...0x0A)])
+  }
+
+  @Test(arguments: ["1d080001000a", "1d080001000a0000", "1d08000a000100", "1d080000000a00"])
+  func aChangeWithoutARangeIsAViolation(hex: String) throws {
+    var talk = ClientConversation()
+    _ = try talk.run(.watchServices, watch)
+    try talk.receive(hex)
+    #expect(talk.sent() == ["1e"])
+    guard case .violation? = talk.events().first else {
+      Issue.record("no violation")
+      return
+    }
+  }
+
+  @Test func aServerThatNeverChangesSaysSo() throws {
+    var talk = ClientConversation()
+    let notFound = Result<ClientOutcome, ClientError>.failure(
+      .refused(.attributeNotFound, request: .readByTypeRequest, handle: 1))
+    #expect(try talk.run(.watchServices, [("060100ffff00280118", "010601000a")]) == notFound)
+    #expect(
+      try talk.run(
+        .watchServices,
+        [
+          ("060100ffff00280118", "0701000500"), ("060600ffff00280118", "010606000a"),
+          ("08010005000328", "010801000a"),
+        ]) == notFound)
+    // The indications of other characteristics remain what they are.
+    try talk.receive("1d080001000a00")
+    #expect(talk.events() == [.indication(8, [1, 0, 0x0A, 0])])
+  }
+
+  /// A client that discovered Service Changed by itself is told as well.
+  @Test func anOrdinaryDiscoveryFindsServiceChangedToo() throws {
+    var talk = ClientConversation()
+    _ = try talk.run(.discoverCharacteristics(6...9), Array(watch[2...3]))
+    try talk.receive("1d080001000a00")
+    #expect(talk.events() == [.servicesChanged(1...0x0A)])
+  }
+}
