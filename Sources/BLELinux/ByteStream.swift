@@ -67,18 +67,18 @@ package struct ByteStream: ~Copyable, Sendable {
   }
 }
 
-/// Two streams joined back to back inside the process.
-package struct StreamPair: ~Copyable, Sendable {
-  package var near: ByteStream
-  package var far: ByteStream
-
-  package init() throws(SystemError) {
+extension ByteStream {
+  /// Two streams joined back to back inside the process: the one is returned, the other handed over.
+  package static func joined(
+    to handOver: (consuming ByteStream) throws(SystemError) -> Void
+  ) throws(SystemError) -> ByteStream {
     var numbers: [Int32] = [-1, -1]
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     try SystemCalls.kernel(.socket) {
       unsafe numbers.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, type, 0, $0.baseAddress) }
     }
-    near = ByteStream(Descriptor(adopting: numbers[0]), medium: .socket)
-    far = ByteStream(Descriptor(adopting: numbers[1]), medium: .socket)
+    let near = ByteStream(Descriptor(adopting: numbers[0]), medium: .socket)
+    try handOver(ByteStream(Descriptor(adopting: numbers[1]), medium: .socket))
+    return near
   }
 }
