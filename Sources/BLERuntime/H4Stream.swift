@@ -1,0 +1,130 @@
+internal import BLEHCI
+internal import BLELinux
+internal import BLEWire
+
+/// HCI packets over a byte stream (H4; Vol 4, Part A, 2): cuts what comes into packets, sends whole batches in one call.
+struct H4Stream: ~Copyable, Sendable {
+  /// Octets that may wait for a pipe that is full; one past it, the controller counts as stuck.
+  static let backlogLimit = 1 << 20
+  /// Octets taken from the system at a time.
+  static let readSize = 16_384
+
+  let stream: ByteStream
+  /// What the errors name.
+  private let place: H4Place
+  private var framer = H4Framer()
+  private var buffer = [UInt8](repeating: 0, count: H4Stream.readSize)
+  private var backlog: [UInt8] = []
+  private var sent = 0
+
+  init(_ stream: consuming ByteStream, at place: H4Place) {
+    self.stream = stream
+    self.place = place
+  }
+
+  /// Whether octets wait until the pipe can be written.
+  var hasBacklog: Bool { sent < backlog.count }
+
+  /// Reads once what is there and hands out each packet that is whole.
+  ///
+  /// - Throws: ``TransportError`` when the other end closed the pipe, in the middle of a packet or not, or when what it
+  ///   sent is no HCI packet; the packets before that have been handed out.
+  mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
+    let received: ByteStream.Received
+    do throws(SystemError) {
+      received = try stream.read(into: &buffer)
+    } catch { throw place.failure(error) }
+    switch received {
+    case .nothing: return
+    case .octets(let count):
+      do throws(H4Error) {
+        try Self.cut(buffer, count: count, with: &framer, body)
+      } catch { throw place.garbage(error) }
+    case .end:
+      do throws(H4Error) {
+        try framer.finish()
+      } catch { throw place.end(error) }
+      throw place.end(nil)
+    }
+  }
+
+  private static func cut(
+    _ buffer: [UInt8], count: Int, with framer: inout H4Framer, _ body: (Span<UInt8>) -> Void
+  ) throws(H4Error) {
+    try framer.receive(buffer.span.extracting(first: count), body)
+  }
+
+  /// Sends a batch of whole packets; what the pipe does not take now waits for ``flush()``.
+  mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
+    let octets = packets.octets
+    guard !octets.isEmpty else { return }
+    if hasBacklog {
+      guard backlog.count - sent + octets.count <= Self.backlogLimit else { throw place.stuck(Self.backlogLimit) }
+      backlog.append(contentsOf: octets)
+      return try flush()
+    }
+    let count = try write(octets.span)
+    guard count < octets.count else { return }
+    guard octets.count - count <= Self.backlogLimit else { throw place.stuck(Self.backlogLimit) }
+    backlog.append(contentsOf: octets[count...])
+  }
+
+  /// Sends what waits, as far as the pipe takes it.
+  mutating func flush() throws(TransportError) {
+    while hasBacklog {
+      let count = try write(backlog.span.extracting(sent...))
+      if count == 0 { break }
+      sent += count
+    }
+    if !hasBacklog {
+      backlog.removeAll(keepingCapacity: true)
+      sent = 0
+    } else if sent > Self.readSize, sent > backlog.count / 2 {
+      backlog.removeSubrange(..<sent)
+      sent = 0
+    }
+  }
+
+  private func write(_ octets: Span<UInt8>) throws(TransportError) -> Int {
+    do throws(SystemError) {
+      return try stream.write(octets)
+    } catch { throw place.failure(error) }
+  }
+}
+
+/// Where an ``H4Stream`` leads, for its errors.
+enum H4Place: Sendable {
+  case endpoint(StreamEndpoint)
+  /// A controller or a host inside this process, by the name it has there.
+  case inProcess(String)
+
+  private var name: String {
+    switch self {
+    case .endpoint(let endpoint): "\(endpoint)"
+    case .inProcess(let name): name
+    }
+  }
+
+  func failure(_ error: SystemError) -> TransportError {
+    switch self {
+    case .endpoint(let endpoint): TransportError(using: endpoint, error)
+    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio ended", cause: error)
+    }
+  }
+
+  func garbage(_ error: H4Error) -> TransportError { TransportError(.inputOutput, at: name, "\(error)") }
+
+  func stuck(_ limit: Int) -> TransportError {
+    TransportError(
+      .inputOutput, at: name, "the other end takes no octets: more than \(limit) wait",
+      remedy: "reset the controller; on a serial line look at its flow control")
+  }
+
+  func end(_ error: H4Error?) -> TransportError {
+    let octets = if case .cutShort(let octets) = error { octets.count } else { 0 }
+    return switch self {
+    case .endpoint(let endpoint): TransportError(endOf: endpoint, inPacketAfter: octets)
+    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio ended")
+    }
+  }
+}

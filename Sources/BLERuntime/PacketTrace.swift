@@ -1,0 +1,102 @@
+internal import BLEHCI
+package import BLELinux
+internal import BLEWire
+
+/// Writes HCI packets to a btsnoop file, which Wireshark and btmon read.
+///
+/// The file is whole at every moment: a record is handed to the system before its packet is acted upon, so a crash
+/// loses nothing of what led to it. Keys are zero in it unless ``init(at:keepingKeys:now:)`` is told otherwise.
+package struct PacketTrace: ~Copyable, Sendable {
+  package enum Direction: Sendable { case hostToController, controllerToHost }
+
+  /// Records wait for ``flush()`` until so many octets are there.
+  package static let bufferLimit = 65_536
+
+  /// Microseconds from 0000-01-01, which btsnoop counts from, to 1970-01-01.
+  private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
+  private static let formatVersion: UInt32 = 1
+  /// HCI UART (H4): each packet begins with its type.
+  private static let dataLinkH4: UInt32 = 1002
+
+  private let file: OutputFile
+  private let path: String
+  private var buffer: [UInt8]
+  private var eraser: TraceEraser?
+  private let now: @Sendable () -> Int64
+
+  /// Makes the file at `path`, which only its owner may read, and writes its header.
+  ///
+  /// - Parameters:
+  ///   - keepingKeys: whether keys stay readable in the trace.
+  ///   - now: the time of day in microseconds since 1970.
+  package init(
+    at path: String, keepingKeys: Bool = false, now: @escaping @Sendable () -> Int64 = { WallClock.microseconds() }
+  ) throws(TransportError) {
+    self.init(try Self.makeFile(at: path), path, keepingKeys ? nil : TraceEraser(), now)
+  }
+
+  private init(
+    _ file: consuming OutputFile, _ path: String, _ eraser: TraceEraser?, _ now: @escaping @Sendable () -> Int64
+  ) {
+    self.file = file
+    self.path = path
+    self.eraser = eraser
+    self.now = now
+    buffer = []
+    buffer.reserveCapacity(Self.bufferLimit)
+  }
+
+  private static func makeFile(at path: String) throws(TransportError) -> OutputFile {
+    do throws(SystemError) {
+      let file = try OutputFile(at: path)
+      var header = Array("btsnoop".utf8)
+      header.append(0)
+      header.append(bigEndian: formatVersion)
+      header.append(bigEndian: dataLinkH4)
+      try file.write(header.span)
+      return file
+    } catch {
+      throw TransportError(
+        .inputOutput, at: path, "the packet trace cannot be written there",
+        remedy: "name a file in a folder that you may write to", cause: error)
+    }
+  }
+
+  /// Appends one whole H4 packet.
+  package mutating func record(_ packet: Span<UInt8>, _ direction: Direction) throws(TransportError) {
+    guard !packet.isEmpty else { return }
+    if buffer.count + packet.count > Self.bufferLimit { try flush() }
+    let type = HCIPacketType(rawValue: packet[0])
+    let isReceived = direction == .controllerToHost
+    let isCommandOrEvent = type == .command || type == .event
+    buffer.append(bigEndian: UInt32(clamping: packet.count))
+    buffer.append(bigEndian: UInt32(clamping: packet.count))
+    buffer.append(bigEndian: UInt32((isReceived ? 1 : 0) | (isCommandOrEvent ? 2 : 0)))
+    buffer.append(bigEndian: UInt32(0))
+    buffer.append(bigEndian: now() &+ Self.epoch)
+    let start = buffer.count
+    buffer.append(copying: packet)
+    eraser?.erase(&buffer, from: start, isReceived: isReceived)
+  }
+
+  /// Hands what was recorded to the system.
+  package mutating func flush() throws(TransportError) {
+    guard !buffer.isEmpty else { return }
+    defer { buffer.removeAll(keepingCapacity: true) }
+    do throws(SystemError) {
+      try file.write(buffer.span)
+    } catch {
+      throw TransportError(
+        .inputOutput, at: path, "the packet trace ends here", remedy: "free space on that disk", cause: error)
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Appends `value`, most significant octet first, as all numbers in a btsnoop file are.
+  fileprivate mutating func append(bigEndian value: some FixedWidthInteger) {
+    for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
+      append(UInt8(truncatingIfNeeded: value >> shift))
+    }
+  }
+}
