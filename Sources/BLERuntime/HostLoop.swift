@@ -1,0 +1,284 @@
+internal import BLELinux
+internal import BLEWire
+
+/// The one loop that owns one core and everything it needs; it runs on a thread of its own.
+///
+/// One round: wait for the pipe, the desk or the deadline; packets in; commands in; time; packets out in one write;
+/// events out in one batch.
+///
+/// ```
+///   waiting ── the other end is there ──► open ── end, garbage, stuck ──► lost
+///      ▲                                                                   │ after the reconnection interval
+///      └───────────────────────────────────────────────────────────────────┘
+/// ```
+struct HostLoop<Core: StackCore>: ~Copyable {
+  typealias Desk = HostDesk<Core.Command, Core.Event>
+
+  private var core: Core
+  private var output = Core.Output()
+  private let desk: Desk
+  private var items: [Desk.Item] = []
+  private var sinks: [(id: UInt64, sink: Desk.Sink)] = []
+  private var newestState: Core.Event?
+
+  private var pipe: Pipe
+  private var trace: PacketTrace?
+  private var poller: Poller
+  private let clock = MonotonicClock()
+
+  private let options: LoopOptions
+  /// Told once, however often it comes back.
+  private var lastFailure: TransportError?
+  private var reopening: Instant?
+  private var asksPortAgain: Instant?
+  private var shutdownDeadline: Instant?
+  private var interest: Poller.Interest = []
+
+  init(
+    _ core: Core, desk: Desk, pipe: consuming Pipe, trace: consuming PacketTrace?, options: LoopOptions
+  ) throws(SystemError) {
+    self.core = core
+    self.desk = desk
+    self.pipe = pipe
+    self.trace = trace
+    self.options = options
+    poller = try Poller()
+  }
+
+  /// Starts a thread that runs the loop.
+  ///
+  /// - Returns: the desk to reach it by.
+  static func start(
+    _ core: Core, _ pipe: consuming Pipe, _ trace: consuming PacketTrace?, _ options: LoopOptions, at place: String
+  ) throws(TransportError) -> Desk {
+    do throws(SystemError) {
+      let desk = try Desk(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
+      let handover = Handover(try HostLoop(core, desk: desk, pipe: pipe, trace: trace, options: options))
+      try LoopThread.start { handover.take()?.run() }
+      return desk
+    } catch {
+      throw TransportError(.inputOutput, at: place, "the event loop cannot be started", cause: error)
+    }
+  }
+
+  /// Runs until the core is shut down.
+  consuming func run() {
+    var now = clock.now()
+    do throws(SystemError) {
+      try poller.watch(desk.waker.descriptor, token: Token.desk, for: .reading)
+      if pipe.isOpen { core.start(now: now, into: &output) }
+      while !isOver(now) {
+        finishRound()
+        try prepareToWait(now)
+        let count = try poller.wait(until: nextDeadline, on: clock)
+        now = clock.now()
+        for index in 0..<count { handle(poller[index], now) }
+        handleItems(now)
+        if let reopening, reopening <= now { reopen(now) }
+        if let again = asksPortAgain, again <= now { askPort(now) }
+        if let deadline = core.deadline, deadline <= now { core.tick(now: now, into: &output) }
+      }
+    } catch {
+      let failure = TransportError(.inputOutput, at: pipe.name, "the event loop failed", cause: error)
+      core.pipeFailed(failure, now: now, into: &output)
+    }
+    finishRound()
+    desk.close()
+  }
+}
+
+/// What the poller tells readiness under.
+private enum Token {
+  static let desk: UInt64 = 0
+  static let port: UInt64 = 1
+  static let stream: UInt64 = 2
+}
+
+/// Waiting.
+extension HostLoop {
+  private func isOver(_ now: Instant) -> Bool {
+    guard let shutdownDeadline else { return false }
+    if shutdownDeadline <= now { return true }
+    return core.isShutDown && output.packets.isEmpty && (!pipe.isOpen || !pipe.hasBacklog)
+  }
+
+  private var nextDeadline: Instant? {
+    .nearer(.nearer(core.deadline, reopening), .nearer(asksPortAgain, shutdownDeadline))
+  }
+
+  private mutating func prepareToWait(_ now: Instant) throws(SystemError) {
+    guard pipe.isOpen else {
+      interest = []
+      if reopening == nil, asksPortAgain == nil {
+        asksPortAgain = try pipe.watchPort(on: poller, token: Token.port).map { now + $0 }
+      }
+      return
+    }
+    var wanted: Poller.Interest = desk.isHeldBack() ? [] : .reading
+    if pipe.hasBacklog { wanted.insert(.writing) }
+    guard wanted != interest else { return }
+    // A stream without any interest still tells its end, over and over: it is not watched at all then.
+    if wanted.isEmpty {
+      pipe.unwatchStream(on: poller)
+    } else {
+      try pipe.watchStream(on: poller, token: Token.stream, for: wanted)
+    }
+    interest = wanted
+  }
+
+  private mutating func handle(_ ready: Poller.Ready, _ now: Instant) {
+    switch ready.token {
+    case Token.desk: desk.waker.drain()
+    case Token.port: askPort(now)
+    default:
+      if ready.canWrite { attempt(now) { (pipe) throws(TransportError) in try pipe.flush() } }
+      if ready.canRead || ready.hasEnded { receive(now) }
+    }
+  }
+}
+
+/// The pipe.
+extension HostLoop {
+  private mutating func receive(_ now: Instant) {
+    guard pipe.isOpen else { return }
+    do throws(TransportError) {
+      try Self.pump(&pipe, &trace, &core, now, &output)
+    } catch { pipeFailed(error, now) }
+  }
+
+  /// Every whole packet that is there goes to the trace, then to the core.
+  private static func pump(
+    _ pipe: inout Pipe, _ trace: inout PacketTrace?, _ core: inout Core, _ now: Instant, _ output: inout Core.Output
+  ) throws(TransportError) {
+    try pipe.receive { packet in
+      Self.record(packet, .controllerToHost, &trace, &output)
+      Self.endRecording(&trace, &output)
+      core.receive(packet, now: now, into: &output)
+    }
+  }
+
+  private mutating func attempt(
+    _ now: Instant, _ body: (inout Pipe) throws(TransportError) -> Void
+  ) {
+    guard pipe.isOpen else { return }
+    do throws(TransportError) {
+      try body(&pipe)
+    } catch { pipeFailed(error, now) }
+  }
+
+  private mutating func pipeFailed(_ error: TransportError, _ now: Instant) {
+    lastFailure = error
+    pipe.close()
+    interest = []
+    core.pipeFailed(error, now: now, into: &output)
+    output.packets.removeAll()
+    reopening = options.reconnectionInterval.map { now + (pipe.isServer ? .zero : $0) }
+  }
+
+  /// The port may have got on: takes the stream when there is one.
+  private mutating func askPort(_ now: Instant) {
+    asksPortAgain = nil
+    guard !pipe.isOpen else { return }
+    do throws(TransportError) {
+      guard try pipe.acceptStream() else { return }
+      pipe.unwatchPort(on: poller)
+      core.start(now: now, into: &output)
+    } catch { retryLater(error, now) }
+  }
+
+  private mutating func reopen(_ now: Instant) {
+    reopening = nil
+    do throws(TransportError) {
+      try pipe.reopen()
+    } catch { return retryLater(error, now) }
+    askPort(now)
+  }
+
+  private mutating func retryLater(_ error: TransportError, _ now: Instant) {
+    if error != lastFailure { output.events.append(Core.notice("\(error)")) }
+    lastFailure = error
+    reopening = options.reconnectionInterval.map { now + $0 }
+  }
+
+  private mutating func send() {
+    guard !output.packets.isEmpty else { return }
+    defer { output.packets.removeAll() }
+    guard pipe.isOpen else { return }
+    if trace != nil {
+      for index in 0..<output.packets.count {
+        let packet = output.packets[index]
+        Self.record(packet.span, .hostToController, &trace, &output)
+      }
+      Self.endRecording(&trace, &output)
+    }
+    do throws(TransportError) {
+      try pipe.send(output.packets)
+    } catch { pipeFailed(error, clock.now()) }
+  }
+}
+
+/// The trace: where it fails, it ends with a line in the log, and the stack goes on.
+extension HostLoop {
+  private static func record(
+    _ packet: Span<UInt8>, _ direction: PacketTrace.Direction, _ trace: inout PacketTrace?, _ output: inout Core.Output
+  ) {
+    do throws(TransportError) {
+      try trace?.record(packet, direction)
+    } catch {
+      trace = nil
+      output.events.append(Core.notice("\(error)"))
+    }
+  }
+
+  private static func endRecording(_ trace: inout PacketTrace?, _ output: inout Core.Output) {
+    do throws(TransportError) {
+      try trace?.flush()
+    } catch {
+      trace = nil
+      output.events.append(Core.notice("\(error)"))
+    }
+  }
+}
+
+/// The desk.
+extension HostLoop {
+  private mutating func handleItems(_ now: Instant) {
+    let refused = desk.take(into: &items)
+    for item in items {
+      switch item {
+      case .command(let command): core.perform(command, now: now, into: &output)
+      case .attach(let id, let sink): attach(id, sink)
+      case .detach(let id): sinks.removeAll { $0.id == id }
+      case .shutdown: shutDown(now)
+      }
+    }
+    items.removeAll(keepingCapacity: true)
+    for _ in 0..<refused { output.events.append(Core.refusal(commandLimit: desk.commandLimit)) }
+  }
+
+  private mutating func attach(_ id: UInt64, _ sink: @escaping Desk.Sink) {
+    // What happened before belongs to those who were there.
+    handOut()
+    sinks.append((id, sink))
+    if let newestState, desk.willHandOut(1, to: id) { sink([newestState]) }
+  }
+
+  private mutating func shutDown(_ now: Instant) {
+    guard shutdownDeadline == nil else { return }
+    shutdownDeadline = now + options.shutdownPatience
+    reopening = nil
+    core.shutdown(now: now, into: &output)
+  }
+
+  private mutating func finishRound() {
+    send()
+    handOut()
+  }
+
+  private mutating func handOut() {
+    guard !output.events.isEmpty else { return }
+    if let state = output.events.last(where: Core.isState) { newestState = state }
+    for (id, sink) in sinks where desk.willHandOut(output.events.count, to: id) { sink(output.events) }
+    output.events.removeAll(keepingCapacity: true)
+  }
+}

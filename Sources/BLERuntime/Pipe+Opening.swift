@@ -1,0 +1,17 @@
+internal import BLELinux
+
+extension Pipe {
+  /// Opens the way to a controller; a client's connection is waited for.
+  static func open(_ transport: TransportSpec, patience: Duration) throws(TransportError) -> Pipe {
+    switch transport {
+    case .stream(let endpoint):
+      var pipe = try Pipe(opening: endpoint)
+      if !endpoint.isServer { try pipe.waitForConnection(atMost: patience) }
+      return pipe
+    case .virtual:
+      throw TransportError(.unsupported, at: "\(transport)", "no radio is simulated in this process")
+    case .linux, .hciSocket:
+      throw KernelBluetooth.refusal(of: "\(transport)")
+    }
+  }
+}

@@ -1,0 +1,114 @@
+internal import BLELinux
+internal import BLEWire
+
+/// The loop's way to the controller: the open stream, and the port that gives a new one when it is lost.
+struct Pipe: ~Copyable, Sendable {
+  /// How it is named in errors.
+  let name: String
+  let isServer: Bool
+  private let place: H4Place
+  private var port: StreamPort?
+  private var stream: H4Stream?
+
+  /// Begins to open `endpoint`.
+  init(opening endpoint: StreamEndpoint, through system: SystemCalls = .kernel) throws(TransportError) {
+    var port = StreamPort(endpoint, through: system)
+    try port.open()
+    self.port = consume port
+    stream = nil
+    name = "\(endpoint)"
+    isServer = endpoint.isServer
+    place = .endpoint(endpoint)
+  }
+
+  /// Takes a stream that has no port: once lost it does not come back.
+  init(_ stream: consuming ByteStream, named name: String) {
+    self.name = name
+    isServer = false
+    place = .inProcess(name)
+    self.stream = H4Stream(stream, at: .inProcess(name))
+    port = nil
+  }
+
+  var isOpen: Bool { stream != nil }
+
+  var hasBacklog: Bool {
+    switch stream {
+    case .some(let stream): stream.hasBacklog
+    case .none: false
+    }
+  }
+
+  /// The TCP port that a server listens on.
+  var listeningPort: UInt16? {
+    switch port {
+    case .some(let port): port.port
+    case .none: nil
+    }
+  }
+
+  /// Waits until a client is connected.
+  mutating func waitForConnection(atMost patience: Duration) throws(TransportError) {
+    let clock = MonotonicClock()
+    let deadline = clock.now() + patience
+    while true {
+      if try acceptStream() { return }
+      if clock.now() >= deadline {
+        throw TransportError(
+          .unavailable, at: name, "no answer in \(patience)",
+          remedy: "check the address, then start the controller again")
+      }
+      do throws(SystemError) {
+        var poller = try Poller(capacity: 1)
+        let again = try watchPort(on: poller, token: 0).map { clock.now() + $0 }
+        try poller.wait(until: .nearer(deadline, again), on: clock)
+      } catch { throw place.failure(error) }
+    }
+  }
+
+  /// Takes the stream from the port, once it is there.
+  mutating func acceptStream() throws(TransportError) -> Bool {
+    guard let accepted = try port?.accept() else { return false }
+    stream = H4Stream(accepted, at: place)
+    return true
+  }
+
+  /// Closes the stream and keeps the port.
+  mutating func close() { stream = nil }
+
+  mutating func reopen() throws(TransportError) { try port?.open() }
+
+  mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) { try stream?.receive(body) }
+  mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) { try stream?.send(packets) }
+  mutating func flush() throws(TransportError) { try stream?.flush() }
+
+  func watchPort(on poller: borrowing Poller, token: UInt64) throws(SystemError) -> Duration? {
+    switch port {
+    case .some(let port): try port.watch(on: poller, token: token)
+    case .none: nil
+    }
+  }
+
+  func unwatchPort(on poller: borrowing Poller) {
+    switch port {
+    case .some(let port): port.unwatch(on: poller)
+    case .none: break
+    }
+  }
+
+  func watchStream(
+    on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest
+  ) throws(SystemError) {
+    switch stream {
+    case .some(let stream): try poller.watch(stream.stream.descriptor, token: token, for: interest)
+    case .none: break
+    }
+  }
+
+  func unwatchStream(on poller: borrowing Poller) {
+    switch stream {
+    case .some(let stream): poller.unwatch(stream.stream.descriptor)
+    case .none: break
+    }
+  }
+}
