@@ -77,13 +77,15 @@ class Program:
         assert code is None, f"{self.command[0]} ended with {code}:\n{self.output[-2000:]}"
 
     def wait_for(self, text):
-        """Waits until the output holds `text`; gives the line it stands in."""
+        """Waits until the output holds `text`, which may be the program's last word; gives the line it stands in."""
         deadline = time.monotonic() + START
         while time.monotonic() < deadline:
+            has_ended = self.process.poll() is not None
             line = next((line for line in self.output.splitlines() if text in line), None)
             if line is not None:
                 return line
-            self.check_alive()
+            if has_ended:
+                self.check_alive()
             time.sleep(0.05)
         raise AssertionError(f"{self.command[0]} did not say {text!r} in {START:g} s:\n{self.output[-2000:]}")
 

@@ -1,8 +1,10 @@
 """A radio of Bumble controllers behind an H4 server: every TCP connection gets a controller of its own.
 
-    python radio.py --port 0 [--acl-length 27] [--acl-packets 1] [--legacy] [--shreds]
+    python radio.py [--acl-length 27] [--acl-packets 1] [--legacy] [--shreds] [WAY ...]
 
-Prints `READY port` once it listens; ends when its standard input closes.
+Prints `READY port` once it listens; ends when its standard input closes. Each WAY is one more way in, for a host that
+is not a TCP client: `tcp-client:HOST:PORT` and `unix-client:PATH` go and fetch the host that listens there,
+`unix-server:PATH` waits for it, `tty:PATH` opens the line it offers, `pty:PATH` offers a line.
 
 Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses
 below put it right, because a host under test must be judged against a controller that keeps the rules: unknown commands
@@ -14,8 +16,11 @@ data.
 import argparse
 import asyncio
 import itertools
+import os
+import pty
 import struct
 import sys
+import tty
 
 from bumble import hci, ll
 from bumble.controller import Controller, LegacyAdvertiser
@@ -247,7 +252,7 @@ class Radio:
         controller.host = None
         asyncio.get_running_loop().call_later(0.05, self.air.controllers.discard, controller)
 
-    async def listen(self, port):
+    def attachment(self):
         radio = self
 
         class Attachment(StreamPacketSource):
@@ -257,20 +262,53 @@ class Radio:
             def connection_lost(self, error):
                 radio.detach(self.controller)
 
-        server = await asyncio.get_running_loop().create_server(Attachment, "127.0.0.1", port)
+        return Attachment()
+
+    async def listen(self):
+        server = await asyncio.get_running_loop().create_server(self.attachment, "127.0.0.1", 0)
         return server.sockets[0].getsockname()[1]
+
+    async def open(self, way):
+        kind, _, where = way.partition(":")
+        loop = asyncio.get_running_loop()
+        if kind == "tcp-client":
+            host, port = where.rsplit(":", 1)
+            await loop.create_connection(self.attachment, host, int(port))
+        elif kind == "unix-client":
+            await loop.create_unix_connection(self.attachment, where)
+        elif kind == "unix-server":
+            await loop.create_unix_server(self.attachment, where)
+        elif kind == "tty":
+            await self.open_line(os.open(where, os.O_RDWR | os.O_NOCTTY))
+        elif kind == "pty":
+            line, other_end = pty.openpty()
+            tty.setraw(other_end)
+            os.symlink(os.ttyname(other_end), where)
+            await self.open_line(line)
+        else:
+            raise ValueError(f"no way in: {way}")
+
+    async def open_line(self, line):
+        tty.setraw(line)
+        loop = asyncio.get_running_loop()
+        writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(os.dup(line), "wb", 0))
+        source = StreamPacketSource()
+        await loop.connect_read_pipe(lambda: source, os.fdopen(line, "rb", 0))
+        self.attach(source, writing)
 
 
 async def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--acl-length", type=int)
     parser.add_argument("--acl-packets", type=int)
     parser.add_argument("--legacy", action="store_true", help="no extended advertising")
     parser.add_argument("--shreds", action="store_true", help="write to the hosts in pieces of 1 to 34 octets")
+    parser.add_argument("ways", nargs="*")
     options = parser.parse_args()
     radio = Radio(options.acl_length, options.acl_packets, options.legacy, options.shreds)
-    print("READY", await radio.listen(options.port), flush=True)
+    for way in options.ways:
+        await radio.open(way)
+    print("READY", await radio.listen(), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
