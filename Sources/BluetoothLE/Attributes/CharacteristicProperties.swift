@@ -1,0 +1,44 @@
+/// What may be done with a characteristic (Vol 3, Part G, 3.3.1.1); mirrors `CBCharacteristicProperties`.
+public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt
+  public init(rawValue: UInt) { self.rawValue = rawValue }
+
+  /// Not allowed for a characteristic of one's own.
+  public static let broadcast = Self(rawValue: 0x01)
+  public static let read = Self(rawValue: 0x02)
+  public static let writeWithoutResponse = Self(rawValue: 0x04)
+  public static let write = Self(rawValue: 0x08)
+  public static let notify = Self(rawValue: 0x10)
+  public static let indicate = Self(rawValue: 0x20)
+  public static let authenticatedSignedWrites = Self(rawValue: 0x40)
+  /// Not allowed for a characteristic of one's own.
+  public static let extendedProperties = Self(rawValue: 0x80)
+  /// Notifies, and only an encrypted link may subscribe. Never on the air: there it is ``notify``.
+  public static let notifyEncryptionRequired = Self(rawValue: 0x100)
+  /// Indicates, and only an encrypted link may subscribe. Never on the air: there it is ``indicate``.
+  public static let indicateEncryptionRequired = Self(rawValue: 0x200)
+}
+
+/// Who may read and write an attribute; mirrors `CBAttributePermissions`, whose four members come first.
+public struct AttributePermissions: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt
+  public init(rawValue: UInt) { self.rawValue = rawValue }
+
+  public static let readable = Self(rawValue: 0x01)
+  public static let writeable = Self(rawValue: 0x02)
+  /// Readable, over an encrypted link only.
+  public static let readEncryptionRequired = Self(rawValue: 0x04)
+  /// Writeable, over an encrypted link only.
+  public static let writeEncryptionRequired = Self(rawValue: 0x08)
+  /// Readable, over a link encrypted with a key that was authenticated against a man in the middle (Vol 3, Part H, 2.3.1).
+  /// CoreBluetooth has no such bit.
+  public static let readAuthenticationRequired = Self(rawValue: 0x1_0000)
+  /// Writeable, over a link encrypted with an authenticated key. CoreBluetooth has no such bit.
+  public static let writeAuthenticationRequired = Self(rawValue: 0x2_0000)
+}
+
+/// How a central writes a characteristic; mirrors `CBCharacteristicWriteType`.
+public enum CharacteristicWriteType: Int, Sendable {
+  case withResponse = 0
+  case withoutResponse = 1
+}

@@ -1,0 +1,33 @@
+import BLEGATT
+import BLEHost
+
+extension BluetoothError {
+  static let noL2CAPChannels = Self(
+    .operationNotSupported, "this version has no L2CAP channels: use a characteristic that is written and notified")
+
+  /// The host's refusal under the code that CoreBluetooth's users know; the text is the host's.
+  init(_ error: HostError) {
+    let code: Code =
+      switch error {
+      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused: .unknown
+      case .unsupported: .operationNotSupported
+      case .transport: .connectionFailed
+      case .invalidParameters: .invalidParameters
+      case .notConnected: .notConnected
+      case .tooMany: .outOfSpace
+      case .cancelled: .operationCancelled
+      }
+    self.init(code, "\(error)")
+  }
+
+  /// The database's refusal under the code that CoreBluetooth's users know; the text is the database's.
+  init(_ error: DatabaseError) {
+    let code: Code =
+      switch error {
+      case .handlesExhausted: .outOfSpace
+      case .madeByTheStack: .uuidNotAllowed
+      default: .invalidParameters
+      }
+    self.init(code, "\(error)")
+  }
+}

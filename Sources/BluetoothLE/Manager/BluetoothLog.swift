@@ -1,0 +1,36 @@
+import Foundation
+import Synchronization
+
+/// Where the stack says what has no other way to be heard: commands used wrongly, requests nobody answered.
+///
+/// Without a handler the lines go to standard error.
+///
+/// ```swift
+/// BluetoothLog.setHandler { level, text in print(level, text) }
+/// ```
+public enum BluetoothLog {
+  public enum Level: String, Sendable {
+    /// The program used the API in a way that has no effect.
+    case misuse
+    /// A peer, the controller or the transport did something worth knowing.
+    case notice
+  }
+
+  public typealias Handler = @Sendable (Level, String) -> Void
+
+  private static let handler = Mutex<Handler?>(nil)
+
+  /// Replaces the handler of the whole process; nil puts the default back. It may be called on any thread.
+  public static func setHandler(_ new: Handler?) { handler.withLock { $0 = new } }
+
+  static func write(_ level: Level, _ text: String) {
+    if let handler = handler.withLock({ $0 }) {
+      handler(level, text)
+    } else {
+      FileHandle.standardError.write(Data("[BluetoothLE] \(text)\n".utf8))
+    }
+  }
+}
+
+/// A manager's own way to the log, which tests replace.
+typealias Log = BluetoothLog.Handler

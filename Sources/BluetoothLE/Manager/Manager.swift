@@ -1,0 +1,109 @@
+import BLEHost
+public import Foundation
+import Synchronization
+
+/// The state of the adapter behind a manager; mirrors `CBManagerState`.
+public enum ManagerState: Int, Sendable {
+  /// Not known yet, or the connection to the adapter is being made.
+  case unknown = 0
+  /// The adapter was lost for a moment; another state follows.
+  case resetting = 1
+  /// There is no usable Bluetooth LE adapter; ``Manager/stateReason`` says why.
+  case unsupported = 2
+  /// The process may not use the adapter; ``Manager/stateReason`` names what it lacks.
+  case unauthorized = 3
+  /// The adapter is there and switched off.
+  case poweredOff = 4
+  /// Ready: commands are accepted.
+  case poweredOn = 5
+}
+
+/// Whether the program may use Bluetooth; mirrors `CBManagerAuthorization`.
+public enum ManagerAuthorization: Int, Sendable {
+  case notDetermined = 0
+  case restricted = 1
+  case denied = 2
+  case allowedAlways = 3
+}
+
+/// What the two managers share: the adapter's state; mirrors `CBManager`.
+///
+/// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time.
+open class Manager: NSObject, @unchecked Sendable {
+  let link: any HostLink
+  let queue: DispatchQueue
+  let log: Log
+  private let adapter = Mutex(Adapter())
+  private let attachment = Mutex<(any Sendable)?>(nil)
+
+  private struct Adapter {
+    var state = ManagerState.unknown
+    var reason: (any Error)?
+  }
+
+  init(link: any HostLink, queue: DispatchQueue?, log: @escaping Log) {
+    self.link = link
+    self.queue = queue ?? .main
+    self.log = log
+    super.init()
+  }
+
+  /// The adapter's state. It starts as ``ManagerState/unknown``; the delegate hears of each change.
+  open var state: ManagerState { adapter.withLock { $0.state } }
+
+  /// Why ``state`` is below ``ManagerState/poweredOn``, and what mends it; nil when it is on or nothing is known.
+  open var stateReason: (any Error)? { adapter.withLock { $0.reason } }
+
+  /// Linux asks nobody before a program uses Bluetooth: what a process may do, its capabilities decide, and
+  /// ``ManagerState/unauthorized`` tells.
+  open class var authorization: ManagerAuthorization { .allowedAlways }
+
+  /// As the class property, except that a manager whose state is ``ManagerState/unauthorized`` says so here too.
+  open var authorization: ManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
+
+  /// Begins to hear the host. Whatever it says comes to ``receive(_:)`` on the queue, in order.
+  ///
+  /// The manager is taken hold of event by event: one that is released inside a callback ends there, and the rest of
+  /// the batch is still counted as consumed.
+  func listen() {
+    let held = link.attach { [weak self, queue, link] events in
+      let manager = WeakReference(self)
+      queue.async {
+        for event in events {
+          guard let manager = manager.object else { break }
+          manager.receive(event)
+        }
+        manager.object?.finishBatch()
+        link.consumed(events.count)
+      }
+    }
+    attachment.withLock { $0 = held }
+  }
+
+  /// One event of the host, on the queue. The roles override it.
+  func receive(_ event: HostEvent) {}
+
+  /// The events that came together have all been received.
+  func finishBatch() {}
+
+  /// Takes over the adapter's state.
+  ///
+  /// - Returns: whether it is another one than before.
+  final func update(state: ManagerState, reason: (any Error)?) -> Bool {
+    adapter.withLock { adapter in
+      let isNew = adapter.state != state
+      adapter = Adapter(state: state, reason: state == .poweredOn ? nil : reason)
+      return isNew
+    }
+  }
+
+  /// Whether commands are accepted now; says so in the log where they are not.
+  final func accepts(_ command: StaticString) -> Bool {
+    let state = state
+    guard state != .poweredOn else { return true }
+    misuse("\(command) is dropped: the manager can only accept this command while in the powered on state (now \(state))")
+    return false
+  }
+
+  final func misuse(_ text: String) { log(.misuse, "API MISUSE: \(type(of: self)): \(text)") }
+}

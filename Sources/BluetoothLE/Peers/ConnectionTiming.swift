@@ -1,0 +1,72 @@
+import BLEHost
+
+/// The timing of a link (Vol 6, Part B, 4.5.1 and 4.5.2).
+public struct ConnectionTiming: Hashable, Sendable {
+  /// The time between two connection events.
+  public var interval: Duration
+  /// How many events the peripheral may sleep through.
+  public var latency: Int
+  /// How long nothing is heard before the link counts as lost.
+  public var supervisionTimeout: Duration
+
+  public init(interval: Duration, latency: Int, supervisionTimeout: Duration) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+
+  init(_ timing: LinkTiming) {
+    interval = .microseconds(1250 * Int(timing.interval))
+    latency = Int(timing.latency)
+    supervisionTimeout = .milliseconds(10 * Int(timing.supervisionTimeout))
+  }
+}
+
+/// The timing a peripheral asks a central for; the central decides (Vol 3, Part A, 4.20).
+///
+/// Intervals go from 7.5 ms to 4 s in steps of 1.25 ms, latency from 0 to 499 events, the timeout from 100 ms to 32 s in
+/// steps of 10 ms; the timeout must be longer than twice the interval times one more than the latency.
+public struct ConnectionParameterRequest: Hashable, Sendable {
+  public var interval: ClosedRange<Duration>
+  public var latency: Int
+  public var supervisionTimeout: Duration
+
+  public init(
+    interval: ClosedRange<Duration> = .milliseconds(30)...Duration.milliseconds(50), latency: Int = 0,
+    supervisionTimeout: Duration = .seconds(5)
+  ) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+
+  /// In the units of HCI; nil where the values are not allowed.
+  var parameters: ConnectionParameters? {
+    func units(_ duration: Duration, of microseconds: Int) -> UInt16? {
+      UInt16(exactly: (duration / .microseconds(microseconds)).rounded())
+    }
+    guard let low = units(interval.lowerBound, of: 1250), let high = units(interval.upperBound, of: 1250),
+      let latency = UInt16(exactly: latency), let timeout = units(supervisionTimeout, of: 10_000)
+    else { return nil }
+    let parameters = ConnectionParameters(interval: low...high, latency: latency, supervisionTimeout: timeout)
+    return parameters.isValid ? parameters : nil
+  }
+}
+
+/// How quickly a peripheral wants to be heard; mirrors `CBPeripheralManagerConnectionLatency`.
+public enum PeripheralManagerConnectionLatency: Int, Sendable {
+  /// An interval of 11.25 to 15 ms.
+  case low = 0
+  /// An interval of 30 to 50 ms.
+  case medium = 1
+  /// An interval of 100 to 125 ms.
+  case high = 2
+
+  var request: ConnectionParameterRequest {
+    switch self {
+    case .low: ConnectionParameterRequest(interval: .microseconds(11_250)...Duration.milliseconds(15))
+    case .medium: ConnectionParameterRequest(interval: .milliseconds(30)...Duration.milliseconds(50))
+    case .high: ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(125))
+    }
+  }
+}

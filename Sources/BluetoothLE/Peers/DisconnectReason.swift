@@ -1,0 +1,24 @@
+import BLEHCI
+
+/// Why a link ended: the octet the controller gave (Vol 1, Part F, 1.3). Any value is possible.
+public struct DisconnectReason: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The other side was out of reach or off: nothing was heard for the supervision timeout.
+  public static let connectionTimeout = Self(rawValue: 0x08)
+  /// The other side ended it.
+  public static let remoteUserTerminatedConnection = Self(rawValue: 0x13)
+  public static let remoteDeviceTerminatedLowResources = Self(rawValue: 0x14)
+  public static let remoteDeviceTerminatedPowerOff = Self(rawValue: 0x15)
+  /// This side ended it.
+  public static let connectionTerminatedByLocalHost = Self(rawValue: 0x16)
+  /// The key that one side has is not the one the other side has.
+  public static let terminatedDueToMICFailure = Self(rawValue: 0x3D)
+  /// The link never came to life: the first packets were not heard.
+  public static let connectionFailedToBeEstablished = Self(rawValue: 0x3E)
+}
+
+extension DisconnectReason: CustomStringConvertible {
+  public var description: String { "\(HCIErrorCode(rawValue: rawValue))" }
+}

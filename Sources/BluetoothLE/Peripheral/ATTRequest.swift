@@ -1,0 +1,46 @@
+import BLEGATT
+public import Foundation
+import Synchronization
+
+/// A central's wish to read or write a characteristic; mirrors `CBATTRequest`.
+///
+/// It may be kept and answered later, from any thread, with ``PeripheralManager/respond(to:withResult:)``; the central
+/// waits up to 30 seconds (Vol 3, Part F, 3.3.3).
+public final class ATTRequest: NSObject, Sendable {
+  public let central: Central
+  public let characteristic: Characteristic
+  /// Where in the value the central begins to read or write, in octets.
+  public let offset: Int
+  let ticket: Ticket
+  private let contents: Mutex<Data?>
+
+  /// Which of the host's requests it belongs to.
+  enum Ticket: Sendable {
+    case read(RequestToken)
+    /// One part of a write; all parts of a queued write share the token.
+    case write(RequestToken, part: AttributeID, isFirst: Bool)
+    /// A write command, which nobody waits for.
+    case command
+  }
+
+  init(central: Central, characteristic: Characteristic, offset: Int, value: Data?, ticket: Ticket) {
+    self.central = central
+    self.characteristic = characteristic
+    self.offset = offset
+    self.ticket = ticket
+    contents = Mutex(value)
+  }
+
+  /// A read: set it to the value's octets from ``offset`` on, before responding. A write: what the central wrote.
+  public var value: Data? {
+    get { contents.withLock { $0 } }
+    set { contents.withLock { $0 = newValue } }
+  }
+
+  var token: RequestToken? {
+    switch ticket {
+    case .read(let token), .write(let token, _, _): token
+    case .command: nil
+    }
+  }
+}

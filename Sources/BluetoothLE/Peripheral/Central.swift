@@ -1,0 +1,42 @@
+import BLEGATT
+import BLEHost
+import Foundation
+import Synchronization
+
+/// A central that is connected to this peripheral; mirrors `CBCentral`.
+///
+/// There is one object per link: a central that comes back gets another one, equal to the first.
+public final class Central: Peer, @unchecked Sendable {
+  /// The link it stands for.
+  let peer: PeerID
+  private let link: Mutex<Link>
+
+  private struct Link {
+    /// The largest MTU of ATT that both sides know of (Vol 3, Part F, 3.2.8).
+    var mtu: Int
+    var isConnected: Bool
+    var security = LinkSecurity.none
+  }
+
+  init(identifier: UUID, peer: PeerID) {
+    self.peer = peer
+    link = Mutex(Link(mtu: Self.defaultMTU, isConnected: true))
+    super.init(identifier: identifier)
+  }
+
+  static let defaultMTU = 23
+
+  /// The most octets one notification or indication carries to this central: what the MTU leaves, at most the 512 octets
+  /// that an attribute may have (Vol 3, Part F, 3.2.9).
+  public var maximumUpdateValueLength: Int { link.withLock { min($0.mtu - 3, 512) } }
+
+  /// Whether the link is up. CoreBluetooth does not tell.
+  public var isConnected: Bool { link.withLock { $0.isConnected } }
+
+  /// Whether the link is encrypted. CoreBluetooth does not tell.
+  public var isEncrypted: Bool { link.withLock { $0.security.level >= .encrypted } }
+
+  func update(security: LinkSecurity) { link.withLock { $0.security = security } }
+  func update(mtu: Int) { link.withLock { $0.mtu = max(Self.defaultMTU, mtu) } }
+  func linkEnded() { link.withLock { $0.isConnected = false } }
+}

@@ -1,0 +1,33 @@
+import BLEHost
+public import Foundation
+
+/// Values that the stack keeps. CoreBluetooth has no such thing.
+extension PeripheralManager {
+  /// Changes a value that the stack keeps, without telling subscribers; ``updateValue(_:for:onSubscribedCentrals:)``
+  /// tells them. It may be called before the characteristic is published.
+  ///
+  /// - Throws: ``BluetoothError/invalidParameters`` where the stack does not keep the value or its length is not allowed.
+  public final func setStoredValue(_ value: Data, for characteristic: MutableCharacteristic) throws(BluetoothError) {
+    try run { state, effects throws(BluetoothError) in
+      try state.setStoredValue(
+        [UInt8](value), for: characteristic, lengths: characteristic.storedLengths, into: &effects)
+    }
+    characteristic.value = value
+  }
+
+  /// As for a characteristic.
+  public final func setStoredValue(_ value: Data, for descriptor: MutableDescriptor) throws(BluetoothError) {
+    try run { state, effects throws(BluetoothError) in
+      try state.setStoredValue([UInt8](value), for: descriptor, lengths: descriptor.storedLengths, into: &effects)
+    }
+    descriptor.contentsValue = .data(value)
+  }
+
+  /// Sets the Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2), for all
+  /// managers of the adapter; nil leaves one as it is. The name in an advertisement is another matter.
+  ///
+  /// - Parameter name: at most 248 octets of UTF-8; more are cut at a character.
+  public final func setDeviceName(_ name: String?, appearance: UInt16? = nil) {
+    link.post(.setIdentity(name: name, appearance: appearance))
+  }
+}

@@ -1,0 +1,81 @@
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEWire
+
+extension PeripheralState {
+  mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
+    guard links[connection.peer] == nil else { return }
+    let central = Central(identifier: PeerIdentifier.make(of: connection.address), peer: connection.peer)
+    // A device that we connected to may use our services too, but it did not come as a central.
+    let isCentral = connection.role == .peripheral
+    links[connection.peer] = Link(central: central, isCentral: isCentral)
+    if isCentral { effects.calls.append(.connected(central)) }
+  }
+
+  /// Each subscription ends with its own call, then the link.
+  mutating func disconnected(_ peer: PeerID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
+    guard let link = links.removeValue(forKey: peer) else { return }
+    link.central.linkEnded()
+    for key in pending.keys where key.peer == peer { pending[key] = nil }
+    for attribute in link.subscriptions {
+      guard let characteristic = attributes[attribute] as? MutableCharacteristic,
+        characteristic.unsubscribe(link.central)
+      else { continue }
+      effects.calls.append(.didUnsubscribe(link.central, characteristic))
+    }
+    if link.isCentral { effects.calls.append(.disconnected(link.central, reason)) }
+  }
+
+  var connectedCentrals: [Central] {
+    links.filter { $0.value.isCentral }.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value.central)
+  }
+
+  mutating func subscriptionChanged(
+    _ peer: PeerID, _ attribute: AttributeID, _ subscription: Subscription, into effects: inout PeripheralEffects
+  ) {
+    guard let central = links[peer]?.central,
+      let characteristic = attributes[attribute] as? MutableCharacteristic
+    else { return }
+    if subscription.isEmpty {
+      links[peer]?.subscriptions.removeAll { $0 == attribute }
+      guard characteristic.unsubscribe(central) else { return }
+      effects.calls.append(.didUnsubscribe(central, characteristic))
+    } else {
+      // From notifications to indications is no new subscription.
+      guard characteristic.subscribe(central) else { return }
+      links[peer]?.subscriptions.append(attribute)
+      effects.calls.append(.didSubscribe(central, characteristic))
+    }
+  }
+
+  mutating func connectionUpdated(
+    _ peer: PeerID, _ result: Result<LinkTiming, HostError>, into effects: inout PeripheralEffects
+  ) {
+    guard let link = links[peer], link.isCentral else { return }
+    switch result {
+    case .success(let timing):
+      effects.calls.append(.connectionUpdated(link.central, ConnectionTiming(timing), nil))
+    case .failure(let error): effects.calls.append(.connectionUpdated(link.central, nil, BluetoothError(error)))
+    }
+  }
+
+  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout PeripheralEffects) {
+    guard let link = links[peer] else { return }
+    switch result {
+    case .success(let rssi): effects.calls.append(.rssi(link.central, Int(rssi), nil))
+    case .failure(let error): effects.calls.append(.rssi(link.central, nil, BluetoothError(error)))
+    }
+  }
+
+  /// A command about one link; a link that is gone is worth a line.
+  mutating func command(
+    _ name: StaticString, _ central: Central, _ command: (PeerID) -> HostCommand, into effects: inout PeripheralEffects
+  ) {
+    guard links[central.peer]?.central === central else {
+      effects.misuses.append("\(name): \(central) is not connected")
+      return
+    }
+    effects.commands.append(command(central.peer))
+  }
+}

@@ -1,0 +1,59 @@
+import BLEGATT
+import BLEHost
+import Foundation
+
+/// A task that waits for room among the pending updates.
+struct Waiter: Sendable {
+  let id: UInt64
+  let continuation: CheckedContinuation<Void, any Error>
+}
+
+extension PeripheralState {
+  enum UpdateOutcome: Equatable, Sendable { case sent, full }
+
+  /// Hands a value over for those of `centrals` that are subscribed; nil is everyone.
+  mutating func update(
+    _ value: Data, for characteristic: MutableCharacteristic, to centrals: [Central]?,
+    into effects: inout PeripheralEffects
+  ) -> UpdateOutcome {
+    guard let attribute = attributeIDs[ObjectIdentifier(characteristic)] else {
+      effects.misuses.append("updateValue: \(characteristic) is not published, so nobody is subscribed to it")
+      return .sent
+    }
+    var recipients = characteristic.subscribedCentrals ?? []
+    if let centrals { recipients.removeAll { recipient in !centrals.contains { $0 == recipient } } }
+    recipients.removeAll { !$0.isConnected }
+    guard !recipients.isEmpty else { return .sent }
+    guard updates.count < limits.pendingUpdates else { return .full }
+    // No link carries more than the longest of them; each cuts further to what it holds itself.
+    let length = recipients.reduce(0) { max($0, $1.maximumUpdateValueLength) }
+    let token = HostNames.update()
+    updates.insert(token)
+    effects.commands.append(
+      .update(token, attribute, [UInt8](value.prefix(length)), to: centrals == nil ? nil : recipients.map(\.peer)))
+    return .sent
+  }
+
+  /// - Returns: an error when too many wait already; nil when `waiter` waits.
+  mutating func wait(_ waiter: Waiter) -> BluetoothError? {
+    guard waiters.count < limits.waitingSends else {
+      return BluetoothError(.outOfSpace, "more than \(limits.waitingSends) tasks wait to send a value")
+    }
+    waiters.append(waiter)
+    return nil
+  }
+
+  mutating func takeWaiter(_ id: UInt64) -> Waiter? {
+    waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) }
+  }
+
+  mutating func wakeWaiters(into effects: inout PeripheralEffects) {
+    effects.calls += waiters.map { .resume($0, nil) }
+    waiters = []
+  }
+
+  mutating func failWaiters(_ error: BluetoothError, into effects: inout PeripheralEffects) {
+    effects.calls += waiters.map { .resume($0, error) }
+    waiters = []
+  }
+}

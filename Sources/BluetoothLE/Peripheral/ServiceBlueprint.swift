@@ -1,0 +1,181 @@
+import BLEGATT
+import BLEWire
+
+/// A service of the application's, checked and written down for the host.
+///
+/// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what mends
+/// it (Docs/Decisions/0053).
+struct ServiceBlueprint {
+  let definition: ServiceDefinition
+  /// The attributes it names, with their objects.
+  private(set) var attributes: [(AttributeID, Attribute)] = []
+
+  /// - Parameters:
+  ///   - published: the services that are published, by object.
+  ///   - known: the attributes that are published, by object.
+  init(
+    _ service: MutableService, id: ServiceID, published: [ObjectIdentifier: ServiceID],
+    known: [ObjectIdentifier: AttributeID]
+  ) throws(BluetoothError) {
+    guard published[ObjectIdentifier(service)] == nil else {
+      throw BluetoothError(
+        .invalidParameters, "\(service) is published already: remove it first, or make another object for a second instance")
+    }
+    guard !Self.stackServices.contains(service.uuid) else {
+      throw BluetoothError(
+        .uuidNotAllowed, "the service \(service.uuid) belongs to the stack, which publishes it itself: leave it out")
+    }
+    var includes: [ServiceID] = []
+    for included in service.includedServices ?? [] {
+      guard let id = published[ObjectIdentifier(included)] else {
+        throw BluetoothError(
+          .invalidParameters, "\(service) includes \(included), which is not published: add that one first")
+      }
+      includes.append(id)
+    }
+    var definition = ServiceDefinition(
+      id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: includes)
+    var seen = Set(known.keys)
+    for characteristic in service.characteristics ?? [] {
+      guard let own = characteristic as? MutableCharacteristic else {
+        throw BluetoothError(
+          .invalidParameters, "\(characteristic) was found on a peripheral: publish a MutableCharacteristic")
+      }
+      definition.characteristics.append(try Self.describe(own, seen: &seen, attributes: &attributes))
+    }
+    self.definition = definition
+  }
+
+  /// The stack's own services, whatever the size their UUID is written in.
+  private static let stackServices: Set<BluetoothUUID> = [BluetoothUUID(0x1800), BluetoothUUID(0x1801)]
+  static let maximumValueLength = 512
+
+  private static func name(
+    _ object: Attribute, seen: inout Set<ObjectIdentifier>, attributes: inout [(AttributeID, Attribute)]
+  ) throws(BluetoothError) -> AttributeID {
+    guard seen.insert(ObjectIdentifier(object)).inserted else {
+      throw BluetoothError(
+        .invalidParameters, "\(object) stands in a published service already, or twice in this one: make an object for each")
+    }
+    let id = HostNames.attribute()
+    attributes.append((id, object))
+    return id
+  }
+
+  private static func describe(
+    _ characteristic: MutableCharacteristic, seen: inout Set<ObjectIdentifier>,
+    attributes: inout [(AttributeID, Attribute)]
+  ) throws(BluetoothError) -> CharacteristicDefinition {
+    var properties = characteristic.properties
+    var permissions = characteristic.permissions
+    guard properties.isDisjoint(with: [.broadcast, .extendedProperties]) else {
+      throw BluetoothError(
+        .invalidParameters, "\(characteristic) has the property broadcast or extendedProperties, which no local characteristic may have")
+    }
+    let source: ValueSource
+    switch (characteristic.storedLengths, characteristic.value.map { [UInt8]($0) }) {
+    case (let lengths?, let value):
+      source = .stored(try storable(value ?? [], lengths: lengths, of: characteristic), length: lengths)
+    case (nil, let value?):
+      guard value.count <= maximumValueLength else { throw tooLong(value.count, characteristic) }
+      let readOnly: AttributePermissions = [.readable, .readEncryptionRequired, .readAuthenticationRequired]
+      guard properties.isSubset(of: .read), permissions.isSubset(of: readOnly) else {
+        throw BluetoothError(
+          .invalidParameters,
+          "characteristics with cached values must be read-only, and \(characteristic) is not: pass value: nil and answer its requests in the delegate, or use init(storedValue:)"
+        )
+      }
+      // A cached value is marked readable without being asked.
+      properties.insert(.read)
+      if permissions.isEmpty { permissions = .readable }
+      source = .fixed(value)
+    case (nil, nil): source = .dynamic
+    }
+    let id = try name(characteristic, seen: &seen, attributes: &attributes)
+    var definition = CharacteristicDefinition(
+      id: id, uuid: characteristic.uuid,
+      properties: BLEGATT.CharacteristicProperties(rawValue: UInt16(truncatingIfNeeded: properties.rawValue & 0x3FF)),
+      permissions: BLEGATT.AttributePermissions(permissions), value: source)
+    for descriptor in characteristic.descriptors ?? [] {
+      definition.descriptors.append(
+        try describe(descriptor, of: characteristic, seen: &seen, attributes: &attributes))
+    }
+    return definition
+  }
+
+  private static func describe(
+    _ descriptor: Descriptor, of characteristic: MutableCharacteristic, seen: inout Set<ObjectIdentifier>,
+    attributes: inout [(AttributeID, Attribute)]
+  ) throws(BluetoothError) -> DescriptorDefinition {
+    guard let own = descriptor as? MutableDescriptor else {
+      throw BluetoothError(.invalidParameters, "\(descriptor) was found on a peripheral: publish a MutableDescriptor")
+    }
+    let uuid = own.uuid
+    if uuid == BluetoothUUID(0x2900) || uuid == BluetoothUUID(0x2902) {
+      throw BluetoothError(
+        .invalidParameters,
+        "the descriptor \(uuid) of \(characteristic) is made by the stack from the characteristic's properties: leave it out")
+    }
+    let octets = own.contentsValue.octets
+    if !own.isCustom {
+      switch (uuid, own.contentsValue) {
+      case (BluetoothUUID(0x2901), .text), (BluetoothUUID(0x2904), .data): break
+      case (BluetoothUUID(0x2901), let value), (BluetoothUUID(0x2904), let value):
+        let wanted = uuid == BluetoothUUID(0x2901) ? "a String" : "Data of 7 octets"
+        throw BluetoothError(
+          .invalidParameters, "the descriptor \(uuid) of \(characteristic) takes \(wanted), not \(value)")
+      default:
+        throw BluetoothError(
+          .invalidParameters,
+          "the descriptor \(uuid) of \(characteristic) is neither 2901 nor 2904: make it with init(type:storedValue:)")
+      }
+    }
+    let value = octets ?? []
+    guard value.count <= maximumValueLength else { throw tooLong(value.count, own) }
+    let source: ValueSource =
+      if let lengths = own.storedLengths {
+        .stored(try storable(value, lengths: lengths, of: own), length: lengths)
+      } else {
+        .fixed(value)
+      }
+    return DescriptorDefinition(
+      id: try name(own, seen: &seen, attributes: &attributes), uuid: uuid,
+      permissions: BLEGATT.AttributePermissions(own.permissions), value: source)
+  }
+
+  private static func storable(
+    _ value: [UInt8], lengths: ClosedRange<Int>, of attribute: Attribute
+  ) throws(BluetoothError) -> [UInt8] {
+    guard lengths.lowerBound >= 0, lengths.upperBound <= maximumValueLength else {
+      throw BluetoothError(
+        .invalidParameters, "\(attribute) allows lengths \(lengths), and an attribute holds 0 to \(maximumValueLength) octets")
+    }
+    guard lengths.contains(value.count) else {
+      throw BluetoothError(
+        .invalidParameters,
+        "\(value.count) octets for \(attribute), which takes \(lengths.lowerBound) to \(lengths.upperBound)")
+    }
+    return value
+  }
+
+  private static func tooLong(_ count: Int, _ attribute: Attribute) -> BluetoothError {
+    BluetoothError(
+      .invalidParameters, "the value of \(attribute) has \(count) octets; an attribute holds at most \(maximumValueLength)")
+  }
+}
+
+extension BLEGATT.AttributePermissions {
+  /// CoreBluetooth's bits as what a link must have; the stronger demand counts.
+  init(_ permissions: AttributePermissions) {
+    func requirement(
+      _ open: AttributePermissions, _ encrypted: AttributePermissions, _ authenticated: AttributePermissions
+    ) -> AccessRequirement? {
+      if permissions.contains(authenticated) { return .authenticated }
+      if permissions.contains(encrypted) { return .encrypted }
+      return permissions.contains(open) ? .open : nil
+    }
+    self.init(
+      read: requirement(.readable, .readEncryptionRequired, .readAuthenticationRequired),
+      write: requirement(.writeable, .writeEncryptionRequired, .writeAuthenticationRequired))
+  }
+}

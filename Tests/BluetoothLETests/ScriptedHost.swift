@@ -1,0 +1,122 @@
+import BLEATT
+import BLEGAP
+import BLEHCI
+import BLEHost
+import BLEWire
+import Synchronization
+
+@testable import BLEGATT
+@testable import BluetoothLE
+
+/// Plays the host for a manager: notes the commands, keeps a real attribute database to answer for services, and says
+/// what the test wants said.
+final class ScriptedHost: HostLink {
+  private let state = Mutex(State())
+
+  private struct State {
+    var commands: [HostCommand] = []
+    var sinks: [Int: @Sendable ([HostEvent]) -> Void] = [:]
+    var nextSink = 0
+    var consumed = 0
+    var database = AttributeDatabase()
+    var newest: HostEvent = .state(.unknown, nil)
+    var answersByItself = true
+    var tokens: UInt64 = 0
+  }
+
+  /// Ends the hearing when it is let go.
+  private final class Attachment: Sendable {
+    let end: @Sendable () -> Void
+    init(end: @escaping @Sendable () -> Void) { self.end = end }
+    deinit { end() }
+  }
+
+  var commands: [HostCommand] { state.withLock { $0.commands } }
+  var consumed: Int { state.withLock { $0.consumed } }
+  var listeners: Int { state.withLock { $0.sinks.count } }
+
+  /// What was posted since the last call, in words.
+  func takeCommands() -> [String] {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return state.commands.map(Self.describe)
+    }
+  }
+
+  /// From now on services and advertisements wait for the test to answer.
+  func answerNothing() { state.withLock { $0.answersByItself = false } }
+
+  func post(_ command: HostCommand) {
+    let answer: HostEvent? = state.withLock { state in
+      state.commands.append(command)
+      guard state.answersByItself else { return nil }
+      switch command {
+      case .addService(let definition):
+        return .serviceAdded(
+          definition.id, Result { () throws(DatabaseError) in try state.database.add(definition) })
+      case .removeService(let id):
+        return .serviceRemoved(id, Result { () throws(DatabaseError) in try state.database.remove(id) })
+      case .startAdvertising(let id, _): return .advertisingStarted(id, .success(()))
+      default: return nil
+      }
+    }
+    if let answer { say(answer) }
+  }
+
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> any Sendable {
+    let (number, newest) = state.withLock { state in
+      state.nextSink += 1
+      state.sinks[state.nextSink] = sink
+      return (state.nextSink, state.newest)
+    }
+    sink([newest])
+    return Attachment { [weak self] in _ = self?.state.withLock { $0.sinks.removeValue(forKey: number) } }
+  }
+
+  func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
+
+  /// Says it to every manager that listens, as one batch.
+  func say(_ events: HostEvent...) { say(events) }
+
+  func say(_ events: [HostEvent]) {
+    let sinks = state.withLock { state in
+      for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
+      return state.sinks.sorted { $0.key < $1.key }.map(\.value)
+    }
+    for sink in sinks { sink(events) }
+  }
+
+  /// A token as the server of one link makes them.
+  func token() -> RequestToken {
+    RequestToken(
+      number: state.withLock { state in
+        state.tokens += 1
+        return state.tokens
+      })
+  }
+
+  static func describe(_ command: HostCommand) -> String {
+    func hex(_ octets: [UInt8]) -> String {
+      octets.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+    return switch command {
+    case .addService(let definition): "add \(definition.uuid)"
+    case .removeService: "remove"
+    case .setValue(_, let value): "set \(hex(value))"
+    case .setIdentity(let name, let appearance):
+      "identity \(name ?? "-") \(appearance.map { "\($0)" } ?? "-")"
+    case .startAdvertising(_, let intent): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
+    case .stopAdvertising: "stop advertising"
+    case .respond(let peer, _, .success(let value)): "respond \(peer.rawValue) success \(hex(value))"
+    case .respond(let peer, _, .failure(let code)): "respond \(peer.rawValue) failure \(hex([code.rawValue]))"
+    case .update(_, _, let value, let peers):
+      "update \(hex(value)) to \(peers.map { "\($0.map(\.rawValue))" } ?? "all")"
+    case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
+    case .updateConnection(let peer, let parameters):
+      "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
+    case .readRSSI(let peer): "rssi \(peer.rawValue)"
+    case .requestSecurity(let peer): "security \(peer.rawValue)"
+    default: "\(command)"
+    }
+  }
+}
