@@ -18,10 +18,11 @@ import Testing
     return (answer, stage.recorder.lastText, !stage.host.commands.isEmpty)
   }
 
-  @Test(arguments: [
-    ([.read, .notify], [.readable]), ([.read, .write], [.readable]), ([.read], [.readable, .writeable]),
-    ([.indicate], []),
-  ] as [(CharacteristicProperties, AttributePermissions)])
+  @Test(
+    arguments: [
+      ([.read, .notify], [.readable]), ([.read, .write], [.readable]), ([.read], [.readable, .writeable]),
+      ([.indicate], []),
+    ] as [(CharacteristicProperties, AttributePermissions)])
   func rule2_1_cachedValuesMustBeReadOnly(properties: CharacteristicProperties, permissions: AttributePermissions) {
     let (answer, text, posted) = added(
       MutableCharacteristic(type: "2A19", properties: properties, value: Data([100]), permissions: permissions))
@@ -31,9 +32,10 @@ import Testing
     #expect(text.contains("pass value: nil"))
   }
 
-  @Test(arguments: [
-    ([.read], [.readable]), ([.read], [.readEncryptionRequired]), ([], []),
-  ] as [(CharacteristicProperties, AttributePermissions)])
+  @Test(
+    arguments: [
+      ([.read], [.readable]), ([.read], [.readEncryptionRequired]), ([], []),
+    ] as [(CharacteristicProperties, AttributePermissions)])
   func rule2_1_readOnlyCachedValuesAreMarkedReadable(
     properties: CharacteristicProperties, permissions: AttributePermissions
   ) throws {

@@ -16,7 +16,9 @@ import Testing
     } catch {
       #expect(Bool(false), "\(error)")
     }
-    do { try fail(BluetoothError(.alreadyAdvertising)) } catch let error as BluetoothError where error.code == .alreadyAdvertising {
+    do { try fail(BluetoothError(.alreadyAdvertising)) } catch let error as BluetoothError
+      where error.code == .alreadyAdvertising
+    {
     } catch { #expect(Bool(false), "\(error)") }
     #expect((BluetoothError(.unknown) as any Error) as? BluetoothError == BluetoothError(.unknown))
     #expect(BluetoothError(.unknown) != BluetoothError(.invalidHandle))

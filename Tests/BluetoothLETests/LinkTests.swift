@@ -30,14 +30,18 @@ import Testing
     for await event in events {
       switch event {
       case .connected(let central): lines.append("connected \(central.peer.rawValue)")
-      case .disconnected(let central, let reason): lines.append("disconnected \(central.peer.rawValue) \(reason.rawValue)")
+      case .disconnected(let central, let reason):
+        lines.append("disconnected \(central.peer.rawValue) \(reason.rawValue)")
       }
     }
     #expect(lines == ["connected 1", "disconnected 1 19"])
   }
 
   @Test func aSequenceThatNobodyReadsKeepsTheNewest() async {
-    let stage = Stage(limits: { var limits = PeripheralLimits(); limits.connectionEvents = 2; return limits }())
+    let stage = Stage(
+      limits: {
+        var limits = PeripheralLimits(); limits.connectionEvents = 2; return limits
+      }())
     let events = stage.manager.connectionEvents
     for number in 1...3 { stage.connect(UInt32(number)) }
     stage.releaseManager()
@@ -68,7 +72,8 @@ import Testing
     stage.manager.setDesiredConnectionLatency(.high, for: central)
     stage.manager.requestConnectionParameters(
       ConnectionParameterRequest(
-        interval: .microseconds(7_500)...Duration.seconds(4), latency: 1, supervisionTimeout: .seconds(32)), for: central)
+        interval: .microseconds(7_500)...Duration.seconds(4), latency: 1, supervisionTimeout: .seconds(32)),
+      for: central)
     #expect(
       stage.host.takeCommands() == [
         "disconnect 9 13", "rssi 9", "security 9", "timing 9 9...12 0 500", "timing 9 80...100 0 500",
@@ -88,7 +93,9 @@ import Testing
     stage.say(.connectionUpdated(central.peer, LinkTiming(interval: 12, latency: 0, supervisionTimeout: 500)))
     stage.say(.connectionUpdateRefused(central.peer, .peerRefused("no")))
     #expect(
-      stage.heard() == ["didConnect 9", "rssi 9 -60", "rssi 9 - notConnected", "timing 9 0.015 seconds", "timing 9 - unknown"])
+      stage.heard() == [
+        "didConnect 9", "rssi 9 -60", "rssi 9 - notConnected", "timing 9 0.015 seconds", "timing 9 - unknown",
+      ])
   }
 
   @Test(arguments: [
@@ -122,10 +129,11 @@ import Testing
     #expect(stage.heard() == ["didPublish 0 operationNotSupported", "didUnpublish 129 operationNotSupported"])
   }
 
-  @Test(arguments: [
-    (0x0000_C011_2233_4455, DeviceAddress.Kind.random, DeviceAddress.Kind.randomIdentity),
-    (0x0000_0011_2233_4455, .public, .publicIdentity),
-  ] as [(UInt64, DeviceAddress.Kind, DeviceAddress.Kind)])
+  @Test(
+    arguments: [
+      (0x0000_C011_2233_4455, DeviceAddress.Kind.random, DeviceAddress.Kind.randomIdentity),
+      (0x0000_0011_2233_4455, .public, .publicIdentity),
+    ] as [(UInt64, DeviceAddress.Kind, DeviceAddress.Kind)])
   func identifiersComeFromTheIdentityAddress(number: UInt64, kind: DeviceAddress.Kind, resolved: DeviceAddress.Kind) {
     let plain = PeerIdentifier.make(of: DeviceAddress(octets: BD_ADDR(number), kind: kind))
     #expect(plain == PeerIdentifier.make(of: DeviceAddress(octets: BD_ADDR(number), kind: resolved)))
@@ -137,6 +145,6 @@ import Testing
 
   @Test func anIdentifierIsTheSameOnEveryMachine() {
     let address = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
-    #expect(PeerIdentifier.make(of: address).uuidString == "?")
+    #expect(PeerIdentifier.make(of: address).uuidString == "B856C9F5-123D-8E7D-9D89-D3041E6C48FF")
   }
 }

@@ -33,7 +33,9 @@ import Testing
     let attribute = holder.manager?.run { state, _ in state.attributeIDs[ObjectIdentifier(characteristic)] }
     let peer = PeerID(rawValue: 1)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    host.say(.connected(Connection(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
+    host.say(
+      .connected(
+        Connection(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
     if let attribute {
       // One batch: what comes after the release is for nobody, and still counted.
       host.say(
@@ -134,7 +136,8 @@ import Testing
       .read(stranger, stage.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
       .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(UpdateToken(rawValue: 5)),
       .requestTimedOut(stranger, stage.host.token()), .stored(stranger, .init(rawValue: 5), []),
-      .advertisingStarted(.init(rawValue: 5), .success(())), .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))
+      .advertisingStarted(.init(rawValue: 5), .success(())),
+      .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))
     #expect(stage.heard() == [])
     #expect(stage.host.takeCommands() == [])
     #expect(stage.logged() == [])

@@ -116,10 +116,12 @@ import Testing
     #expect(stage.heard() == ["didReceiveRead 2A37 0", "didReceiveRead 2A37 22", "didReceiveRead 2A37 44"])
   }
 
-  @Test(arguments: [
-    (.invalidHandle, "01"), (.insufficientResources, "11"), (ATTError.Code(rawValue: 0x80), "80"),
-    (ATTError.Code(rawValue: 0xFF), "ff"), (ATTError.Code(rawValue: 0x100), "0e"), (ATTError.Code(rawValue: -1), "0e"),
-  ] as [(ATTError.Code?, String)])
+  @Test(
+    arguments: [
+      (.invalidHandle, "01"), (.insufficientResources, "11"), (ATTError.Code(rawValue: 0x80), "80"),
+      (ATTError.Code(rawValue: 0xFF), "ff"), (ATTError.Code(rawValue: 0x100), "0e"),
+      (ATTError.Code(rawValue: -1), "0e"),
+    ] as [(ATTError.Code?, String)])
   func everyCodeOfOneOctetCanBeSent(code: ATTError.Code?, octet: String) throws {
     stage.read(central, characteristic)
     stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: try #require(code))

@@ -77,7 +77,9 @@ final class Stage: Sendable {
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
     say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
     if let mtu { say(.mtu(peer, mtu)) }
-    guard let central = manager.connectedCentrals.first(where: { $0.peer == peer }) else { preconditionFailure("the central is not connected") }
+    guard let central = manager.connectedCentrals.first(where: { $0.peer == peer }) else {
+      preconditionFailure("the central is not connected")
+    }
     return central
   }
 
@@ -167,7 +169,9 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
     for reaction in reactions { reaction(manager, text) }
   }
 
-  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) { note(peripheral, "state \(peripheral.state)") }
+  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+    note(peripheral, "state \(peripheral.state)")
+  }
   func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any]) {
     note(peripheral, "willRestore")
   }

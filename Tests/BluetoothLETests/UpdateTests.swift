@@ -92,7 +92,10 @@ import Testing
 
   @Test func rule4_3_theQueueIsTheManagersOwnAndItsLimitIsNamed() {
     #expect(PeripheralLimits().pendingUpdates == 32)
-    let stage = Stage(limits: { var limits = PeripheralLimits(); limits.pendingUpdates = 2; return limits }())
+    let stage = Stage(
+      limits: {
+        var limits = PeripheralLimits(); limits.pendingUpdates = 2; return limits
+      }())
     let characteristic = dynamic("2A37", [.notify])
     stage.publish(characteristic)
     stage.subscribe(stage.connect(1), characteristic)
@@ -177,7 +180,9 @@ import Testing
 
   @Test func oneTaskMoreThanMayWaitIsRefused() async throws {
     let stage = Stage(
-      limits: { var limits = PeripheralLimits(); limits.pendingUpdates = 1; limits.waitingSends = 1; return limits }())
+      limits: {
+        var limits = PeripheralLimits(); limits.pendingUpdates = 1; limits.waitingSends = 1; return limits
+      }())
     stage.publish(characteristic)
     stage.subscribe(stage.connect(1), characteristic)
     let (manager, characteristic) = (stage.manager, characteristic)

@@ -42,7 +42,8 @@ open class MutableCharacteristic: Characteristic, @unchecked Sendable {
   ///
   /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).
   public init(
-    type UUID: BluetoothUUID, properties: CharacteristicProperties, storedValue: Data, length: ClosedRange<Int> = 0...512,
+    type UUID: BluetoothUUID, properties: CharacteristicProperties, storedValue: Data,
+    length: ClosedRange<Int> = 0...512,
     permissions: AttributePermissions
   ) {
     local = Mutex(Local(permissions: permissions))

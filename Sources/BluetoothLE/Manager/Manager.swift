@@ -101,7 +101,8 @@ open class Manager: NSObject, @unchecked Sendable {
   final func accepts(_ command: StaticString) -> Bool {
     let state = state
     guard state != .poweredOn else { return true }
-    misuse("\(command) is dropped: the manager can only accept this command while in the powered on state (now \(state))")
+    misuse(
+      "\(command) is dropped: the manager can only accept this command while in the powered on state (now \(state))")
     return false
   }
 

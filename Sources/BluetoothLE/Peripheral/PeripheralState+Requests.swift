@@ -79,7 +79,8 @@ extension PeripheralState {
       return
     }
     if case .write(_, _, isFirst: false) = request.ticket, result == .success {
-      effects.misuses.append("respond: several writes that belong together are answered with success through the first of them")
+      effects.misuses.append(
+        "respond: several writes that belong together are answered with success through the first of them")
     }
     pending[key] = nil
     effects.commands.append(.respond(key.peer, token, answer(to: request, waiting, result, into: &effects)))
@@ -90,7 +91,8 @@ extension PeripheralState {
   ) -> RequestAnswer {
     guard result != .success else { return .success(waiting.isRead ? [UInt8](request.value ?? Data()) : []) }
     guard let code = UInt8(exactly: result.rawValue) else {
-      effects.misuses.append("respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
+      effects.misuses.append(
+        "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
       return .failure(.unlikelyError)
     }
     return .failure(ATTErrorCode(rawValue: code))

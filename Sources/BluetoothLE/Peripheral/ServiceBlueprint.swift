@@ -19,7 +19,8 @@ struct ServiceBlueprint {
   ) throws(BluetoothError) {
     guard published[ObjectIdentifier(service)] == nil else {
       throw BluetoothError(
-        .invalidParameters, "\(service) is published already: remove it first, or make another object for a second instance")
+        .invalidParameters,
+        "\(service) is published already: remove it first, or make another object for a second instance")
     }
     guard !Self.stackServices.contains(service.uuid) else {
       throw BluetoothError(
@@ -55,7 +56,8 @@ struct ServiceBlueprint {
   ) throws(BluetoothError) -> AttributeID {
     guard seen.insert(ObjectIdentifier(object)).inserted else {
       throw BluetoothError(
-        .invalidParameters, "\(object) stands in a published service already, or twice in this one: make an object for each")
+        .invalidParameters,
+        "\(object) stands in a published service already, or twice in this one: make an object for each")
     }
     let id = HostNames.attribute()
     attributes.append((id, object))
@@ -70,7 +72,8 @@ struct ServiceBlueprint {
     var permissions = characteristic.permissions
     guard properties.isDisjoint(with: [.broadcast, .extendedProperties]) else {
       throw BluetoothError(
-        .invalidParameters, "\(characteristic) has the property broadcast or extendedProperties, which no local characteristic may have")
+        .invalidParameters,
+        "\(characteristic) has the property broadcast or extendedProperties, which no local characteristic may have")
     }
     let source: ValueSource
     switch (characteristic.storedLengths, characteristic.value.map { [UInt8]($0) }) {
@@ -114,7 +117,8 @@ struct ServiceBlueprint {
     if uuid == BluetoothUUID(0x2900) || uuid == BluetoothUUID(0x2902) {
       throw BluetoothError(
         .invalidParameters,
-        "the descriptor \(uuid) of \(characteristic) is made by the stack from the characteristic's properties: leave it out")
+        "the descriptor \(uuid) of \(characteristic) is made by the stack from the characteristic's properties: leave it out"
+      )
     }
     let octets = own.contentsValue.octets
     if !own.isCustom {
@@ -148,7 +152,8 @@ struct ServiceBlueprint {
   ) throws(BluetoothError) -> [UInt8] {
     guard lengths.lowerBound >= 0, lengths.upperBound <= maximumValueLength else {
       throw BluetoothError(
-        .invalidParameters, "\(attribute) allows lengths \(lengths), and an attribute holds 0 to \(maximumValueLength) octets")
+        .invalidParameters,
+        "\(attribute) allows lengths \(lengths), and an attribute holds 0 to \(maximumValueLength) octets")
     }
     guard lengths.contains(value.count) else {
       throw BluetoothError(
@@ -160,7 +165,8 @@ struct ServiceBlueprint {
 
   private static func tooLong(_ count: Int, _ attribute: Attribute) -> BluetoothError {
     BluetoothError(
-      .invalidParameters, "the value of \(attribute) has \(count) octets; an attribute holds at most \(maximumValueLength)")
+      .invalidParameters,
+      "the value of \(attribute) has \(count) octets; an attribute holds at most \(maximumValueLength)")
   }
 }
 
