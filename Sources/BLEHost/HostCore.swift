@@ -45,6 +45,8 @@ package struct HostCore: Sendable {
   var shutdownDeadline: Instant?
   /// Whether ``shutdown(now:into:)`` has done all it can.
   package internal(set) var isShutDown = false
+  /// How many links are up.
+  package var linkCount: Int { links.count }
 
   package init(configuration: HostConfiguration, cryptography: any Cryptography, random: RandomSource) {
     self.configuration = configuration
