@@ -1,13 +1,26 @@
 import BLEHCI
 import BLEL2CAP
+import BLESMP
 import BLEWire
 
 /// The security manager's channel. Pairing is refused: the host keeps no keys (Vol 3, Part H, 3.5.5).
 extension HostCore {
   mutating func receiveSMP(_ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    guard pdu.count > 0, pdu[0] == 0x01, links[index].role == .peripheral else { return }
+    let reason: PairingFailedReason
+    do throws(CodecError) {
+      switch try SMPPDU(decoding: [UInt8](copying: pdu)[...]) {
+      case .pairingRequest where links[index].role == .peripheral: reason = .pairingNotSupported
+      // A Security Request to a central without keys, which may ignore it (Vol 3, Part H, 2.4.6).
+      case .securityRequest, .pairingFailed: return
+      default: reason = .unspecifiedReason
+      }
+    } catch .invalid(field: "Code") {
+      return
+    } catch {
+      reason = .invalidParameters
+    }
     var answer = PacketBuffer()
-    answer.append { $0 += [0x05, 0x05] }
+    answer.append { SMPPDU.pairingFailed(PairingFailed(reason: reason)).encode(to: &$0) }
     answer.forEach { transmit(index, .securityManager, $0, into: &output) }
   }
 
