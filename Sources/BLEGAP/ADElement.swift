@@ -133,16 +133,28 @@ public enum ADElement: Equatable, Sendable {
     return ServiceData(uuid: uuid, data: data.dropFirst(size.rawValue))
   }
 
-  static func uuids(_ data: Bytes, _ size: BluetoothUUID.Size) -> [BluetoothUUID]? {
+  private static func uuids(_ data: Bytes, _ size: BluetoothUUID.Size) -> [BluetoothUUID]? {
     guard data.count % size.rawValue == 0 else { return nil }
     var uuids: [BluetoothUUID] = []
     uuids.reserveCapacity(data.count / size.rawValue)
-    var rest = data
-    while let uuid = BluetoothUUID(littleEndian: rest.prefix(size.rawValue)) {
-      uuids.append(uuid)
-      rest = rest.dropFirst(size.rawValue)
-    }
+    forEachUUID(data, size) { uuids.append($0) }
     return uuids
+  }
+
+  /// Hands out the UUIDs of a list, as far as whole ones reach.
+  static func forEachUUID(_ data: Bytes, _ size: BluetoothUUID.Size, _ body: (BluetoothUUID) -> Void) {
+    var start = data.startIndex
+    while data.endIndex - start >= size.rawValue {
+      let end = start + size.rawValue
+      var number: UInt128 = 0
+      for index in (start..<end).reversed() { number = number << 8 | UInt128(data[index]) }
+      switch size {
+      case .uuid16: body(BluetoothUUID(UInt16(truncatingIfNeeded: number)))
+      case .uuid32: body(BluetoothUUID(uuid32: UInt32(truncatingIfNeeded: number)))
+      case .uuid128: body(BluetoothUUID(uuid128: number))
+      }
+      start = end
+    }
   }
 
   private static func addresses(_ data: Bytes) -> [BD_ADDR]? {

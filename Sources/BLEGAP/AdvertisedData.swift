@@ -55,13 +55,16 @@ public struct AdvertisedData: Equatable, Sendable {
     case .completeLocalName: localName = LocalName(octets: data, isComplete: true)
     case .shortenedLocalName:
       if localName?.isComplete != true { localName = LocalName(octets: data, isComplete: false) }
-    default: add(ADElement(structure))
+    case .txPowerLevel: if data.count == 1, let octet = data.first { txPowerLevel = Int8(bitPattern: octet) }
+    case .appearance, .peripheralConnectionIntervalRange, .uri, .serviceData16, .serviceData32, .serviceData128,
+      .manufacturerSpecificData:
+      add(ADElement(structure))
+    default: break
     }
   }
 
   private mutating func add(_ element: ADElement) {
     switch element {
-    case .txPowerLevel(let level): txPowerLevel = level
     case .appearance(let appearance): self.appearance = appearance
     case .peripheralConnectionIntervalRange(let range): connectionIntervalRange = range
     case .uri(let uri): self.uri = uri
@@ -76,7 +79,8 @@ public struct AdvertisedData: Equatable, Sendable {
   }
 
   private static func add(_ data: Bytes, _ size: BluetoothUUID.Size, to list: inout [BluetoothUUID]) {
-    let whole = data.prefix(data.count - data.count % size.rawValue)
-    for uuid in ADElement.uuids(whole, size) ?? [] where !list.contains(uuid) { list.append(uuid) }
+    ADElement.forEachUUID(data, size) { uuid in
+      if !list.contains(uuid) { list.append(uuid) }
+    }
   }
 }

@@ -49,8 +49,6 @@ package struct SignallingChannel: Sendable {
   package static let mtu = 23
   /// The Response Timeout Expired timer; T_GAP(conn_param_timeout) of Vol 3, Part C, 9.3.9.2 has the same length.
   package static let responseTimeout: Duration = .seconds(30)
-  /// The most channels that one enhanced request may name (Vol 3, Part A, 4.25).
-  private static let channelsPerRequest = 5
 
   private struct Outstanding {
     var identifier: UInt8
@@ -148,11 +146,12 @@ package struct SignallingChannel: Sendable {
     effects.append(.parameterUpdateRequested(request))
   }
 
-  /// No service listens on any SPSM: every channel of the request is refused.
+  /// No service listens on any SPSM: every channel of the request is refused. The MTU admits five of them, as many as the
+  /// command allows (Vol 3, Part A, 4.25); none at all is no request.
   private func refusal(of request: CreditBasedConnectionRequest) -> CreditBasedConnectionResponse {
     var response = CreditBasedConnectionResponse()
     response.destinationCIDs = request.sourceCIDs.map { _ in .null }
-    response.result = 1...Self.channelsPerRequest ~= request.sourceCIDs.count ? .spsmNotSupported : .invalidParameters
+    response.result = request.sourceCIDs.isEmpty ? .invalidParameters : .spsmNotSupported
     return response
   }
 

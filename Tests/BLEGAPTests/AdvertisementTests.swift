@@ -35,8 +35,6 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     try expect(silent, .full, "020105")
   }
 
-  // MARK: coreBluetooth
-
   /// Name and UUIDs fit into the 28 octets together.
   @Test func allInTheAdvertisingData() throws {
     let wish = Advertisement(localName: "Heart Rate Sensor", serviceUUIDs: ["180D", "180A"])
@@ -110,16 +108,12 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     #expect(try sent("abcd👨‍👩‍👧‍👦") == "abcd")
   }
 
-  // MARK: background
-
   @Test func background() throws {
     try expect(
       Advertisement(localName: "Pulse", serviceUUIDs: ["180D", "180F"]), .background,
       "020106 14ff4c0001 00000000000000 20 000000000000 08 00", overflow: ["180D", "180F"])
     try expect(Advertisement(localName: "Pulse"), .background, "020106")
   }
-
-  // MARK: full
 
   /// One 128-bit UUID in each area, the name where most room is left.
   @Test func bothAreas() throws {
@@ -144,8 +138,6 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     #expect(payload.contents.overflowArea == OverflowArea(long[1...]))
     #expect(payload.localName?.text == "Heart Ra")
   }
-
-  // MARK: extended
 
   @Test func extendedHasOneLongArea() throws {
     let payload = try Advertisement(localName: "Heart Rate", serviceUUIDs: long).payload(under: .extended(limit: 251))
@@ -177,8 +169,6 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     #expect(throws: AdvertisingDataError.self) { try Advertisement().payload(under: .extended(limit: -1)) }
     #expect(try Advertisement(localName: "n").payload(under: .extended(limit: 3)).localName == nil)
   }
-
-  // MARK: elements
 
   @Test func elementsComeBeforeNameAndUUIDs() throws {
     let wish = Advertisement(
