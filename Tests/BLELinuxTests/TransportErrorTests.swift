@@ -1,0 +1,166 @@
+import BLELinux
+import BLEWire
+import Foundation
+import Testing
+
+@Suite struct TransportErrorTests {
+  /// Opens `endpoint` with one call failing and gives back what is thrown.
+  func failure(_ endpoint: StreamEndpoint, _ forced: SystemError?) throws -> TransportError {
+    var port = StreamPort(endpoint, through: SystemCalls { $0 == forced?.call ? forced?.number : nil })
+    do throws(TransportError) {
+      try port.open()
+      _ = try port.accept()
+    } catch { return error }
+    throw Late()
+  }
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    let endpoint: StreamEndpoint
+    /// The call that is made to fail; nil where the endpoint fails by itself.
+    let forced: SystemError?
+    let kind: TransportError.Kind
+    let exitCode: Int32
+    /// Parts that the text must hold.
+    let parts: [String]
+    var testDescription: String { "\(endpoint) \(forced.map { "\($0)" } ?? "as it is")" }
+  }
+
+  static let tcp = StreamEndpoint.tcpClient(host: "127.0.0.1", port: 6402)
+  static let listen = StreamEndpoint.tcpServer(host: "127.0.0.1", port: 6402)
+  static let unix = StreamEndpoint.unixClient(path: "/tmp/none.sock")
+  static let unixListen = StreamEndpoint.unixServer(path: "/tmp/no-such-folder-here/hci.sock")
+  static let serial = StreamEndpoint.serial(path: "/dev/ttyACM0", SerialSettings())
+  static let pty = StreamEndpoint.pseudoTerminal(path: "/tmp/no-such-folder-here/pty")
+
+  static let rows: [Row] = [
+    Row(
+      endpoint: tcp, forced: SystemError(.connect, ECONNREFUSED), kind: .unavailable, exitCode: 69,
+      parts: ["tcp-client:127.0.0.1:6402", "nothing listens at 127.0.0.1:6402", "ECONNREFUSED", "start the controller"]),
+    Row(
+      endpoint: tcp, forced: SystemError(.connect, EHOSTUNREACH), kind: .unavailable, exitCode: 69,
+      parts: ["ip route get"]),
+    Row(
+      endpoint: tcp, forced: SystemError(.connect, ETIMEDOUT), kind: .unavailable, exitCode: 69, parts: ["no answer"]),
+    Row(endpoint: tcp, forced: SystemError(.socket, EMFILE), kind: .inputOutput, exitCode: 74, parts: ["ulimit -n"]),
+    Row(endpoint: tcp, forced: SystemError(.resolve, EAGAIN), kind: .unavailable, exitCode: 69, parts: ["'127.0.0.1'"]),
+    Row(
+      endpoint: listen, forced: SystemError(.bind, EADDRINUSE), kind: .busy, exitCode: 75,
+      parts: ["port 6402", "ss -tlnp"]),
+    Row(endpoint: listen, forced: SystemError(.bind, EACCES), kind: .noPermission, exitCode: 77, parts: ["1024"]),
+    Row(
+      endpoint: listen, forced: SystemError(.bind, EADDRNOTAVAIL), kind: .unavailable, exitCode: 69, parts: ["_:6402"]),
+    Row(
+      endpoint: unix, forced: SystemError(.connect, ENOENT), kind: .unavailable, exitCode: 69,
+      parts: ["no socket lies at"]),
+    Row(
+      endpoint: unix, forced: SystemError(.connect, ECONNREFUSED), kind: .unavailable, exitCode: 69,
+      parts: ["left behind"]),
+    Row(endpoint: unix, forced: SystemError(.connect, EACCES), kind: .noPermission, exitCode: 77, parts: ["ls -l"]),
+    Row(
+      endpoint: unixListen, forced: SystemError(.bind, ENOENT), kind: .unavailable, exitCode: 69, parts: ["mkdir -p"]),
+    Row(
+      endpoint: serial, forced: SystemError(.open, EACCES), kind: .noPermission, exitCode: 77,
+      parts: ["/dev/ttyACM0", "EACCES", "dialout"]),
+    Row(
+      endpoint: serial, forced: SystemError(.open, ENOENT), kind: .unavailable, exitCode: 69,
+      parts: ["plug the adapter in"]),
+    Row(
+      endpoint: serial, forced: SystemError(.open, EBUSY), kind: .busy, exitCode: 75, parts: ["fuser -v /dev/ttyACM0"]),
+    Row(
+      endpoint: .serial(path: "/dev/null", SerialSettings()), forced: nil, kind: .unavailable, exitCode: 69,
+      parts: ["no serial device", "ENOTTY"]),
+    Row(
+      endpoint: .serial(path: "/dev/null", SerialSettings(baudRate: 123_456)), forced: nil, kind: .malformed,
+      exitCode: 64, parts: ["123456 is no baud rate", "115200", "4000000"]),
+    Row(endpoint: pty, forced: nil, kind: .unavailable, exitCode: 69, parts: ["mkdir -p", "symlink"]),
+    Row(
+      endpoint: pty, forced: SystemError(.openPseudoTerminal, ENOENT), kind: .unavailable, exitCode: 69,
+      parts: ["mount devpts"]),
+    Row(
+      endpoint: .unixServer(path: "/tmp/" + String(repeating: "x", count: 103)), forced: nil,
+      kind: .malformed, exitCode: 64, parts: ["at most 107"]),
+  ]
+
+  @Test(arguments: rows) func eachFailureSaysWhatWhereAndWhatMendsIt(_ row: Row) throws {
+    let error = try failure(row.endpoint, row.forced)
+    #expect(error.kind == row.kind)
+    #expect(error.exitCode == row.exitCode)
+    #expect(!error.remedy.isEmpty)
+    let text = "\(error)"
+    #expect(text.hasPrefix("\(row.endpoint): "))
+    for part in row.parts { #expect(text.contains(part), "'\(text)' lacks '\(part)'") }
+  }
+
+  /// 107 octets are the longest path of a socket: sun_path holds 108 with its zero.
+  @Test func theLongestSocketPathIsTaken() throws {
+    let path = "/tmp/" + String(repeating: "x", count: 102)
+    var server = StreamPort(.unixServer(path: path))
+    try server.open()
+  }
+
+  @Test func aClosedPortIsRefusedForReal() throws {
+    let port: UInt16
+    do {
+      let listener = try Listener(tcpHost: "127.0.0.1", port: 0)
+      let bound = listener.port
+      port = try #require(bound)
+    }
+    var client = StreamPort(.tcpClient(host: "127.0.0.1", port: port))
+    try client.open()
+    let error = #expect(throws: TransportError.self) { _ = try client.waitForStream() }
+    #expect(error?.cause == SystemError(.connect, ECONNREFUSED))
+  }
+
+  @Test func aTakenPortAndATakenSocketAreBusy() throws {
+    let folder = try TemporaryFolder()
+    let first = try Listener(tcpHost: "127.0.0.1", port: 0)
+    let bound = first.port
+    let port = try #require(bound)
+    let second = #expect(throws: TransportError.self) { _ = try Listener(tcpHost: "127.0.0.1", port: port) }
+    #expect(second?.kind == .busy)
+
+    let socket = try Listener(unixPath: folder.file("hci"))
+    let other = #expect(throws: TransportError.self) { _ = try Listener(unixPath: folder.file("hci")) }
+    #expect(other?.kind == .busy)
+    let isStillListening = try socket.accept() != nil
+    #expect(isStillListening, "the probe came and went")
+    _ = consume first
+  }
+
+  @Test func aFileThatIsNoSocketAndNoLinkIsLeftAlone() throws {
+    let folder = try TemporaryFolder()
+    try folder.write("precious", to: "file")
+    let server = #expect(throws: TransportError.self) { _ = try Listener(unixPath: folder.file("file")) }
+    #expect(server?.what.contains("no socket") == true)
+    let terminal = #expect(throws: TransportError.self) { _ = try PseudoTerminal(linkedAt: folder.file("file")) }
+    #expect(terminal?.what.contains("no symbolic link") == true)
+    #expect(try String(contentsOfFile: folder.file("file"), encoding: .utf8) == "precious")
+  }
+
+  @Test func aLostPipeSaysHowFarItCame() {
+    let error = TransportError(endOf: Self.tcp, inPacketAfter: 3)
+    #expect("\(error)".contains("3 octets into a packet"))
+    #expect(error.exitCode == 69)
+    #expect(TransportError(using: Self.serial, SystemError(.receive, EIO)).remedy.contains("plug"))
+    #expect(TransportError(using: Self.tcp, SystemError(.send, EPIPE)).kind == .closed)
+    #expect(TransportError(using: Self.tcp, SystemError(.send, ENOMEM)).kind == .inputOutput)
+  }
+
+  @Test func theKernelsStackIsRefusedWithAReason() {
+    let missing = KernelBluetooth.refusal(of: "linux", through: SystemCalls { _ in EAFNOSUPPORT })
+    #expect(missing.kind == .unavailable && "\(missing)".contains("EAFNOSUPPORT"))
+    let forbidden = KernelBluetooth.refusal(of: "hci-socket:0", through: SystemCalls { _ in EPERM })
+    #expect(forbidden.exitCode == 77 && forbidden.remedy.contains("cap_net_raw,cap_net_admin+eip"))
+    #expect([.unavailable, .unsupported].contains(KernelBluetooth.refusal(of: "linux").kind))
+  }
+
+  @Test func aFullDiskIsTold() throws {
+    let folder = try TemporaryFolder()
+    let file = try OutputFile(at: folder.file("trace"))
+    #expect(throws: SystemError(.write, ENOSPC)) {
+      try file.write([1].span, through: SystemCalls { $0 == .write ? ENOSPC : nil })
+    }
+    #expect("\(SystemError(.write, ENOSPC))" == "write: No space left on device (ENOSPC)")
+    #expect("\(SystemError(.write, 9999))" == "write: error 9999")
+  }
+}
