@@ -66,4 +66,15 @@ extension Array where Element == UInt8 {
   @inlinable public mutating func append(copying span: Span<UInt8>) {
     span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
+
+  /// Writes the octets of `span` over those from `offset` on; what would lie past the end is left out.
+  @inlinable public mutating func overwrite(at offset: Int, copying span: Span<UInt8>) {
+    guard offset >= 0, offset <= count else { return }
+    let source = span.extracting(0..<Swift.min(span.count, count - offset))
+    withUnsafeMutableBytes { target in
+      source.withUnsafeBytes { octets in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: octets)
+      }
+    }
+  }
 }
