@@ -68,9 +68,7 @@ extension AttributeDatabase {
     let count = value.count
     if count > Int(attributes[place].capacity) { makeRoom(at: place, for: count) }
     attributes[place].length = UInt16(truncatingIfNeeded: count)
-    let start = Int(attributes[place].start)
-    var room = octets.mutableSpan
-    for offset in 0..<count { room[start &+ offset] = value[offset] }
+    octets.overwrite(at: Int(attributes[place].start), copying: value)
   }
 
   private mutating func makeRoom(at place: Int, for count: Int) {

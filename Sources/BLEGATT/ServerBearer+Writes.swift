@@ -129,8 +129,7 @@ extension ServerBearer {
 extension AttributeDatabase {
   /// Writes the first octets of a value of fixed length; the others stay (Vol 3, Part F, 3.4.5.1).
   mutating func overwriteFront(at place: Int, with value: Span<UInt8>) {
-    let start = Int(attributes[place].start)
     guard value.count <= Int(attributes[place].length) else { return }
-    for offset in value.indices { octets[start + offset] = value[offset] }
+    octets.overwrite(at: Int(attributes[place].start), copying: value)
   }
 }

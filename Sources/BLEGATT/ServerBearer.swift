@@ -51,7 +51,7 @@ public struct ServerBearer: Sendable {
     if opcode == ATTOpcode.handleValueConfirmation.rawValue {
       return confirm(pdu, now: now, into: &output)
     }
-    if pending != nil { return keep(pdu, into: &output) }
+    if case .some = pending { return keep(pdu, into: &output) }
     handle(pdu, opcode, security, &database, now, &output)
   }
 

@@ -16,7 +16,7 @@ public struct ServerOutput: Sendable {
   /// Forgets what was drained and keeps the memory.
   @inlinable public mutating func removeAll() {
     pdus.removeAll()
-    events.removeAll(keepingCapacity: true)
+    if !events.isEmpty { events.removeAll(keepingCapacity: true) }
   }
 }
 
