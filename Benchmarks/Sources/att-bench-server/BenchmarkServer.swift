@@ -1,0 +1,157 @@
+import BLEATT
+import BLEGATT
+import BLEWire
+import CEpoll
+import Glibc
+
+/// A GATT server on SOCK_SEQPACKET sockets, one packet an ATT PDU: the real server and database in the thinnest loop
+/// there is, to be measured by `attload`.
+@main
+struct BenchmarkServer {
+  static func main() throws {
+    let options = Options(CommandLine.arguments)
+    var database = try BenchmarkDatabase.make(services: options.services, characteristics: options.characteristics)
+    let poller = epoll_create1(0)
+    var clients: [Client] = []
+    for index in 0..<options.connections {
+      guard let socket = connectSequentialPackets(to: options.path) else { exit(2) }
+      clients.append(Client(socket: socket))
+      control(poller, EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, index)
+    }
+
+    var output = ServerOutput()
+    var value: [UInt8] = [0, 0, 0, 0] + Array(4..<20)
+    let received = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: ATT.maximumMTU + 1)
+    let ready = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 64)
+    var open = clients.count
+    while open > 0 {
+      let count = epoll_wait(poller, ready.baseAddress, Int32(ready.count), -1)
+      for number in 0..<max(0, Int(count)) {
+        let index = Int(ready[number].data.u32)
+        let events = ready[number].events
+        if events & EPOLLOUT.rawValue != 0, clients[index].pump(database, &value, &output) {
+          control(poller, EPOLL_CTL_MOD, clients[index].socket, EPOLLIN.rawValue, index)
+        }
+        guard events & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 else { continue }
+        let length = recv(clients[index].socket, received.baseAddress, received.count, Int32(MSG_DONTWAIT))
+        if length < 0, errno == EAGAIN { continue }
+        guard length > 0 else {
+          close(clients[index].socket)
+          open -= 1
+          continue
+        }
+        clients[index].receive(received.span.extracting(0..<length), &database, &output)
+        if clients[index].isNotifying, !clients[index].pump(database, &value, &output) {
+          control(poller, EPOLL_CTL_MOD, clients[index].socket, EPOLLIN.rawValue | EPOLLOUT.rawValue, index)
+        }
+      }
+    }
+  }
+
+  private static func control(_ poller: Int32, _ operation: Int32, _ socket: Int32, _ events: UInt32, _ index: Int) {
+    var event = epoll_event()
+    event.events = events
+    event.data.u32 = UInt32(index)
+    epoll_ctl(poller, operation, socket, &event)
+  }
+
+  private static func connectSequentialPackets(to path: String) -> Int32? {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let octets = Array(path.utf8)
+    guard octets.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: octets) }
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    return result == 0 ? descriptor : nil
+  }
+}
+
+/// `--path PATH --services S --chars C --conns N`
+struct Options {
+  var path = ""
+  var services = 5
+  var characteristics = 4
+  var connections = 1
+
+  init(_ arguments: [String]) {
+    for index in stride(from: 1, to: arguments.count - 1, by: 2) {
+      let value = arguments[index + 1]
+      switch arguments[index] {
+      case "--path": path = value
+      case "--services": services = Int(value) ?? services
+      case "--chars": characteristics = Int(value) ?? characteristics
+      case "--conns": connections = Int(value) ?? connections
+      default: print("unknown option \(arguments[index])")
+      }
+    }
+  }
+}
+
+/// One connection: a bearer of its own, and the notifications that its client has asked for.
+struct Client {
+  let socket: Int32
+  var bearer = ServerBearer()
+  private var sent: UInt32 = 0
+  private var wanted: UInt32 = 0
+
+  init(socket: Int32) { self.socket = socket }
+
+  var isNotifying: Bool { sent < wanted }
+
+  /// Handles one PDU and sends what it leads to.
+  @inline(__always)
+  mutating func receive(_ pdu: Span<UInt8>, _ database: inout AttributeDatabase, _ output: inout ServerOutput) {
+    bearer.receive(pdu, security: .none, database: &database, now: .start, into: &output)
+    if !output.events.isEmpty { answer(&database, &output) }
+    output.pdus.forEach { pdu in _ = send(pdu) }
+    output.removeAll()
+  }
+
+  /// The control point's application: a count of notifications, for a client that subscribed to them.
+  private mutating func answer(_ database: inout AttributeDatabase, _ output: inout ServerOutput) {
+    for index in output.events.indices {
+      guard case .write(let token?, let parts, _) = output.events[index], let part = parts.first else { continue }
+      var response = ApplicationResponse.success
+      if part.value.count != 4 {
+        response = .error(.invalidAttributeValueLength)
+      } else if !bearer.subscription(to: AttributeID(rawValue: 7), database: database).contains(.notify) {
+        response = .error(.clientCharacteristicConfigurationImproperlyConfigured)
+      } else {
+        sent = 0
+        wanted = part.value.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+      }
+      bearer.respond(to: token, with: response, security: .none, database: &database, now: .start, into: &output)
+    }
+  }
+
+  /// Sends notifications as fast as the socket takes them.
+  ///
+  /// - Parameter value: 20 octets, of which the first four take the sequence number.
+  /// - Returns: false when it takes no more for now.
+  mutating func pump(_ database: AttributeDatabase, _ value: inout [UInt8], _ output: inout ServerOutput) -> Bool {
+    while sent < wanted {
+      for octet in 0..<4 { value[octet] = UInt8(truncatingIfNeeded: sent >> (8 * UInt32(octet))) }
+      _ = bearer.notify(
+        BenchmarkDatabase.notified, value.span, security: .none, database: database, now: .start, into: &output)
+      var isTaken = true
+      output.pdus.forEach { pdu in isTaken = send(pdu) }
+      output.removeAll()
+      guard isTaken else { return false }
+      sent += 1
+    }
+    return true
+  }
+
+  private func send(_ pdu: Span<UInt8>) -> Bool {
+    let count = pdu.count
+    return pdu.withUnsafeBytes {
+      Glibc.send(socket, $0.baseAddress, count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+    } == count
+  }
+}
