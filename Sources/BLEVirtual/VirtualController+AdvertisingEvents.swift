@@ -1,0 +1,122 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Advertising as it happens: events, scan requests, connection requests, ends.
+extension VirtualController {
+  /// The sets whose advertising event is due.
+  func setsDue(at now: Instant) -> [Int] {
+    advertisingSets.indices.filter { index in advertisingSets[index].running.map { $0.nextEvent <= now } ?? false }
+  }
+
+  /// What goes on the air for set `index` now; the set's next event is planned.
+  mutating func advertise(_ index: Int, _ air: inout Air) -> Advertisement? {
+    guard var running = advertisingSets[index].running else { return nil }
+    refreshAddress(of: index, &running, &air)
+    let set = advertisingSets[index]
+    let isHighDuty = set.properties.contains(.highDutyCycle)
+    running.nextEvent = air.now + set.interval + (isHighDuty ? .zero : advertisingDelay())
+    running.eventsDone += 1
+    advertisingSets[index].running = running
+
+    let carriesData = set.isLegacyPDU ? !set.isDirected : !set.isScannable
+    return Advertisement(
+      sender: id.slot, handle: set.handle, address: set.properties.contains(.anonymous) ? nil : running.address,
+      properties: set.properties, target: set.parameters.peerAddress,
+      data: carriesData ? set.data.octets : [], dataIdentifier: set.data.identifier,
+      parameters: set.parameters,
+      txPower: set.properties.contains(.includeTxPower) ? configuration.txPower : 127, rssi: configuration.rssi)
+  }
+
+  /// The answer of the set to a scan request from `scanner`; nil where it ignores the request.
+  mutating func answerScanRequest(
+    for advertisement: Advertisement, from scanner: DeviceAddress, _ air: inout Air
+  ) -> Advertisement? {
+    guard let index = setIndex(advertisement.handle), let running = advertisingSets[index].running else { return nil }
+    let set = advertisingSets[index]
+    let identity = resolve(scanner, air)?.identity ?? scanner
+    let policy = set.parameters.advertisingFilterPolicy
+    if policy == .scanRequestsFromAcceptList || policy == .acceptListOnly {
+      guard filterAcceptList.contains(identity.identity) else { return nil }
+    }
+    if set.parameters.scanRequestNotificationEnable, let handle = set.handle {
+      send(
+        HCI.LEScanRequestReceived {
+          $0.advertisingHandle = handle
+          $0.scannerAddress = identity
+        }, &air)
+    }
+    var response = advertisement
+    response.address = running.address
+    response.data = set.scanResponse.octets
+    response.dataIdentifier = set.scanResponse.identifier
+    response.isScanResponse = true
+    return response
+  }
+
+  /// Whether the set takes a connection from `initiator`.
+  func acceptsConnection(
+    for advertisement: Advertisement, from initiator: DeviceAddress, _ air: Air
+  ) -> Bool {
+    guard let index = setIndex(advertisement.handle), advertisingSets[index].running != nil,
+      advertisingSets[index].isConnectable, links.count < maximumLinks
+    else { return false }
+    let set = advertisingSets[index]
+    let resolved = resolve(initiator, air)
+    let identity = (resolved?.identity ?? initiator).identity
+    if resolved == nil, isHiddenByPrivacy(initiator) { return false }
+    if links.contains(where: { $0.role == .peripheral && $0.peerAddress.identity == identity }) { return false }
+    if set.isDirected { return set.parameters.peerAddress == identity }
+    let policy = set.parameters.advertisingFilterPolicy
+    if policy == .connectionsFromAcceptList || policy == .acceptListOnly { return filterAcceptList.contains(identity) }
+    return true
+  }
+
+  /// Ends sets whose time or number of events is over.
+  mutating func tickAdvertisingTimeouts(_ air: inout Air) {
+    for index in advertisingSets.indices {
+      guard let running = advertisingSets[index].running else { continue }
+      if let end = running.endsAt, end <= air.now {
+        endAdvertising(index, .advertisingTimeout, &air)
+      } else if running.maxEvents > 0, running.eventsDone >= Int(running.maxEvents) {
+        endAdvertising(index, .limitReached, &air)
+      }
+    }
+  }
+
+  /// Switches a set off and says why; a high duty cycle directed one reports a failed connection (Vol 4, Part E, 7.7.65.1).
+  private mutating func endAdvertising(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
+    let set = advertisingSets[index]
+    let eventsDone = set.running?.eventsDone ?? 0
+    advertisingSets[index].running = nil
+    if set.properties.contains(.highDutyCycle), reason == .advertisingTimeout {
+      reportConnection(
+        ConnectionReport(status: reason, role: .peripheral, peerAddress: set.parameters.peerAddress), &air)
+    }
+    reportTermination(of: set, status: reason, link: nil, eventsDone: eventsDone, &air)
+  }
+
+  /// Advertising Set Terminated, for the sets of the extended commands.
+  mutating func reportTermination(
+    of set: AdvertisingSet, status: HCIErrorCode, link: ConnectionHandle?, eventsDone: Int, _ air: inout Air
+  ) {
+    guard let handle = set.handle else { return }
+    send(
+      HCI.LEAdvertisingSetTerminated {
+        $0.status = status
+        $0.advertisingHandle = handle
+        $0.connectionHandle = link ?? ConnectionHandle(rawValue: 0)
+        let isCounted = set.running.map { $0.maxEvents > 0 } ?? (status == .limitReached)
+        $0.numCompletedExtendedAdvertisingEvents = isCounted ? UInt8(clamping: eventsDone) : 0
+      }, &air)
+  }
+
+  /// A private address of the controller's own making is renewed when its time is over.
+  private mutating func refreshAddress(of index: Int, _ running: inout AdvertisingSet.Running, _ air: inout Air) {
+    let parameters = advertisingSets[index].parameters
+    guard parameters.ownAddressType.rawValue >= 2 else { return }
+    let random = advertisingSets[index].handle == nil ? randomAddress : advertisingSets[index].randomAddress
+    if let address = ownAddress(parameters.ownAddressType, random: random, for: parameters.peerAddress, &air) {
+      running.address = address
+    }
+  }
+}

@@ -1,0 +1,238 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// A controller that waits for an advertiser to connect to (Vol 4, Part E, 7.8.12 and 7.8.66).
+struct Initiator: Sendable {
+  var filterPolicy: HCI.InitiatorFilterPolicy
+  var peerAddress: DeviceAddress
+  var ownAddressType: HCI.OwnAddressType
+  var parameters: HCI.ConnectionParameters
+  /// Whether it hears extended advertisements too.
+  var isExtended: Bool
+}
+
+/// What a connection complete event says.
+struct ConnectionReport: Sendable {
+  var status = HCIErrorCode.success
+  var handle = ConnectionHandle(rawValue: 0)
+  var role: HCI.Role
+  var peerAddress: DeviceAddress
+  var localResolvableAddress: BD_ADDR?
+  var peerResolvableAddress: BD_ADDR?
+  var timing = LinkTiming(interval: 0, latency: 0, timeout: 0)
+}
+
+/// Links come up and go down.
+extension VirtualController {
+  /// LE Create Connection and LE Extended Create Connection.
+  mutating func createConnection(_ packet: HCICommandPacket, _ air: inout Air) {
+    if packet.opcode == .leCreateConnection {
+      answer(packet, as: HCI.LECreateConnection.self, &air) { me, command, air in
+        let initiator = Initiator(
+          filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
+          ownAddressType: command.ownAddressType, parameters: command.parameters, isExtended: false)
+        let scan = HCI.InitiatingParameters {
+          $0.scanInterval = command.scanInterval
+          $0.scanWindow = command.scanWindow
+        }
+        return .init { $0.status = me.initiate(initiator, [scan], &air) }
+      }
+    } else {
+      answer(packet, as: HCI.LEExtendedCreateConnection.self, &air) { me, command, air in
+        guard let first = command.initiations.first else { return .init { $0.status = .invalidCommandParameters } }
+        guard command.initiatingPHYs.isSubset(of: [.le1M, .le2M, .leCoded]) else {
+          return .init { $0.status = .unsupportedFeatureOrParameterValue }
+        }
+        guard command.initiations.allSatisfy({ $0.parameters.isAllowed }) else {
+          return .init { $0.status = .invalidCommandParameters }
+        }
+        let initiator = Initiator(
+          filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
+          ownAddressType: command.ownAddressType, parameters: first.parameters, isExtended: true)
+        return .init { $0.status = me.initiate(initiator, command.initiations, &air) }
+      }
+    }
+  }
+
+  private mutating func initiate(
+    _ wanted: Initiator, _ scans: [HCI.InitiatingParameters], _ air: inout Air
+  ) -> HCIErrorCode {
+    guard initiator == nil else { return .commandDisallowed }
+    let range: ClosedRange<UInt16> = 0x0004...(wanted.isExtended ? 0xFFFF : 0x4000)
+    for scan in scans {
+      guard range.contains(scan.scanInterval), range.contains(scan.scanWindow), scan.scanWindow <= scan.scanInterval
+      else { return .invalidCommandParameters }
+    }
+    guard wanted.parameters.isAllowed, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
+      wanted.filterPolicy == .acceptList || wanted.peerAddress.kind.rawValue <= 3,
+      ownAddress(wanted.ownAddressType, random: randomAddress, for: wanted.peerAddress, &air) != nil
+    else { return .invalidCommandParameters }
+    guard links.count < maximumLinks else { return .connectionLimitExceeded }
+    if wanted.filterPolicy == .peerAddress,
+      links.contains(where: { $0.peerAddress.identity == wanted.peerAddress.identity })
+    {
+      return .connectionAlreadyExists
+    }
+    initiator = wanted
+    return .success
+  }
+
+  /// Vol 4, Part E, 7.8.13.
+  mutating func cancelConnection(_ packet: HCICommandPacket, _ air: inout Air) {
+    answer(packet, as: HCI.LECreateConnectionCancel.self, &air) { me, _, _ in
+      .init { $0.status = me.initiator == nil ? .commandDisallowed : .success }
+    } then: { me, _, air in
+      let peer = me.initiator?.filterPolicy == .peerAddress ? me.initiator?.peerAddress : nil
+      me.initiator = nil
+      let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
+      me.reportConnection(
+        ConnectionReport(status: .unknownConnectionIdentifier, role: .central, peerAddress: peer ?? nobody), &air)
+    }
+  }
+
+  /// The address to connect from and the parameters to connect with, where `advertisement` is what the initiator waits for.
+  mutating func connectRequest(
+    for advertisement: Advertisement, _ air: inout Air
+  ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
+    guard let initiator, advertisement.properties.contains(.connectable), let address = advertisement.address,
+      initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks
+    else { return nil }
+    let resolved = resolve(address, air)
+    if resolved == nil, isHiddenByPrivacy(address) { return nil }
+    let identity = (resolved?.identity ?? address).identity
+    if initiator.filterPolicy == .acceptList {
+      guard filterAcceptList.contains(identity) else { return nil }
+    } else {
+      guard identity == initiator.peerAddress.identity || address == initiator.peerAddress else { return nil }
+    }
+    if links.contains(where: { $0.peerAddress.identity == identity }) { return nil }
+    if advertisement.properties.contains(.directed), !isMe(advertisement.target, air) { return nil }
+    guard let own = ownAddress(initiator.ownAddressType, random: randomAddress, for: identity, &air) else { return nil }
+    return (own, initiator.parameters)
+  }
+
+  /// Opens this end of a new link and tells the host.
+  ///
+  /// - Parameter advertisement: what the link came from; on the peripheral's side its set ends with it.
+  mutating func open(
+    _ id: UInt64, as role: HCI.Role, ownAddress: DeviceAddress, peer: Int, peerAddress: DeviceAddress,
+    timing: LinkTiming, from advertisement: Advertisement, _ air: inout Air
+  ) {
+    guard let handle = newHandle() else { return }
+    let resolved = resolve(peerAddress, air)
+    if let resolved { remember(peerAddress.octets, of: resolved.entry) }
+    let known = resolved?.identity ?? peerAddress
+    links.append(
+      VirtualLink(
+        id: id, handle: handle, role: role, peer: peer, peerAddress: known, anchor: air.now, timing: timing))
+    if role == .central { initiator = nil }
+
+    let isPrivate = ownAddress.randomKind == .resolvablePrivate && ownAddress.octets != randomAddress
+    reportConnection(
+      ConnectionReport(
+        handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,
+        peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing), &air)
+    if role == .peripheral, let index = setIndex(advertisement.handle) {
+      let set = advertisingSets[index]
+      advertisingSets[index].running = nil
+      reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &air)
+    }
+    if configuration.features.contains(.channelSelectionAlgorithm2) {
+      send(
+        HCI.LEChannelSelectionAlgorithm {
+          $0.connectionHandle = handle
+          $0.channelSelectionAlgorithm = 1
+        }, &air)
+    }
+    if suggestedDataLength.octets > DataLength.initial.octets {
+      requestDataLength(suggestedDataLength, on: links.count - 1, &air)
+    }
+  }
+
+  /// The one connection complete event that the host has unmasked, the enhanced one first.
+  mutating func reportConnection(_ report: ConnectionReport, _ air: inout Air) {
+    if allows(.enhancedConnectionComplete) {
+      send(
+        HCI.LEEnhancedConnectionComplete {
+          $0.status = report.status
+          $0.connectionHandle = report.handle
+          $0.role = report.role
+          $0.peerAddress = report.peerAddress
+          $0.localResolvablePrivateAddress = report.localResolvableAddress ?? BD_ADDR()
+          $0.peerResolvablePrivateAddress = report.peerResolvableAddress ?? BD_ADDR()
+          $0.connectionInterval = report.timing.interval
+          $0.peripheralLatency = report.timing.latency
+          $0.supervisionTimeout = report.timing.timeout
+        }, &air)
+    } else {
+      send(
+        HCI.LEConnectionComplete {
+          $0.status = report.status
+          $0.connectionHandle = report.handle
+          $0.role = report.role
+          $0.peerAddress = report.peerAddress
+          $0.connectionInterval = report.timing.interval
+          $0.peripheralLatency = report.timing.latency
+          $0.supervisionTimeout = report.timing.timeout
+        }, &air)
+    }
+  }
+
+  func linkIndex(_ handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
+
+  /// Ends the link here and tells the host why.
+  mutating func close(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
+    let handle = links[index].handle
+    removeLink(index)
+    send(
+      HCI.DisconnectionComplete {
+        $0.connectionHandle = handle
+        $0.reason = reason
+      }, &air)
+  }
+
+  /// Forgets the link; its buffers are free again, without a word: the host knows (Vol 4, Part E, 4.3).
+  mutating func removeLink(_ index: Int) {
+    for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
+    links.remove(at: index)
+  }
+
+  /// The link goes silent; both hosts hear of it when the supervision timeout is over.
+  mutating func cut(_ index: Int, _ air: Air) {
+    guard !links[index].isCut else { return }
+    links[index].supervisionEnd = air.now + links[index].timing.supervisionTimeout
+  }
+
+  mutating func cutAllLinks(_ air: inout Air) {
+    for index in links.indices where !links[index].isCut {
+      send(.silence, on: index, &air)
+      cut(index, air)
+    }
+  }
+
+  /// Supervision timeouts and connection events.
+  mutating func tickLinks(_ air: inout Air) {
+    for index in links.indices.reversed() {
+      if let end = links[index].supervisionEnd {
+        if end <= air.now { close(index, .connectionTimeout, &air) }
+      } else if let event = links[index].nextEvent, event <= air.now {
+        transmit(at: index, &air)
+      }
+    }
+  }
+}
+
+extension HCI.ConnectionParameters {
+  /// Whether the specification allows the numbers, each for itself and together (Vol 4, Part E, 7.8.12).
+  var isAllowed: Bool {
+    (0x0006...0x0C80).contains(connectionIntervalMin) && (0x0006...0x0C80).contains(connectionIntervalMax)
+      && connectionIntervalMin <= connectionIntervalMax && maxLatency <= 0x01F3
+      && (0x000A...0x0C80).contains(supervisionTimeout) && minCELength <= maxCELength
+      && UInt32(supervisionTimeout) * 4 > (1 + UInt32(maxLatency)) * UInt32(connectionIntervalMax)
+  }
+
+  /// What the controller makes of the ranges: the shortest interval.
+  var timing: LinkTiming {
+    LinkTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)
+  }
+}

@@ -1,0 +1,138 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// The commands around advertising, scanning and initiating (Vol 4, Part E, 7.8.4 to 7.8.13 and 7.8.52 to 7.8.66).
+extension VirtualController {
+  mutating func obeyAirCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .leSetRandomAddress:
+      answer(packet, as: HCI.LESetRandomAddress.self, &air) { me, command, _ in
+        guard !me.isLegacyAdvertising, !me.scanner.isOn, me.initiator == nil else {
+          return .init { $0.status = .commandDisallowed }
+        }
+        me.randomAddress = command.randomAddress
+        return .init()
+      }
+    case .leReadAdvertisingPhysicalChannelTxPower:
+      answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &air) { me, _, _ in
+        .init { $0.txPowerLevel = me.configuration.txPower }
+      }
+    case .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
+      .leSetScanParameters, .leSetScanEnable, .leCreateConnection:
+      guard claim(.legacy, packet, &air) else { return }
+      obeyLegacyCommand(packet, &air)
+    case .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
+      .leSetExtendedAdvertisingEnable, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
+      .leSetAdvertisingSetRandomAddress, .leSetExtendedScanParameters, .leSetExtendedScanEnable,
+      .leExtendedCreateConnection:
+      guard claim(.extended, packet, &air) else { return }
+      obeyExtendedCommand(packet, &air)
+    case .leCreateConnectionCancel: cancelConnection(packet, &air)
+    default: informOfAdvertising(packet, &air)
+    }
+  }
+
+  /// Whether the host may use this set of commands, having begun with it or with none (Vol 4, Part E, 3.1.1).
+  private mutating func claim(_ wanted: CommandSet, _ packet: HCICommandPacket, _ air: inout Air) -> Bool {
+    if commandSet == .undecided { commandSet = wanted }
+    guard commandSet != wanted else { return true }
+    refuse(packet.opcode, .commandDisallowed, &air)
+    return false
+  }
+
+  private mutating func obeyLegacyCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .leSetAdvertisingParameters:
+      answer(packet, as: HCI.LESetAdvertisingParameters.self, &air) { me, command, _ in
+        .init { $0.status = me.setAdvertisingParameters(command) }
+      }
+    case .leSetAdvertisingData:
+      answer(packet, as: HCI.LESetAdvertisingData.self, &air) { me, command, _ in
+        me.withLegacySet { $0.data.replace(command.advertisingData) }
+        return .init()
+      }
+    case .leSetScanResponseData:
+      answer(packet, as: HCI.LESetScanResponseData.self, &air) { me, command, _ in
+        me.withLegacySet { $0.scanResponse.replace(command.scanResponseData) }
+        return .init()
+      }
+    case .leSetAdvertisingEnable:
+      answer(packet, as: HCI.LESetAdvertisingEnable.self, &air) { me, command, air in
+        .init { $0.status = me.setAdvertisingEnable(command.advertisingEnable, &air) }
+      }
+    case .leSetScanParameters, .leSetScanEnable: obeyLegacyScanCommand(packet, &air)
+    default: createConnection(packet, &air)
+    }
+  }
+
+  var isLegacyAdvertising: Bool { advertisingSets.contains { $0.handle == nil && $0.running != nil } }
+
+  private mutating func withLegacySet<Value>(_ work: (inout AdvertisingSet) -> Value) -> Value {
+    if let index = advertisingSets.firstIndex(where: { $0.handle == nil }) { return work(&advertisingSets[index]) }
+    var set = AdvertisingSet(handle: nil)
+    defer { advertisingSets.append(set) }
+    return work(&set)
+  }
+
+  /// Vol 4, Part E, 7.8.5.
+  private mutating func setAdvertisingParameters(_ command: HCI.LESetAdvertisingParameters) -> HCIErrorCode {
+    guard !isLegacyAdvertising else { return .commandDisallowed }
+    let properties: HCI.AdvertisingEventProperties
+    switch command.advertisingType {
+    case .connectableUndirected: properties = .legacyConnectableUndirected
+    case .directedHighDutyCycle: properties = [.legacy, .connectable, .directed, .highDutyCycle]
+    case .scannableUndirected: properties = .legacyScannableUndirected
+    case .nonConnectable: properties = .legacyNonConnectable
+    case .directedLowDutyCycle: properties = [.legacy, .connectable, .directed]
+    default: return .invalidCommandParameters
+    }
+    let intervals: ClosedRange<UInt16> = 0x0020...0x4000
+    if command.advertisingType != .directedHighDutyCycle {
+      guard intervals.contains(command.advertisingIntervalMin), intervals.contains(command.advertisingIntervalMax),
+        command.advertisingIntervalMin <= command.advertisingIntervalMax
+      else { return .invalidCommandParameters }
+    }
+    guard command.ownAddressType.rawValue <= 3, command.advertisingFilterPolicy.rawValue <= 3,
+      (1...7).contains(command.advertisingChannelMap.rawValue), command.peerAddress.kind.rawValue <= 1
+    else { return .invalidCommandParameters }
+    withLegacySet {
+      $0.parameters.advertisingEventProperties = properties
+      $0.parameters.primaryAdvertisingIntervalMin = UInt32(command.advertisingIntervalMin)
+      $0.parameters.primaryAdvertisingIntervalMax = UInt32(command.advertisingIntervalMax)
+      $0.parameters.ownAddressType = command.ownAddressType
+      $0.parameters.peerAddress = command.peerAddress
+      $0.parameters.primaryAdvertisingChannelMap = command.advertisingChannelMap
+      $0.parameters.advertisingFilterPolicy = command.advertisingFilterPolicy
+    }
+    return .success
+  }
+
+  /// Vol 4, Part E, 7.8.9. Enabling what is enabled starts it anew, disabling what is disabled does nothing.
+  private mutating func setAdvertisingEnable(_ enable: Bool, _ air: inout Air) -> HCIErrorCode {
+    guard enable else {
+      withLegacySet { $0.running = nil }
+      return .success
+    }
+    let set = withLegacySet { $0 }
+    let peer = set.parameters.peerAddress
+    guard let address = ownAddress(set.parameters.ownAddressType, random: randomAddress, for: peer, &air) else {
+      return .invalidCommandParameters
+    }
+    if set.isConnectable, links.count >= maximumLinks { return .connectionLimitExceeded }
+    let firstEvent = air.now + advertisingDelay()
+    let limit = set.properties.contains(.highDutyCycle) ? air.now + .milliseconds(1280) : nil
+    withLegacySet { $0.running = .init(address: address, nextEvent: firstEvent, endsAt: limit) }
+    return .success
+  }
+
+  /// advDelay: 0 to 10 ms (Vol 6, Part B, 4.4.2.2.1).
+  mutating func advertisingDelay() -> Duration { .microseconds(Int64.random(in: 0...10_000, using: &random)) }
+}
+
+extension AdvertisingSet.Payload {
+  mutating func replace(_ octets: Bytes) {
+    self.octets = octets
+    isPartial = false
+    identifier &+= 1
+  }
+}

@@ -1,0 +1,204 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// The commands about one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4, 7.8.18 to 7.8.21, 7.8.31 to 7.8.33, 7.8.47 to 7.8.49).
+extension VirtualController {
+  mutating func obeyLinkCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .disconnect:
+      answer(packet, as: HCI.Disconnect.self, &air) { me, command, _ in
+        guard me.linkIndex(command.connectionHandle) != nil else {
+          return .init { $0.status = .unknownConnectionIdentifier }
+        }
+        let reasons: [HCIErrorCode] = [
+          .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources,
+          .remoteDeviceTerminatedPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,
+          .unacceptableConnectionParameters,
+        ]
+        return .init { $0.status = reasons.contains(command.reason) ? .success : .invalidCommandParameters }
+      } then: { me, command, air in
+        guard let index = me.linkIndex(command.connectionHandle) else { return }
+        me.send(.terminate(command.reason), on: index, &air)
+      }
+    case .readRemoteVersionInformation:
+      askPeer(packet, as: HCI.ReadRemoteVersionInformation.self, .versionRequest, &air)
+    case .leReadRemoteFeatures:
+      answer(packet, as: HCI.LEReadRemoteFeatures.self, &air) { me, command, _ in
+        guard let index = me.linkIndex(command.connectionHandle) else {
+          return .init { $0.status = .unknownConnectionIdentifier }
+        }
+        let mayAsk =
+          me.links[index].role == .central || me.configuration.features.contains(.peripheralInitiatedFeaturesExchange)
+        return .init { $0.status = mayAsk ? .success : .commandDisallowed }
+      } then: { me, command, air in
+        if let index = me.linkIndex(command.connectionHandle) { me.send(.featureRequest, on: index, &air) }
+      }
+    case .leRequestPeerSCA: askPeer(packet, as: HCI.LERequestPeerSCA.self, .clockAccuracyRequest, &air)
+    case .leConnectionUpdate:
+      answer(packet, as: HCI.LEConnectionUpdate.self, &air) { me, command, _ in
+        .init { $0.status = me.refusal(of: command) ?? .success }
+      } then: { me, command, air in
+        if let index = me.linkIndex(command.connectionHandle) { me.update(index, command.parameters, &air) }
+      }
+    case .leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply:
+      replyToParameterRequest(packet, &air)
+    case .leSetDataLength: obeyDataLengthCommand(packet, &air)
+    case .leReadPHY, .leSetDefaultPHY, .leSetPHY: obeyPHYCommand(packet, &air)
+    case .leSetHostChannelClassification, .leReadChannelMap: obeyChannelCommand(packet, &air)
+    default: readLink(packet, &air)
+    }
+  }
+
+  /// A command whose answer comes from the peer.
+  private mutating func askPeer<Command: LinkCommand>(
+    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ air: inout Air
+  ) where Command.Response == HCI.AnsweredByStatus {
+    answer(packet, as: type, &air) { me, command, _ in
+      .init { $0.status = me.linkIndex(command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success }
+    } then: { me, command, air in
+      if let index = me.linkIndex(command.connectionHandle) { me.send(question, on: index, &air) }
+    }
+  }
+
+  private mutating func readLink(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .readRSSI:
+      answer(packet, as: HCI.ReadRSSI.self, &air) { me, command, _ in
+        let isKnown = me.linkIndex(command.connectionHandle) != nil
+        return .init {
+          $0.status = isKnown ? .success : .unknownConnectionIdentifier
+          $0.connectionHandle = command.connectionHandle
+          $0.rssi = isKnown ? me.configuration.rssi : 127
+        }
+      }
+    case .readTransmitPowerLevel:
+      answer(packet, as: HCI.ReadTransmitPowerLevel.self, &air) { me, command, _ in
+        let isKnown = me.linkIndex(command.connectionHandle) != nil
+        return .init {
+          $0.status =
+            !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.txPowerLevel = command.kind == 1 ? max(20, me.configuration.txPower) : me.configuration.txPower
+        }
+      }
+    case .readAuthenticatedPayloadTimeout:
+      answer(packet, as: HCI.ReadAuthenticatedPayloadTimeout.self, &air) { me, command, _ in
+        let index = me.linkIndex(command.connectionHandle)
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.authenticatedPayloadTimeout = index.map { me.links[$0].authenticatedPayloadTimeout } ?? 0
+        }
+      }
+    default:
+      answer(packet, as: HCI.WriteAuthenticatedPayloadTimeout.self, &air) { me, command, _ in
+        let response = HCI.LinkResponse { $0.connectionHandle = command.connectionHandle }
+        guard let index = me.linkIndex(command.connectionHandle) else {
+          return response.refused(.unknownConnectionIdentifier)
+        }
+        guard command.authenticatedPayloadTimeout > 0 else { return response.refused(.invalidCommandParameters) }
+        me.links[index].authenticatedPayloadTimeout = command.authenticatedPayloadTimeout
+        return response
+      }
+    }
+  }
+
+  // MARK: Connection parameters
+
+  private func refusal(of command: HCI.LEConnectionUpdate) -> HCIErrorCode? {
+    guard let index = linkIndex(command.connectionHandle) else { return .unknownConnectionIdentifier }
+    guard command.parameters.isAllowed else { return .invalidCommandParameters }
+    if links[index].role == .peripheral {
+      guard configuration.features.contains(.connectionParametersRequest) else { return .commandDisallowed }
+      guard !links[index].isAwaitingParameterReply else { return .commandDisallowed }
+    }
+    return nil
+  }
+
+  /// A central decides; a peripheral asks.
+  private mutating func update(_ index: Int, _ parameters: HCI.ConnectionParameters, _ air: inout Air) {
+    if links[index].role == .central {
+      send(.connectionUpdate(parameters.timing), on: index, &air)
+    } else {
+      links[index].isAwaitingParameterReply = true
+      send(.connectionParameterRequest(parameters), on: index, &air)
+    }
+  }
+
+  /// New timing holds on this end; the host is told.
+  mutating func apply(_ timing: LinkTiming, on index: Int, _ air: inout Air) {
+    links[index].timing = timing
+    links[index].isAwaitingParameterReply = false
+    if links[index].nextEvent != nil { links[index].nextEvent = links[index].connectionEvent(after: air.now) }
+    reportUpdate(index, .success, &air)
+  }
+
+  mutating func reportUpdate(_ index: Int, _ status: HCIErrorCode, _ air: inout Air) {
+    let link = links[index]
+    send(
+      HCI.LEConnectionUpdateComplete {
+        $0.status = status
+        $0.connectionHandle = link.handle
+        $0.connectionInterval = link.timing.interval
+        $0.peripheralLatency = link.timing.latency
+        $0.supervisionTimeout = link.timing.timeout
+      }, &air)
+  }
+
+  /// The peripheral wants other parameters: the host decides, where it looks at such requests.
+  mutating func considerParameters(_ wanted: HCI.ConnectionParameters, on index: Int, _ air: inout Air) {
+    let handle = links[index].handle
+    guard configuration.features.contains(.connectionParametersRequest),
+      allows(LESubeventCode.remoteConnectionParameterRequest)
+    else {
+      return send(.connectionParameterReject(.unsupportedRemoteFeature), on: index, &air)
+    }
+    links[index].isAwaitingParameterReply = true
+    send(
+      HCI.LERemoteConnectionParameterRequest {
+        $0.connectionHandle = handle
+        $0.intervalMin = wanted.connectionIntervalMin
+        $0.intervalMax = wanted.connectionIntervalMax
+        $0.maxLatency = wanted.maxLatency
+        $0.timeout = wanted.supervisionTimeout
+      }, &air)
+  }
+
+  private mutating func replyToParameterRequest(_ packet: HCICommandPacket, _ air: inout Air) {
+    if packet.opcode == .leRemoteConnectionParameterRequestReply {
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &air) { me, command, _ in
+        let response = me.takeParameterRequest(on: command.connectionHandle)
+        guard response.status.isSuccess, !command.parameters.isAllowed else { return response }
+        return response.refused(.invalidCommandParameters)
+      } then: { me, command, air in
+        guard let index = me.linkIndex(command.connectionHandle) else { return }
+        me.links[index].isAwaitingParameterReply = false
+        me.send(.connectionUpdate(command.parameters.timing), on: index, &air)
+      }
+    } else {
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestNegativeReply.self, &air) { me, command, _ in
+        me.takeParameterRequest(on: command.connectionHandle)
+      } then: { me, command, air in
+        guard let index = me.linkIndex(command.connectionHandle) else { return }
+        me.links[index].isAwaitingParameterReply = false
+        me.send(.connectionParameterReject(command.reason), on: index, &air)
+      }
+    }
+  }
+
+  /// Whether the host was asked about that link.
+  private func takeParameterRequest(on handle: ConnectionHandle) -> HCI.LinkResponse {
+    let response = HCI.LinkResponse { $0.connectionHandle = handle }
+    guard let index = linkIndex(handle) else { return response.refused(.unknownConnectionIdentifier) }
+    let wasAsked = links[index].role == .central && links[index].isAwaitingParameterReply
+    return wasAsked ? response : response.refused(.commandDisallowed)
+  }
+}
+
+extension HCI.LinkResponse {
+  func refused(_ status: HCIErrorCode) -> Self {
+    var copy = self
+    copy.status = status
+    return copy
+  }
+}

@@ -1,0 +1,142 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Commands that concern nobody but the controller: set-up and information (Vol 4, Part E, 7.3, 7.4 and 7.8).
+extension VirtualController {
+  mutating func obeyLocalCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .setEventMask:
+      answer(packet, as: HCI.SetEventMask.self, &air) { me, command, _ in
+        me.eventMask = command.eventMask
+        return .init()
+      }
+    case .reset:
+      answer(packet, as: HCI.Reset.self, &air) { me, _, air in
+        me.forgetEverything(&air)
+        return .init()
+      }
+    case .setEventMaskPage2:
+      answer(packet, as: HCI.SetEventMaskPage2.self, &air) { me, command, _ in
+        me.eventMaskPage2 = command.eventMask
+        return .init()
+      }
+    case .readLEHostSupport:
+      answer(packet, as: HCI.ReadLEHostSupport.self, &air) { me, _, _ in
+        .init { $0.leSupportedHost = me.leSupportedHost }
+      }
+    case .writeLEHostSupport:
+      answer(packet, as: HCI.WriteLEHostSupport.self, &air) { me, command, _ in
+        me.leSupportedHost = command.leSupportedHost
+        return .init()
+      }
+    case .leSetEventMask:
+      answer(packet, as: HCI.LESetEventMask.self, &air) { me, command, _ in
+        me.leEventMask = command.eventMask
+        return .init()
+      }
+    case .leSetHostFeature:
+      answer(packet, as: HCI.LESetHostFeature.self, &air) { me, command, _ in me.setHostFeature(command) }
+    case .leReadRFPathCompensation:
+      answer(packet, as: HCI.LEReadRFPathCompensation.self, &air) { me, _, _ in
+        .init {
+          $0.rfTXPathCompensation = me.rfPathCompensation.rfTXPathCompensation
+          $0.rfRXPathCompensation = me.rfPathCompensation.rfRXPathCompensation
+        }
+      }
+    case .leWriteRFPathCompensation:
+      answer(packet, as: HCI.LEWriteRFPathCompensation.self, &air) { me, command, _ in
+        let limits = -1280...1280
+        guard limits.contains(Int(command.rfTXPathCompensation)), limits.contains(Int(command.rfRXPathCompensation))
+        else { return .init { $0.status = .invalidCommandParameters } }
+        me.rfPathCompensation = command
+        return .init()
+      }
+    case .readTransmitPowerLevel, .readRSSI, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout:
+      obeyLinkCommand(packet, &air)
+    case .leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength, .leReadMaximumDataLength:
+      obeyDataLengthCommand(packet, &air)
+    default: inform(packet, &air)
+    }
+  }
+
+  /// Commands that only read what the controller is.
+  private mutating func inform(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .readLocalVersionInformation:
+      answer(packet, as: HCI.ReadLocalVersionInformation.self, &air) { me, _, _ in
+        .init {
+          $0.hciVersion = me.configuration.version
+          $0.hciSubversion = me.configuration.subversion
+          $0.lmpVersion = me.configuration.version
+          $0.companyIdentifier = me.configuration.companyIdentifier
+          $0.lmpSubversion = me.configuration.subversion
+        }
+      }
+    case .readLocalSupportedCommands:
+      answer(packet, as: HCI.ReadLocalSupportedCommands.self, &air) { me, _, _ in
+        .init {
+          for opcode in Self.commands.keys where me.isSupported(opcode) { $0.supportedCommands.insert(opcode) }
+        }
+      }
+    case .readLocalSupportedFeatures:
+      answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &air) { _, _, _ in
+        .init { $0.features = [.brEDRNotSupported, .leSupported] }
+      }
+    case .readBufferSize:
+      answer(packet, as: HCI.ReadBufferSize.self, &air) { me, _, _ in
+        .init {
+          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
+        }
+      }
+    case .readBDADDR:
+      answer(packet, as: HCI.ReadBDADDR.self, &air) { me, _, _ in .init { $0.address = me.publicAddress } }
+    case .leReadBufferSize:
+      answer(packet, as: HCI.LEReadBufferSize.self, &air) { me, _, _ in
+        .init {
+          guard !me.configuration.sharesBuffersWithBREDR else { return }
+          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+        }
+      }
+    case .leReadBufferSizeV2:
+      answer(packet, as: HCI.LEReadBufferSizeV2.self, &air) { me, _, _ in
+        .init {
+          guard !me.configuration.sharesBuffersWithBREDR else { return }
+          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+        }
+      }
+    case .leReadLocalSupportedFeatures:
+      answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &air) { me, _, _ in
+        .init { $0.features = me.configuration.features.union(me.hostFeatures) }
+      }
+    case .leReadSupportedStates:
+      answer(packet, as: HCI.LEReadSupportedStates.self, &air) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
+    case .leReadTransmitPower:
+      answer(packet, as: HCI.LEReadTransmitPower.self, &air) { me, _, _ in
+        .init {
+          $0.minTXPower = min(-20, me.configuration.txPower)
+          $0.maxTXPower = max(20, me.configuration.txPower)
+        }
+      }
+    default:
+      // Every opcode of `commands` has its case; one that had none would be answered as what it is: unknown.
+      complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &air)
+    }
+  }
+
+  /// Only the bits that a host controls, and only while no link is up (Vol 4, Part E, 7.8.115).
+  private mutating func setHostFeature(_ command: HCI.LESetHostFeature) -> HCI.StatusResponse {
+    let hostBits: HCI.LEFeatures = [
+      .connectedIsochronousStreamHostSupport, .connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport,
+    ]
+    let bit = command.bitNumber < 64 ? HCI.LEFeatures(rawValue: 1 << UInt64(command.bitNumber)) : []
+    guard links.isEmpty else { return .init { $0.status = .commandDisallowed } }
+    guard !bit.isEmpty, hostBits.contains(bit) else {
+      return .init { $0.status = .unsupportedFeatureOrParameterValue }
+    }
+    if command.bitValue { hostFeatures.formUnion(bit) } else { hostFeatures.subtract(bit) }
+    return .init()
+  }
+}

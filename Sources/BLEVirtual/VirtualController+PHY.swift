@@ -1,0 +1,192 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Data length, PHY and channels of a link (Vol 4, Part E, 7.8.19, 7.8.20, 7.8.33 to 7.8.35 and 7.8.46 to 7.8.49).
+extension VirtualController {
+  mutating func obeyDataLengthCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .leSetDataLength:
+      answer(packet, as: HCI.LESetDataLength.self, &air) { me, command, _ in
+        let response = HCI.LinkResponse { $0.connectionHandle = command.connectionHandle }
+        guard me.linkIndex(command.connectionHandle) != nil else {
+          return response.refused(.unknownConnectionIdentifier)
+        }
+        let isAllowed = DataLength.isAllowed(octets: command.txOctets, time: command.txTime)
+        return isAllowed ? response : response.refused(.invalidCommandParameters)
+      } then: { me, command, air in
+        guard let index = me.linkIndex(command.connectionHandle) else { return }
+        me.requestDataLength(DataLength(octets: command.txOctets, time: command.txTime), on: index, &air)
+      }
+    case .leReadSuggestedDefaultDataLength:
+      answer(packet, as: HCI.LEReadSuggestedDefaultDataLength.self, &air) { me, _, _ in
+        .init {
+          $0.suggestedMaxTXOctets = me.suggestedDataLength.octets
+          $0.suggestedMaxTXTime = me.suggestedDataLength.time
+        }
+      }
+    case .leWriteSuggestedDefaultDataLength:
+      answer(packet, as: HCI.LEWriteSuggestedDefaultDataLength.self, &air) { me, command, _ in
+        guard DataLength.isAllowed(octets: command.suggestedMaxTXOctets, time: command.suggestedMaxTXTime) else {
+          return .init { $0.status = .invalidCommandParameters }
+        }
+        me.suggestedDataLength = DataLength(octets: command.suggestedMaxTXOctets, time: command.suggestedMaxTXTime)
+        return .init()
+      }
+    default:
+      answer(packet, as: HCI.LEReadMaximumDataLength.self, &air) { _, _, _ in
+        .init {
+          $0.supportedMaxTXOctets = DataLength.greatest.octets
+          $0.supportedMaxTXTime = DataLength.greatest.time
+          $0.supportedMaxRXOctets = DataLength.greatest.octets
+          $0.supportedMaxRXTime = DataLength.greatest.time
+        }
+      }
+    }
+  }
+
+  mutating func requestDataLength(_ length: DataLength, on index: Int, _ air: inout Air) {
+    guard configuration.features.contains(.dataPacketLengthExtension) else { return }
+    links[index].localDataLength = length.limited(to: .greatest)
+    send(.lengthRequest(links[index].localDataLength), on: index, &air)
+  }
+
+  /// What both ends agree on after the peer named what it sends; the host is told where it is news.
+  mutating func agreeDataLength(_ peer: DataLength, on index: Int, _ air: inout Air) {
+    let transmit = links[index].localDataLength.limited(to: .greatest)
+    let receive = peer.limited(to: .greatest)
+    guard links[index].transmitLength != transmit || links[index].receiveLength != receive else { return }
+    links[index].transmitLength = transmit
+    links[index].receiveLength = receive
+    let handle = links[index].handle
+    send(
+      HCI.LEDataLengthChange {
+        $0.connectionHandle = handle
+        $0.maxTXOctets = transmit.octets
+        $0.maxTXTime = transmit.time
+        $0.maxRXOctets = receive.octets
+        $0.maxRXTime = receive.time
+      }, &air)
+  }
+
+  mutating func obeyPHYCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .leReadPHY:
+      answer(packet, as: HCI.LEReadPHY.self, &air) { me, command, _ in
+        let index = me.linkIndex(command.connectionHandle)
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.txPHY = index.map { me.links[$0].transmitPHY } ?? .le1M
+          $0.rxPHY = index.map { me.links[$0].receivePHY } ?? .le1M
+        }
+      }
+    case .leSetDefaultPHY:
+      answer(packet, as: HCI.LESetDefaultPHY.self, &air) { me, command, _ in
+        let transmit = me.choice(command.txPHYs, isFree: command.allPHYs.contains(.transmitter))
+        let receive = me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver))
+        guard let transmit, let receive else { return .init { $0.status = .unsupportedFeatureOrParameterValue } }
+        me.preferredTransmitPHYs = transmit
+        me.preferredReceivePHYs = receive
+        return .init()
+      }
+    default:
+      answer(packet, as: HCI.LESetPHY.self, &air) { me, command, _ in
+        guard me.linkIndex(command.connectionHandle) != nil else {
+          return .init { $0.status = .unknownConnectionIdentifier }
+        }
+        guard me.choice(command.txPHYs, isFree: command.allPHYs.contains(.transmitter)) != nil,
+          me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver)) != nil, command.phyOptions <= 2
+        else { return .init { $0.status = .unsupportedFeatureOrParameterValue } }
+        return .init()
+      } then: { me, command, air in
+        guard let index = me.linkIndex(command.connectionHandle),
+          let transmit = me.choice(command.txPHYs, isFree: command.allPHYs.contains(.transmitter)),
+          let receive = me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver))
+        else { return }
+        me.links[index].isPHYRequested = true
+        me.send(.phyRequest(transmit: transmit, receive: receive), on: index, &air)
+      }
+    }
+  }
+
+  /// The PHYs of a direction that host and controller both have; nil where the host names none that exists.
+  private func choice(_ wanted: HCI.PHYs, isFree: Bool) -> HCI.PHYs? {
+    if isFree { return availablePHYs }
+    guard !wanted.isEmpty, wanted.isSubset(of: availablePHYs) else { return nil }
+    return wanted
+  }
+
+  private var availablePHYs: HCI.PHYs {
+    var available: HCI.PHYs = .le1M
+    if configuration.features.contains(.le2MPHY) { available.insert(.le2M) }
+    if configuration.features.contains(.leCodedPHY) { available.insert(.leCoded) }
+    return available
+  }
+
+  /// The peer wants other PHYs: each direction gets the fastest that both ends take, or stays as it is.
+  mutating func agreePHY(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ air: inout Air) {
+    let mine = receive.intersection(availablePHYs).intersection(preferredTransmitPHYs)
+    let theirs = transmit.intersection(availablePHYs).intersection(preferredReceivePHYs)
+    let own = Self.fastest(mine) ?? links[index].transmitPHY
+    let peers = Self.fastest(theirs) ?? links[index].receivePHY
+    send(.phyUpdate(transmit: peers, receive: own), on: index, &air)
+    apply(transmit: own, receive: peers, on: index, &air)
+  }
+
+  /// The host is told of a change, and of an outcome that it asked for even where nothing changed.
+  mutating func apply(transmit: HCI.PHY, receive: HCI.PHY, on index: Int, _ air: inout Air) {
+    let isNews = links[index].transmitPHY != transmit || links[index].receivePHY != receive
+    guard isNews || links[index].isPHYRequested else { return }
+    links[index].transmitPHY = transmit
+    links[index].receivePHY = receive
+    links[index].isPHYRequested = false
+    let handle = links[index].handle
+    send(
+      HCI.LEPHYUpdateComplete {
+        $0.connectionHandle = handle
+        $0.txPHY = transmit
+        $0.rxPHY = receive
+      }, &air)
+  }
+
+  private static func fastest(_ set: HCI.PHYs) -> HCI.PHY? {
+    if set.contains(.le2M) { return .le2M }
+    if set.contains(.le1M) { return .le1M }
+    return set.contains(.leCoded) ? .leCoded : nil
+  }
+
+  mutating func obeyChannelCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    if packet.opcode == .leReadChannelMap {
+      answer(packet, as: HCI.LEReadChannelMap.self, &air) { me, command, _ in
+        let index = me.linkIndex(command.connectionHandle)
+        let map = index.map { me.links[$0].channelMap } ?? 0
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.channelMap = Bytes((0..<5).map { UInt8(truncatingIfNeeded: map >> UInt64(8 * $0)) })
+        }
+      }
+    } else {
+      answer(packet, as: HCI.LESetHostChannelClassification.self, &air) { me, command, _ in
+        let map = command.channelMap.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        // At least two channels stay in use, and the three upper bits are reserved (Vol 4, Part E, 7.8.19).
+        guard map <= VirtualLink.allChannels, map.nonzeroBitCount >= 2 else {
+          return .init { $0.status = .invalidCommandParameters }
+        }
+        me.channelClassification = map
+        return .init()
+      } then: { me, _, air in
+        for index in me.links.indices where me.links[index].role == .central {
+          me.links[index].channelMap = me.channelClassification
+          me.send(.channelMap(me.channelClassification), on: index, &air)
+        }
+      }
+    }
+  }
+}
+
+extension DataLength {
+  fileprivate static func isAllowed(octets: UInt16, time: UInt16) -> Bool {
+    (27...251).contains(octets) && (328...17040).contains(time)
+  }
+}

@@ -1,0 +1,125 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// What a scanner hears, and what of it the host gets to know (Vol 4, Part E, 7.7.65.2, 7.7.65.11 and 7.7.65.13).
+extension VirtualController {
+  /// The octets that fit one LE Extended Advertising Report.
+  private static let dataPerReport = 229
+
+  /// Takes an advertisement or a scan response from the air.
+  ///
+  /// - Returns: the address to send a scan request from, where the scanner wants to know more.
+  mutating func hear(_ advertisement: Advertisement, _ air: inout Air) -> DeviceAddress? {
+    guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !isLost() else { return nil }
+    let resolved = advertisement.address.flatMap { resolve($0, air)?.identity }
+    let address = resolved ?? advertisement.address
+    if let address {
+      if resolved == nil, isHiddenByPrivacy(address) { return nil }
+      if scanner.filterPolicy.rawValue & 1 == 1, !filterAcceptList.contains(address.identity) { return nil }
+    } else if scanner.filterPolicy.rawValue & 1 == 1 {
+      return nil
+    }
+    let isUnresolvedTarget = advertisement.properties.contains(.directed) && !isMe(advertisement.target, air)
+    if isUnresolvedTarget {
+      let admitsUnresolved = scanner.filterPolicy.rawValue & 2 == 2
+      guard admitsUnresolved, advertisement.target.randomKind == .resolvablePrivate else { return nil }
+    }
+
+    var pdu = Scanner.Heard(
+      address: address, isScanResponse: advertisement.isScanResponse, isLegacyPDU: advertisement.isLegacyPDU,
+      sid: advertisement.isLegacyPDU ? 0xFF : advertisement.parameters.advertisingSID,
+      dataIdentifier: advertisement.isLegacyPDU ? 0 : advertisement.dataIdentifier)
+    if scanner.isNews(pdu) { report(advertisement, from: address, isUnresolvedTarget: isUnresolvedTarget, &air) }
+
+    guard !advertisement.isScanResponse, scanner.type == .active, advertisement.properties.contains(.scannable) else {
+      return nil
+    }
+    if advertisement.isLegacyPDU {
+      pdu.isScanResponse = true
+      if scanner.knows(pdu) { return nil }
+    }
+    let peer = address?.identity
+    return ownAddress(scanner.ownAddressType, random: randomAddress, for: peer, &air)
+  }
+
+  private mutating func isLost() -> Bool {
+    for case .losesReports(let percent) in configuration.faults where Int.random(in: 0..<100, using: &random) < percent
+    {
+      return true
+    }
+    return false
+  }
+
+  private mutating func report(
+    _ advertisement: Advertisement, from address: DeviceAddress?, isUnresolvedTarget: Bool, _ air: inout Air
+  ) {
+    if scanner.isExtended {
+      reportExtended(advertisement, from: address, &air)
+    } else if isUnresolvedTarget {
+      send(
+        HCI.LEDirectedAdvertisingReport {
+          $0.reports = [
+            .init {
+              $0.address = address ?? DeviceAddress(octets: BD_ADDR(), kind: .public)
+              $0.directAddress = advertisement.target
+              $0.rssi = advertisement.rssi
+            }
+          ]
+        }, &air)
+    } else if let address {
+      send(
+        HCI.LEAdvertisingReport {
+          $0.reports = [
+            .init {
+              $0.eventType = advertisement.legacyReportType
+              $0.address = address
+              $0.data = advertisement.data.prefix(31)
+              $0.rssi = advertisement.rssi
+            }
+          ]
+        }, &air)
+    }
+  }
+
+  /// One report, or several where the data is longer than one takes.
+  private mutating func reportExtended(
+    _ advertisement: Advertisement, from address: DeviceAddress?, _ air: inout Air
+  ) {
+    var rest = advertisement.data
+    repeat {
+      let piece = rest.prefix(Self.dataPerReport)
+      rest = rest.dropFirst(Self.dataPerReport)
+      var report = HCI.ExtendedAdvertisingReport()
+      report.eventType = advertisement.extendedReportType
+      report.eventType.dataStatus = rest.isEmpty ? .complete : .moreToCome
+      report.address = address ?? DeviceAddress(octets: BD_ADDR(), kind: .anonymous)
+      report.primaryPHY = advertisement.isLegacyPDU ? .le1M : advertisement.parameters.primaryAdvertisingPHY
+      report.secondaryPHY = advertisement.isLegacyPDU ? .none : advertisement.parameters.secondaryAdvertisingPHY
+      report.advertisingSID = advertisement.isLegacyPDU ? 0xFF : advertisement.parameters.advertisingSID
+      report.txPower = advertisement.isLegacyPDU ? 127 : advertisement.txPower
+      report.rssi = advertisement.rssi
+      if advertisement.properties.contains(.directed) { report.directAddress = advertisement.target }
+      report.data = piece
+      send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &air)
+    } while !rest.isEmpty
+  }
+}
+
+extension Advertisement {
+  fileprivate var legacyReportType: HCI.AdvertisingReportType {
+    if isScanResponse { return .scanResponse }
+    if properties.contains(.directed) { return .directed }
+    if properties.contains(.connectable) { return .connectable }
+    return properties.contains(.scannable) ? .scannable : .nonConnectable
+  }
+
+  fileprivate var extendedReportType: HCI.ExtendedAdvertisingReportType {
+    var type: HCI.ExtendedAdvertisingReportType = []
+    if properties.contains(.connectable) { type.insert(.connectable) }
+    if properties.contains(.scannable) { type.insert(.scannable) }
+    if properties.contains(.directed) { type.insert(.directed) }
+    if isScanResponse { type.insert(.scanResponse) }
+    if isLegacyPDU { type.insert(.legacy) }
+    return type
+  }
+}

@@ -1,0 +1,116 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Scanning: the commands (Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64, 7.8.65) and the timer.
+extension VirtualController {
+  mutating func obeyLegacyScanCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    if packet.opcode == .leSetScanParameters {
+      answer(packet, as: HCI.LESetScanParameters.self, &air) { me, command, _ in
+        guard !me.scanner.isOn else { return .init { $0.status = .commandDisallowed } }
+        let range: ClosedRange<UInt16> = 0x0004...0x4000
+        guard range.contains(command.scanInterval), range.contains(command.scanWindow),
+          command.scanWindow <= command.scanInterval, command.scanType.rawValue <= 1,
+          command.ownAddressType.rawValue <= 3, command.scanningFilterPolicy.rawValue <= 3
+        else { return .init { $0.status = .invalidCommandParameters } }
+        me.scanner.type = command.scanType
+        me.scanner.ownAddressType = command.ownAddressType
+        me.scanner.filterPolicy = command.scanningFilterPolicy
+        return .init()
+      }
+    } else {
+      answer(packet, as: HCI.LESetScanEnable.self, &air) { me, command, _ in
+        guard command.scanEnable else {
+          me.scanner.isOn = false
+          return .init()
+        }
+        guard me.hasAddressForScanning else { return .init { $0.status = .invalidCommandParameters } }
+        me.scanner.isExtended = false
+        me.scanner.filtersDuplicates = command.filterDuplicates ? .enabled : .disabled
+        me.startScanning()
+        return .init()
+      }
+    }
+  }
+
+  mutating func obeyExtendedScanCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    if packet.opcode == .leSetExtendedScanParameters {
+      answer(packet, as: HCI.LESetExtendedScanParameters.self, &air) { me, command, _ in
+        .init { $0.status = me.setExtendedScanParameters(command) }
+      }
+    } else {
+      answer(packet, as: HCI.LESetExtendedScanEnable.self, &air) { me, command, air in
+        .init { $0.status = me.setExtendedScanEnable(command, air) }
+      }
+    }
+  }
+
+  /// Vol 4, Part E, 7.8.64.
+  private mutating func setExtendedScanParameters(_ command: HCI.LESetExtendedScanParameters) -> HCIErrorCode {
+    guard !scanner.isOn else { return .commandDisallowed }
+    guard !command.scanningPHYs.isEmpty, command.ownAddressType.rawValue <= 3,
+      command.scanningFilterPolicy.rawValue <= 3, let first = command.scans.first
+    else { return .invalidCommandParameters }
+    guard command.scanningPHYs.isSubset(of: [.le1M, .leCoded]),
+      !command.scanningPHYs.contains(.leCoded) || configuration.features.contains(.leCodedPHY)
+    else { return .unsupportedFeatureOrParameterValue }
+    for scan in command.scans {
+      guard scan.scanType.rawValue <= 1, scan.scanInterval >= 4, scan.scanWindow >= 4,
+        scan.scanWindow <= scan.scanInterval
+      else { return .invalidCommandParameters }
+    }
+    scanner.type = first.scanType
+    scanner.ownAddressType = command.ownAddressType
+    scanner.filterPolicy = command.scanningFilterPolicy
+    return .success
+  }
+
+  /// Vol 4, Part E, 7.8.65.
+  private mutating func setExtendedScanEnable(_ command: HCI.LESetExtendedScanEnable, _ air: Air) -> HCIErrorCode {
+    guard command.enable else {
+      scanner.isOn = false
+      return .success
+    }
+    let duration = Duration.milliseconds(10 * Int64(command.duration))
+    let period = Duration.milliseconds(1280 * Int64(command.period))
+    let isPeriodic = command.duration > 0 && command.period > 0
+    guard command.filterDuplicates.rawValue <= 2, !isPeriodic || duration < period,
+      command.filterDuplicates != .resetEachPeriod || isPeriodic, hasAddressForScanning
+    else { return .invalidCommandParameters }
+    scanner.isExtended = true
+    scanner.filtersDuplicates = command.filterDuplicates
+    scanner.duration = duration
+    scanner.period = isPeriodic ? period : .zero
+    startScanning()
+    scanner.endsAt = command.duration > 0 ? air.now + duration : nil
+    return .success
+  }
+
+  private mutating func startScanning() {
+    scanner.isOn = true
+    scanner.endsAt = nil
+    scanner.beginsAt = nil
+    scanner.forgetDuplicates()
+  }
+
+  private var hasAddressForScanning: Bool {
+    scanner.ownAddressType == .public || scanner.ownAddressType == .resolvableElsePublic || randomAddress != nil
+  }
+
+  /// The end of a scan, or of one period's part of it; the beginning of the next.
+  mutating func tickScanner(_ air: inout Air) {
+    guard scanner.isOn else { return }
+    if let end = scanner.endsAt, end <= air.now {
+      scanner.endsAt = nil
+      if scanner.period == .zero {
+        scanner.isOn = false
+        send(HCI.LEScanTimeout(), &air)
+      } else {
+        scanner.beginsAt = end + (scanner.period - scanner.duration)
+      }
+    } else if let begin = scanner.beginsAt, begin <= air.now {
+      scanner.beginsAt = nil
+      scanner.endsAt = begin + scanner.duration
+      if scanner.filtersDuplicates == .resetEachPeriod { scanner.forgetDuplicates() }
+    }
+  }
+}

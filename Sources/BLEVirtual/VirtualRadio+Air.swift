@@ -1,0 +1,79 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// The air between the controllers.
+extension VirtualRadio {
+  /// Brings everything that is on its way to its receiver, what follows from it too.
+  mutating func deliver() {
+    var next = 0
+    while next < air.transmissions.count {
+      let transmission = air.transmissions[next]
+      next += 1
+      switch transmission.payload {
+      case .control(let pdu): deliver(pdu, transmission)
+      case .data(let buffer, let isStart): deliver(buffer: buffer, isStart: isStart, transmission)
+      }
+    }
+    air.transmissions.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func deliver(_ pdu: LinkLayerPDU, _ transmission: Transmission) {
+    guard let index = end(of: transmission.link, at: transmission.receiver) else { return }
+    guard !controllers[transmission.receiver].links[index].isCut else { return }
+    controllers[transmission.receiver].receive(pdu, on: index, &air)
+    if let own = end(of: transmission.link, at: transmission.sender) {
+      controllers[transmission.sender].acknowledge(pdu, on: own, &air)
+    }
+  }
+
+  /// Which link of the controller in `slot` has the identifier.
+  func end(of link: UInt64, at slot: Int) -> Int? {
+    guard controllers.indices.contains(slot) else { return nil }
+    return controllers[slot].links.firstIndex { $0.id == link }
+  }
+
+  /// The advertising events that are due in one controller.
+  mutating func advertise(from slot: Int) {
+    for set in controllers[slot].setsDue(at: air.now) {
+      if let advertisement = controllers[slot].advertise(set, &air) { broadcast(advertisement) }
+    }
+    controllers[slot].tickAdvertisingTimeouts(&air)
+  }
+
+  /// Every scanner hears the advertisement, then an initiator may answer it.
+  private mutating func broadcast(_ advertisement: Advertisement) {
+    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
+      guard controllers[slot].scanner.isListening else { continue }
+      if let scanner = controllers[slot].hear(advertisement, &air) {
+        let sender = advertisement.sender
+        if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &air) {
+          _ = controllers[slot].hear(response, &air)
+        }
+      }
+    }
+    guard advertisement.properties.contains(.connectable) else { return }
+    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
+      guard let request = controllers[slot].connectRequest(for: advertisement, &air) else { continue }
+      if connect(slot, to: advertisement, from: request.ownAddress, request.parameters) { return }
+    }
+  }
+
+  private mutating func connect(
+    _ central: Int, to advertisement: Advertisement, from ownAddress: DeviceAddress,
+    _ parameters: HCI.ConnectionParameters
+  ) -> Bool {
+    let peripheral = advertisement.sender
+    guard let address = advertisement.address,
+      controllers[peripheral].acceptsConnection(for: advertisement, from: ownAddress, air)
+    else { return false }
+    let id = air.newLinkID()
+    controllers[central].open(
+      id, as: .central, ownAddress: ownAddress, peer: peripheral, peerAddress: address, timing: parameters.timing,
+      from: advertisement, &air)
+    controllers[peripheral].open(
+      id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress, timing: parameters.timing,
+      from: advertisement, &air)
+    deliver()
+    return true
+  }
+}

@@ -1,0 +1,102 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// ACL data from one host to another: read in place, written once, nothing allocated once warm (Vol 4, Part E, 5.4.2).
+extension VirtualRadio {
+  /// Takes an ACL packet (behind the type octet) of the host of the controller in `slot`.
+  mutating func receiveData(_ packet: Span<UInt8>, slot: Int) {
+    guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
+      return controllers[slot].complain(.malformedPacket(firstOctet: 0x02))
+    }
+    let handle = ConnectionHandle(rawValue: head)
+    // A link that has just ended: the host could not know yet.
+    guard let index = controllers[slot].linkIndex(handle) else { return }
+    let isStart = head >> 12 & 0b11 != 0b01
+    let data = packet.extracting(4...)
+    guard controllers[slot].admit(data.count, isStart: isStart, on: index, &air) else { return }
+
+    let link = controllers[slot].links[index]
+    if air.pacing == .immediate, !link.holdsData, link.waiting.isEmpty, let peer = end(of: link.id, at: link.peer) {
+      controllers[link.peer].passToHost(data, isStart: isStart, on: peer, &air)
+      controllers[slot].reportCompleted(handle, &air)
+    } else {
+      controllers[slot].keep(data, isStart: isStart, on: index, &air)
+    }
+  }
+
+  /// Brings a buffer of the sender to the receiver and frees it.
+  mutating func deliver(buffer: Int, isStart: Bool, _ transmission: Transmission) {
+    var octets: [UInt8] = []
+    swap(&octets, &controllers[transmission.sender].buffers[buffer])
+    if let peer = end(of: transmission.link, at: transmission.receiver) {
+      controllers[transmission.receiver].passToHost(octets.span, isStart: isStart, on: peer, &air)
+    }
+    swap(&octets, &controllers[transmission.sender].buffers[buffer])
+    controllers[transmission.sender].freeBuffers.append(buffer)
+    if let own = end(of: transmission.link, at: transmission.sender) {
+      controllers[transmission.sender].reportCompleted(controllers[transmission.sender].links[own].handle, &air)
+    }
+  }
+}
+
+extension VirtualController {
+  /// Whether the packet is one that the host may send now; complains otherwise.
+  mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ air: inout Air) -> Bool {
+    let handle = links[index].handle
+    guard count <= aclDataPacketLength else {
+      complain(.dataTooLong(handle, count: count))
+      return false
+    }
+    guard !freeBuffers.isEmpty else {
+      complain(.dataBeyondCredits(handle))
+      send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &air)
+      return false
+    }
+    guard isStart || links[index].hasStartedFrame else {
+      complain(.continuationWithoutStart(handle))
+      return false
+    }
+    links[index].hasStartedFrame = true
+    return true
+  }
+
+  /// Keeps a packet in a buffer until it may go.
+  mutating func keep(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ air: inout Air) {
+    guard let buffer = freeBuffers.popLast() else { return }
+    buffers[buffer].removeAll(keepingCapacity: true)
+    buffers[buffer].append(copying: data)
+    links[index].waiting.append(.init(buffer: buffer, isStart: isStart))
+    release(index, &air)
+  }
+
+  /// Gives data from the air to the host, in pieces that fit its buffers.
+  mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ air: inout Air) {
+    let handle = links[index].handle.rawValue
+    let size = aclDataPacketLength
+    var offset = 0
+    repeat {
+      let count = min(size, data.count - offset)
+      let piece = data.extracting(offset..<(offset + count))
+      let flag: UInt16 = isStart && offset == 0 ? 0b10 : 0b01
+      air.output.append(to: id) {
+        $0.append(0x02)
+        $0.append(littleEndian: handle | flag << 12)
+        $0.append(littleEndian: UInt16(truncatingIfNeeded: count))
+        $0.append(copying: piece)
+      }
+      offset += count
+    } while offset < data.count
+  }
+
+  /// Number Of Completed Packets: one packet of the link has left its buffer (Vol 4, Part E, 7.7.19).
+  mutating func reportCompleted(_ handle: ConnectionHandle, _ air: inout Air) {
+    air.output.append(to: id) {
+      $0.append(0x04)
+      $0.append(HCIEventCode.numberOfCompletedPackets.rawValue)
+      $0.append(5)
+      $0.append(1)
+      $0.append(littleEndian: handle.rawValue)
+      $0.append(littleEndian: UInt16(1))
+    }
+  }
+}

@@ -1,0 +1,176 @@
+public import BLECrypto
+public import BLEWire
+
+/// A radio in the process: any number of virtual controllers that speak HCI to their hosts and hear each other.
+///
+/// It does no I/O and reads no clock. Hosts' packets go in with the time, packets for hosts come out with their
+/// destination, and ``deadline`` says when ``tick(now:into:)`` has something to do next: an advertising event, a
+/// supervision timeout, the end of a scan. So an hour of advertising is a loop of a few milliseconds.
+///
+/// ```
+///   host A ──receive──► ┌ VirtualController ┐        ┌ VirtualController ┐ ◄──receive── host B
+///          ◄──output─── │ commands, events, │ ─air─► │ advertising sets, │ ───output──►
+///                       └ links, buffers    ┘ ◄─air─ └ scanner, links    ┘
+/// ```
+///
+/// ```swift
+/// var radio = VirtualRadio(seed: 1)
+/// var output = VirtualRadioOutput()
+/// let id = radio.attach(now: .start)
+/// radio.receive([0x01, 0x03, 0x0C, 0x00], from: id, now: .start, into: &output)  // HCI_Reset
+/// output.forEach { destination, packet in print(destination, packet.count) }  // Command Complete
+/// ```
+public struct VirtualRadio: Sendable {
+  /// When data and Link Layer control PDUs of a link move.
+  public enum Pacing: Hashable, Sendable {
+    /// In the call that brings them: fast demos, fast tests.
+    case immediate
+    /// At the link's connection events, so many data packets a direction and event.
+    case connectionEvents(packetsPerEvent: Int)
+  }
+
+  var controllers: [VirtualController] = []
+  var air: Air
+  private var random: RandomSource
+  private var generation: UInt32 = 0
+  /// The nearest deadline, where it is known; moving ACL data does not change it.
+  private var knownDeadline: Instant??
+
+  /// - Parameters:
+  ///   - seed: what every random number of the radio follows from: addresses, advertising delays, keys.
+  ///   - pacing: when data moves.
+  ///   - cryptography: what computes AES and P-256 for the controllers.
+  public init(seed: UInt64 = 0, pacing: Pacing = .immediate, cryptography: any Cryptography = LibCrypto()) {
+    random = .seeded(seed)
+    air = Air(pacing: pacing, cryptography: cryptography)
+  }
+
+  /// Powers a controller on.
+  public mutating func attach(
+    _ configuration: VirtualControllerConfiguration = VirtualControllerConfiguration(), now: Instant
+  ) -> ControllerID {
+    generation &+= 1
+    knownDeadline = nil
+    let slot = controllers.firstIndex { !$0.isAttached } ?? controllers.count
+    let id = ControllerID(slot: slot, generation: generation)
+    let controller = VirtualController(
+      id: id, configuration: configuration, random: .seeded(random.next()), attachedAt: now)
+    if slot == controllers.count { controllers.append(controller) } else { controllers[slot] = controller }
+    return id
+  }
+
+  /// Takes a controller's power: it says nothing more, and its peers lose their links after the supervision timeout.
+  public mutating func detach(_ id: ControllerID, now: Instant) {
+    guard let slot = slot(of: id) else { return }
+    knownDeadline = nil
+    air.now = now
+    controllers[slot].isAttached = false
+    controllers[slot].forgetEverything(&air)
+    deliver()
+  }
+
+  /// The controllers that have power, in the order of their slots.
+  public var attached: [ControllerID] { controllers.filter(\.isAttached).map(\.id) }
+
+  /// Takes one whole H4 packet (the type octet first) that a host sent to its controller, after everything that was due
+  /// before `now`.
+  ///
+  /// An unknown controller's packet is dropped: its power may have gone while the packet was on its way.
+  public mutating func receive(
+    _ packet: Span<UInt8>, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
+  ) {
+    guard let slot = slot(of: id) else { return }
+    swap(&air.output, &output)
+    defer { swap(&air.output, &output) }
+    if let due = deadline, due <= now { advance(to: now) }
+    air.now = now
+    if packet.count > 0, packet[0] == 0x02 {
+      receiveData(packet.extracting(1...), slot: slot)
+    } else {
+      knownDeadline = nil
+      controllers[slot].receive([UInt8](copying: packet)[...], &air)
+      deliver()
+    }
+  }
+
+  /// Takes one whole H4 packet from an array or a slice.
+  public mutating func receive(
+    _ packet: Bytes, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
+  ) {
+    receive(packet.span, from: id, now: now, into: &output)
+  }
+
+  /// Does what is due at or before `now`, each thing at its own time and in that order.
+  public mutating func tick(now: Instant, into output: inout VirtualRadioOutput) {
+    swap(&air.output, &output)
+    defer { swap(&air.output, &output) }
+    advance(to: now)
+  }
+
+  private mutating func advance(to now: Instant) {
+    while let due = deadline, due <= now {
+      knownDeadline = nil
+      air.now = due
+      for slot in controllers.indices {
+        guard controllers[slot].isAttached, let own = controllers[slot].deadline, own <= due else { continue }
+        controllers[slot].tick(&air)
+        deliver()
+        advertise(from: slot)
+      }
+    }
+  }
+
+  /// When ``tick(now:into:)`` has something to do; nil while nothing is planned.
+  public var deadline: Instant? {
+    mutating get {
+      if let known = knownDeadline { return known }
+      var nearest: Instant?
+      for slot in controllers.indices where controllers[slot].isAttached {
+        nearest = .nearer(nearest, controllers[slot].deadline)
+      }
+      knownDeadline = .some(nearest)
+      return nearest
+    }
+  }
+
+  /// Replaces the faults of a controller's configuration.
+  public mutating func setFaults(_ faults: [VirtualFault], of id: ControllerID) {
+    guard let slot = slot(of: id) else { return }
+    knownDeadline = nil
+    controllers[slot].configuration.faults = faults
+    controllers[slot].faultsDoneUpTo = nil
+  }
+
+  /// Takes a controller out of reach of its peers: every link of it dies by supervision timeout, on both sides.
+  public mutating func cutLinks(of id: ControllerID, now: Instant) {
+    guard let slot = slot(of: id) else { return }
+    knownDeadline = nil
+    air.now = now
+    controllers[slot].cutAllLinks(&air)
+    deliver()
+  }
+
+  /// What a controller has to complain about in its host; the oldest first, at most ``Complaint/limit``.
+  public func complaints(about id: ControllerID) -> [Complaint] {
+    slot(of: id).map { controllers[$0].complaints } ?? []
+  }
+
+  /// The address that a controller was made with.
+  public func publicAddress(of id: ControllerID) -> DeviceAddress? {
+    slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
+  }
+
+  func slot(of id: ControllerID) -> Int? {
+    guard controllers.indices.contains(id.slot), controllers[id.slot].id == id, controllers[id.slot].isAttached
+    else { return nil }
+    return id.slot
+  }
+}
+
+/// Names one controller of one radio, from ``VirtualRadio/attach(_:now:)`` to ``VirtualRadio/detach(_:now:)`` and never again.
+public struct ControllerID: Hashable, Sendable, CustomStringConvertible {
+  let slot: Int
+  let generation: UInt32
+
+  public var description: String { "controller \(generation)" }
+}

@@ -1,0 +1,45 @@
+public import BLEWire
+
+/// What the controllers of a radio send to their hosts: whole H4 packets (type octet first), each with its destination.
+///
+/// Give the same value to every call and empty it in between: its memory is kept, so a warm radio allocates nothing.
+public struct VirtualRadioOutput: Sendable {
+  private var packets = PacketBuffer()
+  private var destinations: [ControllerID] = []
+
+  public init() {}
+
+  public var count: Int { destinations.count }
+  public var isEmpty: Bool { destinations.isEmpty }
+
+  /// Whose host packet `index` is for.
+  public func destination(_ index: Int) -> ControllerID { destinations[index] }
+
+  /// The octets of packet `index`.
+  public subscript(index: Int) -> Bytes { packets[index] }
+
+  /// The packets for one host, in order.
+  public func packets(for destination: ControllerID) -> [Bytes] {
+    destinations.indices.filter { destinations[$0] == destination }.map { packets[$0] }
+  }
+
+  /// Hands out every packet in order, without copying it.
+  public func forEach<E: Error>(_ body: (ControllerID, Span<UInt8>) throws(E) -> Void) throws(E) {
+    var index = 0
+    try packets.forEach { (packet: Span<UInt8>) throws(E) in
+      try body(destinations[index], packet)
+      index += 1
+    }
+  }
+
+  /// Forgets the packets and keeps the memory.
+  public mutating func removeAll() {
+    packets.removeAll()
+    destinations.removeAll(keepingCapacity: true)
+  }
+
+  mutating func append(to destination: ControllerID, _ write: (inout [UInt8]) -> Void) {
+    packets.append(write)
+    destinations.append(destination)
+  }
+}
