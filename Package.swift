@@ -59,7 +59,7 @@ let package = Package(
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLEVirtual", "BLEWire"]),
     layer(
       "BluetoothLE",
-      on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
+      on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLEWire"]),
 
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),

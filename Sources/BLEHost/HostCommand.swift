@@ -71,7 +71,8 @@ package struct ConnectID: RawRepresentable, Hashable, Sendable {
 package enum RequestAnswer: Equatable, Sendable {
   /// A read: the value from the request's offset on. A write: empty.
   case success([UInt8])
-  case failure(ATTErrorCode)
+  /// The attribute names the part of a write that is at fault; nil is the first.
+  case failure(ATTErrorCode, attribute: AttributeID? = nil)
 }
 
 /// What an advertisement says, how often, and when it rests.

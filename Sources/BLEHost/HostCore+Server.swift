@@ -68,7 +68,7 @@ extension HostCore {
     let response: ApplicationResponse =
       switch answer {
       case .success(let value): .value(value[...])
-      case .failure(let code): .error(code)
+      case .failure(let code, let attribute): .error(code, attribute: attribute)
       }
     let isKnown = links[index].server.respond(
       to: token, with: response, security: links[index].security, database: &database, now: now,

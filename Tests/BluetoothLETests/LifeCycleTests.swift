@@ -30,7 +30,7 @@ import Testing
     let stage = Stage(.unknown)
     stage.say(.state(.unsupported, .transport("no adapter: plug one in")))
     #expect(stage.heard() == ["state unsupported"])
-    #expect("\(stage.manager.stateReason.map { "\($0)" } ?? "none")" == "no adapter: plug one in")
+    #expect(stage.manager.stateReason?.localizedDescription == "no adapter: plug one in")
     stage.say(.state(.poweredOn, nil))
     #expect(stage.manager.stateReason == nil)
   }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func rule1_2_noQueueIsTheMainQueue() {
-    let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost(), log: { _, _ in })
+    let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
     #expect(manager.queue.label == DispatchQueue.main.label)
   }
 
@@ -149,7 +149,7 @@ import Testing
     host.say(.state(.poweredOn, nil))
     let queue = DispatchQueue(label: "delegate")
     var recorder: Recorder? = Recorder()
-    let manager = PeripheralManager(delegate: recorder, queue: queue, link: host, log: { _, _ in })
+    let manager = PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in })
     queue.sync {}
     #expect(manager.delegate === recorder)
     weak let kept = recorder

@@ -21,7 +21,7 @@ import Testing
     recorder.react { _, line in
       if line.lowercased().contains(moment) { holder.release() }
     }
-    holder.hold(PeripheralManager(delegate: recorder, queue: queue, link: host, log: { _, _ in }))
+    holder.hold(PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in }))
     func settle() { for _ in 0..<4 { queue.sync {} } }
     host.say(.state(.poweredOn, nil))
     settle()
@@ -37,7 +37,7 @@ import Testing
       .connected(
         Connection(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
     if let attribute {
-      // One batch: what comes after the release is for nobody, and still counted.
+      // One batch: what comes after the release is for nobody.
       host.say(
         .read(peer, host.token(), attribute, offset: 0), .subscription(peer, attribute, .notify),
         .disconnected(peer, .connectionTimeout))

@@ -54,7 +54,7 @@ import Testing
   @Test func rule3_2_aFailureIsAnsweredThroughTheRequestAtFault() throws {
     stage.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
     stage.manager.respond(to: try #require(stage.recorder.requests.last), withResult: .invalidOffset)
-    #expect(stage.host.takeCommands() == ["respond 7 failure 07"])
+    #expect(stage.host.takeCommands() == ["respond 7 failure 07 of a part"])
     #expect(stage.logged() == [])
   }
 
@@ -99,7 +99,7 @@ import Testing
     stage.manager.delegate = silent
     stage.read(central, characteristic)
     stage.write(central, (characteristic, 0, [1]))
-    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06"])
+    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
     withExtendedLifetime(silent) {}
   }
 
@@ -108,7 +108,7 @@ import Testing
     stage.read(central, characteristic)
     stage.write(central, (characteristic, 0, [1]))
     stage.write(central, (characteristic, 0, [1]), command: true)
-    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06"])
+    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
   }
 
   @Test func rule3_7_eachBlobOfALongReadComesWithItsOffset() {

@@ -10,7 +10,7 @@ import Synchronization
 
 /// Plays the host for a manager: notes the commands, keeps a real attribute database to answer for services, and says
 /// what the test wants said.
-final class ScriptedHost: HostLink {
+final class ScriptedHost: Sendable {
   private let state = Mutex(State())
 
   private struct State {
@@ -22,13 +22,6 @@ final class ScriptedHost: HostLink {
     var newest: HostEvent = .state(.unknown, nil)
     var answersByItself = true
     var tokens: UInt64 = 0
-  }
-
-  /// Ends the hearing when it is let go.
-  private final class Attachment: Sendable {
-    let end: @Sendable () -> Void
-    init(end: @escaping @Sendable () -> Void) { self.end = end }
-    deinit { end() }
   }
 
   var commands: [HostCommand] { state.withLock { $0.commands } }
@@ -63,15 +56,20 @@ final class ScriptedHost: HostLink {
     if let answer { say(answer) }
   }
 
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> any Sendable {
+  /// A manager's way to this host.
+  func link(failure: AdapterError? = nil) -> any HostLink { ScriptedLink(self, failure: failure) }
+
+  fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> Int {
     let (number, newest) = state.withLock { state in
       state.nextSink += 1
       state.sinks[state.nextSink] = sink
       return (state.nextSink, state.newest)
     }
     sink([newest])
-    return Attachment { [weak self] in _ = self?.state.withLock { $0.sinks.removeValue(forKey: number) } }
+    return number
   }
+
+  fileprivate func detach(_ number: Int) { state.withLock { _ = $0.sinks.removeValue(forKey: number) } }
 
   func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
 
@@ -108,7 +106,8 @@ final class ScriptedHost: HostLink {
     case .startAdvertising(_, let intent): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
     case .stopAdvertising: "stop advertising"
     case .respond(let peer, _, .success(let value)): "respond \(peer.rawValue) success \(hex(value))"
-    case .respond(let peer, _, .failure(let code)): "respond \(peer.rawValue) failure \(hex([code.rawValue]))"
+    case .respond(let peer, _, .failure(let code, let attribute)):
+      "respond \(peer.rawValue) failure \(hex([code.rawValue]))\(attribute == nil ? "" : " of a part")"
     case .update(_, _, let value, let peers):
       "update \(hex(value)) to \(peers.map { "\($0.map(\.rawValue))" } ?? "all")"
     case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
@@ -119,4 +118,25 @@ final class ScriptedHost: HostLink {
     default: "\(command)"
     }
   }
+}
+
+/// One manager's way to a scripted host; the hearing ends with it.
+private final class ScriptedLink: HostLink {
+  private let host: ScriptedHost
+  private let number = Mutex(0)
+  let failure: AdapterError?
+
+  init(_ host: ScriptedHost, failure: AdapterError?) {
+    self.host = host
+    self.failure = failure
+  }
+
+  deinit { host.detach(number.withLock { $0 }) }
+
+  func post(_ command: HostCommand) { host.post(command) }
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+    let number = host.attach(sink)
+    self.number.withLock { $0 = number }
+  }
+  func consumed(_ count: Int) { host.consumed(count) }
 }

@@ -33,7 +33,7 @@ final class Stage: Sendable {
     self.host = host
     recorder = Recorder()
     let manager = PeripheralManager(
-      delegate: recorder, queue: queue, link: host, limits: limits, log: { [log] _, text in log.append(text) })
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [log] _, text in log.append(text) })
     held.withLock { $0 = manager }
     if state != .unknown {
       host.say(.state(state, nil))
@@ -213,13 +213,13 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
     peripheral.respond(to: first, withResult: answer)
   }
   func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) { note(peripheral, "isReady") }
-  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?) {
-    note(peripheral, "didPublish \(PSM)", error)
+  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?) {
+    note(peripheral, "didPublish \(psm)", error)
   }
   func peripheralManager(
-    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?
+    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
   ) {
-    note(peripheral, "didUnpublish \(PSM)", error)
+    note(peripheral, "didUnpublish \(psm)", error)
   }
   func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
     note(peripheral, "didConnect \(central.peer.rawValue)")

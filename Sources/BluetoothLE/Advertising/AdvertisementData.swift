@@ -1,3 +1,4 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
 // The keys of the dictionaries that describe an advertisement; they mirror `CBAdvertisementData…`.
 // An advertisement of one's own takes the first two only; `Advertisement` has room for the rest.
 

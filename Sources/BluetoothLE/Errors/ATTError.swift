@@ -1,8 +1,5 @@
 public import Foundation
 
-/// The domain of ``ATTError`` as an `NSError`; mirrors `CBATTErrorDomain`.
-public let ATTErrorDomain = "CBATTErrorDomain"
-
 /// What one side of the Attribute Protocol answers when it refuses (Vol 3, Part F, 3.4.1.1); mirrors `CBATTError`.
 public struct ATTError: CustomNSError, LocalizedError, Hashable {
   /// The error codes. The space is open: applications have 0x80…0x9F, profiles 0xE0…0xFF, so any number is a code, and

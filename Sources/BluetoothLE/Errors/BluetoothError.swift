@@ -1,8 +1,5 @@
 public import Foundation
 
-/// The domain of ``BluetoothError`` as an `NSError`; mirrors `CBErrorDomain`.
-public let BluetoothErrorDomain = "CBErrorDomain"
-
 /// What went wrong with a command or a link; mirrors `CBError`.
 ///
 /// ``localizedDescription`` says what failed and what mends it.

@@ -1,12 +1,14 @@
 import BLEHost
 
-/// A manager's way to the host. The host of the running process is one; tests play it with a script.
-protocol HostLink: Sendable {
+/// One manager's way to the host; it ends when it is let go. Tests play the host behind it with a script.
+protocol HostLink: AnyObject, Sendable {
   /// Hands a command over; commands are performed in the order they were posted.
   func post(_ command: HostCommand)
-  /// Hears the host's events, in batches and in order, on a thread of the host's, until the object returned is let go.
-  /// The newest state of the adapter comes first.
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> any Sendable
+  /// Hears the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter comes
+  /// first. Called once.
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
   /// So many of the events handed out have been taken by the application.
   func consumed(_ count: Int)
+  /// Why there is no host, where there is none.
+  var failure: AdapterError? { get }
 }

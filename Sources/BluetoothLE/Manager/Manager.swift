@@ -1,4 +1,5 @@
 import BLEHost
+import BLERuntime
 public import Foundation
 import Synchronization
 
@@ -34,7 +35,6 @@ open class Manager: NSObject, @unchecked Sendable {
   let queue: DispatchQueue
   let log: Log
   private let adapter = Mutex(Adapter())
-  private let attachment = Mutex<(any Sendable)?>(nil)
 
   private struct Adapter {
     var state = ManagerState.unknown
@@ -61,23 +61,27 @@ open class Manager: NSObject, @unchecked Sendable {
   /// As the class property, except that a manager whose state is ``ManagerState/unauthorized`` says so here too.
   open var authorization: ManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
 
+  /// Ends every stack of the process in good order and waits for it: advertising off, links closed, transports given
+  /// back. What a program does last, after SIGINT and SIGTERM too; managers are of no use afterwards.
+  ///
+  /// - Returns: whether all have ended in time.
+  @discardableResult
+  public static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
+    BLERuntime.Host.shutDownAll(atMost: patience)
+  }
+
   /// Begins to hear the host. Whatever it says comes to ``receive(_:)`` on the queue, in order.
   ///
-  /// The manager is taken hold of event by event: one that is released inside a callback ends there, and the rest of
-  /// the batch is still counted as consumed.
+  /// The manager is taken hold of event by event: one that is released inside a callback ends there.
   func listen() {
-    let held = link.attach { [weak self, queue, link] events in
+    link.attach { [weak self, queue] events in
       let manager = WeakReference(self)
       queue.async {
-        for event in events {
-          guard let manager = manager.object else { break }
-          manager.receive(event)
-        }
+        for event in events { manager.object?.receive(event) }
         manager.object?.finishBatch()
-        link.consumed(events.count)
+        manager.object?.link.consumed(events.count)
       }
     }
-    attachment.withLock { $0 = held }
   }
 
   /// One event of the host, on the queue. The roles override it.

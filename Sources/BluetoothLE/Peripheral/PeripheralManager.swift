@@ -1,4 +1,5 @@
 import BLEHost
+public import Dispatch
 public import Foundation
 import Synchronization
 
@@ -32,6 +33,35 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   private struct Observers {
     var next = 0
     var streams: [Int: AsyncStream<CentralEvent>.Continuation] = [:]
+  }
+
+  /// A manager without a delegate; its calls will come on the main queue.
+  public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
+
+  public convenience init(delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?) {
+    self.init(delegate: delegate, queue: queue, options: nil)
+  }
+
+  /// - Parameters:
+  ///   - delegate: is not kept alive.
+  ///   - queue: where the delegate is called; nil is the main queue. A concurrent queue is not allowed.
+  ///   - options: ``ManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  public init(
+    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
+  ) {
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: PeripheralManager: \($0)") }
+    limits = PeripheralLimits()
+    machine = Mutex(PeripheralState(limits: limits))
+    heldDelegate = Mutex(WeakReference(delegate))
+    super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
+    listen()
+  }
+
+  /// A manager of one of several adapters. CoreBluetooth knows one only.
+  public convenience init(
+    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions
+  ) {
+    self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
   }
 
   /// A manager over `link`; the tests play the host there.
@@ -178,9 +208,9 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
   }
 
-  open func unpublishL2CAPChannel(_ PSM: L2CAPPSM) {
+  open func unpublishL2CAPChannel(_ psm: L2CAPPSM) {
     guard accepts("unpublishL2CAPChannel") else { return }
-    run { $1.calls.append(.didUnpublishL2CAPChannel(PSM, .noL2CAPChannels)) }
+    run { $1.calls.append(.didUnpublishL2CAPChannel(psm, .noL2CAPChannels)) }
   }
 
   /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
@@ -226,6 +256,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   private func stateChanged(_ new: ManagerState, _ reason: HostError?) {
+    let reason = link.failure ?? reason.map { AdapterError($0) }
     guard update(state: new, reason: reason) else { return }
     if new != .poweredOn { runOnQueue { $0.fell(to: new, into: &$1) } }
     delegate?.peripheralManagerDidUpdateState(self)

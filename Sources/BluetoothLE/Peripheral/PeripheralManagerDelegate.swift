@@ -33,8 +33,8 @@ public protocol PeripheralManagerDelegate: NSObjectProtocol {
   /// There is room again after ``PeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returned false.
   func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager)
 
-  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?)
-  func peripheralManager(_ peripheral: PeripheralManager, didUnpublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?)
+  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?)
+  func peripheralManager(_ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?)
   func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?)
 
   // What CoreBluetooth does not tell.
@@ -85,10 +85,10 @@ extension PeripheralManagerDelegate {
 
   public func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didPublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?
+    _ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel PSM: L2CAPPSM, error: (any Error)?
+    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
   ) {}
   public func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?) {}
 

@@ -95,7 +95,8 @@ extension PeripheralState {
         "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
       return .failure(.unlikelyError)
     }
-    return .failure(ATTErrorCode(rawValue: code))
+    guard case .write(_, let part, _) = request.ticket else { return .failure(ATTErrorCode(rawValue: code)) }
+    return .failure(ATTErrorCode(rawValue: code), attribute: part)
   }
 
   mutating func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects) {

@@ -1,0 +1,64 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLELinux
+import BLERuntime
+
+/// Which adapter a manager works with, and how the adapter presents itself.
+///
+/// All managers of one transport share one adapter; what the first of them says counts.
+///
+/// ```swift
+/// let options = AdapterOptions(transport: "tcp-client:127.0.0.1:6402", deviceName: "Clock")
+/// let manager = PeripheralManager(delegate: nil, queue: nil, adapter: options)
+/// ```
+public struct AdapterOptions: Hashable, Sendable {
+  /// The way to the controller, for example `linux:hci0`, `serial:/dev/ttyACM0,1000000`, `tcp-client:127.0.0.1:6402` or
+  /// `virtual`; nil takes the program's `--transport X`, else `BLE_TRANSPORT`, else `linux`.
+  public var transport: String?
+  /// The file that the packet trace goes to, in the btsnoop format; nil takes `--snoop FILE`, else `BLE_SNOOP`, else none.
+  public var snoop: String?
+  /// The Device Name characteristic of the GAP service, at most 248 octets of UTF-8.
+  public var deviceName: String?
+  /// The Appearance characteristic of the GAP service (Assigned Numbers, 2.6).
+  public var appearance: UInt16?
+  /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
+  public var maximumMTU: Int?
+
+  public init(
+    transport: String? = nil, snoop: String? = nil, deviceName: String? = nil, appearance: UInt16? = nil,
+    maximumMTU: Int? = nil
+  ) {
+    self.transport = transport
+    self.snoop = snoop
+    self.deviceName = deviceName
+    self.appearance = appearance
+    self.maximumMTU = maximumMTU
+  }
+
+  func host() throws(TransportError) -> BLERuntime.Host {
+    var options = HostOptions()
+    options.trace = try LaunchChoice.trace(code: snoop)
+    options.traceKeepsKeys = LaunchChoice.traceKeepsKeys()
+    if let deviceName { options.configuration.deviceName = deviceName }
+    if let appearance { options.configuration.appearance = appearance }
+    if let maximumMTU { options.configuration.serverLimits = ServerLimits(maximumMTU: maximumMTU) }
+    return try BLERuntime.Host.shared(try LaunchChoice.transport(code: transport), options)
+  }
+
+  /// Reads them from the dictionary of `init(delegate:queue:options:)`; what it cannot use it tells `misuse`.
+  init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
+    self.init()
+    func value<Value>(_ key: String, _ wanted: String) -> Value? {
+      guard let found = dictionary?[key] else { return nil }
+      if let value = found as? Value { return value }
+      misuse("the option \(key) takes \(wanted), not \(type(of: found)), and is ignored")
+      return nil
+    }
+    transport = value(ManagerOptionTransportKey, "a String")
+    snoop = value(ManagerOptionSnoopKey, "a String")
+    deviceName = value(ManagerOptionDeviceNameKey, "a String")
+    appearance = value(ManagerOptionAppearanceKey, "a UInt16")
+    maximumMTU = value(ManagerOptionMaximumMTUKey, "an Int")
+  }
+}

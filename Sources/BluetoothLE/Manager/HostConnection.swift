@@ -1,0 +1,81 @@
+import BLEHost
+import BLELinux
+import BLERuntime
+import Dispatch
+import Synchronization
+
+/// A manager's way to the real host, which all managers of one transport share.
+///
+/// The transport is opened on a queue of its own, because a controller behind a wire may take seconds to be reached and
+/// whoever makes a manager is not to wait for it.
+///
+/// ```
+/// idle ──attach──▶ opening ──▶ open     the host is there; what was posted meanwhile is handed on
+///                     └──────▶ failed   the sink hears of it as a state
+/// ```
+final class HostConnection: HostLink {
+  private let options: AdapterOptions
+  private let phase = Mutex(Phase.idle(waiting: []))
+
+  /// Commands kept while the transport is being opened; further ones are dropped, for managers post none that matter then.
+  static let waitingLimit = 64
+
+  private enum Phase: Sendable {
+    case idle(waiting: [HostCommand])
+    case open(BLERuntime.Host, HostAttachment)
+    case failed(AdapterError)
+  }
+
+  private static let opener = DispatchQueue(label: "BluetoothLE.opening", attributes: .concurrent)
+
+  init(_ options: AdapterOptions) { self.options = options }
+
+  func post(_ command: HostCommand) {
+    phase.withLock { phase in
+      switch phase {
+      case .idle(var waiting):
+        guard waiting.count < Self.waitingLimit else { return }
+        waiting.append(command)
+        phase = .idle(waiting: waiting)
+      case .open(let host, _): host.post(command)
+      case .failed: break
+      }
+    }
+  }
+
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+    Self.opener.async { [weak self, options] in
+      let result = Result { () throws(TransportError) in try options.host() }
+      // Whoever wanted the host may be gone; it ends with this reference then.
+      self?.opened(result, sink)
+    }
+  }
+
+  private func opened(
+    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable ([HostEvent]) -> Void
+  ) {
+    switch result {
+    case .success(let host):
+      phase.withLock { phase in
+        if case .idle(let waiting) = phase {
+          for command in waiting { host.post(command) }
+        }
+        phase = .open(host, host.attach(sink))
+      }
+    case .failure(let error):
+      let failure = AdapterError(error)
+      phase.withLock { $0 = .failed(failure) }
+      sink([.state(failure.state, nil)])
+    }
+  }
+
+  func consumed(_ count: Int) {
+    // The lock is held while the sink is attached, so events find the attachment here.
+    guard case .open(_, let attachment) = phase.withLock({ $0 }) else { return }
+    attachment.consumed(count)
+  }
+
+  var failure: AdapterError? {
+    if case .failed(let error) = phase.withLock({ $0 }) { error } else { nil }
+  }
+}
