@@ -8,8 +8,8 @@ extension Pipe {
       var pipe = try Pipe(opening: endpoint)
       if !endpoint.isServer { try pipe.waitForConnection(atMost: patience) }
       return pipe
-    case .virtual:
-      throw TransportError(.unsupported, at: "\(transport)", "no radio is simulated in this process")
+    case .virtual(let name):
+      return Pipe(try RadioService.shared.attach(named: name), named: "\(transport)")
     case .linux, .hciSocket:
       throw KernelBluetooth.refusal(of: "\(transport)")
     }
