@@ -63,7 +63,7 @@ let package = Package(
 
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),
-    example("virtual-radio", in: "VirtualRadio", on: ["BLERuntime"]),
+    example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLELinux", "BLERuntime", "BLEVirtual"]),
 
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests("BLEWireTests", on: ["BLEWire"]),

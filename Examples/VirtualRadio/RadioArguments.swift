@@ -1,0 +1,67 @@
+import BLEHCI
+import BLELinux
+import BLERuntime
+import BLEVirtual
+
+/// The command line of `virtual-radio`.
+struct RadioArguments {
+  static let help = """
+    virtual-radio: controllers on a simulated radio, one for each host that connects
+
+      --tcp PORT                 listen for hosts on every address (0 takes a free port); 6402 where no door is named
+      --unix PATH                listen on a Unix socket
+      --pty PATH                 make a pseudo-terminal for one host, with a symbolic link at PATH
+      --acl-length N             octets of an ACL packet, 27 to 65535 (251)
+      --acl-count N              ACL packets that a controller holds, 1 to 255 (8)
+      --no-extended-advertising  controllers without extended advertising, as before Bluetooth 5.0
+      --seed N                   what every random number follows from (0)
+      --snoop FOLDER             one packet trace for each host, for Wireshark
+    """
+
+  var settings = RadioService.Settings()
+  var doors: [StreamEndpoint] = []
+  var wantsHelp = false
+
+  struct Wrong: Error { let text: String }
+
+  init(parsing arguments: some Sequence<String>) throws {
+    var rest = Array(arguments)[...]
+    func value(of option: String) throws -> String {
+      guard let value = rest.popFirst() else { throw Wrong(text: "\(option) needs a value") }
+      return value
+    }
+    func number<T: FixedWidthInteger>(of option: String, in range: ClosedRange<T>) throws -> T {
+      let text = try value(of: option)
+      guard let number = T(text), range.contains(number) else {
+        throw Wrong(text: "\(option) takes a number from \(range.lowerBound) to \(range.upperBound), not '\(text)'")
+      }
+      return number
+    }
+    while let option = rest.popFirst() {
+      switch option {
+      case "--tcp": doors.append(.tcpServer(host: nil, port: try number(of: option, in: 0...65_535)))
+      case "--unix": doors.append(.unixServer(path: try value(of: option)))
+      case "--pty": doors.append(.pseudoTerminal(path: try value(of: option)))
+      case "--acl-length": settings.controller.aclDataPacketLength = try number(of: option, in: 27...65_535)
+      case "--acl-count": settings.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
+      case "--no-extended-advertising": settings.controller.features.remove(.extendedAdvertising)
+      case "--seed": settings.seed = try number(of: option, in: 0...UInt64.max)
+      case "--snoop": settings.traceFolder = try value(of: option)
+      case "--help", "-h": wantsHelp = true
+      default: throw Wrong(text: "'\(option)' is no option")
+      }
+    }
+    if doors.isEmpty { doors = [.tcpServer(host: nil, port: 6402)] }
+  }
+}
+
+extension StreamEndpoint {
+  /// The transport string by which a host comes in.
+  var clientName: String {
+    switch self {
+    case .unixServer(let path): "unix-client:\(path)"
+    case .pseudoTerminal(let path): "serial:\(path)"
+    default: description
+    }
+  }
+}
