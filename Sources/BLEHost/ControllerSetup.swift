@@ -27,14 +27,28 @@ enum SetupStep: Int, CaseIterable, Sendable {
   }
 
   /// The step behind this one that has work with such a controller; nil when it is up.
-  func following(_ controller: ControllerCapabilities, usesRandomAddress: Bool) -> Self? {
+  func following(
+    _ controller: ControllerCapabilities, usesRandomAddress: Bool, ownership: ControllerOwnership
+  ) -> Self? {
     var step = self
     while let next = Self(rawValue: step.rawValue + 1) {
-      if next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
+      let isOurs = ownership == .exclusive || next.onlyReads
+      if isOurs, next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
       step = next
     }
     return nil
   }
+
+  /// Whether it leaves the controller as it is, so that it may be asked of one that the kernel runs.
+  private var onlyReads: Bool {
+    switch self {
+    case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength, .randomAddress: false
+    default: true
+    }
+  }
+
+  /// Where the bring-up begins.
+  static func first(_ ownership: ControllerOwnership) -> Self { ownership == .exclusive ? .reset : .localVersion }
 
   private func isWanted(_ controller: ControllerCapabilities, usesRandomAddress: Bool) -> Bool {
     let commands = controller.commands

@@ -10,6 +10,8 @@ package struct HostConfiguration: Sendable {
   package var appearance: UInt16 = 0
   /// A static random address to use instead of the controller's public one.
   package var staticAddress: BD_ADDR?
+  /// Who else uses the controller.
+  package var ownership = ControllerOwnership.exclusive
   /// What one client can make the server keep.
   package var serverLimits = ServerLimits()
   /// How long the controller may take over a command.
@@ -29,6 +31,15 @@ package struct HostConfiguration: Sendable {
   package var shutdownTimeout: Duration = .seconds(2)
 
   package init() {}
+}
+
+/// Whose the controller is.
+package enum ControllerOwnership: Sendable {
+  /// Ours alone: it is reset, and everything about it is set here.
+  case exclusive
+  /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames of
+  /// its L2CAP and SMP never reach us.
+  case sharedWithKernel
 }
 
 /// What a host produces: whole H4 packets for the controller and events for the application, each in order.

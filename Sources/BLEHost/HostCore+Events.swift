@@ -107,6 +107,8 @@ extension HostCore {
     now: Instant, into output: inout HostOutput
   ) {
     if status == .success {
+      // A link that another program of this machine made as a central is none of ours.
+      if role == .central, configuration.ownership == .sharedWithKernel, !initiator.isWaiting { return }
       linkUp(handle, role: role, address: address, timing: timing, now: now, into: &output)
     } else if initiator.isWaiting {
       initiatingEnded(status, now: now, into: &output)
@@ -153,6 +155,8 @@ extension HostCore {
       finish(purpose, event.opcode, status, event.returnParameters, now: now, into: &output)
     case .status(let purpose, let opcode, let status):
       finish(purpose, opcode, status, [], now: now, into: &output)
+    // A controller shared with the kernel answers the kernel's commands, too.
+    case .unexpected where configuration.ownership == .sharedWithKernel: break
     case .unexpected(let opcode):
       report(.controller, "an answer to \(opcode), which was not sent or is answered already", into: &output)
     case .timedOut(let purpose, let opcode):

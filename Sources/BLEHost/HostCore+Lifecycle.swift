@@ -31,7 +31,7 @@ extension HostCore {
   mutating func bringUp(now: Instant, into output: inout HostOutput) {
     bringUps += 1
     controller = ControllerCapabilities()
-    sendSetup(.reset, now: now, into: &output)
+    sendSetup(.first(configuration.ownership), now: now, into: &output)
   }
 
   mutating func setupCompleted(
@@ -50,7 +50,9 @@ extension HostCore {
       return giveUp(.controller(Self.opcode(of: step), failure), into: &output)
     }
     if step == .leFeatures { chooseOwnAddress() }
-    if let next = step.following(controller, usesRandomAddress: ownAddress.kind == .random) {
+    let next = step.following(
+      controller, usesRandomAddress: ownAddress.kind == .random, ownership: configuration.ownership)
+    if let next {
       sendSetup(next, now: now, into: &output)
     } else {
       powerOn(now: now, into: &output)
@@ -89,6 +91,8 @@ extension HostCore {
 
   /// The controller reported that it failed (Vol 4, Part E, 7.7.16): only a reset mends that.
   mutating func hardwareFailed(code: UInt8, now: Instant, into output: inout HostOutput) {
+    // The kernel resets its own controller; its transport then tells how that went.
+    guard configuration.ownership == .exclusive else { return }
     report(.controller, "hardware error 0x\(String(code, radix: 16)): it is reset", into: &output)
     guard bringUps < configuration.maximumBringUps else {
       return giveUp(.controller(.none, .hardwareFailure), into: &output)
@@ -98,8 +102,12 @@ extension HostCore {
   }
 
   /// The pipe to the controller ended: links are gone. ``start(now:into:)`` brings everything back when there is a new one.
-  package mutating func transportFailed(_ error: HostError, now: Instant, into output: inout HostOutput) {
-    lose(.resetting, error, into: &output)
+  ///
+  /// - Parameter state: what the adapter is now: `resetting` while it is expected back, or worse.
+  package mutating func transportFailed(
+    _ error: HostError, state: AdapterState = .resetting, now: Instant, into output: inout HostOutput
+  ) {
+    lose(state, error, into: &output)
     if shutdownDeadline != nil { finishShutdown() }
   }
 

@@ -205,7 +205,7 @@ extension HostCore {
       let error = HostError.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.18: \(parameters)")
       return output.events.append(.connectionUpdateRefused(peer, error))
     }
-    guard links[index].role == .peripheral else {
+    guard links[index].role == .peripheral, configuration.ownership == .exclusive else {
       return sendConnectionUpdate(index, parameters, now: now, into: &output)
     }
     var request = ConnectionParameterUpdateRequest()

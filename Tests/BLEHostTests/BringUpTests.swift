@@ -126,3 +126,44 @@ struct BringUpTests {
     #expect(bench.core.state == .poweredOn)
   }
 }
+
+@Suite("A controller that the kernel runs")
+struct SharedControllerTests {
+  private func bench() -> Bench {
+    var configuration = HostConfiguration()
+    configuration.ownership = .sharedWithKernel
+    return Bench(ScriptedController(), configuration: configuration)
+  }
+
+  @Test func isAskedAndNeverChanged() {
+    let bench = bench()
+    #expect(
+      bench.controller.commands.map(\.opcode) == [
+        .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBDADDR,
+        .leReadLocalSupportedFeatures, .leReadBufferSize,
+      ])
+    #expect(bench.core.state == .poweredOn)
+  }
+
+  @Test func answersToOtherProgramsPassBy() {
+    var bench = bench()
+    _ = bench.takeEvents()
+    bench.receive(ScriptedController.complete(.leSetScanEnable, [0]))
+    #expect(bench.events.isEmpty)
+  }
+
+  @Test func anotherProgramsLinkAsACentralIsNotOurs() {
+    var bench = bench()
+    _ = bench.takeEvents()
+    var event: [UInt8] = []
+    event.append(
+      hci: HCI.LEConnectionComplete {
+        $0.connectionHandle = ConnectionHandle(rawValue: 0x40)
+        $0.role = .central
+      })
+    bench.receive(event)
+    #expect(bench.events.isEmpty)
+    bench.receive(ScriptedController.connected(0x41))
+    #expect(bench.core.linkCount == 1)
+  }
+}

@@ -63,7 +63,8 @@ struct HostileInputTests {
       let parameters = random.octets(Int.random(in: 0...30, using: &random))
       return [0x04, codes.randomElement(using: &random) ?? 0x3E, UInt8(parameters.count)] + parameters
     case 2:  // an LE event with a subevent that exists
-      let parameters = [UInt8.random(in: 1...0x29, using: &random)] + random.octets(Int.random(in: 0...40, using: &random))
+      let parameters =
+        [UInt8.random(in: 1...0x29, using: &random)] + random.octets(Int.random(in: 0...40, using: &random))
       return [0x04, 0x3E, UInt8(parameters.count)] + parameters
     case 3:  // an ATT PDU with an opcode that exists
       let opcodes: [UInt8] = [2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x1E, 0x20, 0x52, 0xD2]
@@ -89,7 +90,8 @@ struct ApplicationMisuseTests {
     bench.perform(.client(nobody, ClientOperation(id: ClientOperationID(rawValue: 1), .discoverPrimaryServices)))
     let told = bench.events.filter {
       switch $0 {
-      case .refused(.notConnected), .rssi(_, .failure(.notConnected)), .client(_, .finished(_, .failure(.linkEnded))): true
+      case .refused(.notConnected), .rssi(_, .failure(.notConnected)), .client(_, .finished(_, .failure(.linkEnded))):
+        true
       default: false
       }
     }
