@@ -81,7 +81,7 @@ enum HostNames {
   private static let last = Atomic<UInt64>(0)
   private static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
   /// The two or one highest numbers are the stack's own; 2³¹ names are enough for a process.
-  private static func next32() -> UInt32 { UInt32(truncatingIfNeeded: next() & 0x7FFF_FFFF) }
+  static func next32() -> UInt32 { UInt32(truncatingIfNeeded: next() & 0x7FFF_FFFF) }
 
   static func service() -> ServiceID { ServiceID(rawValue: next32()) }
   static func attribute() -> AttributeID { AttributeID(rawValue: next32()) }

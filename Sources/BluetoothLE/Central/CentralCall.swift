@@ -1,0 +1,103 @@
+import BLEGAP
+import BLEHost
+import Foundation
+
+/// One thing to do on the delegate's queue, as a value.
+enum CentralCall: Sendable {
+  case discovered(Peripheral, SightedDevice)
+  case connected(Peripheral)
+  case failedToConnect(Peripheral, any Error)
+  case disconnected(Peripheral, isReconnecting: Bool, (any Error)?)
+  case connectionEvent(ConnectionEvent, Peripheral)
+  case peripheral(Peripheral, PeripheralCall)
+  /// Not the delegate's: a task that waited goes on.
+  case resume(CentralWaiter, (any Error)?)
+  /// Not the delegate's: a connection that was to begin later begins when this time has passed.
+  case startLater(seconds: Int, ConnectID)
+}
+
+/// What a peripheral's own delegate hears.
+enum PeripheralCall: Sendable {
+  case updatedName
+  case modifiedServices([RemoteService])
+  case rssi(Int, (any Error)?)
+  case discoveredServices((any Error)?)
+  case discoveredIncludedServices(RemoteService, (any Error)?)
+  case discoveredCharacteristics(RemoteService, (any Error)?)
+  case discoveredDescriptors(RemoteCharacteristic, (any Error)?)
+  case updatedValue(RemoteCharacteristic, (any Error)?)
+  case updatedDescriptor(RemoteDescriptor, (any Error)?)
+  case wrote(RemoteCharacteristic, (any Error)?)
+  case wroteDescriptor(RemoteDescriptor, (any Error)?)
+  case updatedNotificationState(RemoteCharacteristic, (any Error)?)
+  case isReady
+  case openedChannel((any Error)?)
+}
+
+/// A task that waits for something a central manager does.
+struct CentralWaiter: Sendable {
+  let id: UInt64
+  let continuation: CheckedContinuation<Void, any Error>
+}
+
+extension CentralManager {
+  /// Does what the machine wants done; on the queue only.
+  func make(_ call: CentralCall) {
+    let delegate = delegate
+    switch call {
+    case .discovered(let peripheral, let device):
+      delegate?.centralManager(
+        self, didDiscover: peripheral, advertisementData: device.dictionary, rssi: NSNumber(value: device.rssi))
+      publish(peripheral, device)
+    case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)
+    case .failedToConnect(let peripheral, let error):
+      delegate?.centralManager(self, didFailToConnect: peripheral, error: error)
+    case .disconnected(let peripheral, let isReconnecting, let error):
+      peripheral.finishStreams()
+      delegate?.centralManager(
+        self, didDisconnectPeripheral: peripheral, timestamp: Date().timeIntervalSinceReferenceDate,
+        isReconnecting: isReconnecting, error: error)
+    case .connectionEvent(let event, let peripheral):
+      delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral)
+    case .peripheral(let peripheral, let call): peripheral.make(call)
+    case .resume(let waiter, let error?): waiter.continuation.resume(throwing: error)
+    case .resume(let waiter, nil): waiter.continuation.resume()
+    case .startLater(let seconds, let id):
+      queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in self?.run { $0.start(id, into: &$1) } }
+    }
+  }
+}
+
+extension Peripheral {
+  /// Calls the peripheral's delegate; on the manager's queue only.
+  func make(_ call: PeripheralCall) {
+    let delegate = delegate
+    switch call {
+    case .updatedName: delegate?.peripheralDidUpdateName(self)
+    case .modifiedServices(let services): delegate?.peripheral(self, didModifyServices: services)
+    case .rssi(let rssi, let error):
+      delegate?.peripheral(self, didReadRSSI: NSNumber(value: rssi), error: error)
+      delegate?.peripheralDidUpdateRSSI(self, error: error)
+    case .discoveredServices(let error): delegate?.peripheral(self, didDiscoverServices: error)
+    case .discoveredIncludedServices(let service, let error):
+      delegate?.peripheral(self, didDiscoverIncludedServicesFor: service, error: error)
+    case .discoveredCharacteristics(let service, let error):
+      delegate?.peripheral(self, didDiscoverCharacteristicsFor: service, error: error)
+    case .discoveredDescriptors(let characteristic, let error):
+      delegate?.peripheral(self, didDiscoverDescriptorsFor: characteristic, error: error)
+    case .updatedValue(let characteristic, let error):
+      if error == nil { publish(characteristic) }
+      delegate?.peripheral(self, didUpdateValueFor: characteristic, error: error)
+    case .updatedDescriptor(let descriptor, let error):
+      delegate?.peripheral(self, didUpdateValueFor: descriptor, error: error)
+    case .wrote(let characteristic, let error):
+      delegate?.peripheral(self, didWriteValueFor: characteristic, error: error)
+    case .wroteDescriptor(let descriptor, let error):
+      delegate?.peripheral(self, didWriteValueFor: descriptor, error: error)
+    case .updatedNotificationState(let characteristic, let error):
+      delegate?.peripheral(self, didUpdateNotificationStateFor: characteristic, error: error)
+    case .isReady: delegate?.peripheralIsReady(toSendWriteWithoutResponse: self)
+    case .openedChannel(let error): delegate?.peripheral(self, didOpen: nil, error: error)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+
+// The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.
+
+/// `NSNumber`, a Boolean: report each advertisement, not each device once. False where it is missing.
+public let CentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
+/// `[BluetoothUUID]`: devices that look for one of these services match too.
+public let CentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
+
+/// Nothing is shown on Linux, whatever the value; the state tells.
+public let CentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
+/// There is no restoration: what a program does ends with it.
+public let CentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
+/// Without meaning on Linux.
+public let CentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
+
+/// Without meaning on Linux, where nobody is alerted; accepted all the same.
+public let ConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
+/// Without meaning on Linux; accepted all the same.
+public let ConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
+/// Without meaning on Linux; accepted all the same.
+public let ConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
+/// `NSNumber`, whole seconds: how long to wait before the connection is begun.
+public let ConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
+/// Without meaning on Linux; accepted all the same.
+public let ConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
+/// Without meaning on Linux; accepted all the same.
+public let ConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
+/// `NSNumber`, a Boolean: connect again by itself when the link is lost.
+public let ConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
+
+public let CentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
+public let CentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
+public let CentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
+
+/// Seconds since the first of January 2001, as CoreFoundation counts them.
+public typealias CFAbsoluteTime = Double
+
+/// What happened to a link that ``CentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
+/// `CBConnectionEvent`.
+public enum ConnectionEvent: Int, Sendable {
+  case peerDisconnected = 0
+  case peerConnected = 1
+}
+
+/// Which links ``CentralManager/registerForConnectionEvents(options:)`` asks about; mirrors
+/// `CBConnectionEventMatchingOption`.
+public struct ConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// `[BluetoothUUID]`, at most four.
+  public static let serviceUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionServiceUUIDs")
+  /// `[UUID]`
+  public static let peripheralUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")
+}
+
+/// The dictionary of ``CentralManager/connect(_:options:)``, read.
+struct ConnectOptions: Equatable, Sendable {
+  var startDelay = 0
+  var reconnectsByItself = false
+
+  init() {}
+
+  /// - Throws: `invalidParameters` for a delay that is no whole number of seconds.
+  init(_ dictionary: [String: Any]?) throws(BluetoothError) {
+    if let delay = dictionary?[ConnectPeripheralOptionStartDelayKey] {
+      guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
+        throw BluetoothError(
+          .invalidParameters,
+          "the start delay \(delay) is not allowed: a whole number of seconds, a day (86400) at most")
+      }
+      startDelay = seconds
+    }
+    reconnectsByItself = isTrue(dictionary?[ConnectPeripheralOptionEnableAutoReconnect])
+  }
+
+  private static func wholeNumber(_ value: Any) -> Int? {
+    if let number = value as? Int { return number }
+    if let number = value as? Double { return Int(exactly: number) }
+    return (value as? NSNumber).flatMap { Int(exactly: $0.doubleValue) }
+  }
+}
+
+/// Whether a value of an option dictionary is a true Boolean, however it was written.
+func isTrue(_ value: Any?) -> Bool { value as? Bool ?? (value as? NSNumber)?.boolValue ?? false }

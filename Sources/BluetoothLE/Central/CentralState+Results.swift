@@ -1,0 +1,177 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLEWire
+import Foundation
+
+/// What a peripheral answers and tells.
+extension CentralState {
+  mutating func client(_ peer: PeerID, _ event: ClientEvent, into effects: inout CentralEffects) {
+    guard let session = sessions[peer] else { return }
+    switch event {
+    case .finished(let id, let result): finished(peer, id, result, into: &effects)
+    case .notification(let handle, let value), .indication(let handle, let value):
+      guard let characteristic = session.characteristics[handle] else { return }
+      characteristic.value = Data(value)
+      guard let object = devices[session.address]?.object.object else { return }
+      effects.calls.append(.peripheral(object, .updatedValue(characteristic, nil)))
+    case .servicesChanged(let range): servicesChanged(peer, range, into: &effects)
+    case .violation(let error): effects.notices.append("\(session.address): \(error)")
+    case .bearerFailed: effects.notices.append("\(session.address): \(ClientError.timedOut)")
+    case .mtu: break
+    }
+  }
+
+  mutating func mtuChanged(_ peer: PeerID, _ mtu: Int) { sessions[peer]?.mtu = max(ATT.defaultMTU, mtu) }
+
+  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout CentralEffects) {
+    guard let session = sessions[peer], let asker = session.rssiReads.first else { return }
+    sessions[peer]?.rssiReads.removeFirst()
+    let object = devices[session.address]?.object.object
+    switch result {
+    case .success(let rssi):
+      object?.update(rssi: Int(rssi))
+      answer(asker, .rssi(Int(rssi), nil), nil, object, &effects)
+    case .failure(let error):
+      let error = BluetoothError(error)
+      answer(asker, .rssi(127, error), error, object, &effects)
+    }
+  }
+
+  private mutating func finished(
+    _ peer: PeerID, _ id: ClientOperationID, _ result: Result<ClientOutcome, ClientError>,
+    into effects: inout CentralEffects
+  ) {
+    // The end of the link follows, with its reason: that is what the askers are told.
+    if case .failure(.linkEnded) = result { return }
+    if sessions[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
+    guard let index = sessions[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
+    sessions[peer]?.pending[index].result = result
+    flush(peer, into: &effects)
+  }
+
+  private mutating func wroteWithoutResponse(
+    _ peer: PeerID, _ result: Result<ClientOutcome, ClientError>, into effects: inout CentralEffects
+  ) {
+    guard let session = sessions[peer] else { return }
+    if case .failure(let error) = result {
+      effects.notices.append("a write without response to \(session.address) was dropped: \(error)")
+    }
+    guard session.owesReady, session.unsentWrites.count < limits.pendingWrites else { return }
+    sessions[peer]?.owesReady = false
+    guard let object = devices[session.address]?.object.object else { return }
+    effects.calls.append(.peripheral(object, .isReady))
+  }
+
+  /// Tells the results that are next in line.
+  mutating func flush(_ peer: PeerID, into effects: inout CentralEffects) {
+    while let operation = sessions[peer]?.pending.first, let result = operation.result, let session = sessions[peer] {
+      sessions[peer]?.pending.removeFirst()
+      let object = devices[session.address]?.object.object
+      var failure: (any Error)?
+      switch result {
+      case .success(let outcome): sessions[peer]?.take(outcome, for: operation.subject, of: object)
+      case .failure(let error): failure = error.facade
+      }
+      // Without a failure a value goes to the streams of values too, which the call for the delegate does.
+      answer(operation.answerTo, operation.subject.call(failure), failure, object, &effects)
+    }
+  }
+
+  private mutating func servicesChanged(
+    _ peer: PeerID, _ range: ClosedRange<AttributeHandle>, into effects: inout CentralEffects
+  ) {
+    guard let void = sessions[peer]?.invalidate(range), let session = sessions[peer],
+      let object = devices[session.address]?.object.object
+    else { return }
+    object.update(services: object.services?.filter { service in !void.contains { $0 === service } })
+    effects.calls.append(.peripheral(object, .modifiedServices(void)))
+  }
+}
+
+extension Session {
+  /// Takes over what was found; objects that are known already stay the ones they are.
+  mutating func take(_ outcome: ClientOutcome, for subject: Subject, of object: Peripheral?) {
+    switch (subject, outcome) {
+    case (.services(let filter), .services(let found)): take(found, filter, of: object)
+    case (.includedServices(let service, let filter), .includedServices(let found)):
+      let all = found.map { remoteService($0.service, isPrimary: false, of: object) }
+      service.includedServices = Self.joined(service.includedServices, all, filter) { $0 }
+    case (.characteristics(let service, let filter), .characteristics(let found)): take(found, filter, in: service)
+    case (.descriptors(let characteristic), .descriptors(let found)): take(found, of: characteristic)
+    case (.value(let characteristic), .value(let value)): characteristic.value = Data(value)
+    case (.descriptorValue(let descriptor), .value(let value)): descriptor.keep(value)
+    case (.notify(let characteristic, let isOn), let outcome):
+      if case .configured(let handle) = outcome { configurations[characteristic.found.valueHandle] = handle }
+      characteristic.isNotifying = isOn
+    default: break
+    }
+  }
+
+  private mutating func take(_ found: [DiscoveredService], _ filter: [BluetoothUUID]?, of object: Peripheral?) {
+    let all = found.map { remoteService($0, isPrimary: true, of: object) }
+    guard let object else { return }
+    let known = object.services?.filter { service in all.contains { $0 === service } }
+    object.update(services: Self.joined(known, all, filter) { $0 })
+  }
+
+  private mutating func take(
+    _ found: [DiscoveredCharacteristic], _ filter: [BluetoothUUID]?, in service: RemoteService
+  ) {
+    service.layout = found
+    let known = (service.characteristics ?? []).compactMap { $0 as? RemoteCharacteristic }
+    let all = found.map { found in known.first { $0.found == found } ?? RemoteCharacteristic(found) }
+    let joined = Self.joined(service.characteristics, all, filter) { $0 }
+    for case let characteristic as RemoteCharacteristic in joined {
+      characteristics[characteristic.found.valueHandle] = characteristic
+    }
+    service.characteristics = joined
+  }
+
+  private mutating func take(_ found: [DiscoveredDescriptor], of characteristic: RemoteCharacteristic) {
+    characteristic.descriptors = found.map { found in
+      let known = descriptors[found.handle].flatMap { $0.uuid == found.uuid ? $0 : nil }
+      let descriptor = known ?? RemoteDescriptor(found)
+      descriptors[found.handle] = descriptor
+      if found.uuid == "2902" { configurations[characteristic.found.valueHandle] = found.handle }
+      return descriptor
+    }
+  }
+
+  /// The object of a service; a service that lies elsewhere now, or has become another one, is a new object.
+  private mutating func remoteService(
+    _ found: DiscoveredService, isPrimary: Bool, of object: Peripheral?
+  ) -> RemoteService {
+    if let known = services[found.handles.lowerBound], known.handles == found.handles, known.uuid == found.uuid {
+      return known
+    }
+    _ = invalidate(found.handles)
+    let service = RemoteService(found, isPrimary: isPrimary, of: object)
+    services[found.handles.lowerBound] = service
+    return service
+  }
+
+  /// What was known, and what of `all` the filter wants, in the order of `all` (rule 6.8).
+  private static func joined<Found: Attribute, Known: Attribute>(
+    _ known: [Known]?, _ all: [Found], _ filter: [BluetoothUUID]?, _ convert: (Found) -> Known
+  ) -> [Known] {
+    all.filter { found in
+      filter?.contains(found.uuid) ?? true || known?.contains { $0 === found } ?? false
+    }.map(convert)
+  }
+}
+
+extension ClientError {
+  /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``ATTError``, all else a ``BluetoothError``.
+  var facade: any Error {
+    switch self {
+    case .refused(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+    case .timedOut: BluetoothError(.connectionTimeout, "\(self)")
+    case .linkEnded: BluetoothError(.peripheralDisconnected)
+    case .tooManyOperations, .tooManyResults: BluetoothError(.outOfSpace, "\(self)")
+    case .invalidParameters: BluetoothError(.invalidParameters, "\(self)")
+    case .cannotSign: BluetoothError(.operationNotSupported, "\(self)")
+    case .malformedResponse, .unexpectedPDU, .echoDiffers: BluetoothError(.unknown, "\(self)")
+    }
+  }
+}

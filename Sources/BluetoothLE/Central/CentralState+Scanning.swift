@@ -1,0 +1,147 @@
+import BLEGAP
+import BLEHost
+import BLEWire
+import Foundation
+
+/// What a scan asks for.
+struct Scan: Sendable {
+  /// Tells one scan from the next: each reports devices anew.
+  var number: UInt64
+  var services: [BluetoothUUID]
+  var solicited: [BluetoothUUID]
+  var allowsDuplicates: Bool
+
+  /// Whether a device is wanted (rule 6.1): any of the services, in its list or in its overflow area, or any of the
+  /// solicited ones. Without either, every device.
+  func matches(_ data: AdvertisedData) -> Bool {
+    if services.isEmpty, solicited.isEmpty { return true }
+    if data.serviceUUIDs.contains(where: services.contains) { return true }
+    if data.solicitedServiceUUIDs.contains(where: solicited.contains) { return true }
+    return !(data.overflowArea?.matches(of: services) ?? []).isEmpty
+  }
+}
+
+/// What was heard of a device.
+struct Sighting: Sendable {
+  private(set) var advertisingData: [UInt8] = []
+  private(set) var scanResponse: [UInt8] = []
+  private(set) var isConnectable = false
+  /// Both areas in one view.
+  private(set) var data = AdvertisedData()
+  private(set) var name: String?
+  /// What was last reported, and in which scan.
+  var reported: (scan: UInt64, data: AdvertisedData)?
+
+  /// - Returns: whether something is new.
+  mutating func add(_ discovery: Discovery) -> Bool {
+    if discovery.isScanResponse {
+      guard discovery.data != scanResponse else { return false }
+      scanResponse = discovery.data
+    } else {
+      isConnectable = discovery.isConnectable
+      guard discovery.data != advertisingData else { return false }
+      advertisingData = discovery.data
+    }
+    data = AdvertisedData(advertisingData: advertisingData[...], scanResponse: scanResponse[...])
+    if let name = data.localName { self.name = name.text ?? name.displayText }
+    return true
+  }
+}
+
+/// A device as ``CentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)`` tells of it, typed.
+public struct SightedDevice: Sendable {
+  /// What it said, advertising data and scan response together.
+  public let data: AdvertisedData
+  public let isConnectable: Bool
+  /// Those of the services looked for whose bits are set in the overflow area: perhaps it has them.
+  public let overflowServiceUUIDs: [BluetoothUUID]
+  /// In dBm; 127 where the controller has none.
+  public let rssi: Int
+
+  /// As CoreBluetooth's dictionary.
+  var dictionary: [String: Any] {
+    var dictionary: [String: Any] = [AdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
+    if let name = data.localName { dictionary[AdvertisementDataLocalNameKey] = name.text ?? name.displayText }
+    if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
+      dictionary[AdvertisementDataManufacturerDataKey] = Data(company.encoded)
+    }
+    if !data.serviceData.isEmpty {
+      dictionary[AdvertisementDataServiceDataKey] = Dictionary(
+        data.serviceData.map { ($0.uuid, Data($0.data)) }, uniquingKeysWith: { $1 })
+    }
+    if !data.serviceUUIDs.isEmpty { dictionary[AdvertisementDataServiceUUIDsKey] = data.serviceUUIDs }
+    if !overflowServiceUUIDs.isEmpty {
+      dictionary[AdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs
+    }
+    if !data.solicitedServiceUUIDs.isEmpty {
+      dictionary[AdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs
+    }
+    if let level = data.txPowerLevel { dictionary[AdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
+    return dictionary
+  }
+}
+
+extension CentralState {
+  /// Scans; a scan that runs is replaced (rule 6.1).
+  mutating func startScan(
+    _ services: [BluetoothUUID], solicited: [BluetoothUUID], allowsDuplicates: Bool,
+    into effects: inout CentralEffects
+  ) {
+    scans += 1
+    scan = Scan(number: scans, services: services, solicited: solicited, allowsDuplicates: allowsDuplicates)
+    var parameters = ScanParameters()
+    // The host always tells all: a device that changes what it says is then seen, and the list of those reported is kept
+    // here, where a scan response that comes later is known to be new.
+    parameters.allowsDuplicates = true
+    effects.commands.append(.startScanning(parameters))
+  }
+
+  mutating func stopScan(into effects: inout CentralEffects) {
+    guard scan != nil else { return }
+    scan = nil
+    effects.commands.append(.stopScanning)
+  }
+
+  mutating func discovered(_ discovery: Discovery, into effects: inout CentralEffects) {
+    guard let scan, discovery.address.kind != .anonymous else { return }
+    let address = discovery.address.identity
+    guard remember(address), var sighting = devices[address]?.sighting else { return }
+    let before = sighting.name
+    let isNew = sighting.add(discovery)
+    devices[address]?.sighting = sighting
+    if isNew, let name = sighting.name, name != before {
+      devices[address]?.object.object?.update(name: name)
+      if before != nil, let object = devices[address]?.object.object {
+        effects.calls.append(.peripheral(object, .updatedName))
+      }
+    }
+    // One report for each device, and another one when its scan response adds to it (rule 6.1).
+    let isReported = sighting.reported?.scan == scan.number
+    let adds = isNew && discovery.isScanResponse && sighting.reported?.data != sighting.data
+    guard scan.allowsDuplicates || !isReported || adds, scan.matches(sighting.data) else { return }
+    devices[address]?.sighting.reported = (scan.number, sighting.data)
+    guard let object = peripheral(at: address) else { return }
+    effects.calls.append(
+      .discovered(
+        object,
+        SightedDevice(
+          data: sighting.data, isConnectable: sighting.isConnectable,
+          overflowServiceUUIDs: sighting.data.overflowArea?.matches(of: scan.services) ?? [],
+          rssi: Int(discovery.rssi))))
+  }
+
+  /// The devices of these identifiers that are known, with an object each (rule 6.17).
+  mutating func retrieve(_ identifiers: [UUID]) -> [Peripheral] {
+    identifiers.compactMap { addresses[$0] }.compactMap { peripheral(at: $0) }
+  }
+
+  /// Devices connected as peripherals, by whichever manager of this process, that have one of the services.
+  mutating func retrieveConnected(with services: [BluetoothUUID]) -> [Peripheral] {
+    let mine = sessions.values.map { ($0.address, $0.services.values.map(\.uuid)) }
+    let others = otherLinks.values.map { ($0, [BluetoothUUID]()) }
+    return (mine + others).filter { address, discovered in
+      let advertised = devices[address]?.sighting.data.serviceUUIDs ?? []
+      return (discovered + advertised).contains(where: services.contains)
+    }.compactMap { peripheral(at: $0.0) }
+  }
+}

@@ -1,0 +1,217 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEWire
+import Foundation
+
+/// What a central manager scans for, knows, is connected to and waits for.
+///
+/// A machine like those below it: it calls nobody. The manager holds it under its lock, hands it the application's calls
+/// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
+struct CentralState: Sendable {
+  let limits: CentralLimits
+  /// Whom the peripherals made here belong to.
+  var owner = WeakReference<CentralManager>(nil)
+
+  // Scanning (CentralState+Scanning).
+  var scan: Scan?
+  var scans: UInt64 = 0
+  var sightings: UInt64 = 0
+  var devices: [DeviceAddress: Device] = [:]
+  var addresses: [UUID: DeviceAddress] = [:]
+  /// Counts the times that everything found became invalid (rule 1.4).
+  var generation = 0
+
+  // Connections (CentralState+Connections).
+  var wishes: [ConnectID: DeviceAddress] = [:]
+  var sessions: [PeerID: Session] = [:]
+  /// Links with other devices as peripherals, whoever made them in this process.
+  var otherLinks: [PeerID: DeviceAddress] = [:]
+  var watchedEvents: WatchedEvents?
+  var powerWaiters: [CentralWaiter] = []
+
+  init(limits: CentralLimits = CentralLimits()) { self.limits = limits }
+
+  /// A device that was seen or connected to.
+  struct Device: Sendable {
+    let address: DeviceAddress
+    let identifier: UUID
+    /// The application's object; the application keeps it, not we (rule 1.6).
+    var object = WeakReference<Peripheral>(nil)
+    var phase = Phase.disconnected
+    var sighting = Sighting()
+    /// When it was last seen or asked for, counted in sightings: what was not for the longest time is forgotten first.
+    var freshness: UInt64 = 0
+    var connectWaiters: [CentralWaiter] = []
+    var disconnectWaiters: [CentralWaiter] = []
+  }
+
+  /// How far a device is from being connected.
+  ///
+  /// ```
+  ///   disconnected ─connect─► connecting ─────────► connected ─cancel─► disconnecting ─► disconnected
+  ///                              └─cancel─► cancelling ──► disconnected, or (it came up all the same) disconnecting
+  /// ```
+  enum Phase: Equatable, Sendable {
+    case disconnected
+    /// `isPosted` is false while a start delay runs.
+    case connecting(ConnectID, ConnectOptions, isPosted: Bool)
+    /// `next`: connect again when it is over.
+    case cancelling(ConnectID, next: ConnectOptions?)
+    case connected(PeerID, ConnectOptions)
+    case disconnecting(PeerID, next: ConnectOptions?)
+  }
+
+  /// What ``CentralManager/registerForConnectionEvents(options:)`` asked for.
+  struct WatchedEvents: Equatable, Sendable {
+    var services: [BluetoothUUID]
+    var peripherals: [UUID]
+  }
+}
+
+/// The bounds of what one central manager keeps.
+struct CentralLimits: Sendable {
+  /// Devices remembered. The one not seen for the longest time is forgotten, unless the application holds its object;
+  /// where it holds them all, new devices are not reported.
+  var knownDevices = 1024
+  /// Operations of one peripheral that wait for their answer; one more is answered with `outOfSpace`.
+  var pendingOperations = 200
+  /// Writes without response that are on their way; from there on
+  /// ``Peripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
+  var pendingWrites = 16
+  var droppedWrites = 48
+  /// Values or discoveries that one stream keeps for a reader that does not read; the oldest is dropped then.
+  var streamBacklog = 256
+}
+
+/// What the machine wants done, each kind in order.
+struct CentralEffects: Sendable {
+  var commands: [HostCommand] = []
+  var calls: [CentralCall] = []
+  /// Lines for the log about calls without effect.
+  var misuses: [String] = []
+  /// Lines for the log about what peers did.
+  var notices: [String] = []
+}
+
+extension CentralState {
+  /// One event of the host. What concerns other managers of the same host falls through.
+  mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
+    switch event {
+    case .discovered(let discovery): discovered(discovery, into: &effects)
+    case .scanStopped(let error):
+      guard scan != nil else { return }
+      scan = nil
+      if let error { effects.notices.append("the scan ended: \(error)") }
+    case .connected(let connection): connected(connection, into: &effects)
+    case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)
+    case .disconnected(let peer, let reason): disconnected(peer, reason, into: &effects)
+    case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
+    case .rssi(let peer, let result): rssi(peer, result, into: &effects)
+    case .client(let peer, let event): client(peer, event, into: &effects)
+    default: break
+    }
+  }
+
+  /// The adapter went below powered on: scans and links have ended (rule 1.4). Below powered off every peripheral is
+  /// invalid and must be found or retrieved anew.
+  mutating func fell(to state: ManagerState, into effects: inout CentralEffects) {
+    if scan != nil {
+      scan = nil
+      effects.commands.append(.stopScanning)
+    }
+    let why = "the adapter is \(state)"
+    for peer in sessions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      linkEnded(peer, BluetoothError(.notConnected, "\(why): the link is gone"), reconnects: false, into: &effects)
+    }
+    otherLinks = [:]
+    for (id, _) in wishes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      effects.commands.append(.cancelConnect(id))
+      connectionEnded(id, BluetoothError(.operationCancelled, "\(why): connect again when it is on"), into: &effects)
+    }
+    guard state.rawValue < ManagerState.poweredOff.rawValue else { return }
+    generation += 1
+    for address in devices.keys {
+      devices[address]?.object = WeakReference(nil)
+      devices[address]?.sighting = Sighting()
+    }
+  }
+
+  /// The manager is let go: nothing of it stays with the host.
+  mutating func shutDown(into effects: inout CentralEffects) {
+    if scan != nil { effects.commands.append(.stopScanning) }
+    effects.commands += wishes.keys.map { .cancelConnect($0) }
+    effects.commands += sessions.keys.map { .disconnect($0, .remoteUserTerminatedConnection) }
+    let released = BluetoothError(.operationCancelled, "the central manager was released")
+    effects.calls += takeAllWaiters().map { .resume($0, released) }
+  }
+
+  /// The device of a peripheral that is this manager's and still valid.
+  func device(of peripheral: Peripheral) -> Device? {
+    guard let address = addresses[peripheral.identifier], let device = devices[address],
+      device.object.object === peripheral
+    else { return nil }
+    return device
+  }
+
+  /// As ``device(of:)``, with a line in the log where there is none.
+  func device(of peripheral: Peripheral, for command: StaticString, into effects: inout CentralEffects) -> Device? {
+    guard let device = device(of: peripheral) else {
+      effects.misuses.append(
+        "\(command): \(peripheral) is not a valid peripheral of this manager: find or retrieve it again")
+      return nil
+    }
+    return device
+  }
+
+  /// The application's object for a device; a new one where it holds none.
+  mutating func peripheral(at address: DeviceAddress) -> Peripheral? {
+    guard let device = devices[address] else { return nil }
+    if let object = device.object.object { return object }
+    let object = Peripheral(identifier: device.identifier, manager: owner)
+    object.update(name: device.sighting.name)
+    devices[address]?.object = WeakReference(object)
+    return object
+  }
+
+  /// Remembers a device, and forgets another one where there is no room.
+  ///
+  /// - Returns: false where there is no room and nothing to forget.
+  mutating func remember(_ address: DeviceAddress) -> Bool {
+    sightings += 1
+    if devices[address] == nil {
+      if devices.count >= limits.knownDevices {
+        let stale = devices.values.lazy.filter { $0.phase == .disconnected && $0.object.object == nil }
+          .min { $0.freshness < $1.freshness }
+        guard let stale else { return false }
+        devices[stale.address] = nil
+        addresses[stale.identifier] = nil
+      }
+      let device = Device(address: address, identifier: PeerIdentifier.make(of: address))
+      devices[address] = device
+      addresses[device.identifier] = address
+    }
+    devices[address]?.freshness = sightings
+    return true
+  }
+
+  /// The application let go of its object: what it had begun is given up (rule 1.6).
+  mutating func released(_ identifier: UUID, into effects: inout CentralEffects) {
+    guard let address = addresses[identifier], let device = devices[address], device.object.object == nil else {
+      return
+    }
+    switch device.phase {
+    case .connecting(let id, _, _):
+      effects.misuses.append("cancelling the connection to \(address), whose peripheral nobody holds")
+      wishes[id] = nil
+      devices[address]?.phase = .disconnected
+      effects.commands.append(.cancelConnect(id))
+    case .connected(let peer, _):
+      effects.misuses.append("ending the connection to \(address), whose peripheral nobody holds")
+      devices[address]?.phase = .disconnecting(peer, next: nil)
+      effects.commands.append(.disconnect(peer, .remoteUserTerminatedConnection))
+    case .disconnected, .cancelling, .disconnecting: break
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLEWire
+import Foundation
+
+/// One link to a peripheral: what was found there, and what was asked and is not answered yet.
+struct Session: Sendable {
+  let address: DeviceAddress
+  let peer: PeerID
+  var mtu = ATT.defaultMTU
+
+  /// By the handle of the declaration.
+  var services: [AttributeHandle: RemoteService] = [:]
+  /// By the handle of the value.
+  var characteristics: [AttributeHandle: RemoteCharacteristic] = [:]
+  var descriptors: [AttributeHandle: RemoteDescriptor] = [:]
+  /// Where the Client Characteristic Configuration of a value lies, once known.
+  var configurations: [AttributeHandle: AttributeHandle] = [:]
+  /// Whether the server was asked to tell when its services change.
+  var watchesServices = false
+
+  var pending: [PendingOperation] = []
+  var unsentWrites: Set<ClientOperationID> = []
+  /// A write was refused room: one call follows when there is some.
+  var owesReady = false
+  var rssiReads: [AnswerTo] = []
+
+  init(address: DeviceAddress, peer: PeerID) {
+    self.address = address
+    self.peer = peer
+  }
+
+  /// Who hears of a result.
+  enum AnswerTo: Sendable {
+    case delegate
+    case waiter(CentralWaiter)
+    /// The one who asked waited long enough.
+    case nobody
+  }
+
+  /// An operation and whom it is for. Results are told in the order of the questions.
+  struct PendingOperation: Sendable {
+    var id: ClientOperationID
+    var subject: Subject
+    var answerTo: AnswerTo
+    var result: Result<ClientOutcome, ClientError>?
+  }
+
+  /// What is asked, about which object.
+  enum Subject: Sendable {
+    case services([BluetoothUUID]?)
+    case includedServices(RemoteService, [BluetoothUUID]?)
+    case characteristics(RemoteService, [BluetoothUUID]?)
+    case descriptors(RemoteCharacteristic)
+    case value(RemoteCharacteristic)
+    case descriptorValue(RemoteDescriptor)
+    case write(RemoteCharacteristic)
+    case writeDescriptor(RemoteDescriptor)
+    case notify(RemoteCharacteristic, Bool)
+
+    /// The delegate's call for the result.
+    func call(_ error: (any Error)?) -> PeripheralCall {
+      switch self {
+      case .services: .discoveredServices(error)
+      case .includedServices(let service, _): .discoveredIncludedServices(service, error)
+      case .characteristics(let service, _): .discoveredCharacteristics(service, error)
+      case .descriptors(let characteristic): .discoveredDescriptors(characteristic, error)
+      case .value(let characteristic): .updatedValue(characteristic, error)
+      case .descriptorValue(let descriptor): .updatedDescriptor(descriptor, error)
+      case .write(let characteristic): .wrote(characteristic, error)
+      case .writeDescriptor(let descriptor): .wroteDescriptor(descriptor, error)
+      case .notify(let characteristic, _): .updatedNotificationState(characteristic, error)
+      }
+    }
+  }
+
+  /// Whether an object is one that this link still has (rule 6.9).
+  func has(_ service: RemoteService) -> Bool { services[service.handles.lowerBound] === service }
+  func has(_ characteristic: RemoteCharacteristic) -> Bool {
+    characteristics[characteristic.found.valueHandle] === characteristic
+  }
+  func has(_ descriptor: RemoteDescriptor) -> Bool { descriptors[descriptor.handle] === descriptor }
+
+  /// Ends everything that waits.
+  func fail(_ error: BluetoothError, _ object: Peripheral?, _ effects: inout CentralEffects) {
+    for operation in pending {
+      answer(operation.answerTo, operation.subject.call(error), error, object, &effects)
+    }
+    for read in rssiReads { answer(read, .rssi(127, error), error, object, &effects) }
+  }
+
+  func forgetNotifying() {
+    for characteristic in characteristics.values where characteristic.isNotifying { characteristic.isNotifying = false }
+  }
+
+  /// Takes what lies in a range out of what is known (rule 6.15).
+  ///
+  /// - Returns: the services that are void now, in the order of their handles.
+  mutating func invalidate(_ range: ClosedRange<AttributeHandle>) -> [RemoteService] {
+    let void = services.values.filter { $0.handles.overlaps(range) }.sorted {
+      $0.handles.lowerBound < $1.handles.lowerBound
+    }
+    for service in void { remove(service) }
+    return void
+  }
+
+  mutating func remove(_ service: RemoteService) {
+    services[service.handles.lowerBound] = nil
+    func isInside(_ handle: AttributeHandle) -> Bool { service.handles.contains(handle) }
+    for (handle, characteristic) in characteristics where isInside(handle) {
+      characteristic.isNotifying = false
+      characteristics[handle] = nil
+    }
+    descriptors = descriptors.filter { !isInside($0.key) }
+    configurations = configurations.filter { !isInside($0.key) }
+  }
+}
+
+/// Tells a result to whoever asked.
+func answer(
+  _ answerTo: Session.AnswerTo, _ call: @autoclosure () -> PeripheralCall, _ error: (any Error)?, _ object: Peripheral?,
+  _ effects: inout CentralEffects
+) {
+  switch answerTo {
+  case .delegate: if let object { effects.calls.append(.peripheral(object, call())) }
+  case .waiter(let waiter): effects.calls.append(.resume(waiter, error))
+  case .nobody: break
+  }
+}
