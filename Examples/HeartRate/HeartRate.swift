@@ -1,0 +1,71 @@
+import BluetoothLE
+
+/// A heart-rate monitor and its collector.
+///
+/// Without options both ends talk on a radio simulated in this process; with `--role` one of them uses any transport, and
+/// the other is a phone, a watch, or this program on another machine.
+@main
+struct HeartRate {
+  static func main() async {
+    do {
+      let options = try Options(CommandLine.arguments.dropFirst())
+      try await run(options)
+      Manager.shutDownAll()
+    } catch let help as Options.Help {
+      print(help.text)
+    } catch {
+      Manager.shutDownAll()
+      FileHandle.standardError.write(Data("heart-rate: \(error)\n".utf8))
+      exit((error as? AdapterError)?.exitStatus ?? 1)
+    }
+  }
+
+  private static func run(_ options: Options) async throws {
+    switch options.role {
+    case .both:
+      // A host of its own for each end, as in two devices; one trace is enough.
+      let monitor = HeartRateMonitor(
+        adapter: AdapterOptions(transport: "virtual:heart", snoop: options.snoop), beats: options.beats)
+      let collector = HeartRateCollector(adapter: AdapterOptions(transport: "virtual:watch", snoop: "/dev/null"))
+      let served = Task { try await monitor.serveOneCentral() }
+      try await within(.seconds(60), "the whole conversation") { try await collector.collect(options.beats) }
+      try await within(.seconds(5), "the monitor to notice the end") { try await served.value }
+      print("\nDone. The packets, as the monitor saw them, are in \(options.snoop ?? "no file").")
+    case .peripheral:
+      let monitor = HeartRateMonitor(
+        adapter: AdapterOptions(transport: options.transport, snoop: options.snoop), beats: options.beats)
+      try await monitor.serveOneCentral()
+    case .central:
+      let collector = HeartRateCollector(
+        adapter: AdapterOptions(transport: options.transport, snoop: options.snoop))
+      try await collector.collect(options.beats)
+    }
+  }
+}
+
+/// What did not happen, or happened otherwise than it should.
+struct Disappointment: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// Runs `body`, and gives up when it takes longer than `limit`.
+func within<Value: Sendable>(
+  _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+  try await withThrowingTaskGroup(of: Value.self) { group in
+    group.addTask { try await body() }
+    group.addTask {
+      try await Task.sleep(for: limit)
+      throw Disappointment("waited \(limit) for \(what) in vain")
+    }
+    defer { group.cancelAll() }
+    guard let first = try await group.next() else { throw CancellationError() }
+    return first
+  }
+}
+
+/// Prints a line of the conversation.
+func say(_ who: String, _ what: String) {
+  print("\(who.padding(toLength: 8, withPad: " ", startingAt: 0))│ \(what)")
+}
