@@ -30,11 +30,10 @@ def bumble(name, folder, *options):
 
 
 @contextlib.contextmanager
-def ours(name, folder):
-    (port,) = free_ports(1)
-    command = [*product("virtual-radio"), "--tcp", port]
+def ours(name, folder, *options):
+    command = [*product("virtual-radio"), "--tcp", 0, *options]
     with Program(command, folder / f"{name}.log") as program:
-        program.wait_for_port(port)
+        port = int(program.wait_for("READY").rsplit(":", 1)[1])
         yield Radio(name, program, port)
 
 
@@ -79,7 +78,10 @@ RADIOS = {
     "bumble-small": lambda folder: bumble(
         "bumble-small", folder, "--acl-length", 27, "--acl-packets", 1, "--legacy", "--shreds"
     ),
-    "virtual-radio": lambda folder: ours("virtual-radio", folder),
+    "virtual": lambda folder: ours("virtual", folder),
+    "virtual-small": lambda folder: ours(
+        "virtual-small", folder, "--acl-length", 27, "--acl-count", 1, "--no-extended-advertising"
+    ),
     "rootcanal": lambda folder: rootcanal("rootcanal", folder),
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import traces
 from programs import ROOT, Program, python
-from radios import have_tshark, peripheral, rootcanal
+from radios import have_tshark, ours, peripheral, rootcanal
 
 PEERS = Path(os.environ.get("BLE_PEERS", ROOT.parent / "shared" / "peers"))
 
@@ -44,7 +44,6 @@ def accept(transport, folder, capsys, description=PEERS / "reference.json"):
         traces.check(trace, least=1000)
 
 
-@pytest.mark.limit(900)
 @pytest.mark.parametrize(
     "options", [(), ("--acl-len", "27", "--acl-count", "1", "--no-ext-adv")], ids=["bumble", "bumble-small"]
 )
@@ -53,6 +52,13 @@ def test_reference_peripheral_on_bumble(options, tmp_path, capsys):
     with Program(command, tmp_path / "radio.log") as radio:
         # The radio prints the address of a port it was given, not of one it was left to choose.
         accept(f"tcp-client:127.0.0.1:{radio.wait_for('READY').rsplit(':', 1)[1]}", tmp_path, capsys)
+
+
+@pytest.mark.parametrize("options", [(), ("--acl-length", 27, "--acl-count", 1)], ids=["virtual", "virtual-small"])
+def test_reference_peripheral_on_our_radio(options, tmp_path, capsys):
+    with ours("virtual", tmp_path, *options) as radio:
+        accept(radio.transport, tmp_path, capsys)
+        radio.program.check_alive()
 
 
 @pytest.mark.rootcanal
