@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_Set_Event_Mask: Vol 4, Part E, 7.3.1.
+  /// Chooses the events that the controller sends (HCI_Set_Event_Mask, Vol 4, Part E, 7.3.1).
   public struct SetEventMask: HCICommand {
     public static var opcode: HCIOpcode { .setEventMask }
     public var eventMask = EventMask.standard
@@ -11,13 +11,13 @@ extension HCI {
     }
   }
 
-  /// HCI_Reset: Vol 4, Part E, 7.3.2.
+  /// Puts the controller into its first state; every link and setting is gone (HCI_Reset, Vol 4, Part E, 7.3.2).
   public struct Reset: ParameterlessCommand {
     public static var opcode: HCIOpcode { .reset }
     public init() {}
   }
 
-  /// HCI_Read_Transmit_Power_Level: Vol 4, Part E, 7.3.35.
+  /// Reads the transmit power of a link (HCI_Read_Transmit_Power_Level, Vol 4, Part E, 7.3.35).
   public struct ReadTransmitPowerLevel: HCICommand {
     public static var opcode: HCIOpcode { .readTransmitPowerLevel }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -43,7 +43,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Set_Controller_To_Host_Flow_Control: Vol 4, Part E, 7.3.38.
+  /// Makes the controller wait for buffers of the host (HCI_Set_Controller_To_Host_Flow_Control, Vol 4, Part E,
+  /// 7.3.38).
   public struct SetControllerToHostFlowControl: HCICommand {
     public static var opcode: HCIOpcode { .setControllerToHostFlowControl }
     /// Bit 0 for ACL data, bit 1 for synchronous data.
@@ -54,7 +55,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Host_Buffer_Size: Vol 4, Part E, 7.3.39.
+  /// Tells the controller the host's own buffers (HCI_Host_Buffer_Size, Vol 4, Part E, 7.3.39).
   public struct HostBufferSize: HCICommand {
     public static var opcode: HCIOpcode { .hostBufferSize }
     /// In octets, without the header.
@@ -72,7 +73,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Host_Number_Of_Completed_Packets: Vol 4, Part E, 7.3.40.
+  /// Gives buffers of the host back to the controller (HCI_Host_Number_Of_Completed_Packets, Vol 4, Part E, 7.3.40).
   ///
   /// It takes no command credit, and is answered only where it is wrong.
   public struct HostNumberOfCompletedPackets: HCICommand {
@@ -84,7 +85,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Set_Event_Mask_Page_2: Vol 4, Part E, 7.3.69.
+  /// Chooses the events of the second page that the controller sends (HCI_Set_Event_Mask_Page_2, Vol 4, Part E,
+  /// 7.3.69).
   public struct SetEventMaskPage2: HCICommand {
     public static var opcode: HCIOpcode { .setEventMaskPage2 }
     public var eventMask: EventMaskPage2 = []
@@ -94,7 +96,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_LE_Host_Support: Vol 4, Part E, 7.3.78.
+  /// Reads whether the host has said that it does LE (HCI_Read_LE_Host_Support, Vol 4, Part E, 7.3.78).
   public struct ReadLEHostSupport: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readLEHostSupport }
     public init() {}
@@ -113,7 +115,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Write_LE_Host_Support: Vol 4, Part E, 7.3.79.
+  /// Says to a dual-mode controller that the host does LE (HCI_Write_LE_Host_Support, Vol 4, Part E, 7.3.79).
   public struct WriteLEHostSupport: HCICommand {
     public static var opcode: HCIOpcode { .writeLEHostSupport }
     public var leSupportedHost = false
@@ -126,7 +128,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Authenticated_Payload_Timeout: Vol 4, Part E, 7.3.93.
+  /// Reads how long a link may go without a packet that proves the key (HCI_Read_Authenticated_Payload_Timeout, Vol
+  /// 4, Part E, 7.3.93).
   public struct ReadAuthenticatedPayloadTimeout: LinkCommand {
     public static var opcode: HCIOpcode { .readAuthenticatedPayloadTimeout }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -146,7 +149,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Write_Authenticated_Payload_Timeout: Vol 4, Part E, 7.3.94.
+  /// Sets how long a link may go without a packet that proves the key (HCI_Write_Authenticated_Payload_Timeout, Vol
+  /// 4, Part E, 7.3.94).
   public struct WriteAuthenticatedPayloadTimeout: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .writeAuthenticatedPayloadTimeout }
@@ -160,7 +164,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Configure_Data_Path: Vol 4, Part E, 7.3.101.
+  /// Prepares a vendor's data path for coded audio (HCI_Configure_Data_Path, Vol 4, Part E, 7.3.101).
   public struct ConfigureDataPath: HCICommand {
     public static var opcode: HCIOpcode { .configureDataPath }
     /// 0x00 host to controller, 0x01 controller to host.
@@ -175,7 +179,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Set_Min_Encryption_Key_Size: Vol 4, Part E, 7.3.102.
+  /// Sets the shortest key that the controller accepts on BR/EDR (HCI_Set_Min_Encryption_Key_Size, Vol 4, Part E,
+  /// 7.3.102).
   public struct SetMinEncryptionKeySize: HCICommand {
     public static var opcode: HCIOpcode { .setMinEncryptionKeySize }
     /// In octets, 1 to 16.

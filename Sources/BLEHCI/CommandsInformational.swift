@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_Read_Local_Version_Information: Vol 4, Part E, 7.4.1.
+  /// Reads who made the controller and which version it is (HCI_Read_Local_Version_Information, Vol 4, Part E,
+  /// 7.4.1).
   public struct ReadLocalVersionInformation: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readLocalVersionInformation }
     public init() {}
@@ -28,7 +29,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Local_Supported_Commands: Vol 4, Part E, 7.4.2.
+  /// Reads which commands the controller has (HCI_Read_Local_Supported_Commands, Vol 4, Part E, 7.4.2).
   public struct ReadLocalSupportedCommands: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readLocalSupportedCommands }
     public init() {}
@@ -44,7 +45,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Local_Supported_Features: Vol 4, Part E, 7.4.3.
+  /// Reads what the controller can do, page 0 of the LMP features (HCI_Read_Local_Supported_Features, Vol 4, Part E,
+  /// 7.4.3).
   public struct ReadLocalSupportedFeatures: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readLocalSupportedFeatures }
     public init() {}
@@ -60,7 +62,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Buffer_Size: Vol 4, Part E, 7.4.5.
+  /// Reads the buffers that BR/EDR has, and LE too where it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part E,
+  /// 7.4.5).
   public struct ReadBufferSize: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readBufferSize }
     public init() {}
@@ -84,7 +87,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_BD_ADDR: Vol 4, Part E, 7.4.6.
+  /// Reads the controller's public address (HCI_Read_BD_ADDR, Vol 4, Part E, 7.4.6).
   public struct ReadBDADDR: ParameterlessCommand {
     public static var opcode: HCIOpcode { .readBDADDR }
     public init() {}
@@ -101,7 +104,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_RSSI: Vol 4, Part E, 7.5.4.
+  /// Reads the strength of what a link received last (HCI_Read_RSSI, Vol 4, Part E, 7.5.4).
   public struct ReadRSSI: LinkCommand {
     public static var opcode: HCIOpcode { .readRSSI }
     public var connectionHandle = ConnectionHandle(rawValue: 0)

@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Random_Address: Vol 4, Part E, 7.8.4.
+  /// Sets the random address for legacy advertising, scanning and initiating (HCI_LE_Set_Random_Address, Vol 4, Part
+  /// E, 7.8.4).
   public struct LESetRandomAddress: HCICommand {
     public static var opcode: HCIOpcode { .leSetRandomAddress }
     public var randomAddress = BD_ADDR()
@@ -11,7 +12,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Advertising_Parameters: Vol 4, Part E, 7.8.5.
+  /// Sets how legacy advertising is done (HCI_LE_Set_Advertising_Parameters, Vol 4, Part E, 7.8.5).
   public struct LESetAdvertisingParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetAdvertisingParameters }
     /// In units of 0.625 ms, 0x0020 to 0x4000.
@@ -35,7 +36,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Advertising_Physical_Channel_Tx_Power: Vol 4, Part E, 7.8.6.
+  /// Reads the transmit power of legacy advertising (HCI_LE_Read_Advertising_Physical_Channel_Tx_Power, Vol 4, Part
+  /// E, 7.8.6).
   public struct LEReadAdvertisingPhysicalChannelTxPower: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadAdvertisingPhysicalChannelTxPower }
     public init() {}
@@ -52,7 +54,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Advertising_Data: Vol 4, Part E, 7.8.7.
+  /// Sets the data of legacy advertising (HCI_LE_Set_Advertising_Data, Vol 4, Part E, 7.8.7).
   ///
   /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
   public struct LESetAdvertisingData: HCICommand {
@@ -65,7 +67,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Scan_Response_Data: Vol 4, Part E, 7.8.8.
+  /// Sets what an active scanner gets in addition from legacy advertising (HCI_LE_Set_Scan_Response_Data, Vol 4, Part
+  /// E, 7.8.8).
   ///
   /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
   public struct LESetScanResponseData: HCICommand {
@@ -78,7 +81,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Advertising_Enable: Vol 4, Part E, 7.8.9.
+  /// Starts or stops legacy advertising (HCI_LE_Set_Advertising_Enable, Vol 4, Part E, 7.8.9).
   public struct LESetAdvertisingEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetAdvertisingEnable }
     public var advertisingEnable = false

@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Create_Connection: Vol 4, Part E, 7.8.12.
+  /// Begins to connect to an advertiser; a connection complete event tells how it went (HCI_LE_Create_Connection, Vol
+  /// 4, Part E, 7.8.12).
   public struct LECreateConnection: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leCreateConnection }
@@ -24,13 +25,15 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Create_Connection_Cancel: Vol 4, Part E, 7.8.13.
+  /// Gives the connecting up; a connection complete event still follows (HCI_LE_Create_Connection_Cancel, Vol 4, Part
+  /// E, 7.8.13).
   public struct LECreateConnectionCancel: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leCreateConnectionCancel }
     public init() {}
   }
 
-  /// HCI_LE_Extended_Create_Connection [v1]: Vol 4, Part E, 7.8.66.
+  /// Begins to connect to an advertiser, on each of the given PHYs (HCI_LE_Extended_Create_Connection [v1], Vol 4,
+  /// Part E, 7.8.66).
   public struct LEExtendedCreateConnection: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leExtendedCreateConnection }
@@ -50,7 +53,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Extended_Create_Connection [v2]: Vol 4, Part E, 7.8.66.
+  /// Begins to connect to an advertiser, or to a device that listens to our periodic advertising
+  /// (HCI_LE_Extended_Create_Connection [v2], Vol 4, Part E, 7.8.66).
   public struct LEExtendedCreateConnectionV2: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leExtendedCreateConnectionV2 }
@@ -107,7 +111,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Connection_Update: Vol 4, Part E, 7.8.18.
+  /// Changes the timing of a link (HCI_LE_Connection_Update, Vol 4, Part E, 7.8.18).
   public struct LEConnectionUpdate: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leConnectionUpdate }
@@ -120,7 +124,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remote_Connection_Parameter_Request_Reply: Vol 4, Part E, 7.8.31.
+  /// Agrees to the timing that the peer asks for (HCI_LE_Remote_Connection_Parameter_Request_Reply, Vol 4, Part E,
+  /// 7.8.31).
   public struct LERemoteConnectionParameterRequestReply: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestReply }
@@ -133,7 +138,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply: Vol 4, Part E, 7.8.32.
+  /// Refuses the timing that the peer asks for (HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply, Vol 4,
+  /// Part E, 7.8.32).
   public struct LERemoteConnectionParameterRequestNegativeReply: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestNegativeReply }
@@ -146,7 +152,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Host_Channel_Classification: Vol 4, Part E, 7.8.19.
+  /// Tells which channels are bad, as far as the host knows (HCI_LE_Set_Host_Channel_Classification, Vol 4, Part E,
+  /// 7.8.19).
   public struct LESetHostChannelClassification: HCICommand {
     public static var opcode: HCIOpcode { .leSetHostChannelClassification }
     /// 37 bits, channel 0 the lowest of the first octet.
@@ -157,7 +164,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Channel_Map: Vol 4, Part E, 7.8.20.
+  /// Reads the channels that a link uses (HCI_LE_Read_Channel_Map, Vol 4, Part E, 7.8.20).
   public struct LEReadChannelMap: LinkCommand {
     public static var opcode: HCIOpcode { .leReadChannelMap }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -177,7 +184,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Remote_Features: Vol 4, Part E, 7.8.21.
+  /// Asks the peer's Link Layer what it can do (HCI_LE_Read_Remote_Features, Vol 4, Part E, 7.8.21).
   public struct LEReadRemoteFeatures: LinkCommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leReadRemoteFeatures }
@@ -185,7 +192,7 @@ extension HCI {
     public init() {}
   }
 
-  /// HCI_LE_Request_Peer_SCA: Vol 4, Part E, 7.8.108.
+  /// Asks the peer for the accuracy of its sleep clock (HCI_LE_Request_Peer_SCA, Vol 4, Part E, 7.8.108).
   public struct LERequestPeerSCA: LinkCommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leRequestPeerSCA }
@@ -193,7 +200,7 @@ extension HCI {
     public init() {}
   }
 
-  /// HCI_LE_Set_Default_Subrate: Vol 4, Part E, 7.8.123.
+  /// Sets the subrating that later links may be asked for (HCI_LE_Set_Default_Subrate, Vol 4, Part E, 7.8.123).
   public struct LESetDefaultSubrate: HCICommand {
     public static var opcode: HCIOpcode { .leSetDefaultSubrate }
     public var parameters = SubrateParameters()
@@ -203,7 +210,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Subrate_Request: Vol 4, Part E, 7.8.124.
+  /// Asks for a new subrating of a link (HCI_LE_Subrate_Request, Vol 4, Part E, 7.8.124).
   public struct LESubrateRequest: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leSubrateRequest }

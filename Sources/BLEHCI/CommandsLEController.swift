@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Event_Mask: Vol 4, Part E, 7.8.1.
+  /// Chooses the LE meta events that the controller sends (HCI_LE_Set_Event_Mask, Vol 4, Part E, 7.8.1).
   public struct LESetEventMask: HCICommand {
     public static var opcode: HCIOpcode { .leSetEventMask }
     public var eventMask = LEEventMask.standard
@@ -11,7 +11,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Buffer_Size [v1]: Vol 4, Part E, 7.8.2.
+  /// Reads the buffers for LE ACL data (HCI_LE_Read_Buffer_Size [v1], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSize: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadBufferSize }
     public init() {}
@@ -30,7 +30,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Buffer_Size [v2]: Vol 4, Part E, 7.8.2.
+  /// Reads the buffers for LE ACL data and for ISO data (HCI_LE_Read_Buffer_Size [v2], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSizeV2: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadBufferSizeV2 }
     public init() {}
@@ -54,7 +54,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Local_Supported_Features: Vol 4, Part E, 7.8.3.
+  /// Reads what the Link Layer can do (HCI_LE_Read_Local_Supported_Features, Vol 4, Part E, 7.8.3).
   public struct LEReadLocalSupportedFeatures: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadLocalSupportedFeatures }
     public init() {}
@@ -70,7 +70,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Supported_States: Vol 4, Part E, 7.8.27.
+  /// Reads which roles the Link Layer can hold at once (HCI_LE_Read_Supported_States, Vol 4, Part E, 7.8.27).
   public struct LEReadSupportedStates: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadSupportedStates }
     public init() {}
@@ -87,7 +87,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Host_Feature: Vol 4, Part E, 7.8.115.
+  /// Sets a feature bit that is the host's to set (HCI_LE_Set_Host_Feature, Vol 4, Part E, 7.8.115).
   public struct LESetHostFeature: HCICommand {
     public static var opcode: HCIOpcode { .leSetHostFeature }
     /// The bit of ``LEFeatures``.
@@ -100,7 +100,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Transmit_Power: Vol 4, Part E, 7.8.74.
+  /// Reads the range of the controller's transmit power (HCI_LE_Read_Transmit_Power, Vol 4, Part E, 7.8.74).
   public struct LEReadTransmitPower: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadTransmitPower }
     public init() {}
@@ -120,7 +120,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_RF_Path_Compensation: Vol 4, Part E, 7.8.75.
+  /// Reads what the board between controller and antenna adds or takes (HCI_LE_Read_RF_Path_Compensation, Vol 4, Part
+  /// E, 7.8.75).
   public struct LEReadRFPathCompensation: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadRFPathCompensation }
     public init() {}
@@ -140,7 +141,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Write_RF_Path_Compensation: Vol 4, Part E, 7.8.76.
+  /// Tells what the board between controller and antenna adds or takes (HCI_LE_Write_RF_Path_Compensation, Vol 4,
+  /// Part E, 7.8.76).
   public struct LEWriteRFPathCompensation: HCICommand {
     public static var opcode: HCIOpcode { .leWriteRFPathCompensation }
     /// In units of 0.1 dB.
@@ -154,7 +156,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Modify_Sleep_Clock_Accuracy: Vol 4, Part E, 7.8.94.
+  /// Asks for a better or a thriftier sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
   public struct LEModifySleepClockAccuracy: HCICommand {
     public static var opcode: HCIOpcode { .leModifySleepClockAccuracy }
     /// 0x00 more, 0x01 less accurate.

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Data_Length: Vol 4, Part E, 7.8.33.
+  /// Sets how much a link puts into one packet on the air (HCI_LE_Set_Data_Length, Vol 4, Part E, 7.8.33).
   public struct LESetDataLength: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leSetDataLength }
@@ -18,7 +18,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Suggested_Default_Data_Length: Vol 4, Part E, 7.8.34.
+  /// Reads how much later links put into one packet on the air (HCI_LE_Read_Suggested_Default_Data_Length, Vol 4,
+  /// Part E, 7.8.34).
   public struct LEReadSuggestedDefaultDataLength: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadSuggestedDefaultDataLength }
     public init() {}
@@ -37,7 +38,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Write_Suggested_Default_Data_Length: Vol 4, Part E, 7.8.35.
+  /// Sets how much later links put into one packet on the air (HCI_LE_Write_Suggested_Default_Data_Length, Vol 4,
+  /// Part E, 7.8.35).
   public struct LEWriteSuggestedDefaultDataLength: HCICommand {
     public static var opcode: HCIOpcode { .leWriteSuggestedDefaultDataLength }
     /// 27 to 251.
@@ -51,7 +53,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Maximum_Data_Length: Vol 4, Part E, 7.8.46.
+  /// Reads the longest packets the controller can send and receive (HCI_LE_Read_Maximum_Data_Length, Vol 4, Part E,
+  /// 7.8.46).
   public struct LEReadMaximumDataLength: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadMaximumDataLength }
     public init() {}
@@ -75,7 +78,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_PHY: Vol 4, Part E, 7.8.47.
+  /// Reads the PHYs that a link uses (HCI_LE_Read_PHY, Vol 4, Part E, 7.8.47).
   public struct LEReadPHY: LinkCommand {
     public static var opcode: HCIOpcode { .leReadPHY }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -96,7 +99,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Default_PHY: Vol 4, Part E, 7.8.48.
+  /// Sets the PHYs that later links prefer (HCI_LE_Set_Default_PHY, Vol 4, Part E, 7.8.48).
   public struct LESetDefaultPHY: HCICommand {
     public static var opcode: HCIOpcode { .leSetDefaultPHY }
     /// The directions in which the host does not mind.
@@ -111,7 +114,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_PHY: Vol 4, Part E, 7.8.49.
+  /// Asks for other PHYs on a link (HCI_LE_Set_PHY, Vol 4, Part E, 7.8.49).
   public struct LESetPHY: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leSetPHY }

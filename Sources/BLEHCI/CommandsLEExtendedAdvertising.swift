@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Advertising_Set_Random_Address: Vol 4, Part E, 7.8.52.
+  /// Sets the random address of an advertising set (HCI_LE_Set_Advertising_Set_Random_Address, Vol 4, Part E,
+  /// 7.8.52).
   public struct LESetAdvertisingSetRandomAddress: HCICommand {
     public static var opcode: HCIOpcode { .leSetAdvertisingSetRandomAddress }
     public var advertisingHandle: UInt8 = 0
@@ -13,7 +14,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Advertising_Parameters [v1]: Vol 4, Part E, 7.8.53.
+  /// Makes or changes an advertising set (HCI_LE_Set_Extended_Advertising_Parameters [v1], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedAdvertisingParameters }
     /// 0x00 to 0xEF, of the host's choice.
@@ -65,7 +66,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Advertising_Parameters [v2]: Vol 4, Part E, 7.8.53.
+  /// Makes or changes an advertising set, and chooses its coding on LE Coded
+  /// (HCI_LE_Set_Extended_Advertising_Parameters [v2], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParametersV2: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedAdvertisingParametersV2 }
     public var parameters = LESetExtendedAdvertisingParameters()
@@ -90,7 +92,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Advertising_Data: Vol 4, Part E, 7.8.54.
+  /// Sets the data of an advertising set, whole or a fragment of it (HCI_LE_Set_Extended_Advertising_Data, Vol 4,
+  /// Part E, 7.8.54).
   public struct LESetExtendedAdvertisingData: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedAdvertisingData }
     public var advertisingHandle: UInt8 = 0
@@ -107,7 +110,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Scan_Response_Data: Vol 4, Part E, 7.8.55.
+  /// Sets the scan response data of an advertising set, whole or a fragment of it
+  /// (HCI_LE_Set_Extended_Scan_Response_Data, Vol 4, Part E, 7.8.55).
   public struct LESetExtendedScanResponseData: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedScanResponseData }
     public var advertisingHandle: UInt8 = 0
@@ -124,7 +128,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Advertising_Enable: Vol 4, Part E, 7.8.56.
+  /// Starts or stops advertising sets (HCI_LE_Set_Extended_Advertising_Enable, Vol 4, Part E, 7.8.56).
   public struct LESetExtendedAdvertisingEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedAdvertisingEnable }
     public var enable = false
@@ -152,7 +156,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Maximum_Advertising_Data_Length: Vol 4, Part E, 7.8.57.
+  /// Reads how much data an advertising set can have (HCI_LE_Read_Maximum_Advertising_Data_Length, Vol 4, Part E,
+  /// 7.8.57).
   public struct LEReadMaximumAdvertisingDataLength: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadMaximumAdvertisingDataLength }
     public init() {}
@@ -169,7 +174,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Number_Of_Supported_Advertising_Sets: Vol 4, Part E, 7.8.58.
+  /// Reads how many advertising sets there can be (HCI_LE_Read_Number_Of_Supported_Advertising_Sets, Vol 4, Part E,
+  /// 7.8.58).
   public struct LEReadNumberOfSupportedAdvertisingSets: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadNumberOfSupportedAdvertisingSets }
     public init() {}
@@ -185,7 +191,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remove_Advertising_Set: Vol 4, Part E, 7.8.59.
+  /// Removes an advertising set (HCI_LE_Remove_Advertising_Set, Vol 4, Part E, 7.8.59).
   public struct LERemoveAdvertisingSet: HCICommand {
     public static var opcode: HCIOpcode { .leRemoveAdvertisingSet }
     public var advertisingHandle: UInt8 = 0
@@ -195,13 +201,14 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Clear_Advertising_Sets: Vol 4, Part E, 7.8.60.
+  /// Removes all advertising sets (HCI_LE_Clear_Advertising_Sets, Vol 4, Part E, 7.8.60).
   public struct LEClearAdvertisingSets: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leClearAdvertisingSets }
     public init() {}
   }
 
-  /// HCI_LE_Set_Data_Related_Address_Changes: Vol 4, Part E, 7.8.122.
+  /// Makes the private address change with the data (HCI_LE_Set_Data_Related_Address_Changes, Vol 4, Part E,
+  /// 7.8.122).
   public struct LESetDataRelatedAddressChanges: HCICommand {
     public static var opcode: HCIOpcode { .leSetDataRelatedAddressChanges }
     public var advertisingHandle: UInt8 = 0

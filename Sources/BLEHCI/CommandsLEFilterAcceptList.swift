@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Read_Filter_Accept_List_Size: Vol 4, Part E, 7.8.14.
+  /// Reads how many entries the filter accept list can have (HCI_LE_Read_Filter_Accept_List_Size, Vol 4, Part E,
+  /// 7.8.14).
   public struct LEReadFilterAcceptListSize: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadFilterAcceptListSize }
     public init() {}
@@ -17,13 +18,13 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Clear_Filter_Accept_List: Vol 4, Part E, 7.8.15.
+  /// Empties the filter accept list (HCI_LE_Clear_Filter_Accept_List, Vol 4, Part E, 7.8.15).
   public struct LEClearFilterAcceptList: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leClearFilterAcceptList }
     public init() {}
   }
 
-  /// HCI_LE_Add_Device_To_Filter_Accept_List: Vol 4, Part E, 7.8.16.
+  /// Adds a device to the filter accept list (HCI_LE_Add_Device_To_Filter_Accept_List, Vol 4, Part E, 7.8.16).
   public struct LEAddDeviceToFilterAcceptList: HCICommand {
     public static var opcode: HCIOpcode { .leAddDeviceToFilterAcceptList }
     public var address = DeviceAddress.zero
@@ -33,7 +34,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remove_Device_From_Filter_Accept_List: Vol 4, Part E, 7.8.17.
+  /// Removes a device from the filter accept list (HCI_LE_Remove_Device_From_Filter_Accept_List, Vol 4, Part E,
+  /// 7.8.17).
   public struct LERemoveDeviceFromFilterAcceptList: HCICommand {
     public static var opcode: HCIOpcode { .leRemoveDeviceFromFilterAcceptList }
     public var address = DeviceAddress.zero

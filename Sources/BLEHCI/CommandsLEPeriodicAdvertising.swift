@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Periodic_Advertising_Parameters [v1]: Vol 4, Part E, 7.8.61.
+  /// Sets how a set advertises periodically (HCI_LE_Set_Periodic_Advertising_Parameters [v1], Vol 4, Part E, 7.8.61).
   public struct LESetPeriodicAdvertisingParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParameters }
     public var advertisingHandle: UInt8 = 0
@@ -20,7 +20,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Parameters [v2]: Vol 4, Part E, 7.8.61.
+  /// Sets how a set advertises periodically, with subevents and responses (HCI_LE_Set_Periodic_Advertising_Parameters
+  /// [v2], Vol 4, Part E, 7.8.61).
   public struct LESetPeriodicAdvertisingParametersV2: HCICommand {
     public typealias Response = AdvertisingSetResponse
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParametersV2 }
@@ -44,7 +45,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Data: Vol 4, Part E, 7.8.62.
+  /// Sets the data of periodic advertising, whole or a fragment of it (HCI_LE_Set_Periodic_Advertising_Data, Vol 4,
+  /// Part E, 7.8.62).
   public struct LESetPeriodicAdvertisingData: HCICommand {
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingData }
     public var advertisingHandle: UInt8 = 0
@@ -59,7 +61,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Enable: Vol 4, Part E, 7.8.63.
+  /// Starts or stops periodic advertising of a set (HCI_LE_Set_Periodic_Advertising_Enable, Vol 4, Part E, 7.8.63).
   public struct LESetPeriodicAdvertisingEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingEnable }
     /// Bit 0: advertise; bit 1: include the ADI field.
@@ -72,7 +74,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Set_Info_Transfer: Vol 4, Part E, 7.8.90.
+  /// Tells a peer how to synchronise with our periodic advertising (HCI_LE_Periodic_Advertising_Set_Info_Transfer,
+  /// Vol 4, Part E, 7.8.90).
   public struct LEPeriodicAdvertisingSetInfoTransfer: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .lePeriodicAdvertisingSetInfoTransfer }
@@ -87,7 +90,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Subevent_Data: Vol 4, Part E, 7.8.125.
+  /// Gives the data of subevents that the controller asked for (HCI_LE_Set_Periodic_Advertising_Subevent_Data, Vol 4,
+  /// Part E, 7.8.125).
   public struct LESetPeriodicAdvertisingSubeventData: HCICommand {
     public typealias Response = AdvertisingSetResponse
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingSubeventData }
@@ -116,7 +120,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Response_Data: Vol 4, Part E, 7.8.126.
+  /// Gives the response to a subevent (HCI_LE_Set_Periodic_Advertising_Response_Data, Vol 4, Part E, 7.8.126).
   public struct LESetPeriodicAdvertisingResponseData: HCICommand {
     public typealias Response = SyncResponse
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingResponseData }

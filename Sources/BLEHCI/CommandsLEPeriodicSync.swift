@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Periodic_Advertising_Create_Sync: Vol 4, Part E, 7.8.67.
+  /// Begins to synchronise with a periodic advertiser (HCI_LE_Periodic_Advertising_Create_Sync, Vol 4, Part E,
+  /// 7.8.67).
   public struct LEPeriodicAdvertisingCreateSync: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .lePeriodicAdvertisingCreateSync }
@@ -26,13 +27,13 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Create_Sync_Cancel: Vol 4, Part E, 7.8.68.
+  /// Gives the synchronising up (HCI_LE_Periodic_Advertising_Create_Sync_Cancel, Vol 4, Part E, 7.8.68).
   public struct LEPeriodicAdvertisingCreateSyncCancel: ParameterlessCommand {
     public static var opcode: HCIOpcode { .lePeriodicAdvertisingCreateSyncCancel }
     public init() {}
   }
 
-  /// HCI_LE_Periodic_Advertising_Terminate_Sync: Vol 4, Part E, 7.8.69.
+  /// Stops listening to a periodic advertiser (HCI_LE_Periodic_Advertising_Terminate_Sync, Vol 4, Part E, 7.8.69).
   public struct LEPeriodicAdvertisingTerminateSync: HCICommand {
     public static var opcode: HCIOpcode { .lePeriodicAdvertisingTerminateSync }
     public var syncHandle: UInt16 = 0
@@ -42,7 +43,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Add_Device_To_Periodic_Advertiser_List: Vol 4, Part E, 7.8.70.
+  /// Adds an advertiser to those to synchronise with (HCI_LE_Add_Device_To_Periodic_Advertiser_List, Vol 4, Part E,
+  /// 7.8.70).
   public struct LEAddDeviceToPeriodicAdvertiserList: HCICommand {
     public static var opcode: HCIOpcode { .leAddDeviceToPeriodicAdvertiserList }
     public var advertiserAddress = DeviceAddress.zero
@@ -54,7 +56,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remove_Device_From_Periodic_Advertiser_List: Vol 4, Part E, 7.8.71.
+  /// Removes an advertiser from those to synchronise with (HCI_LE_Remove_Device_From_Periodic_Advertiser_List, Vol 4,
+  /// Part E, 7.8.71).
   public struct LERemoveDeviceFromPeriodicAdvertiserList: HCICommand {
     public static var opcode: HCIOpcode { .leRemoveDeviceFromPeriodicAdvertiserList }
     public var advertiserAddress = DeviceAddress.zero
@@ -66,13 +69,15 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Clear_Periodic_Advertiser_List: Vol 4, Part E, 7.8.72.
+  /// Empties the list of advertisers to synchronise with (HCI_LE_Clear_Periodic_Advertiser_List, Vol 4, Part E,
+  /// 7.8.72).
   public struct LEClearPeriodicAdvertiserList: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leClearPeriodicAdvertiserList }
     public init() {}
   }
 
-  /// HCI_LE_Read_Periodic_Advertiser_List_Size: Vol 4, Part E, 7.8.73.
+  /// Reads how many entries the periodic advertiser list can have (HCI_LE_Read_Periodic_Advertiser_List_Size, Vol 4,
+  /// Part E, 7.8.73).
   public struct LEReadPeriodicAdvertiserListSize: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadPeriodicAdvertiserListSize }
     public init() {}
@@ -88,7 +93,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Receive_Enable: Vol 4, Part E, 7.8.88.
+  /// Turns the reports of a periodic advertiser on or off (HCI_LE_Set_Periodic_Advertising_Receive_Enable, Vol 4,
+  /// Part E, 7.8.88).
   public struct LESetPeriodicAdvertisingReceiveEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingReceiveEnable }
     public var syncHandle: UInt16 = 0
@@ -101,7 +107,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Sync_Transfer: Vol 4, Part E, 7.8.89.
+  /// Tells a peer how to synchronise with an advertiser that we listen to (HCI_LE_Periodic_Advertising_Sync_Transfer,
+  /// Vol 4, Part E, 7.8.89).
   public struct LEPeriodicAdvertisingSyncTransfer: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .lePeriodicAdvertisingSyncTransfer }
@@ -116,7 +123,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Advertising_Sync_Transfer_Parameters: Vol 4, Part E, 7.8.91.
+  /// Sets what happens when a peer tells us of a periodic advertiser
+  /// (HCI_LE_Set_Periodic_Advertising_Sync_Transfer_Parameters, Vol 4, Part E, 7.8.91).
   public struct LESetPeriodicAdvertisingSyncTransferParameters: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingSyncTransferParameters }
@@ -139,7 +147,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters: Vol 4, Part E, 7.8.92.
+  /// Sets what happens when a peer of a later link tells us of a periodic advertiser
+  /// (HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters, Vol 4, Part E, 7.8.92).
   public struct LESetDefaultPeriodicAdvertisingSyncTransferParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetDefaultPeriodicAdvertisingSyncTransferParameters }
     /// 0x00 ignore, 0x01 no reports, 0x02 reports, 0x03 reports without duplicates.
@@ -159,7 +168,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Periodic_Sync_Subevent: Vol 4, Part E, 7.8.127.
+  /// Chooses the subevents to listen to (HCI_LE_Set_Periodic_Sync_Subevent, Vol 4, Part E, 7.8.127).
   public struct LESetPeriodicSyncSubevent: HCICommand {
     public typealias Response = SyncResponse
     public static var opcode: HCIOpcode { .leSetPeriodicSyncSubevent }

@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Enhanced_Read_Transmit_Power_Level: Vol 4, Part E, 7.8.117.
+  /// Reads the transmit power of a link on one PHY (HCI_LE_Enhanced_Read_Transmit_Power_Level, Vol 4, Part E,
+  /// 7.8.117).
   public struct LEEnhancedReadTransmitPowerLevel: HCICommand {
     public static var opcode: HCIOpcode { .leEnhancedReadTransmitPowerLevel }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -32,7 +33,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Remote_Transmit_Power_Level: Vol 4, Part E, 7.8.118.
+  /// Asks the peer for its transmit power on one PHY (HCI_LE_Read_Remote_Transmit_Power_Level, Vol 4, Part E,
+  /// 7.8.118).
   public struct LEReadRemoteTransmitPowerLevel: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leReadRemoteTransmitPowerLevel }
@@ -46,7 +48,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Path_Loss_Reporting_Parameters: Vol 4, Part E, 7.8.119.
+  /// Sets the zones of path loss (HCI_LE_Set_Path_Loss_Reporting_Parameters, Vol 4, Part E, 7.8.119).
   public struct LESetPathLossReportingParameters: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leSetPathLossReportingParameters }
@@ -72,7 +74,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Path_Loss_Reporting_Enable: Vol 4, Part E, 7.8.120.
+  /// Turns the reports of path loss on or off (HCI_LE_Set_Path_Loss_Reporting_Enable, Vol 4, Part E, 7.8.120).
   public struct LESetPathLossReportingEnable: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leSetPathLossReportingEnable }
@@ -85,7 +87,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Transmit_Power_Reporting_Enable: Vol 4, Part E, 7.8.121.
+  /// Turns the reports of power changes on or off (HCI_LE_Set_Transmit_Power_Reporting_Enable, Vol 4, Part E,
+  /// 7.8.121).
   public struct LESetTransmitPowerReportingEnable: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leSetTransmitPowerReportingEnable }

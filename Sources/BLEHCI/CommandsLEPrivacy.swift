@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Add_Device_To_Resolving_List: Vol 4, Part E, 7.8.38.
+  /// Adds a peer whose private addresses the controller shall resolve (HCI_LE_Add_Device_To_Resolving_List, Vol 4,
+  /// Part E, 7.8.38).
   public struct LEAddDeviceToResolvingList: HCICommand {
     public static var opcode: HCIOpcode { .leAddDeviceToResolvingList }
     public var peerIdentityAddress = DeviceAddress.zero
@@ -15,7 +16,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remove_Device_From_Resolving_List: Vol 4, Part E, 7.8.39.
+  /// Removes a peer from the resolving list (HCI_LE_Remove_Device_From_Resolving_List, Vol 4, Part E, 7.8.39).
   public struct LERemoveDeviceFromResolvingList: HCICommand {
     public static var opcode: HCIOpcode { .leRemoveDeviceFromResolvingList }
     public var peerIdentityAddress = DeviceAddress.zero
@@ -25,13 +26,13 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Clear_Resolving_List: Vol 4, Part E, 7.8.40.
+  /// Empties the resolving list (HCI_LE_Clear_Resolving_List, Vol 4, Part E, 7.8.40).
   public struct LEClearResolvingList: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leClearResolvingList }
     public init() {}
   }
 
-  /// HCI_LE_Read_Resolving_List_Size: Vol 4, Part E, 7.8.41.
+  /// Reads how many entries the resolving list can have (HCI_LE_Read_Resolving_List_Size, Vol 4, Part E, 7.8.41).
   public struct LEReadResolvingListSize: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leReadResolvingListSize }
     public init() {}
@@ -47,7 +48,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Peer_Resolvable_Address: Vol 4, Part E, 7.8.42.
+  /// Reads the private address that a peer uses now (HCI_LE_Read_Peer_Resolvable_Address, Vol 4, Part E, 7.8.42).
   public struct LEReadPeerResolvableAddress: HCICommand {
     public static var opcode: HCIOpcode { .leReadPeerResolvableAddress }
     public var peerIdentityAddress = DeviceAddress.zero
@@ -67,7 +68,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Local_Resolvable_Address: Vol 4, Part E, 7.8.43.
+  /// Reads the private address that is used towards a peer now (HCI_LE_Read_Local_Resolvable_Address, Vol 4, Part E,
+  /// 7.8.43).
   public struct LEReadLocalResolvableAddress: HCICommand {
     public static var opcode: HCIOpcode { .leReadLocalResolvableAddress }
     public var peerIdentityAddress = DeviceAddress.zero
@@ -87,7 +89,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Address_Resolution_Enable: Vol 4, Part E, 7.8.44.
+  /// Turns the resolving of private addresses on or off (HCI_LE_Set_Address_Resolution_Enable, Vol 4, Part E,
+  /// 7.8.44).
   public struct LESetAddressResolutionEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetAddressResolutionEnable }
     public var addressResolutionEnable = false
@@ -97,7 +100,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Resolvable_Private_Address_Timeout: Vol 4, Part E, 7.8.45.
+  /// Sets how long a private address is used (HCI_LE_Set_Resolvable_Private_Address_Timeout, Vol 4, Part E, 7.8.45).
   public struct LESetResolvablePrivateAddressTimeout: HCICommand {
     public static var opcode: HCIOpcode { .leSetResolvablePrivateAddressTimeout }
     /// In seconds, 1 to 3600.
@@ -108,7 +111,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Privacy_Mode: Vol 4, Part E, 7.8.77.
+  /// Sets whether a peer's identity address is taken too (HCI_LE_Set_Privacy_Mode, Vol 4, Part E, 7.8.77).
   public struct LESetPrivacyMode: HCICommand {
     public static var opcode: HCIOpcode { .leSetPrivacyMode }
     public var peerIdentityAddress = DeviceAddress.zero

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Set_Scan_Parameters: Vol 4, Part E, 7.8.10.
+  /// Sets how legacy scanning is done (HCI_LE_Set_Scan_Parameters, Vol 4, Part E, 7.8.10).
   public struct LESetScanParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetScanParameters }
     public var scanType = ScanType.passive
@@ -21,7 +21,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Scan_Enable: Vol 4, Part E, 7.8.11.
+  /// Starts or stops legacy scanning (HCI_LE_Set_Scan_Enable, Vol 4, Part E, 7.8.11).
   public struct LESetScanEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetScanEnable }
     public var scanEnable = false
@@ -33,7 +33,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Scan_Parameters: Vol 4, Part E, 7.8.64.
+  /// Sets how scanning is done on each PHY (HCI_LE_Set_Extended_Scan_Parameters, Vol 4, Part E, 7.8.64).
   public struct LESetExtendedScanParameters: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedScanParameters }
     public var ownAddressType = OwnAddressType.public
@@ -65,7 +65,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Set_Extended_Scan_Enable: Vol 4, Part E, 7.8.65.
+  /// Starts or stops extended scanning (HCI_LE_Set_Extended_Scan_Enable, Vol 4, Part E, 7.8.65).
   public struct LESetExtendedScanEnable: HCICommand {
     public static var opcode: HCIOpcode { .leSetExtendedScanEnable }
     public var enable = false

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Encrypt: Vol 4, Part E, 7.8.22.
+  /// Encrypts one block with AES-128 (HCI_LE_Encrypt, Vol 4, Part E, 7.8.22).
   public struct LEEncrypt: HCICommand {
     public static var opcode: HCIOpcode { .leEncrypt }
     /// As a number: it travels least significant octet first.
@@ -26,7 +26,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Rand: Vol 4, Part E, 7.8.23.
+  /// Draws 8 random octets (HCI_LE_Rand, Vol 4, Part E, 7.8.23).
   public struct LERand: ParameterlessCommand {
     public static var opcode: HCIOpcode { .leRand }
     public init() {}
@@ -42,7 +42,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Enable_Encryption: Vol 4, Part E, 7.8.24.
+  /// Encrypts a link, or changes its key; for a central (HCI_LE_Enable_Encryption, Vol 4, Part E, 7.8.24).
   public struct LEEnableEncryption: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leEnableEncryption }
@@ -62,7 +62,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Long_Term_Key_Request_Reply: Vol 4, Part E, 7.8.25.
+  /// Gives the key that a central wants to encrypt with (HCI_LE_Long_Term_Key_Request_Reply, Vol 4, Part E, 7.8.25).
   public struct LELongTermKeyRequestReply: HCICommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leLongTermKeyRequestReply }
@@ -76,7 +76,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Long_Term_Key_Request_Negative_Reply: Vol 4, Part E, 7.8.26.
+  /// Says that there is no key for that central (HCI_LE_Long_Term_Key_Request_Negative_Reply, Vol 4, Part E, 7.8.26).
   public struct LELongTermKeyRequestNegativeReply: LinkCommand {
     public typealias Response = LinkResponse
     public static var opcode: HCIOpcode { .leLongTermKeyRequestNegativeReply }
@@ -84,14 +84,14 @@ extension HCI {
     public init() {}
   }
 
-  /// HCI_LE_Read_Local_P-256_Public_Key: Vol 4, Part E, 7.8.36.
+  /// Makes a key pair and reads its public half (HCI_LE_Read_Local_P-256_Public_Key, Vol 4, Part E, 7.8.36).
   public struct LEReadLocalP256PublicKey: ParameterlessCommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leReadLocalP256PublicKey }
     public init() {}
   }
 
-  /// HCI_LE_Generate_DHKey [v1]: Vol 4, Part E, 7.8.37.
+  /// Makes the shared secret with a peer's public key (HCI_LE_Generate_DHKey [v1], Vol 4, Part E, 7.8.37).
   public struct LEGenerateDHKey: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leGenerateDHKey }
@@ -106,7 +106,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Generate_DHKey [v2]: Vol 4, Part E, 7.8.37.
+  /// Makes the shared secret with a peer's public key and a choice of our own (HCI_LE_Generate_DHKey [v2], Vol 4,
+  /// Part E, 7.8.37).
   public struct LEGenerateDHKeyV2: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .leGenerateDHKeyV2 }

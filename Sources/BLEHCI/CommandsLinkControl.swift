@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_Disconnect: Vol 4, Part E, 7.1.6.
+  /// Ends a link; Disconnection Complete tells when it is gone (HCI_Disconnect, Vol 4, Part E, 7.1.6).
   public struct Disconnect: HCICommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .disconnect }
@@ -14,7 +14,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Remote_Version_Information: Vol 4, Part E, 7.1.23.
+  /// Asks the peer's controller who made it and which version it is (HCI_Read_Remote_Version_Information, Vol 4, Part
+  /// E, 7.1.23).
   public struct ReadRemoteVersionInformation: LinkCommand {
     public typealias Response = AnsweredByStatus
     public static var opcode: HCIOpcode { .readRemoteVersionInformation }

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_Disconnection_Complete: Vol 4, Part E, 7.7.5.
+  /// A link has ended (HCI_Disconnection_Complete, Vol 4, Part E, 7.7.5).
   public struct DisconnectionComplete: HCIEventParameters {
     public static var eventCode: HCIEventCode { .disconnectionComplete }
     public var status = HCIErrorCode.success
@@ -15,7 +15,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Encryption_Change [v1]: Vol 4, Part E, 7.7.8.
+  /// A link's encryption was turned on or off (HCI_Encryption_Change [v1], Vol 4, Part E, 7.7.8).
   public struct EncryptionChange: HCIEventParameters {
     public static var eventCode: HCIEventCode { .encryptionChange }
     public var status = HCIErrorCode.success
@@ -29,7 +29,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Encryption_Change [v2]: Vol 4, Part E, 7.7.8.
+  /// A link's encryption was turned on or off, with the size of the key (HCI_Encryption_Change [v2], Vol 4, Part E,
+  /// 7.7.8).
   public struct EncryptionChangeV2: HCIEventParameters {
     public static var eventCode: HCIEventCode { .encryptionChangeV2 }
     public var status = HCIErrorCode.success
@@ -46,7 +47,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Encryption_Key_Refresh_Complete: Vol 4, Part E, 7.7.39.
+  /// An encrypted link has a new key (HCI_Encryption_Key_Refresh_Complete, Vol 4, Part E, 7.7.39).
   public struct EncryptionKeyRefreshComplete: HCIEventParameters {
     public static var eventCode: HCIEventCode { .encryptionKeyRefreshComplete }
     public var status = HCIErrorCode.success
@@ -58,7 +59,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Read_Remote_Version_Information_Complete: Vol 4, Part E, 7.7.12.
+  /// Who made the peer's controller and which version it is (HCI_Read_Remote_Version_Information_Complete, Vol 4,
+  /// Part E, 7.7.12).
   public struct ReadRemoteVersionInformationComplete: HCIEventParameters {
     public static var eventCode: HCIEventCode { .readRemoteVersionInformationComplete }
     public var status = HCIErrorCode.success
@@ -78,7 +80,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Authenticated_Payload_Timeout_Expired: Vol 4, Part E, 7.7.75.
+  /// A link has gone too long without a packet that proves the key (HCI_Authenticated_Payload_Timeout_Expired, Vol 4,
+  /// Part E, 7.7.75).
   public struct AuthenticatedPayloadTimeoutExpired: HCIEventParameters {
     public static var eventCode: HCIEventCode { .authenticatedPayloadTimeoutExpired }
     public var connectionHandle = ConnectionHandle(rawValue: 0)

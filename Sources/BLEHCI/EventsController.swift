@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_Command_Complete: Vol 4, Part E, 7.7.14.
+  /// A command is done, and this is what it returns (HCI_Command_Complete, Vol 4, Part E, 7.7.14).
   public struct CommandComplete: HCIEventParameters {
     public static var eventCode: HCIEventCode { .commandComplete }
     /// How many commands the controller takes from now on.
@@ -18,7 +18,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Command_Status: Vol 4, Part E, 7.7.15.
+  /// A command is under way, or refused (HCI_Command_Status, Vol 4, Part E, 7.7.15).
   public struct CommandStatus: HCIEventParameters {
     public static var eventCode: HCIEventCode { .commandStatus }
     public var status = HCIErrorCode.success
@@ -34,7 +34,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Hardware_Error: Vol 4, Part E, 7.7.16.
+  /// The controller has failed; a reset may mend it (HCI_Hardware_Error, Vol 4, Part E, 7.7.16).
   public struct HardwareError: HCIEventParameters {
     public static var eventCode: HCIEventCode { .hardwareError }
     /// The vendor's number for what failed.
@@ -45,7 +45,8 @@ extension HCI {
     }
   }
 
-  /// HCI_Number_Of_Completed_Packets: Vol 4, Part E, 7.7.19.
+  /// Data packets have left the controller, and their buffers are free (HCI_Number_Of_Completed_Packets, Vol 4, Part
+  /// E, 7.7.19).
   public struct NumberOfCompletedPackets: HCIEventParameters {
     public static var eventCode: HCIEventCode { .numberOfCompletedPackets }
     public var links: [CompletedPackets] = []
@@ -67,7 +68,7 @@ extension HCI {
     }
   }
 
-  /// HCI_Data_Buffer_Overflow: Vol 4, Part E, 7.7.26.
+  /// The host has sent more than the controller's buffers hold (HCI_Data_Buffer_Overflow, Vol 4, Part E, 7.7.26).
   public struct DataBufferOverflow: HCIEventParameters {
     public static var eventCode: HCIEventCode { .dataBufferOverflow }
     /// 0x00 synchronous, 0x01 ACL, 0x02 ISO.

@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Advertising_Report: Vol 4, Part E, 7.7.65.2.
+  /// Advertisements and scan responses that a legacy scan has found (HCI_LE_Advertising_Report, Vol 4, Part E,
+  /// 7.7.65.2).
   public struct LEAdvertisingReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .advertisingReport }
     /// 1 to 25 of them.
@@ -29,7 +30,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Directed_Advertising_Report: Vol 4, Part E, 7.7.65.11.
+  /// Advertisements directed to a private address that could not be resolved (HCI_LE_Directed_Advertising_Report, Vol
+  /// 4, Part E, 7.7.65.11).
   public struct LEDirectedAdvertisingReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .directedAdvertisingReport }
     public var reports: [DirectedAdvertisingReport] = []
@@ -56,7 +58,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Extended_Advertising_Report: Vol 4, Part E, 7.7.65.13.
+  /// Advertisements and scan responses that an extended scan has found (HCI_LE_Extended_Advertising_Report, Vol 4,
+  /// Part E, 7.7.65.13).
   public struct LEExtendedAdvertisingReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .extendedAdvertisingReport }
     public var reports: [ExtendedAdvertisingReport] = []
@@ -99,14 +102,15 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Scan_Timeout: Vol 4, Part E, 7.7.65.17.
+  /// A scan's duration is over (HCI_LE_Scan_Timeout, Vol 4, Part E, 7.7.65.17).
   public struct LEScanTimeout: LEEventParameters {
     public static var subeventCode: LESubeventCode { .scanTimeout }
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
   }
 
-  /// HCI_LE_Advertising_Set_Terminated: Vol 4, Part E, 7.7.65.18.
+  /// An advertising set has stopped: connected, timed out, or all its events are done
+  /// (HCI_LE_Advertising_Set_Terminated, Vol 4, Part E, 7.7.65.18).
   public struct LEAdvertisingSetTerminated: LEEventParameters {
     public static var subeventCode: LESubeventCode { .advertisingSetTerminated }
     public var status = HCIErrorCode.success
@@ -122,7 +126,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Scan_Request_Received: Vol 4, Part E, 7.7.65.19.
+  /// A scanner has asked an advertising set for its scan response (HCI_LE_Scan_Request_Received, Vol 4, Part E,
+  /// 7.7.65.19).
   public struct LEScanRequestReceived: LEEventParameters {
     public static var subeventCode: LESubeventCode { .scanRequestReceived }
     public var advertisingHandle: UInt8 = 0

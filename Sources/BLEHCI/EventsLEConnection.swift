@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Connection_Complete: Vol 4, Part E, 7.7.65.1.
+  /// A link has been made, or could not be (HCI_LE_Connection_Complete, Vol 4, Part E, 7.7.65.1).
   public struct LEConnectionComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .connectionComplete }
     public var status = HCIErrorCode.success
@@ -28,7 +28,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Enhanced_Connection_Complete [v1]: Vol 4, Part E, 7.7.65.10.
+  /// A link has been made, or could not be, with the private addresses in use (HCI_LE_Enhanced_Connection_Complete
+  /// [v1], Vol 4, Part E, 7.7.65.10).
   public struct LEEnhancedConnectionComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .enhancedConnectionComplete }
     public var status = HCIErrorCode.success
@@ -61,7 +62,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Enhanced_Connection_Complete [v2]: Vol 4, Part E, 7.7.65.10.
+  /// A link has been made, or could not be, with the advertising it came from (HCI_LE_Enhanced_Connection_Complete
+  /// [v2], Vol 4, Part E, 7.7.65.10).
   public struct LEEnhancedConnectionCompleteV2: LEEventParameters {
     public static var subeventCode: LESubeventCode { .enhancedConnectionCompleteV2 }
     public var connection = LEEnhancedConnectionComplete()
@@ -77,7 +79,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Connection_Update_Complete: Vol 4, Part E, 7.7.65.3.
+  /// The timing of a link has changed (HCI_LE_Connection_Update_Complete, Vol 4, Part E, 7.7.65.3).
   public struct LEConnectionUpdateComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .connectionUpdateComplete }
     public var status = HCIErrorCode.success
@@ -98,7 +100,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Remote_Features_Complete: Vol 4, Part E, 7.7.65.4.
+  /// What the peer's Link Layer can do (HCI_LE_Read_Remote_Features_Complete, Vol 4, Part E, 7.7.65.4).
   public struct LEReadRemoteFeaturesComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .readRemoteFeaturesComplete }
     public var status = HCIErrorCode.success
@@ -112,7 +114,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Remote_Connection_Parameter_Request: Vol 4, Part E, 7.7.65.6.
+  /// The peer asks for another timing; it wants a reply (HCI_LE_Remote_Connection_Parameter_Request, Vol 4, Part E,
+  /// 7.7.65.6).
   public struct LERemoteConnectionParameterRequest: LEEventParameters {
     public static var subeventCode: LESubeventCode { .remoteConnectionParameterRequest }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -134,7 +137,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Data_Length_Change: Vol 4, Part E, 7.7.65.7.
+  /// How much a link puts into one packet on the air has changed (HCI_LE_Data_Length_Change, Vol 4, Part E,
+  /// 7.7.65.7).
   public struct LEDataLengthChange: LEEventParameters {
     public static var subeventCode: LESubeventCode { .dataLengthChange }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -156,7 +160,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_PHY_Update_Complete: Vol 4, Part E, 7.7.65.12.
+  /// The PHYs of a link have changed, or were asked to (HCI_LE_PHY_Update_Complete, Vol 4, Part E, 7.7.65.12).
   public struct LEPHYUpdateComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .phyUpdateComplete }
     public var status = HCIErrorCode.success
@@ -172,7 +176,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Channel_Selection_Algorithm: Vol 4, Part E, 7.7.65.20.
+  /// How a new link hops (HCI_LE_Channel_Selection_Algorithm, Vol 4, Part E, 7.7.65.20).
   public struct LEChannelSelectionAlgorithm: LEEventParameters {
     public static var subeventCode: LESubeventCode { .channelSelectionAlgorithm }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -185,7 +189,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Request_Peer_SCA_Complete: Vol 4, Part E, 7.7.65.31.
+  /// The accuracy of the peer's sleep clock (HCI_LE_Request_Peer_SCA_Complete, Vol 4, Part E, 7.7.65.31).
   public struct LERequestPeerSCAComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .requestPeerSCAComplete }
     public var status = HCIErrorCode.success
@@ -199,7 +203,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Subrate_Change: Vol 4, Part E, 7.7.65.35.
+  /// The subrating of a link has changed (HCI_LE_Subrate_Change, Vol 4, Part E, 7.7.65.35).
   public struct LESubrateChange: LEEventParameters {
     public static var subeventCode: LESubeventCode { .subrateChange }
     public var status = HCIErrorCode.success

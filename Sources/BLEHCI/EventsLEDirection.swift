@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Connectionless_IQ_Report: Vol 4, Part E, 7.7.65.21.
+  /// Samples of a periodic advertiser's tone extension (HCI_LE_Connectionless_IQ_Report, Vol 4, Part E, 7.7.65.21).
   public struct LEConnectionlessIQReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .connectionlessIQReport }
     public var syncHandle: UInt16 = 0
@@ -30,7 +30,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Connection_IQ_Report: Vol 4, Part E, 7.7.65.22.
+  /// Samples of a link's tone extension (HCI_LE_Connection_IQ_Report, Vol 4, Part E, 7.7.65.22).
   public struct LEConnectionIQReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .connectionIQReport }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -72,7 +72,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_CTE_Request_Failed: Vol 4, Part E, 7.7.65.23.
+  /// The peer did not send the tone extension it was asked for (HCI_LE_CTE_Request_Failed, Vol 4, Part E, 7.7.65.23).
   public struct LECTERequestFailed: LEEventParameters {
     public static var subeventCode: LESubeventCode { .cteRequestFailed }
     public var status = HCIErrorCode.success

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_CIS_Established: Vol 4, Part E, 7.7.65.25.
+  /// A connected isochronous stream has begun, or could not (HCI_LE_CIS_Established, Vol 4, Part E, 7.7.65.25).
   public struct LECISEstablished: LEEventParameters {
     public static var subeventCode: LESubeventCode { .cisEstablished }
     public var status = HCIErrorCode.success
@@ -53,7 +53,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_CIS_Request: Vol 4, Part E, 7.7.65.26.
+  /// The central asks for a stream; it wants an answer (HCI_LE_CIS_Request, Vol 4, Part E, 7.7.65.26).
   public struct LECISRequest: LEEventParameters {
     public static var subeventCode: LESubeventCode { .cisRequest }
     public var aclConnectionHandle = ConnectionHandle(rawValue: 0)
@@ -69,7 +69,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Create_BIG_Complete: Vol 4, Part E, 7.7.65.27.
+  /// A group of broadcast isochronous streams has begun, or could not (HCI_LE_Create_BIG_Complete, Vol 4, Part E,
+  /// 7.7.65.27).
   public struct LECreateBIGComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .createBIGComplete }
     public var status = HCIErrorCode.success
@@ -109,7 +110,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Terminate_BIG_Complete: Vol 4, Part E, 7.7.65.28.
+  /// A group of broadcast isochronous streams has ended (HCI_LE_Terminate_BIG_Complete, Vol 4, Part E, 7.7.65.28).
   public struct LETerminateBIGComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .terminateBIGComplete }
     public var bigHandle: UInt8 = 0
@@ -121,7 +122,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_BIG_Sync_Established: Vol 4, Part E, 7.7.65.29.
+  /// The controller listens to broadcast isochronous streams now, or could not find them
+  /// (HCI_LE_BIG_Sync_Established, Vol 4, Part E, 7.7.65.29).
   public struct LEBIGSyncEstablished: LEEventParameters {
     public static var subeventCode: LESubeventCode { .bigSyncEstablished }
     public var status = HCIErrorCode.success
@@ -156,7 +158,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_BIG_Sync_Lost: Vol 4, Part E, 7.7.65.30.
+  /// Broadcast isochronous streams are not heard any more (HCI_LE_BIG_Sync_Lost, Vol 4, Part E, 7.7.65.30).
   public struct LEBIGSyncLost: LEEventParameters {
     public static var subeventCode: LESubeventCode { .bigSyncLost }
     public var bigHandle: UInt8 = 0
@@ -168,7 +170,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_BIGInfo_Advertising_Report: Vol 4, Part E, 7.7.65.34.
+  /// A periodic advertiser has broadcast isochronous streams (HCI_LE_BIGInfo_Advertising_Report, Vol 4, Part E,
+  /// 7.7.65.34).
   public struct LEBIGInfoAdvertisingReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .bigInfoAdvertisingReport }
     public var syncHandle: UInt16 = 0

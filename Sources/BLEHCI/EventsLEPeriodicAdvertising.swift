@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Periodic_Advertising_Sync_Established [v1]: Vol 4, Part E, 7.7.65.14.
+  /// The controller listens to a periodic advertiser now, or could not find it
+  /// (HCI_LE_Periodic_Advertising_Sync_Established [v1], Vol 4, Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablished }
     public var status = HCIErrorCode.success
@@ -24,7 +25,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Sync_Established [v2]: Vol 4, Part E, 7.7.65.14.
+  /// The controller listens to a periodic advertiser with subevents now (HCI_LE_Periodic_Advertising_Sync_Established
+  /// [v2], Vol 4, Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablishedV2: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablishedV2 }
     public var sync = LEPeriodicAdvertisingSyncEstablished()
@@ -54,7 +56,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Report [v1]: Vol 4, Part E, 7.7.65.15.
+  /// Data of a periodic advertiser (HCI_LE_Periodic_Advertising_Report [v1], Vol 4, Part E, 7.7.65.15).
   public struct LEPeriodicAdvertisingReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingReport }
     public var syncHandle: UInt16 = 0
@@ -77,7 +79,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Report [v2]: Vol 4, Part E, 7.7.65.15.
+  /// Data of a periodic advertiser, with its event and subevent (HCI_LE_Periodic_Advertising_Report [v2], Vol 4, Part
+  /// E, 7.7.65.15).
   public struct LEPeriodicAdvertisingReportV2: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingReportV2 }
     public var syncHandle: UInt16 = 0
@@ -104,7 +107,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Sync_Lost: Vol 4, Part E, 7.7.65.16.
+  /// A periodic advertiser is not heard any more (HCI_LE_Periodic_Advertising_Sync_Lost, Vol 4, Part E, 7.7.65.16).
   public struct LEPeriodicAdvertisingSyncLost: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncLost }
     public var syncHandle: UInt16 = 0
@@ -114,7 +117,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1]: Vol 4, Part E, 7.7.65.24.
+  /// A peer has told of a periodic advertiser (HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1], Vol 4, Part
+  /// E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceived }
     public var status = HCIErrorCode.success
@@ -141,7 +145,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2]: Vol 4, Part E, 7.7.65.24.
+  /// A peer has told of a periodic advertiser with subevents (HCI_LE_Periodic_Advertising_Sync_Transfer_Received
+  /// [v2], Vol 4, Part E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceivedV2: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceivedV2 }
     public var transfer = LEPeriodicAdvertisingSyncTransferReceived()
@@ -153,7 +158,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Subevent_Data_Request: Vol 4, Part E, 7.7.65.36.
+  /// The controller wants data for subevents (HCI_LE_Periodic_Advertising_Subevent_Data_Request, Vol 4, Part E,
+  /// 7.7.65.36).
   public struct LEPeriodicAdvertisingSubeventDataRequest: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingSubeventDataRequest }
     public var advertisingHandle: UInt8 = 0
@@ -167,7 +173,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Periodic_Advertising_Response_Report: Vol 4, Part E, 7.7.65.37.
+  /// Responses to a subevent (HCI_LE_Periodic_Advertising_Response_Report, Vol 4, Part E, 7.7.65.37).
   public struct LEPeriodicAdvertisingResponseReport: LEEventParameters {
     public static var subeventCode: LESubeventCode { .periodicAdvertisingResponseReport }
     public var advertisingHandle: UInt8 = 0

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Path_Loss_Threshold: Vol 4, Part E, 7.7.65.32.
+  /// The path loss of a link has entered another zone (HCI_LE_Path_Loss_Threshold, Vol 4, Part E, 7.7.65.32).
   public struct LEPathLossThreshold: LEEventParameters {
     public static var subeventCode: LESubeventCode { .pathLossThreshold }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -17,7 +17,8 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Transmit_Power_Reporting: Vol 4, Part E, 7.7.65.33.
+  /// Our transmit power or the peer's has changed, or was read (HCI_LE_Transmit_Power_Reporting, Vol 4, Part E,
+  /// 7.7.65.33).
   public struct LETransmitPowerReporting: LEEventParameters {
     public static var subeventCode: LESubeventCode { .transmitPowerReporting }
     public var status = HCIErrorCode.success

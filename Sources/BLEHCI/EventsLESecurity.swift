@@ -1,7 +1,8 @@
 public import BLEWire
 
 extension HCI {
-  /// HCI_LE_Long_Term_Key_Request: Vol 4, Part E, 7.7.65.5.
+  /// The central wants to encrypt and the controller wants the key (HCI_LE_Long_Term_Key_Request, Vol 4, Part E,
+  /// 7.7.65.5).
   public struct LELongTermKeyRequest: LEEventParameters {
     public static var subeventCode: LESubeventCode { .longTermKeyRequest }
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -15,7 +16,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Read_Local_P-256_Public_Key_Complete: Vol 4, Part E, 7.7.65.8.
+  /// The public half of a new key pair (HCI_LE_Read_Local_P-256_Public_Key_Complete, Vol 4, Part E, 7.7.65.8).
   public struct LEReadLocalP256PublicKeyComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .readLocalP256PublicKeyComplete }
     public var status = HCIErrorCode.success
@@ -31,7 +32,7 @@ extension HCI {
     }
   }
 
-  /// HCI_LE_Generate_DHKey_Complete: Vol 4, Part E, 7.7.65.9.
+  /// The shared secret with a peer (HCI_LE_Generate_DHKey_Complete, Vol 4, Part E, 7.7.65.9).
   public struct LEGenerateDHKeyComplete: LEEventParameters {
     public static var subeventCode: LESubeventCode { .generateDHKeyComplete }
     public var status = HCIErrorCode.success

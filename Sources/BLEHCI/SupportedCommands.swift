@@ -6,8 +6,8 @@ extension HCI {
   /// ```swift
   /// if response.supportedCommands.contains(.leSetExtendedAdvertisingParameters) { … }
   /// ```
-  public struct SupportedCommands: FieldGroup {
-    private var octets: Bytes = []
+  public struct SupportedCommands: Packet {
+    private var octets = Bytes(repeating: 0, count: 64)
 
     public init() {}
 
@@ -31,13 +31,12 @@ extension HCI {
     /// Sets the command's bit. An opcode that has none changes nothing.
     public mutating func insert(_ opcode: HCIOpcode) {
       guard let place = Self.places[opcode] else { return }
-      octets = octets.prefix(64) + repeatElement(0, count: 64 - min(octets.count, 64))
       octets[octets.startIndex + place.octet] |= 1 << UInt8(place.bit)
     }
 
     /// Clears the command's bit. An opcode that has none changes nothing.
     public mutating func remove(_ opcode: HCIOpcode) {
-      guard let place = Self.places[opcode], place.octet < octets.count else { return }
+      guard let place = Self.places[opcode] else { return }
       octets[octets.startIndex + place.octet] &= ~(1 << UInt8(place.bit))
     }
 
@@ -52,8 +51,8 @@ extension HCI {
     }
 
     /// Where each command has its bit.
-    static let bits: [(opcode: HCIOpcode, octet: Int, bit: Int)] = rows.flatMap { octet, opcodes in
-      opcodes.enumerated().compactMap { bit, opcode in opcode.map { ($0, octet, bit) } }
+    static let bits: [(opcode: HCIOpcode, octet: Int, bit: Int)] = rows.flatMap { row in
+      row.opcodes.enumerated().compactMap { index, opcode in opcode.map { ($0, row.octet, row.bit + index) } }
     }
 
     private static let places: [HCIOpcode: (octet: Int, bit: Int)] = Dictionary(
@@ -62,204 +61,87 @@ extension HCI {
 }
 
 extension HCI.SupportedCommands {
-  /// The octets of the table with the commands of their bits, bit 0 first; nil for a command of BR/EDR or a reserved bit.
-  fileprivate static let rows: [(Int, [HCIOpcode?])] = [
-    (
-      0,
-      [
-        nil, nil, nil, nil, nil, .disconnect,
-      ]
-    ),
-    (
-      2,
-      [
-        nil, nil, nil, nil, nil, nil, nil, .readRemoteVersionInformation,
-      ]
-    ),
-    (
-      5,
-      [
-        nil, nil, nil, nil, nil, nil, .setEventMask, .reset,
-      ]
-    ),
-    (
-      10,
-      [
-        nil, nil, .readTransmitPowerLevel, nil, nil, .setControllerToHostFlowControl, .hostBufferSize,
-        .hostNumberOfCompletedPackets,
-      ]
-    ),
-    (
-      14,
-      [
-        nil, nil, nil, .readLocalVersionInformation, nil, .readLocalSupportedFeatures, nil, .readBufferSize,
-      ]
-    ),
-    (
-      15,
-      [
-        nil, .readBDADDR, nil, nil, nil, .readRSSI,
-      ]
-    ),
-    (
-      22,
-      [
-        nil, nil, .setEventMaskPage2,
-      ]
-    ),
-    (
-      24,
-      [
-        nil, nil, nil, nil, nil, .readLEHostSupport, .writeLEHostSupport,
-      ]
-    ),
-    (
-      25,
-      [
-        .leSetEventMask, .leReadBufferSize, .leReadLocalSupportedFeatures, nil, .leSetRandomAddress,
-        .leSetAdvertisingParameters, .leReadAdvertisingPhysicalChannelTxPower, .leSetAdvertisingData,
-      ]
-    ),
-    (
-      26,
-      [
-        .leSetScanResponseData, .leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable,
-        .leCreateConnection, .leCreateConnectionCancel, .leReadFilterAcceptListSize, .leClearFilterAcceptList,
-      ]
-    ),
-    (
-      27,
-      [
-        .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leConnectionUpdate,
-        .leSetHostChannelClassification, .leReadChannelMap, .leReadRemoteFeatures, .leEncrypt, .leRand,
-      ]
-    ),
-    (
-      28,
-      [
-        .leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply,
-        .leReadSupportedStates, .leReceiverTest, .leTransmitterTest, .leTestEnd,
-      ]
-    ),
-    (
-      32,
-      [
-        nil, nil, nil, nil, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout,
-      ]
-    ),
-    (
-      33,
-      [
-        nil, nil, nil, nil, .leRemoteConnectionParameterRequestReply,
-        .leRemoteConnectionParameterRequestNegativeReply, .leSetDataLength, .leReadSuggestedDefaultDataLength,
-      ]
-    ),
-    (
-      34,
-      [
-        .leWriteSuggestedDefaultDataLength, .leReadLocalP256PublicKey, .leGenerateDHKey,
-        .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leClearResolvingList,
-        .leReadResolvingListSize, .leReadPeerResolvableAddress,
-      ]
-    ),
-    (
-      35,
-      [
-        .leReadLocalResolvableAddress, .leSetAddressResolutionEnable, .leSetResolvablePrivateAddressTimeout,
-        .leReadMaximumDataLength, .leReadPHY, .leSetDefaultPHY, .leSetPHY, .leReceiverTestV2,
-      ]
-    ),
-    (
-      36,
-      [
-        .leTransmitterTestV2, .leSetAdvertisingSetRandomAddress, .leSetExtendedAdvertisingParameters,
-        .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData, .leSetExtendedAdvertisingEnable,
-        .leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets,
-      ]
-    ),
-    (
-      37,
-      [
-        .leRemoveAdvertisingSet, .leClearAdvertisingSets, .leSetPeriodicAdvertisingParameters,
-        .leSetPeriodicAdvertisingData, .leSetPeriodicAdvertisingEnable, .leSetExtendedScanParameters,
-        .leSetExtendedScanEnable, .leExtendedCreateConnection,
-      ]
-    ),
-    (
-      38,
-      [
-        .lePeriodicAdvertisingCreateSync, .lePeriodicAdvertisingCreateSyncCancel,
-        .lePeriodicAdvertisingTerminateSync, .leAddDeviceToPeriodicAdvertiserList,
-        .leRemoveDeviceFromPeriodicAdvertiserList, .leClearPeriodicAdvertiserList,
-        .leReadPeriodicAdvertiserListSize, .leReadTransmitPower,
-      ]
-    ),
-    (
-      39,
-      [
-        .leReadRFPathCompensation, .leWriteRFPathCompensation, .leSetPrivacyMode, .leReceiverTestV3,
-        .leTransmitterTestV3, .leSetConnectionlessCTETransmitParameters, .leSetConnectionlessCTETransmitEnable,
-        .leSetConnectionlessIQSamplingEnable,
-      ]
-    ),
-    (
-      40,
-      [
-        .leSetConnectionCTEReceiveParameters, .leSetConnectionCTETransmitParameters,
-        .leConnectionCTERequestEnable, .leConnectionCTEResponseEnable, .leReadAntennaInformation,
-        .leSetPeriodicAdvertisingReceiveEnable, .lePeriodicAdvertisingSyncTransfer,
-        .lePeriodicAdvertisingSetInfoTransfer,
-      ]
-    ),
-    (
-      41,
-      [
-        .leSetPeriodicAdvertisingSyncTransferParameters, .leSetDefaultPeriodicAdvertisingSyncTransferParameters,
-        .leGenerateDHKeyV2, nil, .leModifySleepClockAccuracy, .leReadBufferSizeV2, .leReadISOTXSync,
-        .leSetCIGParameters,
-      ]
-    ),
-    (
-      42,
-      [
-        .leSetCIGParametersTest, .leCreateCIS, .leRemoveCIG, .leAcceptCISRequest, .leRejectCISRequest,
-        .leCreateBIG, .leCreateBIGTest, .leTerminateBIG,
-      ]
-    ),
-    (
-      43,
-      [
-        .leBIGCreateSync, .leBIGTerminateSync, .leRequestPeerSCA, .leSetupISODataPath, .leRemoveISODataPath,
-        .leISOTransmitTest, .leISOReceiveTest, .leISOReadTestCounters,
-      ]
-    ),
-    (
-      44,
-      [
-        .leISOTestEnd, .leSetHostFeature, .leReadISOLinkQuality, .leEnhancedReadTransmitPowerLevel,
-        .leReadRemoteTransmitPowerLevel, .leSetPathLossReportingParameters, .leSetPathLossReportingEnable,
-        .leSetTransmitPowerReportingEnable,
-      ]
-    ),
-    (
-      45,
-      [
-        .leTransmitterTestV4, nil, nil, nil, nil, .configureDataPath, .leSetDataRelatedAddressChanges,
-        .setMinEncryptionKeySize,
-      ]
-    ),
-    (
-      46,
-      [
-        .leSetDefaultSubrate, .leSubrateRequest, .leSetExtendedAdvertisingParametersV2, nil, nil,
-        .leSetPeriodicAdvertisingSubeventData, .leSetPeriodicAdvertisingResponseData, .leSetPeriodicSyncSubevent,
-      ]
-    ),
-    (
-      47,
-      [
-        .leExtendedCreateConnectionV2, .leSetPeriodicAdvertisingParametersV2,
-      ]
-    ),
+  private typealias Row = (octet: Int, bit: Int, opcodes: [HCIOpcode?])
+
+  /// The commands that the bits of `octet` stand for, from `bit` up; nil for a bit of BR/EDR or a reserved one.
+  private static func row(_ octet: Int, from bit: Int = 0, _ opcodes: HCIOpcode?...) -> Row { (octet, bit, opcodes) }
+
+  private static let rows: [Row] = [
+    row(0, from: 5, .disconnect),
+    row(2, from: 7, .readRemoteVersionInformation),
+    row(5, from: 6, .setEventMask, .reset),
+    row(
+      10, from: 2, .readTransmitPowerLevel, nil, nil, .setControllerToHostFlowControl, .hostBufferSize,
+      .hostNumberOfCompletedPackets),
+    row(14, from: 3, .readLocalVersionInformation, nil, .readLocalSupportedFeatures, nil, .readBufferSize),
+    row(15, from: 1, .readBDADDR, nil, nil, nil, .readRSSI),
+    row(22, from: 2, .setEventMaskPage2),
+    row(24, from: 5, .readLEHostSupport, .writeLEHostSupport),
+    row(
+      25, .leSetEventMask, .leReadBufferSize, .leReadLocalSupportedFeatures, nil, .leSetRandomAddress,
+      .leSetAdvertisingParameters, .leReadAdvertisingPhysicalChannelTxPower, .leSetAdvertisingData),
+    row(
+      26, .leSetScanResponseData, .leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable,
+      .leCreateConnection, .leCreateConnectionCancel, .leReadFilterAcceptListSize, .leClearFilterAcceptList),
+    row(
+      27, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leConnectionUpdate,
+      .leSetHostChannelClassification, .leReadChannelMap, .leReadRemoteFeatures, .leEncrypt, .leRand),
+    row(
+      28, .leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply,
+      .leReadSupportedStates, .leReceiverTest, .leTransmitterTest, .leTestEnd),
+    row(32, from: 4, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout),
+    row(
+      33, from: 4, .leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply,
+      .leSetDataLength, .leReadSuggestedDefaultDataLength),
+    row(
+      34, .leWriteSuggestedDefaultDataLength, .leReadLocalP256PublicKey, .leGenerateDHKey,
+      .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leClearResolvingList,
+      .leReadResolvingListSize, .leReadPeerResolvableAddress),
+    row(
+      35, .leReadLocalResolvableAddress, .leSetAddressResolutionEnable, .leSetResolvablePrivateAddressTimeout,
+      .leReadMaximumDataLength, .leReadPHY, .leSetDefaultPHY, .leSetPHY, .leReceiverTestV2),
+    row(
+      36, .leTransmitterTestV2, .leSetAdvertisingSetRandomAddress, .leSetExtendedAdvertisingParameters,
+      .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData, .leSetExtendedAdvertisingEnable,
+      .leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets),
+    row(
+      37, .leRemoveAdvertisingSet, .leClearAdvertisingSets, .leSetPeriodicAdvertisingParameters,
+      .leSetPeriodicAdvertisingData, .leSetPeriodicAdvertisingEnable, .leSetExtendedScanParameters,
+      .leSetExtendedScanEnable, .leExtendedCreateConnection),
+    row(
+      38, .lePeriodicAdvertisingCreateSync, .lePeriodicAdvertisingCreateSyncCancel,
+      .lePeriodicAdvertisingTerminateSync, .leAddDeviceToPeriodicAdvertiserList,
+      .leRemoveDeviceFromPeriodicAdvertiserList, .leClearPeriodicAdvertiserList, .leReadPeriodicAdvertiserListSize,
+      .leReadTransmitPower),
+    row(
+      39, .leReadRFPathCompensation, .leWriteRFPathCompensation, .leSetPrivacyMode, .leReceiverTestV3,
+      .leTransmitterTestV3, .leSetConnectionlessCTETransmitParameters, .leSetConnectionlessCTETransmitEnable,
+      .leSetConnectionlessIQSamplingEnable),
+    row(
+      40, .leSetConnectionCTEReceiveParameters, .leSetConnectionCTETransmitParameters,
+      .leConnectionCTERequestEnable, .leConnectionCTEResponseEnable, .leReadAntennaInformation,
+      .leSetPeriodicAdvertisingReceiveEnable, .lePeriodicAdvertisingSyncTransfer,
+      .lePeriodicAdvertisingSetInfoTransfer),
+    row(
+      41, .leSetPeriodicAdvertisingSyncTransferParameters, .leSetDefaultPeriodicAdvertisingSyncTransferParameters,
+      .leGenerateDHKeyV2, nil, .leModifySleepClockAccuracy, .leReadBufferSizeV2, .leReadISOTXSync,
+      .leSetCIGParameters),
+    row(
+      42, .leSetCIGParametersTest, .leCreateCIS, .leRemoveCIG, .leAcceptCISRequest, .leRejectCISRequest,
+      .leCreateBIG, .leCreateBIGTest, .leTerminateBIG),
+    row(
+      43, .leBIGCreateSync, .leBIGTerminateSync, .leRequestPeerSCA, .leSetupISODataPath, .leRemoveISODataPath,
+      .leISOTransmitTest, .leISOReceiveTest, .leISOReadTestCounters),
+    row(
+      44, .leISOTestEnd, .leSetHostFeature, .leReadISOLinkQuality, .leEnhancedReadTransmitPowerLevel,
+      .leReadRemoteTransmitPowerLevel, .leSetPathLossReportingParameters, .leSetPathLossReportingEnable,
+      .leSetTransmitPowerReportingEnable),
+    row(
+      45, .leTransmitterTestV4, nil, nil, nil, nil, .configureDataPath, .leSetDataRelatedAddressChanges,
+      .setMinEncryptionKeySize),
+    row(
+      46, .leSetDefaultSubrate, .leSubrateRequest, .leSetExtendedAdvertisingParametersV2, nil, nil,
+      .leSetPeriodicAdvertisingSubeventData, .leSetPeriodicAdvertisingResponseData, .leSetPeriodicSyncSubevent),
+    row(47, .leExtendedCreateConnectionV2, .leSetPeriodicAdvertisingParametersV2),
   ]
 }

@@ -1,0 +1,160 @@
+public import BLEWire
+
+extension HCI {
+  /// Sets the constant tone extensions of periodic advertising (HCI_LE_Set_Connectionless_CTE_Transmit_Parameters,
+  /// Vol 4, Part E, 7.8.80).
+  public struct LESetConnectionlessCTETransmitParameters: HCICommand {
+    public static var opcode: HCIOpcode { .leSetConnectionlessCTETransmitParameters }
+    public var advertisingHandle: UInt8 = 0
+    /// In units of 8 µs.
+    public var cteLength: UInt8 = 0
+    /// 0x00 AoA, 0x01 AoD with 1 µs slots, 0x02 AoD with 2 µs slots.
+    public var cteType: UInt8 = 0
+    /// How many in each periodic advertising event.
+    public var cteCount: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.integer("CTE_Length", &cteLength)
+      try field.integer("CTE_Type", &cteType)
+      try field.integer("CTE_Count", &cteCount)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Turns the constant tone extensions of periodic advertising on or off
+  /// (HCI_LE_Set_Connectionless_CTE_Transmit_Enable, Vol 4, Part E, 7.8.81).
+  public struct LESetConnectionlessCTETransmitEnable: HCICommand {
+    public static var opcode: HCIOpcode { .leSetConnectionlessCTETransmitEnable }
+    public var advertisingHandle: UInt8 = 0
+    public var cteEnable = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Advertising_Handle", &advertisingHandle)
+      try field.flag("CTE_Enable", &cteEnable)
+    }
+  }
+
+  /// Turns the sampling of a periodic advertiser's tone extensions on or off
+  /// (HCI_LE_Set_Connectionless_IQ_Sampling_Enable, Vol 4, Part E, 7.8.82).
+  public struct LESetConnectionlessIQSamplingEnable: HCICommand {
+    public typealias Response = SyncResponse
+    public static var opcode: HCIOpcode { .leSetConnectionlessIQSamplingEnable }
+    public var syncHandle: UInt16 = 0
+    public var samplingEnable = false
+    /// 0x01 for 1 µs, 0x02 for 2 µs.
+    public var slotDurations: UInt8 = 0
+    /// In each periodic advertising event; 0 for all.
+    public var maxSampledCTEs: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Sync_Handle", &syncHandle)
+      try field.flag("Sampling_Enable", &samplingEnable)
+      try field.integer("Slot_Durations", &slotDurations)
+      try field.integer("Max_Sampled_CTEs", &maxSampledCTEs)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Sets how a link's tone extensions are sampled (HCI_LE_Set_Connection_CTE_Receive_Parameters, Vol 4, Part E,
+  /// 7.8.83).
+  public struct LESetConnectionCTEReceiveParameters: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leSetConnectionCTEReceiveParameters }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var samplingEnable = false
+    /// 0x01 for 1 µs, 0x02 for 2 µs.
+    public var slotDurations: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.flag("Sampling_Enable", &samplingEnable)
+      try field.integer("Slot_Durations", &slotDurations)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Sets how a link answers requests for tone extensions (HCI_LE_Set_Connection_CTE_Transmit_Parameters, Vol 4, Part
+  /// E, 7.8.84).
+  public struct LESetConnectionCTETransmitParameters: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leSetConnectionCTETransmitParameters }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Bit 0: AoA; bit 1: AoD with 1 µs slots; bit 2: AoD with 2 µs slots.
+    public var cteTypes: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("CTE_Types", &cteTypes)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Asks the peer for tone extensions (HCI_LE_Connection_CTE_Request_Enable, Vol 4, Part E, 7.8.85).
+  public struct LEConnectionCTERequestEnable: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leConnectionCTERequestEnable }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var enable = false
+    /// In connection events; 0 for one request.
+    public var cteRequestInterval: UInt16 = 0
+    /// In units of 8 µs.
+    public var requestedCTELength: UInt8 = 0
+    /// 0x00 AoA, 0x01 AoD with 1 µs slots, 0x02 AoD with 2 µs slots.
+    public var requestedCTEType: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.flag("Enable", &enable)
+      try field.integer("CTE_Request_Interval", &cteRequestInterval)
+      try field.integer("Requested_CTE_Length", &requestedCTELength)
+      try field.integer("Requested_CTE_Type", &requestedCTEType)
+    }
+  }
+
+  /// Lets the controller answer requests for tone extensions (HCI_LE_Connection_CTE_Response_Enable, Vol 4, Part E,
+  /// 7.8.86).
+  public struct LEConnectionCTEResponseEnable: HCICommand {
+    public typealias Response = LinkResponse
+    public static var opcode: HCIOpcode { .leConnectionCTEResponseEnable }
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public var enable = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.flag("Enable", &enable)
+    }
+  }
+
+  /// Reads what the controller can do with antennas (HCI_LE_Read_Antenna_Information, Vol 4, Part E, 7.8.87).
+  public struct LEReadAntennaInformation: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leReadAntennaInformation }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// Bit 0: AoD transmission at 1 µs; bit 1: AoD reception at 1 µs; bit 2: AoA at 1 µs.
+      public var supportedSwitchingSamplingRates: UInt8 = 0
+      public var numAntennae: UInt8 = 0
+      public var maxSwitchingPatternLength: UInt8 = 0
+      /// In units of 8 µs.
+      public var maxCTELength: UInt8 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Supported_Switching_Sampling_Rates", &supportedSwitchingSamplingRates)
+        try field.integer("Num_Antennae", &numAntennae)
+        try field.integer("Max_Switching_Pattern_Length", &maxSwitchingPatternLength)
+        try field.integer("Max_CTE_Length", &maxCTELength)
+      }
+    }
+  }
+}

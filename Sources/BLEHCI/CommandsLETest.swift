@@ -1,0 +1,137 @@
+public import BLEWire
+
+extension HCI {
+  /// Begins a receiver test (HCI_LE_Receiver_Test [v1], Vol 4, Part E, 7.8.28).
+  public struct LEReceiverTest: HCICommand {
+    public static var opcode: HCIOpcode { .leReceiverTest }
+    /// Frequency in MHz less 2402, halved.
+    public var rxChannel: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("RX_Channel", &rxChannel)
+    }
+  }
+
+  /// Begins a receiver test on any PHY (HCI_LE_Receiver_Test [v2], Vol 4, Part E, 7.8.28).
+  public struct LEReceiverTestV2: HCICommand {
+    public static var opcode: HCIOpcode { .leReceiverTestV2 }
+    /// Frequency in MHz less 2402, halved.
+    public var rxChannel: UInt8 = 0
+    public var phy = PHY.le1M
+    /// 0x00 standard, 0x01 stable.
+    public var modulationIndex: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("RX_Channel", &rxChannel)
+      try field.value("PHY", &phy)
+      try field.integer("Modulation_Index", &modulationIndex)
+    }
+  }
+
+  /// Begins a receiver test with constant tone extensions (HCI_LE_Receiver_Test [v3], Vol 4, Part E, 7.8.28).
+  public struct LEReceiverTestV3: HCICommand {
+    public static var opcode: HCIOpcode { .leReceiverTestV3 }
+    /// Frequency in MHz less 2402, halved.
+    public var rxChannel: UInt8 = 0
+    public var phy = PHY.le1M
+    /// 0x00 standard, 0x01 stable.
+    public var modulationIndex: UInt8 = 0
+    /// In units of 8 µs.
+    public var expectedCTELength: UInt8 = 0
+    /// 0x00 AoA, 0x01 AoD with 1 µs slots, 0x02 AoD with 2 µs slots.
+    public var expectedCTEType: UInt8 = 0
+    /// 0x01 for 1 µs, 0x02 for 2 µs.
+    public var slotDurations: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("RX_Channel", &rxChannel)
+      try field.value("PHY", &phy)
+      try field.integer("Modulation_Index", &modulationIndex)
+      try field.integer("Expected_CTE_Length", &expectedCTELength)
+      try field.integer("Expected_CTE_Type", &expectedCTEType)
+      try field.integer("Slot_Durations", &slotDurations)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Begins a transmitter test (HCI_LE_Transmitter_Test [v1], Vol 4, Part E, 7.8.29).
+  public struct LETransmitterTest: HCICommand {
+    public static var opcode: HCIOpcode { .leTransmitterTest }
+    /// Frequency in MHz less 2402, halved.
+    public var txChannel: UInt8 = 0
+    /// In octets.
+    public var testDataLength: UInt8 = 0
+    /// Which bit sequence.
+    public var packetPayload: UInt8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("TX_Channel", &txChannel)
+      try field.integer("Test_Data_Length", &testDataLength)
+      try field.integer("Packet_Payload", &packetPayload)
+    }
+  }
+
+  /// Begins a transmitter test on any PHY (HCI_LE_Transmitter_Test [v2], Vol 4, Part E, 7.8.29).
+  public struct LETransmitterTestV2: HCICommand {
+    public static var opcode: HCIOpcode { .leTransmitterTestV2 }
+    public var test = LETransmitterTest()
+    /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
+    public var phy: UInt8 = 1
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try test.layout(&field)
+      try field.integer("PHY", &phy)
+    }
+  }
+
+  /// Begins a transmitter test with constant tone extensions (HCI_LE_Transmitter_Test [v3], Vol 4, Part E, 7.8.29).
+  public struct LETransmitterTestV3: HCICommand {
+    public static var opcode: HCIOpcode { .leTransmitterTestV3 }
+    public var test = LETransmitterTestV2()
+    /// In units of 8 µs; 0 for none.
+    public var cteLength: UInt8 = 0
+    /// 0x00 AoA, 0x01 AoD with 1 µs slots, 0x02 AoD with 2 µs slots.
+    public var cteType: UInt8 = 0
+    /// The switching pattern.
+    public var antennaIDs: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try test.layout(&field)
+      try field.integer("CTE_Length", &cteLength)
+      try field.integer("CTE_Type", &cteType)
+      try field.counted("Antenna_IDs", &antennaIDs)
+    }
+  }
+
+  /// Begins a transmitter test at a given power (HCI_LE_Transmitter_Test [v4], Vol 4, Part E, 7.8.29).
+  public struct LETransmitterTestV4: HCICommand {
+    public static var opcode: HCIOpcode { .leTransmitterTestV4 }
+    public var test = LETransmitterTestV3()
+    /// In dBm; 126 for the minimum, 127 for the maximum.
+    public var txPowerLevel: Int8 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try test.layout(&field)
+      try field.integer("TX_Power_Level", &txPowerLevel)
+    }
+  }
+
+  /// Ends a test (HCI_LE_Test_End, Vol 4, Part E, 7.8.30).
+  public struct LETestEnd: ParameterlessCommand {
+    public static var opcode: HCIOpcode { .leTestEnd }
+    public init() {}
+
+    public struct Response: ReturnParameters {
+      public var status = HCIErrorCode.success
+      /// Received ones; 0 after a transmitter test.
+      public var numPackets: UInt16 = 0
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Num_Packets", &numPackets)
+      }
+    }
+  }
+}

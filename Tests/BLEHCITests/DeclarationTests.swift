@@ -1,0 +1,178 @@
+import BLEHCI
+import BLEWire
+import Testing
+
+/// What holds for every declared packet, and that none is left out.
+@Suite struct DeclarationTests {
+  static let commandRows =
+    CommandTests.golden + LECommandTests.golden + LELinkCommandTests.golden
+    + LEPeriodicCommandTests.golden + LEIsochronousCommandTests.golden
+
+  @Test func `every command and every return has golden octets`() {
+    let commands = Self.commandRows.filter { !$0.testDescription.hasSuffix(" response") }.map(\.code)
+    #expect(Set(commands).count == commands.count)
+    #expect(Set(commands) == Set(HCI.commands.keys.map { Int($0.rawValue) }))
+    let responses = Self.commandRows.filter { $0.testDescription.hasSuffix(" response") }.map(\.code)
+    let expected = HCI.commands.values.filter { !$0.isAnsweredByStatus }.map { Int($0.opcode.rawValue) }
+    #expect(Set(responses) == Set(expected))
+  }
+
+  @Test func `every event has golden octets`() {
+    #expect(Set(LEMetaEventTests.golden.map(\.code)) == Set(0x01...0x29))
+    #expect(EventTests.golden.count == 10)
+  }
+
+  @Test func `random commands and returns survive the round trip, and no cut or longer one passes`() throws {
+    func check<Command: HCICommand>(_ command: Command.Type, _ source: inout SplitMix64) throws {
+      try checkRandom(Command.self, &source)
+      try checkRandom(Command.Response.self, &source)
+    }
+    var source = SplitMix64(seed: 1)
+    for command in HCI.commands.values { try check(command, &source) }
+  }
+
+  @Test func `random events survive the round trip, and no cut or longer one passes`() throws {
+    var source = SplitMix64(seed: 2)
+    for row in 0..<400 {
+      let octets = source.octets(60...60)
+      for code in UInt8(0x01)...0x29 {
+        guard let event = try? LEMetaEvent(decoding: [code] + octets.prefix(row % 60)) else { continue }
+        // The reserved bits above a handle may differ, nothing else.
+        #expect(event.encoded.count == 1 + row % 60 && event.declared != nil)
+        #expect(try LEMetaEvent(decoding: event.encoded[...]) == event)
+      }
+    }
+    try checkRandom(HCI.DisconnectionComplete.self, &source)
+    try checkRandom(HCI.EncryptionChange.self, &source)
+    try checkRandom(HCI.EncryptionChangeV2.self, &source)
+    try checkRandom(HCI.ReadRemoteVersionInformationComplete.self, &source)
+    try checkRandom(HCI.CommandStatus.self, &source)
+    try checkRandom(HCI.HardwareError.self, &source)
+    try checkRandom(HCI.NumberOfCompletedPackets.self, &source)
+    try checkRandom(HCI.DataBufferOverflow.self, &source)
+    try checkRandom(HCI.EncryptionKeyRefreshComplete.self, &source)
+    try checkRandom(HCI.AuthenticatedPayloadTimeoutExpired.self, &source)
+    for declared in LEMetaEventTests.samples { try checkRandomMeta(declared, &source) }
+  }
+
+  private func checkRandomMeta<Event: LEEventParameters>(_ event: Event, _ source: inout SplitMix64) throws {
+    try checkRandom(Event.self, &source)
+  }
+
+  @Test func `every packet frame survives the round trip`() throws {
+    var source = SplitMix64(seed: 3)
+    for _ in 0..<50 {
+      let packets: [HCIPacket] = [
+        .command(.random(from: &source)), .event(.random(from: &source)), .aclData(.random(from: &source)),
+        .synchronousData(.random(from: &source)), .isoData(.random(from: &source)),
+      ]
+      for packet in packets {
+        let octets = packet.encoded
+        #expect(try HCIPacket(decoding: octets[...]) == packet)
+        #expect(octets.first == packet.type.rawValue)
+        for length in 0..<min(octets.count, 8) {
+          #expect(throws: CodecError.self) { try HCIPacket(decoding: octets.prefix(length)) }
+        }
+        #expect(throws: CodecError.self) { try HCIPacket(decoding: octets.dropLast()) }
+        #expect(throws: CodecError.trailing(count: 1)) { try HCIPacket(decoding: octets + [0]) }
+      }
+    }
+  }
+
+  @Test func `the ACL header read in place is the declared one`() throws {
+    var source = SplitMix64(seed: 4)
+    for _ in 0..<200 {
+      var packet = HCIACLDataPacket.random(from: &source)
+      packet.data = Bytes(source.octets(0...30))
+      let octets = HCIPacket.aclData(packet).encoded
+      let header = try ACLHeader(reading: octets.span)
+      #expect(header.connectionHandle == packet.connectionHandle)
+      #expect(header.packetBoundaryFlag == packet.packetBoundaryFlag)
+      #expect(header.broadcastFlag == packet.broadcastFlag)
+      #expect(header.dataLength == packet.data.count)
+      for length in 0..<octets.count {
+        let cut = Array(octets.prefix(length))
+        let expected = try #require(#expect(throws: CodecError.self) { try HCIPacket(decoding: cut[...]) })
+        #expect(throws: expected) { try ACLHeader(reading: cut.span) }
+      }
+      let longer = octets + [0]
+      #expect(throws: CodecError.trailing(count: 1)) { try ACLHeader(reading: longer.span) }
+    }
+    let event: [UInt8] = [0x04, 0x10, 0x01, 0x00, 0x00]
+    #expect(throws: CodecError.invalid(field: "HCI packet indicator")) { try ACLHeader(reading: event.span) }
+  }
+
+  @Test func `Number Of Completed Packets read in place is the declared one`() throws {
+    var source = SplitMix64(seed: 5)
+    for _ in 0..<500 {
+      var octets = source.octets(0...14)
+      if !octets.isEmpty { octets[0] %= 4 }
+      var read: [HCI.CompletedPackets] = []
+      let inPlace = Result {
+        try HCI.NumberOfCompletedPackets.forEach(in: octets.span) { handle, count in
+          read.append(
+            HCI.CompletedPackets {
+              $0.connectionHandle = handle
+              $0.numCompletedPackets = UInt16(count)
+            })
+        }
+      }
+      do throws(CodecError) {
+        let declared = try HCI.NumberOfCompletedPackets(decoding: octets[...])
+        #expect(throws: Never.self) { try inPlace.get() }
+        #expect(read == declared.links)
+      } catch {
+        #expect(throws: error) { try inPlace.get() }
+        #expect(read.isEmpty)
+      }
+    }
+  }
+
+  @Test func `no octets make a decoder trap`() {
+    var source = SplitMix64(seed: 6)
+    for _ in 0..<3000 {
+      var octets = Bytes(source.octets(0...70))
+      _ = try? HCIPacket(decoding: octets)
+      _ = try? LEMetaEvent(decoding: octets)
+      _ = try? HCIEvent(decoding: octets)
+      guard let code = octets.popFirst() else { continue }
+      let event = HCIEventPacket {
+        $0.eventCode = HCIEventCode(rawValue: code & 0x7F)
+        $0.parameters = octets
+      }
+      if let event = try? HCIEvent(event) { _ = event.packet.encoded }
+    }
+    for (opcode, _) in HCI.commands {
+      for _ in 0..<20 {
+        let octets = Bytes(source.octets(0...50))
+        let command = HCICommandPacket {
+          $0.opcode = opcode
+          $0.parameters = octets
+        }
+        if let command = try? command.decoded() { #expect(command.encoded.count == octets.count) }
+        let complete = HCI.CommandComplete {
+          $0.opcode = opcode
+          $0.returnParameters = octets
+        }
+        _ = try? complete.decodedResponse()
+      }
+    }
+  }
+
+  @Test func `parameters past 255 octets are cut, so that the stream stays in step`() throws {
+    let subevent = HCI.SubeventData { $0.data = Bytes(repeating: 1, count: 300) }
+    let command = HCI.LESetPeriodicAdvertisingSubeventData { $0.subevents = [subevent, subevent] }
+    var octets: [UInt8] = []
+    octets.append(hci: command)
+    #expect(octets.count == 4 + 255 && octets[3] == 255)
+    let longest = HCI.LESetExtendedAdvertisingData { $0.advertisingData = Bytes(repeating: 1, count: 300) }
+    octets = []
+    octets.append(hci: longest)
+    #expect(octets.count == 4 + 255 && octets[3] == 255 && octets[7] == 251)
+    guard case .command(let packet) = try HCIPacket(decoding: octets[...]) else {
+      Issue.record("no command packet")
+      return
+    }
+    #expect(try packet.decoded() != nil)
+  }
+}
