@@ -61,7 +61,7 @@ import Testing
 
   @Test func `every packet frame survives the round trip`() throws {
     var source = SplitMix64(seed: 3)
-    for _ in 0..<50 {
+    for _ in 0..<4 {
       let packets: [HCIPacket] = [
         .command(.random(from: &source)), .event(.random(from: &source)), .aclData(.random(from: &source)),
         .synchronousData(.random(from: &source)), .isoData(.random(from: &source)),
@@ -81,8 +81,8 @@ import Testing
 
   @Test func `the ACL header read in place is the declared one`() throws {
     var source = SplitMix64(seed: 4)
-    for _ in 0..<200 {
-      var packet = HCIACLDataPacket.random(from: &source)
+    for _ in 0..<20 {
+      var packet = try HCIACLDataPacket(decoding: Bytes(source.octets(2...2)) + [0, 0])
       packet.data = Bytes(source.octets(0...30))
       let octets = HCIPacket.aclData(packet).encoded
       let header = try ACLHeader(reading: octets.span)

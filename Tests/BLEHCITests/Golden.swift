@@ -104,11 +104,9 @@ func checkRandom<P: Packet>(_ type: P.Type, _ source: inout SplitMix64) throws {
     let packet = P.random(from: &source)
     let octets = packet.encoded
     let decoded = try P(decoding: octets[...])
-    #expect(decoded == packet)
-    #expect(decoded.encoded == octets)
-    for length in 0..<octets.count {
-      #expect(throws: CodecError.self, "\(type) cut to \(length) octets") { try P(decoding: octets.prefix(length)) }
-    }
+    #expect(decoded == packet && decoded.encoded == octets)
+    let cutsTaken = octets.indices.filter { (try? P(decoding: octets[..<$0])) != nil }
+    #expect(cutsTaken == [], "\(type) takes \(octets.hexadecimal) cut to these lengths")
     #expect(throws: CodecError.trailing(count: 1)) { try P(decoding: octets + [0]) }
   }
 }
