@@ -1,1 +1,54 @@
-print("not yet")
+// reference-peripheral --transport SPEC --desc FILE [--snoop FILE]
+//
+// A peripheral that is whatever a description says: its services, values and permissions, its advertisement, and a control
+// point through which a tester makes it send, disconnect or reset. It prints READY when it advertises.
+
+import BluetoothLE
+
+let usageText = """
+  usage: reference-peripheral --desc FILE [--transport SPEC] [--snoop FILE]
+    --desc FILE       the description (JSON)
+    --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux)
+    --snoop FILE      write the packet trace there (btsnoop; default: BLE_SNOOP, else none)
+  """
+
+let description: Description
+let transport: String?
+let snoop: String?
+do throws(Failure) {
+  var arguments = try Arguments(CommandLine.arguments.dropFirst())
+  if arguments.takeFlag("--help") {
+    say(usageText)
+    exit(0)
+  }
+  transport = try arguments.take("--transport")
+  snoop = try arguments.take("--snoop")
+  guard let file = try arguments.take("--desc") else { throw Failure.usage("--desc FILE is missing") }
+  try arguments.end()
+  description = try Description(file: file)
+} catch {
+  fail(error)
+}
+
+let options = AdapterOptions(
+  transport: transport, snoop: snoop, deviceName: description.name, appearance: description.appearance,
+  maximumMTU: description.maximumMTU)
+let peripheral: ReferencePeripheral
+do throws(Failure) {
+  peripheral = try ReferencePeripheral(description, on: options)
+} catch {
+  fail(error)
+}
+
+let signals = [SIGINT, SIGTERM].map { number in
+  signal(number, SIG_IGN)
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
+  source.setEventHandler {
+    Manager.shutDownAll()
+    exit(0)
+  }
+  source.resume()
+  return source
+}
+
+dispatchMain()

@@ -42,7 +42,9 @@ public struct AdapterOptions: Hashable, Sendable {
     options.traceKeepsKeys = LaunchChoice.traceKeepsKeys()
     if let deviceName { options.configuration.deviceName = deviceName }
     if let appearance { options.configuration.appearance = appearance }
-    if let maximumMTU { options.configuration.serverLimits = ServerLimits(maximumMTU: maximumMTU) }
+    // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
+    options.configuration.serverLimits = ServerLimits(
+      maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
     return try BLERuntime.Host.shared(try LaunchChoice.transport(code: transport), options)
   }
 

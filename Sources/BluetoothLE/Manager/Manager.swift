@@ -75,11 +75,10 @@ open class Manager: NSObject, @unchecked Sendable {
   /// The manager is taken hold of event by event: one that is released inside a callback ends there.
   func listen() {
     link.attach { [weak self, queue] events in
-      let manager = WeakReference(self)
-      queue.async {
-        for event in events { manager.object?.receive(event) }
-        manager.object?.finishBatch()
-        manager.object?.link.consumed(events.count)
+      queue.async { [weak self] in
+        for event in events { self?.receive(event) }
+        self?.finishBatch()
+        self?.link.consumed(events.count)
       }
     }
   }

@@ -26,7 +26,7 @@ import Synchronization
 /// A manager that is released takes its services and its advertisement back.
 open class PeripheralManager: Manager, @unchecked Sendable {
   private let machine: Mutex<PeripheralState>
-  private let heldDelegate: Mutex<WeakReference<any PeripheralManagerDelegate>>
+  private let heldDelegate: Mutex<DelegateReference<any PeripheralManagerDelegate>>
   private let observers = Mutex(Observers())
   private let limits: PeripheralLimits
 
@@ -52,7 +52,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: PeripheralManager: \($0)") }
     limits = PeripheralLimits()
     machine = Mutex(PeripheralState(limits: limits))
-    heldDelegate = Mutex(WeakReference(delegate))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     listen()
   }
@@ -71,7 +71,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   ) {
     self.limits = limits
     machine = Mutex(PeripheralState(limits: limits))
-    heldDelegate = Mutex(WeakReference(delegate))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: link, queue: queue, log: log)
     listen()
   }
@@ -91,7 +91,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   open var delegate: (any PeripheralManagerDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
-      let reference = WeakReference(newValue)
+      let reference = DelegateReference { [weak newValue] in newValue }
       heldDelegate.withLock { $0 = reference }
     }
   }

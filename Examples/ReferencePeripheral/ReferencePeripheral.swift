@@ -1,0 +1,133 @@
+import BluetoothLE
+
+/// Publishes a description, advertises it and obeys its control point.
+@MainActor final class ReferencePeripheral: NSObject, @MainActor PeripheralManagerDelegate {
+  private let database: Database
+  private let advertisement: Advertisement
+  private let advertisingOptions: AdvertisingOptions
+  private let name: String
+  private var manager: PeripheralManager?
+  private var unanswered = 0
+
+  init(_ description: Description, on options: AdapterOptions) throws(Failure) {
+    name = description.name
+    database = try Database(description)
+    advertisement = try Advertisement(description)
+    var advertising = AdvertisingOptions(interval: .milliseconds(30)...Duration.milliseconds(60))
+    advertising.continuesWhileConnected = description.advertisesWhileConnected ?? true
+    advertisingOptions = advertising
+    super.init()
+    manager = PeripheralManager(delegate: self, queue: .main, adapter: options)
+  }
+
+  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+    switch peripheral.state {
+    case .poweredOn:
+      unanswered = database.services.count
+      for service in database.services { peripheral.add(service) }
+      if database.services.isEmpty { advertise(peripheral) }
+    case .unsupported, .unauthorized:
+      fail((peripheral.stateReason as? AdapterError).map(Failure.adapter) ?? .software("there is no adapter"))
+    case .unknown, .resetting, .poweredOff:
+      warn("the adapter is \(peripheral.state)\(peripheral.stateReason.map { ": \($0)" } ?? "")")
+    }
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {
+    if let error {
+      if case BluetoothError.operationCancelled = error { return }
+      fail(.data("the service \(service.uuid) cannot be published: \(error.localizedDescription)"))
+    }
+    unanswered -= 1
+    if unanswered == 0 { advertise(peripheral) }
+  }
+
+  private func advertise(_ peripheral: PeripheralManager) {
+    do {
+      try peripheral.startAdvertising(advertisement, options: advertisingOptions)
+    } catch {
+      fail(.data("the advertisement cannot be made: \(error)"))
+    }
+  }
+
+  func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
+    if let error {
+      if case BluetoothError.operationCancelled = error { return }
+      fail(.software("the advertisement was refused: \(error.localizedDescription)"))
+    }
+    say("READY \(name)")
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
+    say("connected \(central.identifier)")
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason) {
+    say("disconnected \(central.identifier): \(reason)")
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, central: Central, didStoreValueOf attribute: Attribute) {
+    guard let control = database.byRole["control"], attribute === control else { return }
+    obey([UInt8](control.value ?? Data()), of: central, on: peripheral)
+  }
+
+  private func obey(_ words: [UInt8], of central: Central, on peripheral: PeripheralManager) {
+    switch words.first {
+    case 0x01: send("stream", words, to: central, on: peripheral)
+    case 0x02: send("indicate", words, to: central, on: peripheral)
+    case 0x03:
+      do { try database.reset(in: peripheral) } catch { warn("the values cannot be reset: \(error)") }
+    case 0x04: peripheral.cancelConnection(of: central)
+    case 0x05: peripheral.requestSecurity(of: central)
+    case 0x06: peripheral.requestConnectionParameters(ConnectionParameterRequest(), for: central)
+    default: warn("the control point knows 01 to 06, not \(words)")
+    }
+  }
+
+  /// Sends as many values as `words` say: `op count:u16 size:u16`, low octets first.
+  private func send(_ role: String, _ words: [UInt8], to central: Central, on peripheral: PeripheralManager) {
+    guard words.count >= 5, let characteristic = database.byRole[role] else {
+      return warn("the control point wants count and size, and a characteristic with the role \(role)")
+    }
+    let count = UInt32(words[1]) | UInt32(words[2]) << 8
+    let size = Int(words[3]) | Int(words[4]) << 8
+    Task {
+      for number in 0..<count {
+        do {
+          try await peripheral.send(Self.value(number, size: size), for: characteristic, to: [central])
+        } catch {
+          return warn("sending stopped: \(error)")
+        }
+        guard central.isConnected else { return }
+      }
+    }
+  }
+
+  /// The number in four octets, low one first, then octet i is number + i, counted from 0.
+  private static func value(_ number: UInt32, size: Int) -> Data {
+    var value = Data((0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
+    value.append(contentsOf: (0..<max(0, min(size, 512) - 4)).map { UInt8(truncatingIfNeeded: Int(number) + $0) })
+    return value
+  }
+}
+
+extension Advertisement {
+  /// The lists of UUIDs under the type the description gives them, then the name, whole, where there is room for it.
+  init(_ description: Description) throws(Failure) {
+    let advertising = description.advertising
+    var elements: [ADElement] = []
+    for (texts, short, long) in [
+      (advertising?.completeUUIDs, ADType.completeServiceUUIDs16, ADType.completeServiceUUIDs128),
+      (advertising?.incompleteUUIDs, .incompleteServiceUUIDs16, .incompleteServiceUUIDs128),
+    ] {
+      var uuids: [BluetoothUUID] = []
+      for text in texts ?? [] { uuids.append(try Description.uuid(text)) }
+      for (size, type) in [(BluetoothUUID.Size.uuid16, short), (.uuid128, long)] {
+        let octets = uuids.filter { $0.size == size }.flatMap(\.littleEndian)
+        if !octets.isEmpty { elements.append(.opaque(type, octets[...])) }
+      }
+    }
+    self.init(localName: description.name, elements: elements)
+    flags = AdvertisingFlags(rawValue: advertising?.flags ?? 0x06)
+  }
+}
