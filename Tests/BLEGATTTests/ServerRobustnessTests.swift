@@ -1,0 +1,159 @@
+import BLEATT
+import BLEWire
+import Testing
+
+@testable import BLEGATT
+
+/// Whatever a client sends: an answer or silence as the specification has it, never a trap.
+@Suite("Robustness of the server")
+struct ServerRobustnessTests {
+  static let requests: Set<UInt8> = [0x02, 0x04, 0x06, 0x08, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20]
+  static let fromServers: Set<UInt8> = [
+    0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23,
+  ]
+
+  @Test func everyOpcodeByItself() throws {
+    for opcode in UInt8.min ... .max {
+      var server = try TestServer()
+      let answer = server.send([opcode])
+      let header: [UInt8] = [0x01, opcode, 0, 0]
+      if opcode & 0x40 != 0 || opcode == 0x1E || Self.fromServers.contains(opcode) {
+        #expect(answer == [], "0x\(String(opcode, radix: 16))")
+      } else if Self.requests.contains(opcode) {
+        #expect(answer == [header + [0x04]], "0x\(String(opcode, radix: 16))")
+      } else {
+        #expect(answer == [header + [0x06]], "0x\(String(opcode, radix: 16))")
+      }
+    }
+  }
+
+  @Test func whatOnlyServersSendIsReported() throws {
+    var server = try TestServer()
+    for opcode in Self.fromServers.sorted() {
+      #expect(server.send([opcode, 1, 2, 3]) == [])
+      #expect(server.takeEvents() == [.violation(.unexpectedPDU(ATTOpcode(rawValue: opcode)))])
+    }
+    #expect(server.send([]) == [])
+  }
+
+  @Test func longerThanTheMTU() throws {
+    var server = try TestServer()
+    let value = Bytes(repeating: 1, count: 20)
+    let fits = ATTPDU.writeRequest(.init(handle: server.handle(.short), value: value))
+    #expect(server.request(fits) == .writeResponse(.init()))
+    _ = server.takeEvents()
+    let tooLong = ATTPDU.writeRequest(.init(handle: server.handle(.writeOnly), value: value + [1]))
+    #expect(server.request(tooLong) == .refusal(.writeRequest, .none, .invalidPDU))
+    #expect(server.takeEvents() == [.violation(.exceedsMTU(octets: 24))])
+    #expect(
+      server.send(ATTPDU.writeCommand(.init(handle: server.handle(.writeOnly), value: value + [1])).encoded) == [])
+    #expect(server.database.storedValue(of: .writeOnly) == [])
+  }
+
+  /// What is decoded in place is exactly what the declared packet takes: a request that the declaration refuses is
+  /// answered Invalid PDU, one that it takes is not.
+  @Test(arguments: 0..<8 as Range<UInt64>)
+  func decodesAsDeclared(seed: UInt64) throws {
+    var source = Seeded(state: seed)
+    let requests = Self.requests.sorted()
+    for _ in 0..<300 {
+      var server = try TestServer()
+      let opcode = requests[Int.random(in: requests.indices, using: &source)]
+      var pdu = [opcode]
+      for _ in 0..<Int.random(in: 0...22, using: &source) { pdu.append(.random(in: 0...255, using: &source)) }
+      var isWellFormed = (try? ATTPDU(decoding: pdu[...])) != nil
+      // Two leniencies and a strictness that the declaration cannot state.
+      if opcode == 0x0E || opcode == 0x20, pdu.count == 3 { isWellFormed = true }
+      if opcode == 0x18, pdu.count == 2, pdu[1] > 1 { isWellFormed = false }
+      let answer = server.send(pdu)
+      #expect((answer == [[0x01, opcode, 0, 0, 0x04]]) == !isWellFormed, "\(pdu.hexadecimal)")
+    }
+  }
+
+  /// Random PDUs, biased to what exists, with an application that answers at random: requests get one answer that fits
+  /// the MTU and is well formed, commands none.
+  @Test(arguments: 0..<16 as Range<UInt64>)
+  func fuzz(seed: UInt64) throws {
+    var source = Seeded(state: seed &* 77)
+    var server = try TestServer(hash: true)
+    let handles = server.database.attributes.map(\.handle.rawValue)
+    var isWaiting = false
+    for _ in 0..<1000 {
+      server.security =
+        [.none, .justWorks, .passkey, LinkSecurity(isBonded: true)].randomElement(using: &source) ?? .none
+      let pdu = Self.randomPDU(handles, &source)
+      let answers = server.send(pdu)
+      let isAnswered = pdu[0] & 0x40 == 0 && pdu[0] != 0x1E && !Self.fromServers.contains(pdu[0])
+      let wasAsked = server.bearer.isWaitingForApplication
+      if !isWaiting {
+        #expect(answers.count == (isAnswered && !wasAsked ? 1 : 0) || pdu[0] == 0x1E, "\(pdu.hexadecimal)")
+      }
+      Self.check(answers, mtu: server.bearer.mtu)
+      isWaiting = wasAsked
+      if let token = server.takeEvents().compactMap(\.token).last, Bool.random(using: &source) {
+        let value = Bytes(repeating: 7, count: .random(in: 0...600, using: &source))
+        let response: ApplicationResponse =
+          [.value(value), .success, .error(.unlikelyError)].randomElement(using: &source) ?? .success
+        Self.check(server.respond(token, response) ?? [], mtu: server.bearer.mtu)
+        isWaiting = server.bearer.isWaitingForApplication
+      } else if isWaiting {
+        Self.check(server.letTimePass(), mtu: server.bearer.mtu)
+        isWaiting = server.bearer.isWaitingForApplication
+      }
+      if server.bearer.isFinished { server.bearer = ServerBearer() }
+    }
+  }
+
+  private static func check(_ answers: [[UInt8]], mtu: Int) {
+    for answer in answers {
+      #expect(answer.count <= mtu)
+      // An empty list of values is no response; everything sent can be read again.
+      let isShortList = answer[0] == 0x21 || answer[0] == 0x0F
+      #expect(isShortList || (try? ATTPDU(decoding: answer[...])) != nil, "\(answer.hexadecimal)")
+    }
+  }
+
+  private static func randomPDU(_ handles: [UInt16], _ source: inout Seeded) -> [UInt8] {
+    func octet() -> UInt8 { .random(in: 0...255, using: &source) }
+    func handle() -> [UInt8] {
+      let number =
+        Int.random(in: 0..<8, using: &source) == 0
+        ? UInt16.random(in: 0 ... .max, using: &source) : handles.randomElement(using: &source) ?? 0
+      return [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+    }
+    func octets(_ most: Int) -> [UInt8] { (0..<Int.random(in: 0...most, using: &source)).map { _ in octet() } }
+    let types: [[UInt8]] = [[0x00, 0x28], [0x01, 0x28], [0x03, 0x28], [0x02, 0x29], [0xF2, 0xFF], [0x2A, 0x2B]]
+    let type = types.randomElement(using: &source) ?? []
+    switch Int.random(in: 0..<16, using: &source) {
+    case 0: return [octet()] + octets(40)
+    case 1: return [0x02, octet(), octet() & 3]
+    case 2: return [0x04] + handle() + handle()
+    case 3: return [0x06] + handle() + [0xFF, 0xFF] + type + octets(4)
+    case 4: return [0x08] + handle() + [0xFF, 0xFF] + type
+    case 5: return [0x0A] + handle()
+    case 6: return [0x0C] + handle() + [octet(), octet() & 1]
+    case 7: return [0x0E] + handle() + handle() + handle()
+    case 8: return [0x20] + handle() + handle()
+    case 9: return [0x10] + handle() + [0xFF, 0xFF] + type
+    case 10: return [0x12] + handle() + octets(20)
+    case 11: return [0x52] + handle() + octets(20)
+    case 12: return [0x16] + handle() + [octet() & 31, octet() & 1] + octets(18)
+    case 13: return [0x18, octet() & 1]
+    case 14: return [0x12] + handle() + [octet() & 3, 0]
+    default: return [0x1E]
+    }
+  }
+}
+
+/// SplitMix64: the same numbers from the same seed, on every machine.
+struct Seeded: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}
