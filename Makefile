@@ -23,7 +23,6 @@ demo:
 	@scripts/debian-packages $(BUILD_PACKAGES)
 	@$(SWIFT) build --product heart-rate
 	@$(SWIFT) run --skip-build heart-rate --snoop demo.btsnoop
-	@echo "The packets are in demo.btsnoop: wireshark demo.btsnoop"
 
 test:
 	@scripts/debian-packages $(TEST_PACKAGES)
@@ -46,6 +45,7 @@ test-rootcanal:
 	@scripts/python-environment $(PYTHON)-rootcanal Tests/Interop/requirements-rootcanal.txt
 	@scripts/rootcanal-libraries .cache/rootcanal >/dev/null
 	@$(SWIFT) build --product reference-peripheral
+	@$(SWIFT) build --product heart-rate
 	@cd Tests/Interop && ../../$(PYTHON)-rootcanal/bin/python -m pytest -m rootcanal
 
 clean:

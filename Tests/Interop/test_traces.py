@@ -1,12 +1,11 @@
 """What our traces hold, as Wireshark reads them."""
 
-import re
 import struct
 
 import pytest
 import traces
 from central import Central
-from programs import HERE, Program, product
+from programs import HERE
 from radios import bumble, have_tshark, peripheral
 
 pytestmark = pytest.mark.skipif(not have_tshark(), reason="tshark is not installed")
@@ -30,16 +29,3 @@ async def test_trace_of_a_peripheral(tmp_path):
     assert len(answers) >= len(handles)
     times = [float(time) for (time,) in traces.fields(trace, "frame", "frame.time_epoch")]
     assert times == sorted(times) and times[0] > 1_577_836_800, "times since 1970 that never go back"
-
-
-@pytest.mark.limit(120)
-def test_demonstration_ends_and_leaves_a_trace(tmp_path):
-    """`make demo`: both ends on the virtual radio, the conversation in words, demo.btsnoop."""
-    with Program(
-        [*product("heart-rate"), "--snoop", tmp_path / "demo.btsnoop"], tmp_path / "heart-rate.log"
-    ) as program:
-        assert program.wait_for_end(60) == 0, program.output
-    said = program.output
-    assert re.search(r"\d+ (bpm|beats)", said), said
-    traces.check(tmp_path / "demo.btsnoop", least=10)
-    assert traces.fields(tmp_path / "demo.btsnoop", "btatt.opcode == 0x1b", "frame.number"), "no notification"
