@@ -20,6 +20,7 @@ extension VirtualRadio {
       controllers[link.peer].passToHost(data, isStart: isStart, on: peer, &air)
       controllers[slot].reportCompleted(handle, &air)
     } else {
+      forgetDeadline()
       controllers[slot].keep(data, isStart: isStart, on: index, &air)
     }
   }

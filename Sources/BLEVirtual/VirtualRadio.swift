@@ -160,6 +160,9 @@ public struct VirtualRadio: Sendable {
     slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
   }
 
+  /// Something was planned or done that moves the nearest deadline.
+  mutating func forgetDeadline() { knownDeadline = nil }
+
   func slot(of id: ControllerID) -> Int? {
     guard controllers.indices.contains(id.slot), controllers[id.slot].id == id, controllers[id.slot].isAttached
     else { return nil }
