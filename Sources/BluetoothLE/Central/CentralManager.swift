@@ -17,7 +17,7 @@ import Synchronization
 ///
 ///   func centralManager(
 ///     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
-///     rssi RSSI: NSNumber
+///     rssi: NSNumber
 ///   ) {
 ///     found = peripheral
 ///     central.stopScan()
@@ -31,7 +31,7 @@ import Synchronization
 /// others are dropped with a line in the log. A manager that is released ends its scan and its links.
 open class CentralManager: Manager, @unchecked Sendable {
   private let machine: Mutex<CentralState>
-  private let heldDelegate: Mutex<WeakReference<any CentralManagerDelegate>>
+  private let heldDelegate: Mutex<DelegateReference<any CentralManagerDelegate>>
   private let observers = Mutex(Streams<DiscoveredPeripheral>())
 
   /// A manager without a delegate; its calls will come on the main queue.
@@ -48,7 +48,7 @@ open class CentralManager: Manager, @unchecked Sendable {
   public init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CentralManager: \($0)") }
     machine = Mutex(CentralState())
-    heldDelegate = Mutex(WeakReference(delegate))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     begin()
   }
@@ -64,13 +64,13 @@ open class CentralManager: Manager, @unchecked Sendable {
     limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(CentralState(limits: limits))
-    heldDelegate = Mutex(WeakReference(delegate))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: link, queue: queue, log: log)
     begin()
   }
 
   private func begin() {
-    machine.withLock { $0.owner = WeakReference(self) }
+    machine.withLock { $0.owner = WeakObject(self) }
     listen()
   }
 
@@ -89,7 +89,7 @@ open class CentralManager: Manager, @unchecked Sendable {
   open var delegate: (any CentralManagerDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
-      let reference = WeakReference(newValue)
+      let reference = DelegateReference { [weak newValue] in newValue }
       heldDelegate.withLock { $0 = reference }
     }
   }

@@ -15,10 +15,10 @@ public protocol CentralManagerDelegate: NSObjectProtocol {
   ///
   /// - Parameters:
   ///   - advertisementData: by the `AdvertisementData…` keys; what it said in its advertisement and its scan response.
-  ///   - RSSI: in dBm; 127 where the controller has none.
+  ///   - rssi: in dBm; 127 where the controller has none.
   func centralManager(
     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
-    rssi RSSI: NSNumber)
+    rssi: NSNumber)
 
   func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral)
 
@@ -50,7 +50,7 @@ extension CentralManagerDelegate {
   public func centralManager(_ central: CentralManager, willRestoreState dict: [String: Any]) {}
   public func centralManager(
     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
-    rssi RSSI: NSNumber
+    rssi: NSNumber
   ) {}
   public func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral) {}
   public func centralManager(

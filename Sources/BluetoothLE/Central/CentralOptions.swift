@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import Foundation
 
 // The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.

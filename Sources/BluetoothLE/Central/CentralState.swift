@@ -12,7 +12,7 @@ import Foundation
 struct CentralState: Sendable {
   let limits: CentralLimits
   /// Whom the peripherals made here belong to.
-  var owner = WeakReference<CentralManager>(nil)
+  var owner = WeakObject<CentralManager>(nil)
 
   // Scanning (CentralState+Scanning).
   var scan: Scan?
@@ -38,7 +38,7 @@ struct CentralState: Sendable {
     let address: DeviceAddress
     let identifier: UUID
     /// The application's object; the application keeps it, not we (rule 1.6).
-    var object = WeakReference<Peripheral>(nil)
+    var object = WeakObject<Peripheral>(nil)
     var phase = Phase.disconnected
     var sighting = Sighting()
     /// When it was last seen or asked for, counted in sightings: what was not for the longest time is forgotten first.
@@ -133,7 +133,7 @@ extension CentralState {
     guard state.rawValue < ManagerState.poweredOff.rawValue else { return }
     generation += 1
     for address in devices.keys {
-      devices[address]?.object = WeakReference(nil)
+      devices[address]?.object = WeakObject(nil)
       devices[address]?.sighting = Sighting()
     }
   }
@@ -171,7 +171,7 @@ extension CentralState {
     if let object = device.object.object { return object }
     let object = Peripheral(identifier: device.identifier, manager: owner)
     object.update(name: device.sighting.name)
-    devices[address]?.object = WeakReference(object)
+    devices[address]?.object = WeakObject(object)
     return object
   }
 

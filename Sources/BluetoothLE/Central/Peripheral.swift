@@ -16,9 +16,9 @@ public enum PeripheralConnectionState: Int, Sendable {
 /// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
 /// not discovered on this connection) are dropped with a line in the log.
 public class Peripheral: Peer, @unchecked Sendable {
-  private let manager: WeakReference<CentralManager>
+  private let manager: WeakObject<CentralManager>
   private let contents = Mutex(Contents())
-  private let heldDelegate = Mutex(WeakReference<any PeripheralDelegate>(nil))
+  private let heldDelegate = Mutex(DelegateReference<any PeripheralDelegate> { nil })
   private let observers = Mutex<[ObjectIdentifier: Streams<Data>]>([:])
 
   private struct Contents {
@@ -28,7 +28,7 @@ public class Peripheral: Peer, @unchecked Sendable {
     var rssi: Int?
   }
 
-  init(identifier: UUID, manager: WeakReference<CentralManager>) {
+  init(identifier: UUID, manager: WeakObject<CentralManager>) {
     self.manager = manager
     super.init(identifier: identifier)
   }
@@ -42,7 +42,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   public var delegate: (any PeripheralDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
-      let reference = WeakReference(newValue)
+      let reference = DelegateReference { [weak newValue] in newValue }
       heldDelegate.withLock { $0 = reference }
     }
   }
@@ -144,7 +144,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Not supported: the delegate hears ``BluetoothError/operationNotSupported``.
-  public func openL2CAPChannel(_ PSM: L2CAPPSM) {
+  public func openL2CAPChannel(_ psm: L2CAPPSM) {
     command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(BluetoothError.noL2CAPChannels))) }
   }
 

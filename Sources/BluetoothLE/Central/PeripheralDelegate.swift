@@ -15,7 +15,7 @@ public protocol PeripheralDelegate: NSObjectProtocol {
   func peripheralDidUpdateRSSI(_ peripheral: Peripheral, error: (any Error)?)
 
   /// Answers ``Peripheral/readRSSI()``; in dBm, 127 where there is none.
-  func peripheral(_ peripheral: Peripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?)
+  func peripheral(_ peripheral: Peripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
   /// Answers ``Peripheral/discoverServices(_:)``; read ``Peripheral/services``.
   func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?)
@@ -60,7 +60,7 @@ extension PeripheralDelegate {
   public func peripheralDidUpdateName(_ peripheral: Peripheral) {}
   public func peripheral(_ peripheral: Peripheral, didModifyServices invalidatedServices: [Service]) {}
   public func peripheralDidUpdateRSSI(_ peripheral: Peripheral, error: (any Error)?) {}
-  public func peripheral(_ peripheral: Peripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?) {}
+  public func peripheral(_ peripheral: Peripheral, didReadRSSI rssi: NSNumber, error: (any Error)?) {}
   public func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?) {}
   public func peripheral(
     _ peripheral: Peripheral, didDiscoverIncludedServicesFor service: Service, error: (any Error)?

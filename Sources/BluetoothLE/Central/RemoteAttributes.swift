@@ -6,7 +6,7 @@ import Synchronization
 /// A service found on a peripheral, with where it lies there.
 final class RemoteService: Service, @unchecked Sendable {
   let handles: ClosedRange<AttributeHandle>
-  private let owner: WeakReference<Peripheral>
+  private let owner: WeakObject<Peripheral>
 
   /// Every characteristic that a discovery has seen, wanted or not: where one ends, the next one tells.
   var layout: [DiscoveredCharacteristic] {
@@ -17,7 +17,7 @@ final class RemoteService: Service, @unchecked Sendable {
 
   init(_ found: DiscoveredService, isPrimary: Bool, of peripheral: Peripheral?) {
     handles = found.handles
-    owner = WeakReference(peripheral)
+    owner = WeakObject(peripheral)
     super.init(type: found.uuid, isPrimary: isPrimary)
   }
 
