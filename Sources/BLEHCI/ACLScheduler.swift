@@ -63,7 +63,7 @@ package struct ACLScheduler: Sendable {
   }
 
   /// Forgets a link that is gone: its queue is dropped and its buffers are free, for no further event returns them
-  /// (Vol 4, Part E, 4.1.1). What other links wait with goes out.
+  /// (Vol 4, Part E, 4.1.1), and its tags are not reported. What other links wait with goes out.
   package mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
     guard let index = index(of: handle) else { return }
     inFlight -= links[index].inFlight.count
@@ -114,14 +114,14 @@ package struct ACLScheduler: Sendable {
   package mutating func completed(
     _ handle: ConnectionHandle, count: Int, into out: inout PacketBuffer, transmitted: inout [TransmittedFrames]
   ) -> Int {
-    guard let index = index(of: handle) else { return count }
+    guard let index = index(of: handle) else { return max(0, count) }
     let taken = max(0, min(count, links[index].inFlight.count))
     for _ in 0..<taken {
       if let tag = links[index].inFlight.removeFirst(), tag != 0 { transmitted.add(handle, tag) }
     }
     inFlight -= taken
     pump(into: &out)
-    return count - taken
+    return max(0, count - taken)
   }
 
   /// Takes a whole Number Of Completed Packets event, read in place.

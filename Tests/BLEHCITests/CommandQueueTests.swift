@@ -167,6 +167,46 @@ import Testing
     #expect(sent() == [Self.reset, [0x01, 0x35, 0x0C, 0x05, 0x01, 0x00, 0x00, 0x02, 0x00]])
     #expect(queue.unansweredCount == 1)
   }
+
+  @Test func `whatever a controller answers, each command comes back once`() throws {
+    var source = SplitMix64(seed: 14)
+    var queue = CommandQueue<Int>(limit: 8)
+    var out = PacketBuffer()
+    var now = Instant.start
+    var given = 0
+    var returned: [Int] = []
+    for _ in 0..<5000 {
+      var outcome: CommandQueue<Int>.Outcome?
+      let opcode = [HCIOpcode.leRand, .disconnect, .reset, .none].randomElement(using: &source) ?? .none
+      let credits = UInt8.random(in: 0...3, using: &source)
+      switch UInt8.random(in: 0..<8, using: &source) {
+      case 0, 1, 2:
+        do throws(CommandQueueError) {
+          if opcode == .disconnect {
+            try queue.perform(HCI.Disconnect(), for: given, now: now, into: &out)
+          } else {
+            try queue.perform(HCI.LERand(), for: given, now: now, into: &out)
+          }
+          given += 1
+        } catch { #expect(queue.waitingCount == 8) }
+      case 3, 4: outcome = queue.receive(complete(opcode, credits: credits), now: now, into: &out)
+      case 5: outcome = queue.receive(status(opcode, credits: credits), now: now, into: &out)
+      case 6: outcome = queue.receive(status(opcode, credits: credits, .commandDisallowed), now: now, into: &out)
+      default:
+        now = now + .milliseconds(500)
+        outcome = queue.tick(now: now, into: &out)
+      }
+      switch outcome {
+      case .complete(let purpose, _), .status(let purpose, _, _), .timedOut(let purpose, _): returned.append(purpose)
+      case .unexpected, nil: break
+      }
+      #expect(queue.waitingCount + queue.unansweredCount + returned.count == given)
+      #expect(queue.isIdle || queue.deadline != nil)
+    }
+    returned += queue.removeAll()
+    #expect(returned.sorted() == Array(0..<given))
+    #expect(given > 500)
+  }
 }
 
 extension CommandQueue.Outcome where Purpose == String {
