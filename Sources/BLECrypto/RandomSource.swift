@@ -65,6 +65,12 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     return UInt128(next()) << 64 | UInt128(low)
   }
 
+  /// A source of its own for a machine that keeps one: the system's again, or a sequence seeded from this one.
+  public mutating func fork() -> Self {
+    if case .system = origin { return .system }
+    return .seeded(next())
+  }
+
   private mutating func octet() -> UInt8 {
     guard case .listed(var left, let seed) = origin else { return UInt8(truncatingIfNeeded: next()) }
     guard let first = left.popFirst() else {

@@ -1,0 +1,161 @@
+import BLECrypto
+import BLEWire
+
+/// What both sides have agreed on after exchanging features.
+struct Agreement: Sendable {
+  var request: PairingFeatures
+  var response: PairingFeatures
+  var initiator: DeviceAddress
+  var responder: DeviceAddress
+  var model: AssociationModel
+  var isSecureConnections: Bool
+
+  init(
+    _ request: PairingFeatures, _ response: PairingFeatures, own: DeviceAddress, peer: DeviceAddress,
+    role: PairingMachine.Role
+  ) {
+    self.request = request
+    self.response = response
+    (initiator, responder) = role == .initiator ? (own, peer) : (peer, own)
+    (model, isSecureConnections) = AssociationModel.chosen(request: request, response: response)
+  }
+
+  /// The smaller of the two maxima (2.3.4).
+  var keySize: UInt8 { min(request.maximumEncryptionKeySize, response.maximumEncryptionKeySize) }
+  var isBonding: Bool { request.authReq.contains(.bonding) && response.authReq.contains(.bonding) }
+  var strength: KeyStrength {
+    KeyStrength(size: keySize, isAuthenticated: model.isAuthenticated, isSecureConnections: isSecureConnections)
+  }
+
+  /// The PDU with its code as c1 takes it.
+  var preq: UInt64 { Self.number(.pairingRequest(request)) }
+  var pres: UInt64 { Self.number(.pairingResponse(response)) }
+
+  private static func number(_ pdu: SMPPDU) -> UInt64 {
+    pdu.encoded.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// What one side's user does with a passkey; nil where there is none.
+  func passkeyPart(of role: PairingMachine.Role) -> AssociationModel.PasskeyPart? {
+    guard case .passkeyEntry(let initiator, let responder) = model else { return nil }
+    return role == .initiator ? initiator : responder
+  }
+
+  /// The key with what lies above the agreed size set to zero (2.3.4).
+  func shortened(_ key: UInt128) -> UInt128 {
+    keySize >= 16 ? key : key & (1 << (8 * UInt128(keySize)) - 1)
+  }
+}
+
+/// Phase 1: the features (Vol 3, Part H, 2.3.5.1, 3.5.1 and 3.5.2).
+extension PairingMachine {
+  /// What we offer as the initiator.
+  func offer() -> PairingFeatures {
+    var features = PairingFeatures()
+    features.ioCapability = settings.ioCapability
+    features.authReq = settings.authReq
+    features.maximumEncryptionKeySize = settings.maximumKeySize
+    if settings.isBonding {
+      features.initiatorKeyDistribution = settings.initiatorKeys
+      features.responderKeyDistribution = settings.responderKeys
+    }
+    let data = settings.outOfBand
+    features.oobDataFlag = data.temporaryKey != nil || data.peer != nil ? .present : .notPresent
+    return features
+  }
+
+  /// What we answer as the responder: the keys that both want.
+  private func response(to request: PairingFeatures) -> PairingFeatures {
+    var features = offer()
+    let isSecure = request.authReq.contains(.secureConnections) && settings.allowsSecureConnections
+    let data = settings.outOfBand
+    features.oobDataFlag = (isSecure ? data.peer != nil : data.temporaryKey != nil) ? .present : .notPresent
+    guard request.authReq.contains(.bonding), settings.isBonding else {
+      features.initiatorKeyDistribution = []
+      features.responderKeyDistribution = []
+      return features
+    }
+    features.initiatorKeyDistribution.formIntersection(request.initiatorKeyDistribution)
+    features.responderKeyDistribution.formIntersection(request.responderKeyDistribution)
+    return features
+  }
+
+  mutating func requested(
+    _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard role == .responder else { throw .commandNotSupported }
+    guard case .idle = phase else { throw .unspecifiedReason }
+    guard !refusesAttempts else { throw .repeatedAttempts }
+    try checkRanges(request)
+    let agreement = Agreement(request, response(to: request), own: own, peer: peer, role: role)
+    try check(agreement)
+    deadline = now + settings.timeout
+    phase = .consent(agreement)
+    if settings.asksConsent, agreement.model == .justWorks {
+      effects.append(.ask(.consent))
+    } else {
+      try consented(agreement, .accept, now: now, into: &effects)
+    }
+  }
+
+  mutating func consented(
+    _ agreement: Agreement, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard answer == .accept else { throw .unspecifiedReason }
+    send(.pairingResponse(agreement.response), now: now, into: &effects)
+    try begin(agreement, now: now, into: &effects)
+  }
+
+  mutating func responded(
+    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    try checkRanges(agreement.response)
+    try check(agreement)
+    let (asked, given) = (agreement.request, agreement.response)
+    guard given.initiatorKeyDistribution.isSubset(of: asked.initiatorKeyDistribution),
+      given.responderKeyDistribution.isSubset(of: asked.responderKeyDistribution)
+    else { throw .invalidParameters }
+    try begin(agreement, now: now, into: &effects)
+  }
+
+  private mutating func begin(
+    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    if agreement.isSecureConnections {
+      try beginSecureConnections(agreement, now: now, into: &effects)
+    } else {
+      try beginLegacy(agreement, now: now, into: &effects)
+    }
+  }
+
+  /// Values outside the tables of 3.5.1. Reserved bits of AuthReq and of the key distributions are ignored.
+  private func checkRanges(_ features: PairingFeatures) throws(PairingFailedReason) {
+    guard features.ioCapability.isDefined, features.oobDataFlag.rawValue <= 1,
+      features.maximumEncryptionKeySize <= 16
+    else { throw .invalidParameters }
+  }
+
+  /// Whether what the features lead to is secure enough for us.
+  private func check(_ agreement: Agreement) throws(PairingFailedReason) {
+    let minimum =
+      agreement.isSecureConnections
+      ? max(settings.minimumSecureConnectionsKeySize, settings.minimumKeySize) : settings.minimumKeySize
+    guard agreement.keySize >= max(7, minimum) else { throw .encryptionKeySize }
+    if !agreement.isSecureConnections, !settings.allowsLegacy { throw .authenticationRequirements }
+    if settings.requiresMITM, !agreement.model.isAuthenticated { throw .authenticationRequirements }
+    guard agreement.model == .outOfBand else { return }
+    let ours = role == .initiator ? agreement.request : agreement.response
+    let theirs = role == .initiator ? agreement.response : agreement.request
+    if agreement.isSecureConnections {
+      if ours.oobDataFlag == .present, settings.outOfBand.peer == nil { throw .oobNotAvailable }
+      if theirs.oobDataFlag == .present, settings.outOfBand.own == nil { throw .oobNotAvailable }
+    } else if settings.outOfBand.temporaryKey == nil {
+      throw .oobNotAvailable
+    }
+  }
+
+  /// A passkey to display: the fixed one, or a new one each time (2.3.5.3).
+  mutating func passkeyToDisplay() -> Passkey {
+    settings.fixedPasskey ?? Passkey(lowestDigitsOf: UInt32.random(in: 0..<1_000_000, using: &random))
+  }
+}

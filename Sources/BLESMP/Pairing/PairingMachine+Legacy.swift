@@ -1,0 +1,127 @@
+import BLECrypto
+import BLEWire
+
+/// Phase 2 of LE legacy pairing (Vol 3, Part H, 2.3.5.5).
+///
+/// ```
+///   initiator              responder
+///      Pairing Confirm ──────►
+///      ◄────── Pairing Confirm
+///      Pairing Random ───────►  checks the initiator's confirm value
+///      ◄─────── Pairing Random  checks the responder's, then encrypts with the STK
+/// ```
+struct LegacyPairing: Sendable {
+  var agreement: Agreement
+  /// Nil while the user is asked for the passkey.
+  var temporaryKey: UInt128?
+  /// Ours, once we committed to it.
+  var random: UInt128?
+  var ownConfirm: UInt128?
+  /// The peer's, which may come before our user has entered the passkey.
+  var peerConfirm: UInt128?
+}
+
+extension PairingMachine {
+  mutating func beginLegacy(
+    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    var pairing = LegacyPairing(agreement: agreement)
+    switch agreement.model {
+    // Numeric comparison is of Secure Connections; it is never chosen here.
+    case .justWorks, .numericComparison: pairing.temporaryKey = 0
+    case .outOfBand: pairing.temporaryKey = settings.outOfBand.temporaryKey?.value
+    case .passkeyEntry:
+      if agreement.passkeyPart(of: role) == .displays {
+        let passkey = passkeyToDisplay()
+        pairing.temporaryKey = UInt128(passkey.value)
+        effects.append(.ask(.display(passkey)))
+      } else {
+        effects.append(.ask(.enterPasskey))
+      }
+    }
+    if role == .initiator { try commit(&pairing, now: now, into: &effects) }
+    phase = .legacy(pairing)
+  }
+
+  mutating func answered(
+    _ pairing: inout LegacyPairing, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    switch answer {
+    case .reject: throw .passkeyEntryFailed
+    case .accept: return
+    case .passkey(let passkey):
+      guard pairing.temporaryKey == nil else { return }
+      pairing.temporaryKey = UInt128(passkey.value)
+    }
+    if role == .initiator || pairing.peerConfirm != nil { try commit(&pairing, now: now, into: &effects) }
+    phase = .legacy(pairing)
+  }
+
+  /// Draws our random value and sends what it is committed to; waits while there is no TK.
+  private mutating func commit(
+    _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard let key = pairing.temporaryKey else { return }
+    let value = random.uint128()
+    let confirm = try confirm(of: value, key, pairing.agreement)
+    (pairing.random, pairing.ownConfirm) = (value, confirm)
+    send(.pairingConfirm(PairingConfirm(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
+  }
+
+  private func confirm(
+    of random: UInt128, _ key: UInt128, _ agreement: Agreement
+  ) throws(PairingFailedReason) -> UInt128 {
+    let toolbox = toolbox
+    return try attempt { () throws(CryptographyError) in
+      try toolbox.c1(
+        k: key, r: random, preq: agreement.preq, pres: agreement.pres, ia: agreement.initiator,
+        ra: agreement.responder)
+    }
+  }
+
+  mutating func receive(
+    _ pdu: SMPPDU, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    switch pdu {
+    case .pairingConfirm(let packet):
+      guard pairing.peerConfirm == nil, let value = UInt128(littleEndian: packet.value) else {
+        throw .unspecifiedReason
+      }
+      // Our own commitment played back would be right, whatever the TK (2.3.5.5).
+      guard value != pairing.ownConfirm else { throw .confirmValueFailed }
+      pairing.peerConfirm = value
+      if role == .initiator {
+        guard let own = pairing.random else { throw .unspecifiedReason }
+        send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+      } else {
+        try commit(&pairing, now: now, into: &effects)
+      }
+      phase = .legacy(pairing)
+    case .pairingRandom(let packet):
+      guard let key = pairing.temporaryKey, let own = pairing.random, let committed = pairing.peerConfirm,
+        let value = UInt128(littleEndian: packet.value)
+      else { throw .unspecifiedReason }
+      let expected = try confirm(of: value, key, pairing.agreement)
+      guard toolbox.cryptography.areEqual(expected, committed) else { throw .confirmValueFailed }
+      let (initiators, responders) = role == .initiator ? (own, value) : (value, own)
+      let toolbox = toolbox
+      let stk = try attempt { () throws(CryptographyError) in
+        try toolbox.s1(k: key, r1: responders, r2: initiators)
+      }
+      if role == .responder {
+        send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+      }
+      startEncryption(pairing.agreement, key: stk, now: now, into: &effects)
+    case .pairingKeypressNotification: try checkKeypress(pairing.agreement)
+    default: throw .unspecifiedReason
+    }
+  }
+
+  /// Keypresses are told only while a passkey is entered, by those who both said they would (3.5.8). What they tell is
+  /// of no use to a program.
+  func checkKeypress(_ agreement: Agreement) throws(PairingFailedReason) {
+    guard case .passkeyEntry = agreement.model, agreement.request.authReq.contains(.keypress),
+      agreement.response.authReq.contains(.keypress)
+    else { throw .unspecifiedReason }
+  }
+}

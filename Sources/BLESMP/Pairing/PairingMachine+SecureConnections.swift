@@ -1,0 +1,261 @@
+import BLECrypto
+import BLEWire
+
+/// Phase 2 of LE Secure Connections (Vol 3, Part H, 2.3.5.6).
+///
+/// ```
+///   initiator                    responder
+///      Public Key ──────────────────►
+///      ◄────────────────── Public Key
+///   Just Works, comparison:            passkey entry, 20 times, a bit each:     out of band:
+///      ◄───────────── Pairing Confirm     Pairing Confirm ───────►                (confirm value checked at once)
+///      Pairing Random ──────────────►     ◄─────── Pairing Confirm                Pairing Random ──►
+///      ◄────────────── Pairing Random     Pairing Random ────────►                ◄── Pairing Random
+///      (users compare)                    ◄──────── Pairing Random
+///   all:
+///      DHKey Check ─────────────────►
+///      ◄───────────────── DHKey Check     initiator encrypts with the LTK
+/// ```
+struct SecureConnectionsPairing: Sendable {
+  var agreement: Agreement
+  var keyPair: P256KeyPair?
+  var peerKey: P256PublicKey?
+  var dhKey: UInt256?
+  /// Nil while the user is asked.
+  var passkey: Passkey?
+  /// Which of the 20 bits of the passkey is being agreed on; 0 with other models.
+  var round = 0
+  /// Ours of this round.
+  var random: UInt128?
+  var ownConfirm: UInt128?
+  var peerConfirm: UInt128?
+  var keys: Keys?
+  /// Whether the user has said yes, or need not.
+  var isApproved = true
+  var hasSentCheck = false
+  /// The peer's, which may come before our user has said yes.
+  var peerCheck: UInt128?
+
+  /// What is known once both random values are.
+  struct Keys: Sendable {
+    var macKey: UInt128
+    var ltk: UInt128
+    var initiatorRandom: UInt128
+    var responderRandom: UInt128
+  }
+
+  static let passkeyBits = 20
+
+  var isPasskeyEntry: Bool { if case .passkeyEntry = agreement.model { true } else { false } }
+  /// The last parameter of f4: 0, or 0x80 with the bit of this round.
+  var z: UInt8 {
+    guard isPasskeyEntry, let passkey else { return 0 }
+    return 0x80 | UInt8(truncatingIfNeeded: passkey.value >> UInt32(round) & 1)
+  }
+}
+
+extension PairingMachine {
+  mutating func beginSecureConnections(
+    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    var pairing = SecureConnectionsPairing(agreement: agreement)
+    if role == .initiator { try sendPublicKey(&pairing, now: now, into: &effects) }
+    switch agreement.passkeyPart(of: role) {
+    case .displays:
+      let passkey = passkeyToDisplay()
+      pairing.passkey = passkey
+      effects.append(.ask(.display(passkey)))
+    case .enters: effects.append(.ask(.enterPasskey))
+    case nil: break
+    }
+    phase = .secureConnections(pairing)
+  }
+
+  private mutating func sendPublicKey(
+    _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    let keyPair: P256KeyPair
+    if pairing.agreement.model == .outOfBand, let own = settings.outOfBand.own {
+      keyPair = own.keyPair
+    } else {
+      let (cryptography, privateKey) = (toolbox.cryptography, P256PrivateKey.random(from: &random))
+      keyPair = try attempt { () throws(CryptographyError) in try cryptography.keyPair(privateKey: privateKey) }
+    }
+    pairing.keyPair = keyPair
+    let (x, y) = (keyPair.publicKey.x.littleEndianOctets[...], keyPair.publicKey.y.littleEndianOctets[...])
+    send(.pairingPublicKey(PairingPublicKey(x: x, y: y)), now: now, into: &effects)
+  }
+
+  mutating func answered(
+    _ pairing: inout SecureConnectionsPairing, _ answer: PairingAnswer, now: Instant,
+    into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    switch (pairing.agreement.model, answer) {
+    case (.numericComparison, .accept):
+      guard !pairing.isApproved else { return }
+      pairing.isApproved = true
+      try continueWithCheck(&pairing, now: now, into: &effects)
+    case (.numericComparison, .reject): throw .numericComparisonFailed
+    case (.passkeyEntry, .passkey(let passkey)):
+      guard pairing.passkey == nil else { return }
+      pairing.passkey = passkey
+      let isDue = role == .initiator ? pairing.peerKey != nil : pairing.peerConfirm != nil
+      if isDue { try commit(&pairing, now: now, into: &effects) }
+      phase = .secureConnections(pairing)
+    case (.passkeyEntry, .reject): throw .passkeyEntryFailed
+    case (_, .reject): throw .unspecifiedReason
+    default: break
+    }
+  }
+
+  mutating func receive(
+    _ pdu: SMPPDU, _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    switch pdu {
+    case .pairingPublicKey(let packet):
+      guard pairing.peerKey == nil else { throw .unspecifiedReason }
+      try take(packet, &pairing, now: now, into: &effects)
+    case .pairingConfirm(let packet):
+      guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
+      try take(confirm: value, &pairing, now: now, into: &effects)
+    case .pairingRandom(let packet):
+      guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
+      try take(random: value, &pairing, now: now, into: &effects)
+    case .pairingDHKeyCheck(let packet):
+      guard pairing.keys != nil, pairing.peerCheck == nil, role == .responder || pairing.hasSentCheck,
+        let value = UInt128(littleEndian: packet.value)
+      else { throw .unspecifiedReason }
+      pairing.peerCheck = value
+      return try continueWithCheck(&pairing, now: now, into: &effects)
+    case .pairingKeypressNotification: return try checkKeypress(pairing.agreement)
+    default: throw .unspecifiedReason
+    }
+  }
+
+  private mutating func take(
+    _ packet: PairingPublicKey, _ pairing: inout SecureConnectionsPairing, now: Instant,
+    into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard let peerKey = P256PublicKey(littleEndian: packet.x + packet.y) else { throw .invalidParameters }
+    // Before anything is sent: a key that is refused learns nothing of ours.
+    try check(peerKey, pairing.keyPair)
+    if role == .responder { try sendPublicKey(&pairing, now: now, into: &effects) }
+    guard let keyPair = pairing.keyPair else { throw .unspecifiedReason }
+    // An out-of-band pair is known before the exchange: compared once more.
+    try check(peerKey, keyPair)
+    let cryptography = toolbox.cryptography
+    pairing.dhKey = try attempt { () throws(CryptographyError) in
+      try cryptography.sharedSecret(keyPair.privateKey, with: peerKey)
+    }
+    pairing.peerKey = peerKey
+    switch pairing.agreement.model {
+    case .justWorks, .numericComparison:
+      if role == .responder { try commit(&pairing, now: now, into: &effects) }
+    case .passkeyEntry:
+      if role == .initiator, pairing.passkey != nil { try commit(&pairing, now: now, into: &effects) }
+    case .outOfBand:
+      try checkOutOfBand(pairing, peerKey)
+      if role == .initiator {
+        let value = random.uint128()
+        pairing.random = value
+        send(.pairingRandom(PairingRandom(value: value.littleEndianOctets[...])), now: now, into: &effects)
+      }
+    }
+    phase = .secureConnections(pairing)
+  }
+
+  /// Checks a public key before it is used (2.3.5.6.1): a point of the curve, not our own played back, and not the debug
+  /// key, whose private part everybody knows.
+  private func check(_ key: P256PublicKey, _ own: P256KeyPair?) throws(PairingFailedReason) {
+    let cryptography = toolbox.cryptography
+    // What comes of the debug key is thrown away: the call refuses what is no point of the curve.
+    _ = try attempt { () throws(CryptographyError) in try cryptography.sharedSecret(.debug, with: key) }
+    if let own, own.publicKey.x == key.x { throw .invalidParameters }
+    guard !settings.acceptsDebugKey else { return }
+    let debug = try attempt { () throws(CryptographyError) in try cryptography.publicKey(of: .debug) }
+    if key.x == debug.x { throw .invalidParameters }
+  }
+
+  private func checkOutOfBand(
+    _ pairing: SecureConnectionsPairing, _ peerKey: P256PublicKey
+  ) throws(PairingFailedReason) {
+    let ours = role == .initiator ? pairing.agreement.request : pairing.agreement.response
+    guard ours.oobDataFlag == .present else { return }
+    guard let data = settings.outOfBand.peer else { throw .oobNotAvailable }
+    let toolbox = toolbox
+    let expected = try attempt { () throws(CryptographyError) in
+      try toolbox.f4(u: peerKey.x, v: peerKey.x, x: data.random.value, z: 0)
+    }
+    guard toolbox.cryptography.areEqual(expected, data.confirm) else { throw .confirmValueFailed }
+  }
+
+  /// Draws our random value of this round and sends what it is committed to; waits while there is no passkey.
+  private mutating func commit(
+    _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard let own = pairing.keyPair, let peerKey = pairing.peerKey else { throw .unspecifiedReason }
+    if pairing.isPasskeyEntry, pairing.passkey == nil { return }
+    let (toolbox, value, z) = (toolbox, random.uint128(), pairing.z)
+    let confirm = try attempt { () throws(CryptographyError) in
+      try toolbox.f4(u: own.publicKey.x, v: peerKey.x, x: value, z: z)
+    }
+    (pairing.random, pairing.ownConfirm) = (value, confirm)
+    send(.pairingConfirm(PairingConfirm(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
+  }
+
+  private mutating func take(
+    confirm value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
+    into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    let isExpected =
+      switch pairing.agreement.model {
+      case .justWorks, .numericComparison: role == .initiator
+      case .passkeyEntry: role == .responder || pairing.ownConfirm != nil
+      case .outOfBand: false
+      }
+    guard isExpected, pairing.peerKey != nil, pairing.peerConfirm == nil, pairing.keys == nil else {
+      throw .unspecifiedReason
+    }
+    guard value != pairing.ownConfirm else { throw .confirmValueFailed }
+    pairing.peerConfirm = value
+    switch role {
+    case .responder: try commit(&pairing, now: now, into: &effects)
+    case .initiator:
+      let own = pairing.random ?? random.uint128()
+      pairing.random = own
+      send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+    }
+    phase = .secureConnections(pairing)
+  }
+
+  private mutating func take(
+    random value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
+    into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard let ownKey = pairing.keyPair, let peerKey = pairing.peerKey, pairing.keys == nil else {
+      throw .unspecifiedReason
+    }
+    if pairing.agreement.model == .outOfBand {
+      if role == .responder { pairing.random = random.uint128() }
+    } else if role == .initiator || pairing.isPasskeyEntry {
+      guard let committed = pairing.peerConfirm, pairing.random != nil else { throw .unspecifiedReason }
+      let (toolbox, z) = (toolbox, pairing.z)
+      let expected = try attempt { () throws(CryptographyError) in
+        try toolbox.f4(u: peerKey.x, v: ownKey.publicKey.x, x: value, z: z)
+      }
+      guard toolbox.cryptography.areEqual(expected, committed) else { throw .confirmValueFailed }
+    }
+    guard let own = pairing.random else { throw .unspecifiedReason }
+    if role == .responder {
+      send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+    }
+    if pairing.isPasskeyEntry, pairing.round < SecureConnectionsPairing.passkeyBits - 1 {
+      pairing.round += 1
+      (pairing.random, pairing.ownConfirm, pairing.peerConfirm) = (nil, nil, nil)
+      if role == .initiator { try commit(&pairing, now: now, into: &effects) }
+      phase = .secureConnections(pairing)
+    } else {
+      try makeKeys(&pairing, own: own, peer: value, now: now, into: &effects)
+    }
+  }
+}

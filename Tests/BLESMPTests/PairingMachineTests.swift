@@ -1,0 +1,210 @@
+import BLECrypto
+import BLESMP
+import BLEWire
+import Testing
+
+/// Pairings that succeed, both sides ours.
+@Suite struct PairingMachineTests {
+  static let capabilities: [IOCapability] = [
+    .displayOnly, .displayYesNo, .keyboardOnly, .noInputNoOutput, .keyboardDisplay,
+  ]
+  static let matrix = capabilities.flatMap { a in capabilities.map { (a, $0) } }
+
+  /// Vol 3, Part H, table 2.8, rows by responder; J: Just Works, I: initiator displays, R: responder displays,
+  /// B: both enter, N: numeric comparison (of Secure Connections; in legacy pairing what stands behind the stroke).
+  static let table: [[String]] = [
+    ["J", "J", "R", "J", "R"],
+    ["J", "N/J", "R", "J", "N/R"],
+    ["I", "I", "B", "J", "I"],
+    ["J", "J", "J", "J", "J"],
+    ["I", "N/I", "R", "J", "N/I"],
+  ]
+
+  @Test(arguments: matrix, [true, false])
+  func everyCombinationOfCapabilities(_ io: (IOCapability, IOCapability), secure: Bool) throws {
+    var pair = PairingPair(.with(io.0, secure: secure), .with(io.1))
+    pair.pair()
+    pair.expectPaired()
+    let cell = Self.table[Int(io.1.rawValue)][Int(io.0.rawValue)].split(separator: "/")
+    let expected = try #require(secure ? cell.first : cell.last)
+    let questions = (pair.questions[.initiator] ?? [], pair.questions[.responder] ?? [])
+    switch expected {
+    case "J": #expect(questions.0.isEmpty && questions.1.isEmpty)
+    case "B": #expect(questions.0 == [.enterPasskey] && questions.1 == [.enterPasskey])
+    case "I": #expect(questions.1 == [.enterPasskey] && pair.displayed.map { questions.0 == [.display($0)] } == true)
+    case "R": #expect(questions.0 == [.enterPasskey] && pair.displayed.map { questions.1 == [.display($0)] } == true)
+    default:
+      guard case .compare(let a) = questions.0.first, case .compare(let b) = questions.1.first else {
+        Issue.record("no comparison: \(questions)")
+        return
+      }
+      #expect(a == b)
+    }
+    let strength = try #require(pair.outcomes[.initiator]).strength
+    #expect(strength == KeyStrength(size: 16, isAuthenticated: expected != "J", isSecureConnections: secure))
+  }
+
+  /// SM/CEN/PROT: nobody asks for protection, so nobody is asked anything.
+  @Test func withoutMITMItIsJustWorks() {
+    var pair = PairingPair(.with(.keyboardDisplay, mitm: false), .with(.keyboardDisplay, mitm: false))
+    pair.pair()
+    pair.expectPaired()
+    #expect(pair.questions.isEmpty)
+  }
+
+  /// Legacy keys are as long as the shorter maximum; what lies above is zero.
+  @Test(arguments: UInt8(7)...16) func keySizes(size: UInt8) throws {
+    var pair = PairingPair(.with(secure: false, size: size), .with(secure: false))
+    pair.pair()
+    pair.expectPaired()
+    let outcome = try #require(pair.outcomes[.responder])
+    #expect(outcome.strength.size == size)
+    for key in [outcome.peripheralKey, outcome.centralKey, pair.link] {
+      let value = try #require(key).value.value
+      #expect(value >> (8 * UInt128(size)) == 0 || size == 16)
+      #expect(value >> (8 * UInt128(size) - 16) != 0)
+    }
+  }
+
+  /// Vol 3, Part H, 3.6.1: the responder's keys, then the initiator's, each in the order of the codes, only those agreed.
+  @Test(arguments: 0..<64) func keyDistribution(bits: Int) throws {
+    let (initiators, responders) = (
+      KeyDistribution(rawValue: UInt8(bits & 7)), KeyDistribution(rawValue: UInt8(bits >> 3))
+    )
+    for secure in [true, false] {
+      var pair = PairingPair(
+        .with(secure: secure) {
+          $0.initiatorKeys = initiators
+          $0.responderKeys = [.encKey, .idKey, .signKey, .linkKey]
+        },
+        .with { $0.responderKeys = responders })
+      pair.pair()
+      let usable: KeyDistribution = secure ? [.idKey, .signKey] : [.encKey, .idKey, .signKey]
+      let expected =
+        codes(responders.intersection(usable)).map { ("responder", $0) }
+        + codes(initiators.intersection(usable)).map { ("initiator", $0) }
+      let seen = pair.air.filter { (6...10).contains($0.octets[0]) }.map { ("\($0.from)", $0.octets[0]) }
+      #expect(seen.map(\.0) == expected.map(\.0))
+      #expect(seen.map(\.1) == expected.map(\.1))
+      let outcome = try #require(pair.outcomes[.responder])
+      #expect((outcome.peerIRK != nil) == initiators.contains(.idKey))
+      #expect((outcome.peerIdentity != nil) == initiators.contains(.idKey))
+      #expect((outcome.peerCSRK != nil) == initiators.contains(.signKey))
+    }
+  }
+
+  private func codes(_ keys: KeyDistribution) -> [UInt8] {
+    (keys.contains(.encKey) ? [6, 7] : []) + (keys.contains(.idKey) ? [8, 9] : [])
+      + (keys.contains(.signKey) ? [10] : [])
+  }
+
+  @Test(arguments: [true, false]) func outOfBandWithBothSidesData(secure: Bool) throws {
+    let toolbox = SecurityToolbox(LibCrypto())
+    var source = RandomSource.seeded(9)
+    let (a, b) = (
+      try OutOfBandData.OwnData.make(toolbox, random: &source), try OutOfBandData.OwnData.make(toolbox, random: &source)
+    )
+    let key = SecretKey(source.uint128())
+    var pair = PairingPair(
+      .with(secure: secure) {
+        $0.outOfBand.temporaryKey = key
+        $0.outOfBand.own = a.own
+        $0.outOfBand.peer = b.forPeer
+      },
+      .with {
+        $0.outOfBand.temporaryKey = key
+        $0.outOfBand.own = b.own
+        $0.outOfBand.peer = a.forPeer
+      })
+    pair.pair()
+    pair.expectPaired()
+    #expect(pair.outcomes[.initiator]?.strength.isAuthenticated == true)
+  }
+
+  /// Secure Connections needs the data on one side only, whichever it is (2.3.5.1, table 2.7).
+  @Test(arguments: PairingPair.Side.allCases) func outOfBandOneWay(reader: PairingPair.Side) throws {
+    var source = RandomSource.seeded(9)
+    let data = try OutOfBandData.OwnData.make(SecurityToolbox(LibCrypto()), random: &source)
+    let knows = PairingSettings.with { $0.outOfBand.peer = data.forPeer }
+    let gave = PairingSettings.with { $0.outOfBand.own = data.own }
+    var pair = reader == .initiator ? PairingPair(knows, gave) : PairingPair(gave, knows)
+    pair.pair()
+    pair.expectPaired()
+    #expect(pair.outcomes[.initiator]?.strength.isAuthenticated == true)
+  }
+
+  @Test func withoutBondingNoKeysAreGiven() throws {
+    for (a, b) in [(true, false), (false, true), (false, false)] {
+      var pair = PairingPair(.with { $0.isBonding = a }, .with { $0.isBonding = b })
+      pair.pair()
+      pair.expectPaired()
+      #expect(pair.outcomes[.responder]?.isBonded == false)
+      #expect(!pair.air.contains { (6...10).contains($0.octets[0]) })
+    }
+  }
+
+  @Test func consentIsAskedOfTheResponderOnly() {
+    for answer in [PairingAnswer.accept, .reject] {
+      var pair = PairingPair(.with { $0.asksConsent = true }, .with { $0.asksConsent = true })
+      pair.answer = { _, _, _ in answer }
+      pair.pair()
+      #expect(pair.questions == [.responder: [.consent]])
+      if answer == .accept { pair.expectPaired() } else { pair.expectFailed(.unspecifiedReason, at: .responder) }
+    }
+  }
+
+  /// The users are slow: what the peer sends meanwhile is kept, and the answer goes on from there.
+  @Test(arguments: [true, false]) func slowUsers(secure: Bool) {
+    for io in [(IOCapability.keyboardOnly, IOCapability.keyboardOnly), (.keyboardDisplay, .displayYesNo)] {
+      for order in [[PairingPair.Side.initiator, .responder], [.responder, .initiator]] {
+        var pair = PairingPair(.with(io.0, secure: secure), .with(io.1, secure: secure))
+        pair.answer = { _, _, _ in nil }
+        pair.pair()
+        for side in order {
+          guard let question = pair.questions[side]?.first else { continue }
+          let answer: PairingAnswer =
+            question == .enterPasskey ? .passkey(pair.displayed ?? Passkey(lowestDigitsOf: 7)) : .accept
+          pair.on(side) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
+          pair.run()
+        }
+        pair.expectPaired()
+      }
+    }
+  }
+
+  @Test func aSecurityRequestReachesTheInitiator() {
+    var pair = PairingPair(.with(), .with(.displayYesNo))
+    pair.on(.responder) { machine, _, effects in machine.requestSecurity(into: &effects) }
+    pair.run()
+    #expect(pair.air.map(\.octets) == [[0x0B, 0x0D]])
+    // The initiator's machine leaves it to its host to pair or to encrypt.
+    var effects: [PairingEffect] = []
+    pair.initiator.receive([0x0B, 0x0D], now: .start, into: &effects)
+    #expect(effects == [.securityRequested([.bonding, .mitm, .secureConnections])])
+    pair.pair()
+    pair.expectPaired()
+  }
+
+  /// Descriptions end up in logs: no key and no passkey is in them.
+  @Test(arguments: [true, false]) func descriptionsHoldNoSecrets(secure: Bool) throws {
+    var pair = PairingPair(.with(.displayOnly, secure: secure), .with(.keyboardOnly))
+    pair.pair()
+    pair.expectPaired()
+    let outcome = try #require(pair.outcomes[.responder])
+    var text = "\(outcome) \(pair.questions)"
+    dump(outcome, to: &text)
+    dump(pair.questions, to: &text)
+    dump(pair.responder.settings, to: &text)
+    let keys = [
+      outcome.peripheralKey?.value, outcome.centralKey?.value, outcome.peerIRK, outcome.peerCSRK, outcome.ownCSRK,
+      pair.responder.settings.identityResolvingKey,
+    ]
+    for key in keys.compactMap(\.self) {
+      for form in ["\(key.value)", key.value.littleEndianOctets.hexadecimal, key.value.bigEndianOctets.hexadecimal] {
+        #expect(!text.contains(form))
+      }
+    }
+    let passkey = try #require(pair.displayed)
+    #expect(!text.contains(passkey.digits) && !text.contains(": \(passkey.value)"))
+  }
+}

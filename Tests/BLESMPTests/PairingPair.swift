@@ -1,0 +1,156 @@
+import BLECrypto
+import BLESMP
+import BLEWire
+import Testing
+
+/// Two machines with a wire, users and an obedient controller between them.
+struct PairingPair {
+  enum Side: CaseIterable { case initiator, responder }
+
+  static let initiatorAddress = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random)
+  static let responderAddress = DeviceAddress(octets: BD_ADDR(0x00_A0_50_01_02_03), kind: .public)
+
+  var initiator: PairingMachine
+  var responder: PairingMachine
+  var now = Instant.start
+  /// Everything that went over the air, in order.
+  var air: [(from: Side, octets: [UInt8])] = []
+  var outcomes: [Side: PairingOutcome] = [:]
+  var failures: [Side: PairingFailure] = [:]
+  var questions: [Side: [PairingQuestion]] = [:]
+  var link: LongTermKey?
+  /// The users: what they answer; nil leaves the question open.
+  var answer: (Side, PairingQuestion, PairingPair) -> PairingAnswer? = { _, question, pair in
+    switch question {
+    case .consent, .compare: .accept
+    case .display: nil
+    case .enterPasskey: .passkey(pair.displayed ?? Passkey(lowestDigitsOf: 31_415))
+    }
+  }
+  /// What becomes of a PDU on its way; an empty array swallows it.
+  var tamper: (Side, [UInt8], Int) -> [[UInt8]] = { _, octets, _ in [octets] }
+  private var queue: [(Side, PairingEffect)] = []
+
+  /// The passkey that one of the devices shows.
+  var displayed: Passkey? {
+    for case .display(let passkey) in questions.values.joined() { return passkey }
+    return nil
+  }
+
+  init(
+    _ initiators: PairingSettings = PairingSettings(), _ responders: PairingSettings = PairingSettings(),
+    seed: UInt64 = 1
+  ) {
+    initiator = PairingMachine(
+      role: .initiator, own: Self.initiatorAddress, peer: Self.responderAddress, settings: initiators,
+      cryptography: LibCrypto(), random: .seeded(seed))
+    responder = PairingMachine(
+      role: .responder, own: Self.responderAddress, peer: Self.initiatorAddress, settings: responders,
+      cryptography: LibCrypto(), random: .seeded(seed &+ 1))
+  }
+
+  /// Lets the initiator begin, and everything happen.
+  mutating func pair() {
+    on(.initiator) { machine, now, effects in machine.start(now: now, into: &effects) }
+    run()
+  }
+
+  /// Hands octets to one side as if the other had sent them.
+  mutating func inject(_ octets: [UInt8], to side: Side) {
+    on(side) { machine, now, effects in machine.receive(octets[...], now: now, into: &effects) }
+    run()
+  }
+
+  mutating func on(_ side: Side, _ body: (inout PairingMachine, Instant, inout [PairingEffect]) -> Void) {
+    var effects: [PairingEffect] = []
+    if side == .initiator { body(&initiator, now, &effects) } else { body(&responder, now, &effects) }
+    queue += effects.map { (side, $0) }
+  }
+
+  mutating func run() {
+    while !queue.isEmpty {
+      let (side, effect) = queue.removeFirst()
+      let other: Side = side == .initiator ? .responder : .initiator
+      switch effect {
+      case .send(let pdu):
+        let octets = pdu.encoded
+        air.append((side, octets))
+        for octets in tamper(side, octets, air.count) {
+          on(other) { machine, now, effects in machine.receive(octets[...], now: now, into: &effects) }
+        }
+      case .ask(.enterPasskey) where displayed == nil && queue.contains(where: { $0.1 != .ask(.enterPasskey) }):
+        // Who types has to see first what the other device shows.
+        queue.append((side, effect))
+      case .ask(let question):
+        questions[side, default: []].append(question)
+        if let answer = answer(side, question, self) {
+          on(side) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
+        }
+      case .encrypt(let key):
+        let answered = responder.longTermKey(ediv: key.ediv, rand: key.rand)
+        let isEnabled = answered?.value == key.value
+        link = isEnabled ? answered : nil
+        // The responder hears of it first, as controllers have it.
+        on(.responder) { machine, now, effects in
+          machine.encryptionChanged(isEnabled: isEnabled, now: now, into: &effects)
+        }
+        on(.initiator) { machine, now, effects in
+          machine.encryptionChanged(isEnabled: isEnabled, now: now, into: &effects)
+        }
+      case .securityRequested: break
+      case .completed(let outcome): outcomes[side] = outcome
+      case .failed(let failure): failures[side] = failure
+      }
+    }
+  }
+
+  /// Whether both have completed with keys that fit each other.
+  func expectPaired(sourceLocation: SourceLocation = #_sourceLocation) {
+    guard let a = outcomes[.initiator], let b = outcomes[.responder] else {
+      Issue.record("not paired: \(failures)", sourceLocation: sourceLocation)
+      return
+    }
+    #expect(a.strength == b.strength, sourceLocation: sourceLocation)
+    #expect(a.isBonded == b.isBonded, sourceLocation: sourceLocation)
+    #expect(a.centralKey == b.peripheralKey, sourceLocation: sourceLocation)
+    #expect(a.peripheralKey == b.centralKey, sourceLocation: sourceLocation)
+    #expect(a.ownCSRK == b.peerCSRK, sourceLocation: sourceLocation)
+    #expect(a.peerCSRK == b.ownCSRK, sourceLocation: sourceLocation)
+    #expect(a.peerIRK == responder.settings.identityResolvingKey || !a.isBonded, sourceLocation: sourceLocation)
+    #expect(b.peerIRK == initiator.settings.identityResolvingKey || !a.isBonded, sourceLocation: sourceLocation)
+    #expect(link != nil && link?.strength == a.strength, sourceLocation: sourceLocation)
+    #expect(!initiator.isPairing && !responder.isPairing, sourceLocation: sourceLocation)
+    #expect(initiator.deadline == nil && responder.deadline == nil, sourceLocation: sourceLocation)
+  }
+
+  func expectFailed(_ reason: PairingFailedReason, at side: Side, sourceLocation: SourceLocation = #_sourceLocation) {
+    let other: Side = side == .initiator ? .responder : .initiator
+    #expect(outcomes.isEmpty, sourceLocation: sourceLocation)
+    #expect(failures[side] == PairingFailure(reason, .local), sourceLocation: sourceLocation)
+    if failures[other] != nil {
+      #expect(failures[other] == PairingFailure(reason, .peer), sourceLocation: sourceLocation)
+    }
+    #expect(!initiator.isPairing && !responder.isPairing, sourceLocation: sourceLocation)
+  }
+
+  /// Forgets what happened; the machines stay.
+  mutating func forget() {
+    (outcomes, failures, questions, air, link) = ([:], [:], [:], [], nil)
+  }
+}
+
+extension PairingSettings {
+  static func with(
+    _ io: IOCapability = .noInputNoOutput, mitm: Bool = true, secure: Bool = true, size: UInt8 = 16,
+    _ change: (inout Self) -> Void = { _ in }
+  ) -> Self {
+    var settings = Self()
+    settings.ioCapability = io
+    settings.asksForMITM = mitm
+    settings.allowsSecureConnections = secure
+    settings.maximumKeySize = size
+    settings.identityResolvingKey = SecretKey(0x1234 + UInt128(io.rawValue))
+    change(&settings)
+    return settings
+  }
+}
