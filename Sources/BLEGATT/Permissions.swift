@@ -60,7 +60,9 @@ public struct LinkSecurity: Hashable, Sendable {
   public var isBonded: Bool
   public var isAuthorized: Bool
 
-  public init(level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false, isAuthorized: Bool = false) {
+  @inlinable public init(
+    level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false, isAuthorized: Bool = false
+  ) {
     self.level = level
     self.keySize = keySize
     self.isBonded = isBonded
@@ -68,5 +70,5 @@ public struct LinkSecurity: Hashable, Sendable {
   }
 
   /// A link in the clear with a stranger.
-  public static let none = Self()
+  @inlinable public static var none: Self { Self() }
 }

@@ -53,12 +53,13 @@ extension ServerBearer {
     return token
   }
 
-  /// Keeps a PDU that came while a request is pending; past the limit it is dropped.
+  /// Keeps a PDU that came while a request is pending; past the limit it is dropped. Of one that is too long for any
+  /// ATT_MTU only so much is kept as shows that.
   mutating func keep(_ pdu: Span<UInt8>, into output: inout ServerOutput) {
     let opcode = ATTOpcode(rawValue: pdu[0])
     if !opcode.isCommand { output.events.append(.violation(.requestWhileOneIsPending)) }
     guard waiting.count < limits.maximumWaitingPDUs else { return output.events.append(.overflow) }
-    waiting.append { $0.append(copying: pdu) }
+    waiting.append { $0.append(copying: pdu.extracting(0..<min(pdu.count, ATT.maximumMTU + 1))) }
   }
 
   mutating func finish(

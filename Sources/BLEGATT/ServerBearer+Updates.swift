@@ -29,7 +29,7 @@ extension ServerBearer {
       database.attributes[descriptorPlace].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
     else { return .insufficientSecurity }
     if configuration.contains(.notify) {
-      let count = min(value.count, mtu - 3)
+      let count = min(value.count, maximumUpdateLength)
       output.pdus.append { buffer in
         buffer.append(ATTOpcode.handleValueNotification.rawValue)
         buffer.append(handle)
@@ -85,7 +85,7 @@ extension ServerBearer {
   private mutating func send(
     _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout ServerOutput
   ) {
-    let value = indication.value.prefix(mtu - 3)
+    let value = indication.value.prefix(maximumUpdateLength)
     output.pdus.append { buffer in
       buffer.append(ATTOpcode.handleValueIndication.rawValue)
       buffer.append(indication.handle)
