@@ -3,18 +3,25 @@ import PackageDescription
 
 let package = Package(
   name: "Benchmarks",
-  products: [.executable(name: "att-bench-server", targets: ["att-bench-server"])],
+  products: [
+    .executable(name: "att-bench-server", targets: ["att-bench-server"]),
+    .executable(name: "att-bench-floor", targets: ["att-bench-floor"]),
+    .executable(name: "att-bench-load", targets: ["att-bench-load"]),
+  ],
   dependencies: [.package(name: "BluetoothLE", path: "..")],
   targets: [
     .systemLibrary(name: "CEpoll"),
+    .target(name: "SequentialPackets"),
     .executableTarget(
       name: "att-bench-server",
       dependencies: [
-        "CEpoll",
+        "CEpoll", "SequentialPackets",
         .product(name: "BLEATT", package: "BluetoothLE"),
         .product(name: "BLEGATT", package: "BluetoothLE"),
         .product(name: "BLEWire", package: "BluetoothLE"),
       ]),
+    .executableTarget(name: "att-bench-floor", dependencies: ["CEpoll", "SequentialPackets"]),
+    .executableTarget(name: "att-bench-load", dependencies: ["SequentialPackets"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -3,19 +3,20 @@ import BLEGATT
 import BLEWire
 import CEpoll
 import Glibc
+import SequentialPackets
 
 /// A GATT server on SOCK_SEQPACKET sockets, one packet an ATT PDU: the real server and database in the thinnest loop
 /// there is, to be measured by `attload`.
 @main
 struct BenchmarkServer {
   static func main() throws {
-    let options = Options(CommandLine.arguments)
+    let options = ServerOptions(CommandLine.arguments)
     var database = try BenchmarkDatabase.make(services: options.services, characteristics: options.characteristics)
     let poller = epoll_create1(0)
-    var clients: [Client] = []
+    let clients = UnsafeMutableBufferPointer<Client>.allocate(capacity: options.connections)
     for index in 0..<options.connections {
-      guard let socket = connectSequentialPackets(to: options.path) else { exit(2) }
-      clients.append(Client(socket: socket))
+      guard let socket = SequentialPackets.connect(to: options.path) else { exit(2) }
+      clients.initializeElement(at: index, to: Client(socket: socket))
       control(poller, EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, index)
     }
 
@@ -53,43 +54,6 @@ struct BenchmarkServer {
     event.events = events
     event.data.u32 = UInt32(index)
     epoll_ctl(poller, operation, socket, &event)
-  }
-
-  private static func connectSequentialPackets(to path: String) -> Int32? {
-    let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
-    guard descriptor >= 0 else { return nil }
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let octets = Array(path.utf8)
-    guard octets.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: octets) }
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
-    return result == 0 ? descriptor : nil
-  }
-}
-
-/// `--path PATH --services S --chars C --conns N`
-struct Options {
-  var path = ""
-  var services = 5
-  var characteristics = 4
-  var connections = 1
-
-  init(_ arguments: [String]) {
-    for index in stride(from: 1, to: arguments.count - 1, by: 2) {
-      let value = arguments[index + 1]
-      switch arguments[index] {
-      case "--path": path = value
-      case "--services": services = Int(value) ?? services
-      case "--chars": characteristics = Int(value) ?? characteristics
-      case "--conns": connections = Int(value) ?? connections
-      default: print("unknown option \(arguments[index])")
-      }
-    }
   }
 }
 
