@@ -3,7 +3,7 @@ internal import BLEWire
 
 /// The one loop that owns one core and everything it needs; it runs on a thread of its own.
 ///
-/// One round: wait for the pipe, the desk or the deadline; packets in; commands in; time; packets out in one write;
+/// One round: wait for the pipe, the desk or the deadline; commands in; packets in; time; packets out in one write;
 /// events out in one batch.
 ///
 /// ```
@@ -54,7 +54,11 @@ struct HostLoop<Core: StackCore>: ~Copyable {
     do throws(SystemError) {
       let desk = try Desk(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
       let handover = Handover(try HostLoop(core, desk: desk, pipe: pipe, trace: trace, options: options))
-      try LoopThread.start { handover.take()?.run() }
+      try LoopThread.start {
+        handover.take()?.run()
+        // Only now, when the transport is closed.
+        desk.close()
+      }
       return desk
     } catch {
       throw TransportError(.inputOutput, at: place, "the event loop cannot be started", cause: error)
@@ -72,8 +76,9 @@ struct HostLoop<Core: StackCore>: ~Copyable {
         try prepareToWait(now)
         let count = try poller.wait(until: nextDeadline, on: clock)
         now = clock.now()
+        // The desk first: whoever attached before a packet came hears of it.
+        for index in 0..<count where poller[index].token == Token.desk { handleItems(now) }
         for index in 0..<count { handle(poller[index], now) }
-        handleItems(now)
         if let reopening, reopening <= now { reopen(now) }
         if let again = asksPortAgain, again <= now { askPort(now) }
         if let deadline = core.deadline, deadline <= now { core.tick(now: now, into: &output) }
@@ -83,7 +88,6 @@ struct HostLoop<Core: StackCore>: ~Copyable {
       core.pipeFailed(failure, now: now, into: &output)
     }
     finishRound()
-    desk.close()
   }
 }
 
@@ -128,7 +132,7 @@ extension HostLoop {
 
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) {
     switch ready.token {
-    case Token.desk: desk.waker.drain()
+    case Token.desk: break
     case Token.port: askPort(now)
     default:
       if ready.canWrite { attempt(now) { (pipe) throws(TransportError) in try pipe.flush() } }
@@ -243,6 +247,7 @@ extension HostLoop {
 /// The desk.
 extension HostLoop {
   private mutating func handleItems(_ now: Instant) {
+    desk.waker.drain()
     let refused = desk.take(into: &items)
     for item in items {
       switch item {

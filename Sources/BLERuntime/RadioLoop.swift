@@ -225,11 +225,12 @@ extension RadioLoop {
     guestsByController[guest.controller] = nil
     radio.detach(guest.controller, now: now)
     try? guest.trace?.flush()
+    if let door = guest.door {
+      do throws(TransportError) {
+        try door.port.open()
+        door.nextLook = now
+      } catch { settings.log("\(error)") }
+    }
     settings.log("\(guest.name) went: \(error)")
-    guard let door = guest.door else { return }
-    do throws(TransportError) {
-      try door.port.open()
-      door.nextLook = now
-    } catch { settings.log("\(error)") }
   }
 }

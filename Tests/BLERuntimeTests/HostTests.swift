@@ -1,0 +1,133 @@
+import BLEHost
+import BLELinux
+import BLEWire
+import Foundation
+import Testing
+
+@testable import BLERuntime
+
+/// Ours, not Foundation's.
+typealias Host = BLERuntime.Host
+
+/// The real stack on the real loop; the test plays the controller, or the simulated radio does.
+@Suite struct HostTests {
+  static let reset: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
+
+  /// Which states a host went through.
+  final class States: Sendable {
+    private let hearing = Hearing<String>()
+
+    var sink: @Sendable ([HostEvent]) -> Void {
+      let sink = hearing.sink
+      return { events in
+        sink(events.map { if case .state(let state, _) = $0 { "\(state)" } else { "…" } })
+      }
+    }
+
+    func wait(for state: AdapterState) -> Bool { hearing.wait(for: "\(state)") }
+  }
+
+  @Test func whoAsksForTheSameTransportGetsTheSameHost() throws {
+    let folder = try TemporaryFolder()
+    let server = try Listener(unixPath: folder.file("hci"))
+    let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
+    var first: Host? = try Host.shared(spec)
+    #expect(try Host.shared(spec) === first)
+    guard let far = try server.accept() else { throw Late() }
+    #expect(try far.readAll(4) == Self.reset, "one host, one bring-up")
+    let running = first?.desk
+    let desk = try #require(running)
+    first = nil
+    #expect(desk.waitUntilEnded(atMost: patience), "nobody holds it: it ends")
+    #expect(try far.isEnded())
+    let second = try Host.shared(spec)
+    #expect(second.desk !== desk)
+    second.shutDown()
+    #expect(second.waitUntilEnded(atMost: patience))
+    let third = try Host.shared(spec)
+    #expect(third !== second, "one that was shut down is not given out again")
+  }
+
+  @Test func anAttachmentHoldsItsHost() throws {
+    let folder = try TemporaryFolder()
+    let server = try Listener(unixPath: folder.file("hci"))
+    let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
+    var host: Host? = try Host.shared(spec)
+    let running = host?.desk
+    let desk = try #require(running)
+    var attachment = host?.attach { _ in }
+    host = nil
+    #expect(!desk.isEnding)
+    attachment?.consumed(0)
+    attachment = nil
+    #expect(desk.waitUntilEnded(atMost: patience))
+    _ = consume server
+  }
+
+  @Test func aTransportThatCannotBeOpenedThrows() throws {
+    let folder = try TemporaryFolder()
+    let spec = try TransportSpec(parsing: "unix-client:\(folder.file("nobody"))")
+    let error = try #require(throws: TransportError.self) { _ = try Host.shared(spec) }
+    #expect(error.kind == .unavailable)
+    let kernel = try #require(throws: TransportError.self) { _ = try Host.shared(.linux(.first)) }
+    #expect(kernel.place == "linux")
+    // And once somebody listens, it can.
+    let server = try Listener(unixPath: folder.file("nobody"))
+    _ = try Host.shared(spec)
+    _ = consume server
+  }
+
+  @Test func aServersHostWaitsForItsController() throws {
+    let host = try Host.shared(TransportSpec(parsing: "tcp-server:127.0.0.1:0"))
+    let port = try #require(host.listeningPort)
+    var controller = StreamPort(.tcpClient(host: "127.0.0.1", port: port))
+    try controller.open()
+    let far = try controller.waitForStream()
+    #expect(try far.readAll(4) == Self.reset)
+  }
+
+  @Test func onTheSimulatedRadioItIsPoweredOnAndTraced() throws {
+    let folder = try TemporaryFolder()
+    var options = HostOptions()
+    options.trace = folder.file("t.btsnoop")
+    let host = try Host.shared(.virtual(name: folder.path), options)
+    #expect(host.tracePath == folder.file("t.btsnoop"))
+    let states = States()
+    let attachment = host.attach(states.sink)
+    #expect(states.wait(for: .poweredOn))
+    host.shutDown()
+    #expect(host.waitUntilEnded(atMost: patience))
+    let file = try TraceReader(folder.file("t.btsnoop"))
+    #expect(file.records.first?.octets == Self.reset)
+    #expect(file.records.dropFirst().first?.octets == [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00])
+    #expect(file.rest == 0)
+    _ = attachment
+  }
+
+  /// In a process of its own, because it ends every host there is.
+  @Test func allHostsEndTogetherAndNoDescriptorStays() async {
+    await #expect(processExitsWith: .success) {
+      func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+      }
+      let folder = try TemporaryFolder()
+      func round() throws {
+        let server = try Listener(unixPath: folder.file("hci"))
+        let real = try Host.shared(TransportSpec(parsing: "unix-client:\(folder.file("hci"))"))
+        let simulated = try Host.shared(.virtual(name: "a"))
+        let states = States()
+        let attachment = simulated.attach(states.sink)
+        try #require(states.wait(for: .poweredOn))
+        try #require(Host.shutDownAll())
+        try #require(!real.post(.stopScanning) && !simulated.post(.stopScanning))
+        _ = attachment
+        _ = consume server
+      }
+      try round()
+      let before = try openDescriptors()
+      for _ in 0..<200 { try round() }
+      // The radio's thread may not have noticed the last guest's going yet: one descriptor.
+      try #require(try openDescriptors() <= before + 1)
+    }
+  }
+}

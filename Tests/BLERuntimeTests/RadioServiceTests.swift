@@ -1,0 +1,149 @@
+import BLEHCI
+import BLEHost
+import BLELinux
+import BLEWire
+import Foundation
+import Testing
+
+@testable import BLERuntime
+
+@Suite struct RadioServiceTests {
+  static let reset: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
+  static let complete: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
+
+  /// A radio whose log a test can wait on.
+  func radio(_ change: (inout RadioService.Settings) -> Void = { _ in }) -> (RadioService, Hearing<String>) {
+    let log = Hearing<String>()
+    var settings = RadioService.Settings()
+    let sink = log.sink
+    settings.log = { sink([$0]) }
+    change(&settings)
+    return (RadioService(settings), log)
+  }
+
+  @Test func everyDoorLeadsToAController() throws {
+    let folder = try TemporaryFolder()
+    let (radio, log) = radio()
+    let port = try #require(try radio.listen(on: .tcpServer(host: "127.0.0.1", port: 0)))
+    try radio.listen(on: .unixServer(path: folder.file("hci")))
+    try radio.listen(on: .pseudoTerminal(path: folder.file("pty")))
+    let ways: [StreamEndpoint] = [
+      .tcpClient(host: "127.0.0.1", port: port), .unixClient(path: folder.file("hci")),
+      .serial(path: folder.file("pty"), SerialSettings()), .tcpClient(host: "127.0.0.1", port: port),
+      // The terminal is made anew when its host has gone.
+      .serial(path: folder.file("pty"), SerialSettings()),
+    ]
+    var terminalsGone = 0
+    for way in ways {
+      var host = StreamPort(way)
+      try host.open()
+      let near = try host.waitForStream()
+      #expect(try near.write(Self.reset.span) == 4)
+      #expect(try near.readAll(7) == Self.complete, "\(way)")
+      if case .serial = way {
+        _ = consume near
+        terminalsGone += 1
+        let expected = terminalsGone
+        #expect(log.wait { $0.count { $0.contains("-pty went") } == expected })
+      }
+    }
+    radio.end()
+    #expect(!folder.has("hci") && !folder.has("pty"))
+  }
+
+  @Test func garbageCostsTheGuestItsControllerAndNobodyElse() throws {
+    let (radio, log) = radio()
+    let good = try radio.attach(named: "good")
+    let bad = try radio.attach(named: "bad")
+    #expect(try bad.write([0x99].span) == 1)
+    #expect(try bad.isEnded())
+    #expect(log.wait { $0.contains { $0.hasPrefix("2-bad went") && $0.contains("0x99") } })
+    #expect(try good.write(Self.reset.span) == 4)
+    #expect(try good.readAll(7) == Self.complete)
+    radio.end()
+    #expect(try good.isEnded())
+  }
+
+  @Test func guestsPastTheLimitAreTurnedAway() throws {
+    let (radio, log) = radio { $0.guestLimit = 2 }
+    let first = try radio.attach(named: "a")
+    let second = try radio.attach(named: "b")
+    let third = try radio.attach(named: "c")
+    #expect(try third.isEnded())
+    #expect(log.wait { $0.contains { $0.contains("(c) was turned away") } })
+    #expect(try second.write(Self.reset.span) == 4)
+    #expect(try second.readAll(7) == Self.complete)
+    _ = consume first
+    #expect(log.wait { $0.contains { $0.hasPrefix("1-a went") } })
+    let fourth = try radio.attach(named: "d")
+    #expect(try fourth.write(Self.reset.span) == 4)
+    #expect(try fourth.readAll(7) == Self.complete, "there is room again")
+    radio.end()
+  }
+
+  @Test func eachGuestHasATraceOfItsOwn() throws {
+    let folder = try TemporaryFolder()
+    let (radio, _) = radio { $0.traceFolder = folder.path }
+    for name in ["a", "b"] {
+      let host = try radio.attach(named: name)
+      #expect(try host.write(Self.reset.span) == 4)
+      #expect(try host.readAll(7) == Self.complete)
+    }
+    radio.end()
+    for name in ["1-a", "2-b"] {
+      let file = try TraceReader(folder.file("\(name).btsnoop"))
+      #expect(file.records.map(\.octets) == [Self.reset, Self.complete])
+      #expect(file.records.map(\.flags) == [2, 3])
+    }
+  }
+
+  @Test func aRadioCallsNobody() {
+    let (radio, _) = radio()
+    let error = #expect(throws: TransportError.self) { try radio.listen(on: .unixClient(path: "/tmp/x")) }
+    #expect(error?.kind == .malformed)
+  }
+
+  /// Two whole stacks in one process: the one advertises, the other hears it and connects.
+  @Test func twoHostsMeet() throws {
+    let unique = UUID().uuidString.prefix(8)
+    let peripheral = try Host.shared(.virtual(name: "p\(unique)"))
+    let central = try Host.shared(.virtual(name: "c\(unique)"))
+    let (atPeripheral, atCentral) = (Hearing<String>(), Hearing<String>())
+    let name = Array("Radio \(unique)".utf8)
+    let data: [UInt8] = [0x02, 0x01, 0x06, UInt8(name.count + 1), 0x09] + name
+    let (tellPeripheral, tellCentral) = (atPeripheral.sink, atCentral.sink)
+    let one = peripheral.attach { events in
+      for event in events {
+        switch event {
+        case .state(.poweredOn, _):
+          peripheral.post(
+            .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: data, scanResponse: [])))
+        case .connected(let connection): tellPeripheral(["connected as \(connection.role)"])
+        case .disconnected: tellPeripheral(["disconnected"])
+        default: break
+        }
+      }
+    }
+    let other = central.attach { events in
+      for event in events {
+        switch event {
+        case .state(.poweredOn, _): central.post(.startScanning(ScanParameters()))
+        case .discovered(let discovery) where discovery.data == data:
+          central.post(.connect(ConnectID(rawValue: 1), discovery.address, ConnectionParameters()))
+        case .connected(let connection):
+          tellCentral(["connected as \(connection.role)"])
+          central.post(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+        case .disconnected: tellCentral(["disconnected"])
+        default: break
+        }
+      }
+    }
+    #expect(atCentral.wait(for: "disconnected"))
+    #expect(atPeripheral.wait(for: "disconnected"))
+    #expect(atCentral.events == ["connected as central", "disconnected"])
+    #expect(atPeripheral.events == ["connected as peripheral", "disconnected"])
+    for host in [peripheral, central] { host.shutDown() }
+    for host in [peripheral, central] { #expect(host.waitUntilEnded(atMost: patience)) }
+    _ = (one, other)
+  }
+}

@@ -1,0 +1,178 @@
+import BLELinux
+import BLERuntime
+import BLEWire
+import Foundation
+import Synchronization
+import Testing
+
+/// A core to drive the loop with: it echoes, counts, and tells everything it was asked.
+struct ToyCore: StackCore {
+  enum Command: Sendable {
+    /// Sends the packet and tells that it was performed.
+    case send(Int, [UInt8])
+    case mark(Int)
+    case setDeadline(Duration)
+    /// Tells so many events at once.
+    case burst(Int)
+  }
+
+  enum Event: Equatable, Sendable {
+    case started
+    case received([UInt8])
+    case performed(Int)
+    case ticked
+    case failed(TransportError)
+    case state(Int)
+    case shutDown
+    case refused(limit: Int)
+    case notice(String)
+    case item
+  }
+
+  struct Output: StackOutput {
+    var packets = PacketBuffer()
+    var events: [Event] = []
+  }
+
+  /// Sent when the pipe opens and when the core is shut down.
+  static let hello: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
+  static let farewell: [UInt8] = [0x01, 0x0A, 0x20, 0x01, 0x00]
+
+  var deadline: Instant?
+  var isShutDown = false
+  /// Whether a packet that comes is sent back as a command.
+  var answers = false
+  /// Whether the shutdown waits for one more packet.
+  var shutdownNeedsAnswer = false
+  private var isEnding = false
+  private var starts = 0
+
+  init(answers: Bool = false, shutdownNeedsAnswer: Bool = false) {
+    self.answers = answers
+    self.shutdownNeedsAnswer = shutdownNeedsAnswer
+  }
+
+  mutating func start(now: Instant, into output: inout Output) {
+    starts += 1
+    output.events += [.started, .state(starts)]
+    output.packets.append { $0 += Self.hello }
+  }
+
+  mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output) {
+    output.events.append(.received([UInt8](copying: packet)))
+    if answers { output.packets.append { $0.append(copying: packet) } }
+    if isEnding { isShutDown = true }
+  }
+
+  mutating func perform(_ command: Command, now: Instant, into output: inout Output) {
+    switch command {
+    case .send(let number, let packet):
+      output.packets.append { $0 += packet }
+      output.events.append(.performed(number))
+    case .mark(let number): output.events.append(.performed(number))
+    case .setDeadline(let delay): deadline = now + delay
+    case .burst(let count): output.events += Array(repeating: .item, count: count)
+    }
+  }
+
+  mutating func tick(now: Instant, into output: inout Output) {
+    deadline = nil
+    output.events.append(.ticked)
+  }
+
+  mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout Output) {
+    output.events += [.failed(error), .state(0)]
+  }
+
+  mutating func shutdown(now: Instant, into output: inout Output) {
+    output.events.append(.shutDown)
+    output.packets.append { $0 += Self.farewell }
+    if shutdownNeedsAnswer { isEnding = true } else { isShutDown = true }
+  }
+
+  static func isState(_ event: Event) -> Bool {
+    if case .state = event { true } else { false }
+  }
+  static func refusal(commandLimit: Int) -> Event { .refused(limit: commandLimit) }
+  static func notice(_ text: String) -> Event { .notice(text) }
+}
+
+/// What a test heard, on which it can wait.
+final class Hearing<Event: Equatable & Sendable>: Sendable {
+  private struct State {
+    var events: [Event] = []
+    var batches: [Int] = []
+  }
+
+  private let state = Mutex(State())
+  private let changed = NSCondition()
+
+  var sink: @Sendable ([Event]) -> Void {
+    { events in
+      self.changed.lock()
+      self.state.withLock {
+        $0.events += events
+        $0.batches.append(events.count)
+      }
+      self.changed.broadcast()
+      self.changed.unlock()
+    }
+  }
+
+  var events: [Event] { state.withLock { $0.events } }
+  var batches: [Int] { state.withLock { $0.batches } }
+
+  /// Waits until `condition` holds of all that was heard; false after ten seconds.
+  func wait(_ condition: ([Event]) -> Bool) -> Bool {
+    let limit = Date(timeIntervalSinceNow: 10)
+    changed.lock()
+    defer { changed.unlock() }
+    while !condition(events) {
+      if !changed.wait(until: limit) { return condition(events) }
+    }
+    return true
+  }
+
+  func wait(for event: Event) -> Bool { wait { $0.contains(event) } }
+}
+
+struct Late: Error {}
+let patience = Duration.seconds(10)
+
+extension ByteStream {
+  /// Reads exactly `count` octets, or fewer where the stream ends before.
+  borrowing func readAll(_ count: Int) throws -> [UInt8] {
+    let clock = MonotonicClock()
+    let deadline = clock.now() + patience
+    var poller = try Poller()
+    try poller.watch(descriptor, token: 0, for: .reading)
+    var all: [UInt8] = []
+    while all.count < count {
+      var buffer = [UInt8](repeating: 0, count: count - all.count)
+      switch try read(into: &buffer) {
+      case .octets(let more): all += buffer[..<more]
+      case .end: return all
+      case .nothing:
+        guard clock.now() < deadline else { throw Late() }
+        try poller.wait(until: deadline, on: clock)
+      }
+    }
+    return all
+  }
+
+  borrowing func isEnded() throws -> Bool { try readAll(1).isEmpty }
+}
+
+extension StreamPort {
+  mutating func waitForStream() throws -> ByteStream {
+    let clock = MonotonicClock()
+    let deadline = clock.now() + patience
+    while clock.now() < deadline {
+      if let stream = try accept() { return stream }
+      var poller = try Poller()
+      let again = try watch(on: poller, token: 0).map { clock.now() + $0 }
+      try poller.wait(until: .nearer(deadline, again), on: clock)
+    }
+    throw Late()
+  }
+}
