@@ -71,8 +71,8 @@ struct HostLoop<Core: StackCore>: ~Copyable {
     do throws(SystemError) {
       try poller.watch(desk.waker.descriptor, token: Token.desk, for: .reading)
       if pipe.isOpen { core.start(now: now, into: &output) }
+      finishRound()
       while !isOver(now) {
-        finishRound()
         try prepareToWait(now)
         let count = try poller.wait(until: nextDeadline, on: clock)
         now = clock.now()
@@ -82,6 +82,7 @@ struct HostLoop<Core: StackCore>: ~Copyable {
         if let reopening, reopening <= now { reopen(now) }
         if let again = asksPortAgain, again <= now { askPort(now) }
         if let deadline = core.deadline, deadline <= now { core.tick(now: now, into: &output) }
+        finishRound()
       }
     } catch {
       let failure = TransportError(.inputOutput, at: pipe.name, "the event loop failed", cause: error)
@@ -103,7 +104,7 @@ extension HostLoop {
   private func isOver(_ now: Instant) -> Bool {
     guard let shutdownDeadline else { return false }
     if shutdownDeadline <= now { return true }
-    return core.isShutDown && output.packets.isEmpty && (!pipe.isOpen || !pipe.hasBacklog)
+    return core.isShutDown && (!pipe.isOpen || !pipe.hasBacklog)
   }
 
   private var nextDeadline: Instant? {
@@ -176,7 +177,7 @@ extension HostLoop {
     interest = []
     core.pipeFailed(error, now: now, into: &output)
     output.packets.removeAll()
-    reopening = options.reconnectionInterval.map { now + (pipe.isServer ? .zero : $0) }
+    planReopening(pipe.isServer ? now : now + (options.reconnectionInterval ?? .zero))
   }
 
   /// The port may have got on: takes the stream when there is one.
@@ -201,7 +202,11 @@ extension HostLoop {
   private mutating func retryLater(_ error: TransportError, _ now: Instant) {
     if error != lastFailure { output.events.append(Core.notice("\(error)")) }
     lastFailure = error
-    reopening = options.reconnectionInterval.map { now + $0 }
+    planReopening(now + (options.reconnectionInterval ?? .zero))
+  }
+
+  private mutating func planReopening(_ time: Instant) {
+    reopening = options.reconnectionInterval == nil || shutdownDeadline != nil ? nil : time
   }
 
   private mutating func send() {
