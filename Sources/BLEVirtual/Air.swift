@@ -86,6 +86,9 @@ enum LinkLayerPDU: Sendable {
   /// LL_CLOCK_ACCURACY_RSP.
   case clockAccuracyResponse
 
+  /// No PDU: the sender takes data again, which on the air shows as acknowledgements that had been missing.
+  case readyForData
+
   /// Whether it stands for something that happens and not for a PDU that waits for its connection event.
   var isNoPDU: Bool {
     switch self {

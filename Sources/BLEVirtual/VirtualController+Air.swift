@@ -58,6 +58,9 @@ extension VirtualController {
     switch pdu {
     case .terminate(let reason): close(index, reason, &air)
     case .silence: cut(index, air)
+    case .readyForData:
+      links[index].isBlocked = false
+      release(index, &air)
     case .integrityFailure: close(index, .terminatedMICFailure, &air)
     case .connectionUpdate(let timing): apply(timing, on: index, &air)
     case .connectionParameterRequest(let parameters): considerParameters(parameters, on: index, &air)

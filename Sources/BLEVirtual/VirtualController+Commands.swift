@@ -117,6 +117,7 @@ extension VirtualController {
   static let commands: [HCIOpcode: HCI.LEFeatures] = {
     let plain: [HCIOpcode] = [
       .disconnect, .readRemoteVersionInformation,
+      .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets,
       .setEventMask, .reset, .readTransmitPowerLevel, .setEventMaskPage2, .readLEHostSupport, .writeLEHostSupport,
       .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
       .readBDADDR, .readRSSI,

@@ -116,7 +116,7 @@ extension VirtualController {
   /// - Parameter advertisement: what the link came from; on the peripheral's side its set ends with it.
   mutating func open(
     _ id: UInt64, as role: HCI.Role, ownAddress: DeviceAddress, peer: Int, peerAddress: DeviceAddress,
-    timing: LinkTiming, from advertisement: Advertisement, _ air: inout Air
+    rssi: Int8, timing: LinkTiming, from advertisement: Advertisement, _ air: inout Air
   ) {
     guard let handle = newHandle() else { return }
     let resolved = resolve(peerAddress, air)
@@ -124,7 +124,8 @@ extension VirtualController {
     let known = resolved?.identity ?? peerAddress
     links.append(
       VirtualLink(
-        id: id, handle: handle, role: role, peer: peer, peerAddress: known, anchor: air.now, timing: timing))
+        id: id, handle: handle, role: role, peer: peer, peerAddress: known, rssi: rssi, anchor: air.now,
+        timing: timing))
     if role == .central { initiator = nil }
 
     let isPrivate = ownAddress.randomKind == .resolvablePrivate && ownAddress.octets != randomAddress
@@ -184,6 +185,7 @@ extension VirtualController {
   mutating func close(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
     let handle = links[index].handle
     removeLink(index)
+    invitePeers(&air)
     send(
       HCI.DisconnectionComplete {
         $0.connectionHandle = handle
@@ -194,6 +196,7 @@ extension VirtualController {
   /// Forgets the link; its buffers are free again, without a word: the host knows (Vol 4, Part E, 4.3).
   mutating func removeLink(_ index: Int) {
     for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
+    flowControl.taken -= links[index].heldByHost
     links.remove(at: index)
   }
 

@@ -64,11 +64,11 @@ extension VirtualController {
     switch packet.opcode {
     case .readRSSI:
       answer(packet, as: HCI.ReadRSSI.self, &air) { me, command, _ in
-        let isKnown = me.linkIndex(command.connectionHandle) != nil
+        let index = me.linkIndex(command.connectionHandle)
         return .init {
-          $0.status = isKnown ? .success : .unknownConnectionIdentifier
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
           $0.connectionHandle = command.connectionHandle
-          $0.rssi = isKnown ? me.configuration.rssi : 127
+          $0.rssi = index.map { me.links[$0].rssi } ?? 127
         }
       }
     case .readTransmitPowerLevel:

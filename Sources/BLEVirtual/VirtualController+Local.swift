@@ -51,6 +51,8 @@ extension VirtualController {
         me.rfPathCompensation = command
         return .init()
       }
+    case .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets:
+      obeyFlowControlCommand(packet, &air)
     case .readTransmitPowerLevel, .readRSSI, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout:
       obeyLinkCommand(packet, &air)
     case .leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength, .leReadMaximumDataLength:

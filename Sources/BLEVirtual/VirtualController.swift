@@ -42,6 +42,7 @@ struct VirtualController: Sendable {
   var resolvablePrivateAddressTimeout: UInt16 = 900
 
   var links: [VirtualLink] = []
+  var flowControl = HostFlowControl()
   private var lastHandle: UInt16 = 0x003F
   /// The buffers for the host's ACL packets. Those in ``freeBuffers`` are empty.
   var buffers: [[UInt8]] = []
@@ -86,6 +87,7 @@ struct VirtualController: Sendable {
     isAddressResolutionEnabled = false
     resolvablePrivateAddressTimeout = 900
     keyPair = nil
+    flowControl = HostFlowControl()
   }
 
   var maximumLinks: Int { min(configuration.maximumLinks, Int(ConnectionHandle.greatest.rawValue)) }

@@ -63,6 +63,8 @@ struct VirtualLink: Sendable {
   let peer: Int
   /// As the host knows the peer.
   let peerAddress: DeviceAddress
+  /// How strongly this end hears the other, in dBm.
+  let rssi: Int8
   /// When the first connection event was; the others follow at the interval.
   let anchor: Instant
 
@@ -87,27 +89,43 @@ struct VirtualLink: Sendable {
   var controls: [LinkLayerPDU] = []
   /// Data that waits for the next connection event or for the end of an encryption procedure.
   var waiting: [Waiting] = []
+  /// The peer's host has no room: data stands still until it has.
+  var isBlocked = false {
+    didSet { if !isBlocked { returned = 0 } }
+  }
+  /// How many data packets came back since; they stand at the front of ``waiting``.
+  private var returned = 0
+  /// How many of the host's buffers hold data of this link.
+  var heldByHost = 0
   /// The next connection event, where something waits for it.
   var nextEvent: Instant?
   /// Nothing goes through any more, and at this time the link is given up.
   var supervisionEnd: Instant?
 
   init(
-    id: UInt64, handle: ConnectionHandle, role: HCI.Role, peer: Int, peerAddress: DeviceAddress, anchor: Instant,
-    timing: LinkTiming
+    id: UInt64, handle: ConnectionHandle, role: HCI.Role, peer: Int, peerAddress: DeviceAddress, rssi: Int8,
+    anchor: Instant, timing: LinkTiming
   ) {
     self.id = id
     self.handle = handle
     self.role = role
     self.peer = peer
     self.peerAddress = peerAddress
+    self.rssi = rssi
     self.anchor = anchor
     self.timing = timing
   }
 
+  /// A packet that the peer had no room for goes back to the front of the line, behind those that went back before it.
+  mutating func putBack(_ packet: Waiting) {
+    isBlocked = true
+    waiting.insert(packet, at: min(returned, waiting.count))
+    returned += 1
+  }
+
   var isCut: Bool { supervisionEnd != nil }
-  /// Data stands still while keys change (Vol 6, Part B, 5.1.3.1).
-  var holdsData: Bool { isCut || encryption != .none }
+  /// Data stands still while keys change (Vol 6, Part B, 5.1.3.1) and while the peer has no room for it.
+  var holdsData: Bool { isCut || encryption != .none || isBlocked }
 
   var deadline: Instant? { supervisionEnd ?? nextEvent }
 

@@ -68,11 +68,11 @@ extension VirtualRadio {
     else { return false }
     let id = air.newLinkID()
     controllers[central].open(
-      id, as: .central, ownAddress: ownAddress, peer: peripheral, peerAddress: address, timing: parameters.timing,
-      from: advertisement, &air)
+      id, as: .central, ownAddress: ownAddress, peer: peripheral, peerAddress: address, rssi: advertisement.rssi,
+      timing: parameters.timing, from: advertisement, &air)
     controllers[peripheral].open(
-      id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress, timing: parameters.timing,
-      from: advertisement, &air)
+      id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress,
+      rssi: controllers[central].configuration.rssi, timing: parameters.timing, from: advertisement, &air)
     deliver()
     return true
   }

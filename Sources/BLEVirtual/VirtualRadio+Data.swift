@@ -16,27 +16,37 @@ extension VirtualRadio {
     guard controllers[slot].admit(data.count, isStart: isStart, on: index, &air) else { return }
 
     let link = controllers[slot].links[index]
-    if air.pacing == .immediate, !link.holdsData, link.waiting.isEmpty, let peer = end(of: link.id, at: link.peer) {
+    if air.pacing == .immediate, !link.holdsData, link.waiting.isEmpty, let peer = end(of: link.id, at: link.peer),
+      controllers[link.peer].hostHasRoom(for: data.count)
+    {
       controllers[link.peer].passToHost(data, isStart: isStart, on: peer, &air)
       controllers[slot].reportCompleted(handle, &air)
     } else {
       forgetDeadline()
       controllers[slot].keep(data, isStart: isStart, on: index, &air)
+      deliver()
     }
   }
 
-  /// Brings a buffer of the sender to the receiver and frees it.
+  /// Brings a buffer of the sender to the receiver and frees it; where the receiver's host has no room it stays, and
+  /// everything behind it too.
   mutating func deliver(buffer: Int, isStart: Bool, _ transmission: Transmission) {
+    let (sender, receiver) = (transmission.sender, transmission.receiver)
+    let own = end(of: transmission.link, at: sender)
+    let peer = end(of: transmission.link, at: receiver)
+    if let own, peer != nil {
+      let isBlocked = controllers[sender].links[own].isBlocked
+      if isBlocked || !controllers[receiver].hostHasRoom(for: controllers[sender].buffers[buffer].count) {
+        controllers[sender].links[own].putBack(.init(buffer: buffer, isStart: isStart))
+        return
+      }
+    }
     var octets: [UInt8] = []
-    swap(&octets, &controllers[transmission.sender].buffers[buffer])
-    if let peer = end(of: transmission.link, at: transmission.receiver) {
-      controllers[transmission.receiver].passToHost(octets.span, isStart: isStart, on: peer, &air)
-    }
-    swap(&octets, &controllers[transmission.sender].buffers[buffer])
-    controllers[transmission.sender].freeBuffers.append(buffer)
-    if let own = end(of: transmission.link, at: transmission.sender) {
-      controllers[transmission.sender].reportCompleted(controllers[transmission.sender].links[own].handle, &air)
-    }
+    swap(&octets, &controllers[sender].buffers[buffer])
+    if let peer { controllers[receiver].passToHost(octets.span, isStart: isStart, on: peer, &air) }
+    swap(&octets, &controllers[sender].buffers[buffer])
+    controllers[sender].freeBuffers.append(buffer)
+    if let own { controllers[sender].reportCompleted(controllers[sender].links[own].handle, &air) }
   }
 }
 
@@ -73,7 +83,7 @@ extension VirtualController {
   /// Gives data from the air to the host, in pieces that fit its buffers.
   mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ air: inout Air) {
     let handle = links[index].handle.rawValue
-    let size = aclDataPacketLength
+    let size = hostDataPacketLength
     var offset = 0
     repeat {
       let count = min(size, data.count - offset)
@@ -86,6 +96,10 @@ extension VirtualController {
         $0.append(copying: piece)
       }
       offset += count
+      if flowControl.isOn {
+        links[index].heldByHost += 1
+        flowControl.taken += 1
+      }
     } while offset < data.count
   }
 

@@ -131,6 +131,51 @@ struct DataTests {
       ])
   }
 
+  /// Controller to host flow control: two buffers in the host, so the third packet waits, and so does its sender's credit.
+  @Test(arguments: LinkTests.pacings) func hostWithoutRoom(_ pacing: VirtualRadio.Pacing) throws {
+    var stage = RadioStage(pacing: pacing)
+    let (central, peripheral) = (stage.attach(), stage.attach())
+    try stage.expect(
+      .success, for: HCI.SetControllerToHostFlowControl { $0.flowControlEnable = 1 }, from: peripheral)
+    let size = HCI.HostBufferSize {
+      $0.hostACLDataPacketLength = 27
+      $0.hostTotalNumACLDataPackets = 2
+    }
+    try stage.expect(.success, for: size, from: peripheral)
+    let handles = try stage.connect(central, to: peripheral)
+    try stage.expect(.commandDisallowed, for: size, from: peripheral)
+    for number: UInt8 in 0..<5 {
+      stage.send([0x02] + handles.central.octets + [0x01, 0x00, number], from: central)
+    }
+    stage.run(for: .seconds(1))
+    #expect(stage.take(peripheral).map { $0.last } == [0, 1])
+    #expect(stage.take(central).count == 2)
+    func giveBack(_ count: UInt16) {
+      stage.send(
+        HCI.HostNumberOfCompletedPackets {
+          $0.links = [
+            .init {
+              $0.connectionHandle = handles.peripheral
+              $0.numCompletedPackets = count
+            }
+          ]
+        }, from: peripheral)
+      stage.run(for: .seconds(1))
+    }
+    giveBack(1)
+    #expect(stage.take(peripheral).map { $0.last } == [2])
+    // More than the host holds counts as what it holds.
+    giveBack(9)
+    #expect(stage.take(peripheral).map { $0.last } == [3, 4])
+    giveBack(2)
+    // 60 octets need three of the host's two buffers: they come when both are free.
+    stage.send([0x02] + handles.central.octets + [60, 0x00] + (0..<60), from: central)
+    stage.run(for: .seconds(1))
+    #expect(stage.take(peripheral).map(\.count) == [32, 32, 11])
+    #expect(stage.take(central).count == 4)
+    #expect(stage.radio.complaints(about: central).isEmpty && stage.radio.complaints(about: peripheral).isEmpty)
+  }
+
   /// Twelve centrals on one peripheral: each gets its own data and no other's.
   @Test func twelveCentrals() throws {
     var stage = RadioStage()

@@ -265,9 +265,9 @@ import Testing
   }
 
   @Test func readings() throws {
-    var pair = try Pair()
+    var pair = try Pair { $0.rssi = -77 }
     let (central, handle) = (pair.central, pair.handles.central)
-    #expect(try pair.stage.ask(HCI.ReadRSSI { $0.connectionHandle = handle }, from: central).rssi == -50)
+    #expect(try pair.stage.ask(HCI.ReadRSSI { $0.connectionHandle = handle }, from: central).rssi == -77)
     #expect(
       try pair.stage.ask(HCI.ReadTransmitPowerLevel { $0.connectionHandle = handle }, from: central).txPowerLevel == 0)
     let write = HCI.WriteAuthenticatedPayloadTimeout {

@@ -1,0 +1,81 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Which of the host's buffers are free, where the host wants them counted (Vol 4, Part E, 4.2).
+struct HostFlowControl: Sendable {
+  var isWanted = false
+  /// In octets, without the header.
+  var dataPacketLength = Int.max
+  var totalNumDataPackets = 0
+  /// The host's buffers that are taken.
+  var taken = 0
+
+  /// The host may switch it on before or after it says how many buffers it has.
+  var isOn: Bool { isWanted && totalNumDataPackets > 0 }
+
+  /// Whether the host has room for so many packets. One frame fragment that is larger than all of its buffers together
+  /// gets through when all are free.
+  func hasRoom(for packets: Int) -> Bool {
+    !isOn || taken + packets <= totalNumDataPackets || taken == 0
+  }
+}
+
+/// Controller to host flow control (Vol 4, Part E, 7.3.38 to 7.3.40).
+extension VirtualController {
+  mutating func obeyFlowControlCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+    switch packet.opcode {
+    case .setControllerToHostFlowControl:
+      answer(packet, as: HCI.SetControllerToHostFlowControl.self, &air) { me, command, _ in
+        guard me.links.isEmpty else { return .init { $0.status = .commandDisallowed } }
+        guard command.flowControlEnable <= 3 else { return .init { $0.status = .invalidCommandParameters } }
+        me.flowControl.isWanted = command.flowControlEnable & 1 == 1
+        return .init()
+      }
+    case .hostBufferSize:
+      answer(packet, as: HCI.HostBufferSize.self, &air) { me, command, _ in
+        guard me.links.isEmpty else { return .init { $0.status = .commandDisallowed } }
+        guard command.hostACLDataPacketLength >= 27, command.hostTotalNumACLDataPackets > 0 else {
+          return .init { $0.status = .invalidCommandParameters }
+        }
+        me.flowControl.dataPacketLength = Int(command.hostACLDataPacketLength)
+        me.flowControl.totalNumDataPackets = Int(command.hostTotalNumACLDataPackets)
+        return .init()
+      }
+    default: takeHostCredits(packet, &air)
+    }
+  }
+
+  /// Host Number Of Completed Packets: answered only where it is wrong.
+  private mutating func takeHostCredits(_ packet: HCICommandPacket, _ air: inout Air) {
+    guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
+      return refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &air)
+    }
+    for entry in command.links {
+      guard let index = linkIndex(entry.connectionHandle) else { continue }
+      let freed = min(Int(entry.numCompletedPackets), links[index].heldByHost)
+      links[index].heldByHost -= freed
+      flowControl.taken -= freed
+    }
+    invitePeers(&air)
+  }
+
+  /// The peers may try again what the host had no room for.
+  mutating func invitePeers(_ air: inout Air) {
+    guard flowControl.isOn else { return }
+    for link in links {
+      air.transmissions.append(
+        .init(sender: id.slot, receiver: link.peer, link: link.id, payload: .control(.readyForData)))
+    }
+  }
+
+  /// How many octets of a data packet the host takes.
+  var hostDataPacketLength: Int {
+    flowControl.isOn ? min(aclDataPacketLength, flowControl.dataPacketLength) : aclDataPacketLength
+  }
+
+  /// Whether the host has room for so many octets now.
+  func hostHasRoom(for count: Int) -> Bool {
+    let size = hostDataPacketLength
+    return flowControl.hasRoom(for: max(1, (count + size - 1) / size))
+  }
+}
