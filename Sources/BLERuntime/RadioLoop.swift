@@ -231,6 +231,6 @@ extension RadioLoop {
         door.nextLook = now
       } catch { settings.log("\(error)") }
     }
-    settings.log("\(guest.name) went: \(error)")
+    settings.log("\(guest.name) went: \(error.what)")
   }
 }
