@@ -35,7 +35,8 @@ extension AttributeDatabase {
   /// identifiers in their order, from 0 on.
   ///
   /// - Throws: ``DatabaseError/handlesNotAscending(_:)``, ``DatabaseError/duplicateAttribute(_:)``,
-  ///   ``DatabaseError/reservedIdentifier(_:)``, or what is wrong with a value.
+  ///   ``DatabaseError/reservedIdentifier(_:)``,
+  ///   ``DatabaseError/malformedDeclaration(_:)``, or what is wrong with a value.
   public init(
     attributes definitions: [AttributeDefinition],
     databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])? = nil
@@ -52,7 +53,7 @@ extension AttributeDatabase {
       switch attribute.kind {
       case .service:
         finishService(before: definition.handle)
-        begin(definition)
+        try begin(definition)
         characteristic = nil
       case .characteristic:
         let value = octets[attribute.range]
@@ -105,9 +106,10 @@ extension AttributeDatabase {
     return attribute
   }
 
-  private mutating func begin(_ definition: AttributeDefinition) {
-    guard let octets = definition.value.octets else { return }
-    let uuid = BluetoothUUID(littleEndian: octets) ?? BluetoothUUID(0)
+  private mutating func begin(_ definition: AttributeDefinition) throws(DatabaseError) {
+    guard let octets = definition.value.octets, octets.count != 4, let uuid = BluetoothUUID(littleEndian: octets) else {
+      throw .malformedDeclaration(definition.handle)
+    }
     services.append(
       Service(
         id: ServiceID(rawValue: UInt32(truncatingIfNeeded: services.count)), start: definition.handle,

@@ -27,6 +27,8 @@ public enum DatabaseError: Error, Equatable, Sendable {
   case handlesExhausted(needed: Int)
   /// A list of attributes with handles must be in ascending order, from 0x0001 on.
   case handlesNotAscending(AttributeHandle)
+  /// The declaration with this handle does not hold what it declares: a service's holds a UUID of 2 or 16 octets.
+  case malformedDeclaration(AttributeHandle)
 }
 
 extension DatabaseError: CustomStringConvertible {
@@ -48,6 +50,8 @@ extension DatabaseError: CustomStringConvertible {
       "\(id) has the type \(uuid), which the stack makes from the properties: leave it out"
     case .handlesExhausted(let needed): "no \(needed) free handles in a row are left of 65,535"
     case .handlesNotAscending(let handle): "the handle \(handle) does not lie above the one before it"
+    case .malformedDeclaration(let handle):
+      "the service declaration \(handle) must hold a UUID of 2 or 16 octets, least significant first"
     }
   }
 }

@@ -47,6 +47,7 @@ extension ServerBearer {
     _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
   ) {
     configurations.removeAll { range.contains($0.descriptor) && database.place(of: $0.descriptor) == nil }
+    indications.queued.removeAll { range.contains($0.handle) && database.place(of: $0.handle) == nil }
     reconsiderRevision(database)
     guard !isFinished, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
     var whole = range

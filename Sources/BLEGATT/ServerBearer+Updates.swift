@@ -148,6 +148,11 @@ struct IndicationQueue: Sendable {
   var isIdle: Bool { outstanding == nil }
   var deadline: Instant? { outstanding?.deadline }
 
+  /// Takes back what waits for a client that does not want it any more; the stack's own is Service Changed.
+  mutating func forget(_ id: AttributeID) {
+    if id == .stack { changedRange = nil } else { queued.removeAll { $0.id == id } }
+  }
+
   /// Forgets everything, and tells which value was not confirmed; nil for the stack's own.
   mutating func finish() -> AttributeID? {
     let id = outstanding?.indication.id

@@ -110,6 +110,7 @@ extension ServerBearer {
     } else {
       configurations.insert(.init(descriptor: descriptor.handle, value: value), at: place)
     }
+    if !value.contains(.indicate) { indications.forget(descriptor.id) }
     if descriptor.id != .stack { output.events.append(.subscription(descriptor.id, value)) }
   }
 

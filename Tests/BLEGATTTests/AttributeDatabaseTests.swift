@@ -229,6 +229,13 @@ struct AttributeDatabaseTests {
     }
   }
 
+  @Test(arguments: [0, 1, 3, 4, 15, 17])
+  func aServiceDeclarationHoldsAUUID(count: Int) {
+    let definition = AttributeDefinition(
+      handle: 5, type: "2800", value: .fixed([UInt8](repeating: 0x18, count: count)))
+    #expect(throws: DatabaseError.malformedDeclaration(5)) { try AttributeDatabase(attributes: [definition]) }
+  }
+
   @Test func theHashChangesWithTheServicesAndNotWithValues() throws {
     var database = AttributeDatabase(
       services: StackServices(deviceName: "x", databaseHashCMAC: TestServer.notReallyACMAC))

@@ -101,6 +101,47 @@ struct ServerRobustnessTests {
         isWaiting = server.bearer.isWaitingForApplication
       }
       if server.bearer.isFinished { server.bearer = ServerBearer() }
+      if Int.random(in: 0..<50, using: &source) == 0 { Self.changeServices(&server) }
+    }
+  }
+
+  /// Takes the service away, or publishes it again.
+  private static func changeServices(_ server: inout TestServer) {
+    let range = try? server.database.remove(TestServer.service.id)
+    let added = range ?? (try? server.database.add(TestServer.service).range)
+    if let added { check(server.serviceChanged(added), mtu: server.bearer.mtu) }
+  }
+
+  /// Twelve clients of one database, each with its own MTU, subscriptions and queue: nothing crosses.
+  @Test func twelveClients() throws {
+    var database = try TestServer().database
+    var clients = (0..<12).map { _ in ServerBearer() }
+    var output = ServerOutput()
+    func send(_ client: Int, _ pdu: ATTPDU) -> [UInt8] {
+      output.removeAll()
+      let octets = pdu.encoded
+      clients[client].receive(octets.span, security: .none, database: &database, now: .start, into: &output)
+      return output.pdus.isEmpty ? [] : Array(output.pdus[0])
+    }
+    let long = database.handle(of: .long) ?? .none
+    let both = database.handle(of: .both) ?? .none
+    for client in clients.indices {
+      _ = send(client, .exchangeMTURequest(.init(clientRxMTU: UInt16(23 + 10 * client))))
+      let part = Bytes(repeating: UInt8(client), count: client + 1)
+      _ = send(client, .prepareWriteRequest(.init(handle: long, valueOffset: 0, partAttributeValue: part)))
+      let bits: Bytes = [client % 2 == 0 ? 1 : 0, 0]
+      _ = send(client, .writeRequest(.init(handle: AttributeHandle(both.rawValue + 1), value: bits)))
+    }
+    for client in clients.indices {
+      #expect(clients[client].mtu == 23 + 10 * client)
+      #expect(send(client, .executeWriteRequest(.init(flags: .write))) == [0x19])
+      #expect(database.storedValue(of: .long) == [UInt8](repeating: UInt8(client), count: client + 1))
+      output.removeAll()
+      let value = [UInt8](repeating: 1, count: 200)
+      let outcome = clients[client].notify(
+        .both, value.span, security: .none, database: database, now: .start, into: &output)
+      #expect(outcome == (client % 2 == 0 ? .sent : .notSubscribed))
+      if outcome == .sent { #expect(output.pdus[0].count == clients[client].mtu) }
     }
   }
 

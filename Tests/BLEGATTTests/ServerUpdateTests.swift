@@ -108,6 +108,22 @@ struct ServerUpdateTests {
     #expect(server.notify(.indicated, [1]).0 == .queueFull)
   }
 
+  @Test func whatWaitsIsTakenBackWithTheSubscription() throws {
+    var server = try TestServer()
+    _ = server.subscribe(.indicated, 2)
+    _ = server.subscribe(.both, 2)
+    _ = server.notify(.indicated, [1])
+    _ = server.notify(.indicated, [2])
+    _ = server.notify(.both, [3])
+    _ = server.subscribe(.indicated, 0)
+    #expect(server.send([0x1E]) == [[0x1D] + server.handle(.both).encoded + [3]])
+    _ = server.notify(.both, [4])
+    let range = try server.database.remove(ServiceID(rawValue: 1))
+    #expect(server.serviceChanged(range) == [])
+    #expect(server.send([0x1E]) == [])
+    #expect(server.bearer.deadline == nil)
+  }
+
   @Test func aClientThatDoesNotConfirm() throws {
     var server = try TestServer()
     _ = server.subscribe(.indicated, 2)
