@@ -38,6 +38,21 @@ row "services, 16,010" services 1000 5
 row "characteristics, 16,010" characteristics 1000 5
 row "by UUID, 16,010" uuid 1000 5
 
+# Twenty times as many requests must not need one allocation more.
+if command -v valgrind > /dev/null; then
+  allocations() { # scenario count
+    local log; log=$(mktemp)
+    "$bin/att-bench-load" "valgrind --log-file=$log $bin/att-bench-server" "$1" 5 4 "$2" > /dev/null
+    sed -n 's/.*total heap usage: \([0-9,]*\) allocs.*/\1/p' "$log"
+    rm -f "$log"
+  }
+  for scenario in read write command notification; do
+    few=$(allocations $scenario 100) many=$(allocations $scenario 2000)
+    if [ "$few" != "$many" ]; then echo "$scenario allocates: $few for 100, $many for 2000"; exit 1; fi
+  done
+  echo "no allocation once warm"
+fi
+
 perf=${BLE_PERF:-../../shared/perf}
 if [ ! -f "$perf/bench.py" ]; then exit 0; fi
 work=$(mktemp -d)

@@ -1,16 +1,17 @@
 import Glibc
 import SequentialPackets
 
-/// Drives a server with one kind of request and prints what a request costs it: microseconds of CPU, user and system.
+/// Drives a server with one kind of request and prints what a request costs it: nanoseconds of CPU, user and system.
 ///
-///     att-bench-load SERVER SCENARIO [SERVICES CHARACTERISTICS]
+///     att-bench-load SERVER SCENARIO [SERVICES CHARACTERISTICS [COUNT]]
 @main
 struct Load {
   static func main() {
     let arguments = CommandLine.arguments
     guard arguments.count >= 3, let scenario = Scenario(rawValue: arguments[2]) else {
       print(
-        "att-bench-load SERVER \(Scenario.allCases.map(\.rawValue).joined(separator: "|")) [SERVICES CHARACTERISTICS]")
+        "att-bench-load SERVER \(Scenario.allCases.map(\.rawValue).joined(separator: "|")) [SERVICES CHARACTERISTICS [COUNT]]"
+      )
       exit(64)
     }
     let services = arguments.count > 3 ? arguments[3] : "5"
@@ -27,14 +28,15 @@ struct Load {
     guard socket >= 0 else { fail("the server did not connect") }
 
     let client = LoadClient(socket: socket, scenario: scenario)
-    client.run(scenario.count / 10)
+    let count = arguments.count > 5 ? Int(arguments[5]) ?? scenario.count : scenario.count
+    client.run(max(1, count / 10))
     let before = cpuTime(of: server)
-    client.run(scenario.count)
-    let cost = Double(cpuTime(of: server) - before) / Double(scenario.count) / 1000
+    client.run(count)
+    let cost = (cpuTime(of: server) - before) / count
     close(socket)
     var status: Int32 = 0
     waitpid(server, &status, 0)
-    print(String(Int(cost * 1000)))
+    print(cost)
   }
 
   /// The process identifier of a program that was started, nil where it was not.
@@ -43,7 +45,7 @@ struct Load {
     defer { for argument in arguments { free(argument) } }
     arguments.append(nil)
     var process: pid_t = 0
-    return posix_spawn(&process, words[0], nil, nil, arguments, environ) == 0 ? process : nil
+    return posix_spawnp(&process, words[0], nil, nil, arguments, environ) == 0 ? process : nil
   }
 
   /// Nanoseconds that a process has spent on the CPU.
