@@ -15,7 +15,7 @@ extension ServerBearer {
     return notify(handle, value, security: security, database: database, now: now, into: &output)
   }
 
-  /// As ``notify(_:_:security:database:now:into:)-(AttributeID,_,_,_,_,_)``, for a caller that knows the handle already.
+  /// The same for a caller that knows the handle of the characteristic value.
   public mutating func notify(
     _ handle: AttributeHandle, _ value: Span<UInt8>, security: LinkSecurity, database: AttributeDatabase, now: Instant,
     into output: inout ServerOutput

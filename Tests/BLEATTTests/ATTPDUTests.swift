@@ -5,8 +5,7 @@ import Testing
 /// One PDU of each kind, written from the formats of Vol 3, Part F, 3.4.
 @Suite("ATT PDUs (Vol 3, Part F, 3.4)")
 struct ATTPDUTests {
-  /// Octets and what they say. `shortest`: how many octets a PDU of this kind has at least, where it may be shorter than
-  /// the one given here without being malformed.
+  /// Octets and what they say. `mayEndAt` tells after how many octets the PDU is another, shorter one and not malformed.
   struct Golden: Sendable {
     var hex: String
     var pdu: ATTPDU
