@@ -72,6 +72,7 @@ class Station:
 def station(radio, tmp_path_factory):
     path = HERE / "weather.json"
     with peripheral(radio.transport, path, tmp_path_factory.mktemp("station")) as program:
+        program.wait_for("READY")
         station = Station(radio, json.loads(path.read_text()))
         station.program = program
         yield station
