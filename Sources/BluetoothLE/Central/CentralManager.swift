@@ -76,13 +76,7 @@ open class CentralManager: Manager, @unchecked Sendable {
 
   deinit {
     for stream in observers.withLock({ $0.takeAll() }) { stream.finish() }
-    let (commands, calls) = machine.withLock { state in
-      var effects = CentralEffects()
-      state.shutDown(into: &effects)
-      return (effects.commands, effects.calls)
-    }
-    for command in commands { link.post(command) }
-    for case .resume(let waiter, let error?) in calls { waiter.continuation.resume(throwing: error) }
+    for command in machine.withLock({ $0.lastCommands }) { link.post(command) }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.

@@ -164,7 +164,7 @@ extension BluetoothError {
   /// Why a link ended, under the code that CoreBluetooth's users know (rule 6.5).
   init(disconnected reason: HCIErrorCode) {
     switch reason {
-    case .connectionTimeout, .linkLayerResponseTimeout: self.init(.connectionTimeout)
+    case HCIErrorCode.connectionTimeout, .linkLayerResponseTimeout: self.init(.connectionTimeout)
     case .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources, .remoteDeviceTerminatedPowerOff:
       self.init(.peripheralDisconnected)
     case .connectionFailedToBeEstablished: self.init(.connectionFailed)

@@ -71,22 +71,6 @@ extension CentralState {
     }
     return nil
   }
-
-  /// Everyone who waits.
-  mutating func takeAllWaiters() -> [CentralWaiter] {
-    var waiters = powerWaiters
-    powerWaiters = []
-    for (address, device) in devices {
-      waiters += device.connectWaiters + device.disconnectWaiters
-      devices[address]?.connectWaiters = []
-      devices[address]?.disconnectWaiters = []
-    }
-    for session in sessions.values {
-      for case .waiter(let waiter) in session.pending.map(\.answerTo) + session.rssiReads { waiters.append(waiter) }
-    }
-    sessions = [:]
-    return waiters
-  }
 }
 
 extension HostNames {

@@ -138,13 +138,10 @@ extension CentralState {
     }
   }
 
-  /// The manager is let go: nothing of it stays with the host.
-  mutating func shutDown(into effects: inout CentralEffects) {
-    if scan != nil { effects.commands.append(.stopScanning) }
-    effects.commands += wishes.keys.map { .cancelConnect($0) }
-    effects.commands += sessions.keys.map { .disconnect($0, .remoteUserTerminatedConnection) }
-    let released = BluetoothError(.operationCancelled, "the central manager was released")
-    effects.calls += takeAllWaiters().map { .resume($0, released) }
+  /// What takes everything back that was begun: the manager is let go. (No task waits then: each holds the manager.)
+  var lastCommands: [HostCommand] {
+    (scan == nil ? [] : [.stopScanning]) + wishes.keys.map { .cancelConnect($0) }
+      + sessions.keys.map { .disconnect($0, .remoteUserTerminatedConnection) }
   }
 
   /// The device of a peripheral that is this manager's and still valid.
