@@ -146,6 +146,6 @@ import Testing
   @Test func diagnosticsAndRefusalsGoToTheLog() {
     stage.say(.diagnostic(Diagnostic(.controller, "sent garbage")))
     stage.say(.refused(.tooMany("commands", limit: 3)))
-    #expect(stage.logged() == ["controller: sent garbage", "PeripheralManager: more than 3 commands at once"])
+    #expect(stage.logged() == ["controller: sent garbage", "more than 3 commands at once"])
   }
 }

@@ -57,7 +57,9 @@ final class ScriptedHost: Sendable {
   }
 
   /// A manager's way to this host.
-  func link(failure: AdapterError? = nil) -> any HostLink { ScriptedLink(self, failure: failure) }
+  func link(failure: AdapterError? = nil, isSpeaker: Bool = true) -> any HostLink {
+    ScriptedLink(self, failure: failure, isSpeaker: isSpeaker)
+  }
 
   fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> Int {
     let (number, newest) = state.withLock { state in
@@ -125,10 +127,12 @@ private final class ScriptedLink: HostLink {
   private let host: ScriptedHost
   private let number = Mutex(0)
   let failure: AdapterError?
+  let isSpeaker: Bool
 
-  init(_ host: ScriptedHost, failure: AdapterError?) {
+  init(_ host: ScriptedHost, failure: AdapterError?, isSpeaker: Bool) {
     self.host = host
     self.failure = failure
+    self.isSpeaker = isSpeaker
   }
 
   deinit { host.detach(number.withLock { $0 }) }

@@ -25,7 +25,7 @@ open class Descriptor: Attribute, @unchecked Sendable {
   /// else `Data`.
   open var value: Any? { contents.withLock { $0.value }.object }
 
-  final var contentsValue: DescriptorValue {
+  final var held: DescriptorValue {
     get { contents.withLock { $0.value } }
     set { contents.withLock { $0.value = newValue } }
   }

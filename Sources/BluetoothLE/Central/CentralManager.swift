@@ -211,8 +211,8 @@ open class CentralManager: Manager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)
-    case .refused(let error): log(.notice, "\(type(of: self)): \(error)")
-    case .diagnostic(let diagnostic): log(.notice, "\(diagnostic)")
+    case .refused(let error): relay("\(error)")
+    case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
     }
   }

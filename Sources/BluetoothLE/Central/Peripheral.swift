@@ -3,7 +3,7 @@ public import Foundation
 import Synchronization
 
 /// How far a peripheral is from being connected; mirrors `CBPeripheralState`.
-public enum PeripheralConnectionState: Int, Sendable {
+public enum PeripheralState: Int, Sendable {
   case disconnected = 0
   case connecting = 1
   case connected = 2
@@ -23,7 +23,7 @@ public class Peripheral: Peer, @unchecked Sendable {
 
   private struct Contents {
     var name: String?
-    var state = PeripheralConnectionState.disconnected
+    var state = PeripheralState.disconnected
     var services: [Service]?
     var rssi: Int?
   }
@@ -50,7 +50,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   /// The name it advertises, if it does.
   public var name: String? { contents.withLock { $0.name } }
 
-  public var state: PeripheralConnectionState { contents.withLock { $0.state } }
+  public var state: PeripheralState { contents.withLock { $0.state } }
 
   /// What ``discoverServices(_:)`` found on this connection; nil until then.
   public var services: [Service]? { contents.withLock { $0.services } }
@@ -150,7 +150,7 @@ public class Peripheral: Peer, @unchecked Sendable {
 
   final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }
   final func update(rssi: Int) { contents.withLock { $0.rssi = rssi } }
-  final func update(state: PeripheralConnectionState) { contents.withLock { $0.state = state } }
+  final func update(state: PeripheralState) { contents.withLock { $0.state = state } }
   final func update(services: [Service]?) { contents.withLock { $0.services = services } }
 
   /// A link came up: what an earlier one found is void (rule 6.5).

@@ -56,10 +56,10 @@ final class RemoteDescriptor: Descriptor, @unchecked Sendable {
   /// The octets read, as the type of the descriptor has them (see ``Descriptor/value``).
   func keep(_ octets: [UInt8]) {
     switch uuid {
-    case "2901": contentsValue = .text(String(decoding: octets, as: UTF8.self))
+    case "2901": held = .text(String(decoding: octets, as: UTF8.self))
     case "2900", "2902", "2903":
-      contentsValue = .number(octets.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) })
-    default: contentsValue = .data(Data(octets))
+      held = .number(octets.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) })
+    default: held = .data(Data(octets))
     }
   }
 }

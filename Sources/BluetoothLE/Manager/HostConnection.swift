@@ -28,7 +28,24 @@ final class HostConnection: HostLink {
 
   private static let opener = DispatchQueue(label: "BluetoothLE.opening", attributes: .concurrent)
 
+  /// The connections of each host, the oldest first: that one speaks for it.
+  private static let connections = Mutex<[ObjectIdentifier: [ObjectIdentifier]]>([:])
+
   init(_ options: AdapterOptions) { self.options = options }
+
+  deinit {
+    guard case .open(let host, _) = phase.withLock({ $0 }) else { return }
+    let (name, connection) = (ObjectIdentifier(host), ObjectIdentifier(self))
+    Self.connections.withLock { connections in
+      connections[name]?.removeAll { $0 == connection }
+      if connections[name]?.isEmpty == true { connections[name] = nil }
+    }
+  }
+
+  var isSpeaker: Bool {
+    guard case .open(let host, _) = phase.withLock({ $0 }) else { return true }
+    return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
+  }
 
   func post(_ command: HostCommand) {
     phase.withLock { phase in
@@ -56,6 +73,7 @@ final class HostConnection: HostLink {
   ) {
     switch result {
     case .success(let host):
+      Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
       phase.withLock { phase in
         if case .idle(let waiting) = phase {
           for command in waiting { host.post(command) }

@@ -11,4 +11,6 @@ protocol HostLink: AnyObject, Sendable {
   func consumed(_ count: Int)
   /// Why there is no host, where there is none.
   var failure: AdapterError? { get }
+  /// Whether this manager is the one of its host's that writes the host's own lines into the log.
+  var isSpeaker: Bool { get }
 }

@@ -109,5 +109,10 @@ open class Manager: NSObject, @unchecked Sendable {
     return false
   }
 
+  /// What the host says to all its managers goes into the log once.
+  final func relay(_ line: String) {
+    if link.isSpeaker { log(.notice, line) }
+  }
+
   final func misuse(_ text: String) { log(.misuse, "API MISUSE: \(type(of: self)): \(text)") }
 }

@@ -20,7 +20,7 @@ extension PeripheralManager {
     try run { state, effects throws(BluetoothError) in
       try state.setStoredValue([UInt8](value), for: descriptor, lengths: descriptor.storedLengths, into: &effects)
     }
-    descriptor.contentsValue = .data(value)
+    descriptor.held = .data(value)
   }
 
   /// Sets the Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2), for all

@@ -25,7 +25,7 @@ import Synchronization
 /// loop. Commands are accepted in the state ``ManagerState/poweredOn`` only; others are dropped with a line in the log.
 /// A manager that is released takes its services and its advertisement back.
 open class PeripheralManager: Manager, @unchecked Sendable {
-  private let machine: Mutex<PeripheralState>
+  private let machine: Mutex<PeripheralRole>
   private let heldDelegate: Mutex<DelegateReference<any PeripheralManagerDelegate>>
   private let observers = Mutex(Observers())
   private let limits: PeripheralLimits
@@ -51,7 +51,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   ) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: PeripheralManager: \($0)") }
     limits = PeripheralLimits()
-    machine = Mutex(PeripheralState(limits: limits))
+    machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     listen()
@@ -70,7 +70,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     self.limits = limits
-    machine = Mutex(PeripheralState(limits: limits))
+    machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: link, queue: queue, log: log)
     listen()
@@ -125,6 +125,9 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   final func publish(_ event: CentralEvent) {
     for stream in observers.withLock({ Array($0.streams.values) }) { stream.yield(event) }
   }
+
+  @available(*, deprecated, message: "Linux asks nobody: see Manager.authorization")
+  open class func authorizationStatus() -> PeripheralManagerAuthorizationStatus { .authorized }
 
   /// Publishes a service, with everything in it. ``PeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
   ///
@@ -216,7 +219,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
   /// it changed, delegate calls on the queue.
   final func run<Result: Sendable, Failure: Error>(
-    _ body: (inout PeripheralState, inout PeripheralEffects) throws(Failure) -> Result
+    _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let (result, calls) = try step(body)
     if !calls.isEmpty {
@@ -228,7 +231,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   private func step<Result: Sendable, Failure: Error>(
-    _ body: (inout PeripheralState, inout PeripheralEffects) throws(Failure) -> Result
+    _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> (Result, [DelegateCall]) {
     let (result, effects) = try machine.withLock { state throws(Failure) in
       var effects = PeripheralEffects()
@@ -243,15 +246,15 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)
-    case .refused(let error): log(.notice, "\(type(of: self)): \(error)")
-    case .diagnostic(let diagnostic): log(.notice, "\(diagnostic)")
+    case .refused(let error): relay("\(error)")
+    case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
     }
   }
 
   override func finishBatch() { runOnQueue { $0.finishBatch(into: &$1) } }
 
-  private func runOnQueue(_ body: (inout PeripheralState, inout PeripheralEffects) -> Void) {
+  private func runOnQueue(_ body: (inout PeripheralRole, inout PeripheralEffects) -> Void) {
     for call in step(body).1 { make(call) }
   }
 
@@ -261,6 +264,15 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     if new != .poweredOn { runOnQueue { $0.fell(to: new, into: &$1) } }
     delegate?.peripheralManagerDidUpdateState(self)
   }
+}
+
+/// Whether the program may be a peripheral in the background; mirrors `CBPeripheralManagerAuthorizationStatus`, which
+/// CoreBluetooth has given up.
+public enum PeripheralManagerAuthorizationStatus: Int, Sendable {
+  case notDetermined = 0
+  case restricted = 1
+  case denied = 2
+  case authorized = 3
 }
 
 extension ManagerState {

@@ -120,9 +120,9 @@ struct ServiceBlueprint {
         "the descriptor \(uuid) of \(characteristic) is made by the stack from the characteristic's properties: leave it out"
       )
     }
-    let octets = own.contentsValue.octets
+    let octets = own.held.octets
     if !own.isCustom {
-      switch (uuid, own.contentsValue) {
+      switch (uuid, own.held) {
       case (BluetoothUUID(0x2901), .text), (BluetoothUUID(0x2904), .data): break
       case (BluetoothUUID(0x2901), let value), (BluetoothUUID(0x2904), let value):
         let wanted = uuid == BluetoothUUID(0x2901) ? "a String" : "Data of 7 octets"

@@ -1,7 +1,7 @@
 import BLEGAP
 import BLEHost
 
-extension PeripheralState {
+extension PeripheralRole {
   /// Starts what a dictionary asks for, or notes why not; either way the answer comes in its turn.
   mutating func startAdvertising(
     _ advertisement: Result<Advertisement, BluetoothError>, into effects: inout PeripheralEffects

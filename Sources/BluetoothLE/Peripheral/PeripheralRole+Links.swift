@@ -3,7 +3,7 @@ import BLEHCI
 import BLEHost
 import BLEWire
 
-extension PeripheralState {
+extension PeripheralRole {
   mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
     guard links[connection.peer] == nil else { return }
     let central = Central(identifier: PeerIdentifier.make(of: connection.address), peer: connection.peer)

@@ -8,7 +8,7 @@ struct Waiter: Sendable {
   let continuation: CheckedContinuation<Void, any Error>
 }
 
-extension PeripheralState {
+extension PeripheralRole {
   enum UpdateOutcome: Equatable, Sendable { case sent, full }
 
   /// Hands a value over for those of `centrals` that are subscribed; nil is everyone.

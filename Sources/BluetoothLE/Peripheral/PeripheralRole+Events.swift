@@ -3,7 +3,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 
-extension PeripheralState {
+extension PeripheralRole {
   /// One event of the host. What concerns other managers of the same host falls through.
   mutating func receive(_ event: HostEvent, into effects: inout PeripheralEffects) {
     switch event {

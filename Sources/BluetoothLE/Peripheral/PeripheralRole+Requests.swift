@@ -17,7 +17,7 @@ struct PendingRequest: Sendable {
   var attributes: [AttributeID]
 }
 
-extension PeripheralState {
+extension PeripheralRole {
   mutating func read(
     _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
   ) {

@@ -3,7 +3,7 @@ import BLEGATT
 import BLEHost
 import BLEWire
 
-extension PeripheralState {
+extension PeripheralRole {
   /// Publishes `service`, or notes why not; either way the answer comes in its turn.
   mutating func add(_ service: MutableService, into effects: inout PeripheralEffects) {
     let id = HostNames.service()
@@ -114,7 +114,7 @@ extension PeripheralState {
   ) {
     guard let link = links[peer], let object = attributes[attribute] else { return }
     (object as? Characteristic)?.value = Data(value)
-    (object as? Descriptor)?.contentsValue = .data(Data(value))
+    (object as? Descriptor)?.held = .data(Data(value))
     effects.calls.append(.stored(link.central, object))
   }
 }
