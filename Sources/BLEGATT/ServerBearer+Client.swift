@@ -63,11 +63,13 @@ extension ServerBearer {
     return configuration(of: AttributeHandle(database.attributes[place].configuration)).contains(.indicate)
   }
 
-  /// What to keep of a bonded client.
+  /// What to keep of a bonded client. A client that has not confirmed a change is recorded as one that knows no
+  /// database, so that it is told again when it comes back.
   public func record(database: AttributeDatabase) -> ClientRecord {
-    ClientRecord(
+    let isUpToDate = isChangeAware(database: database) && !indications.isTellingOfChange
+    return ClientRecord(
       configurations: configurations, supportedFeatures: features,
-      databaseHash: isChangeAware(database: database) ? database.databaseHash() ?? [] : [])
+      databaseHash: isUpToDate ? database.databaseHash() ?? [] : [])
   }
 
   /// Gives a bonded client back what it had configured. Where the database is not the one the client knew, Service

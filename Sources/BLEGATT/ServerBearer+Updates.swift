@@ -153,10 +153,15 @@ struct IndicationQueue: Sendable {
     if id == .stack { changedRange = nil } else { queued.removeAll { $0.id == id } }
   }
 
-  /// Forgets everything, and tells which value was not confirmed; nil for the stack's own.
+  /// Whether the client has yet to confirm that services changed.
+  var isTellingOfChange: Bool { changedRange != nil || outstanding?.indication.id == .stack }
+
+  /// Forgets what was to be sent, and tells which value was not confirmed; nil for the stack's own. That the client does
+  /// not know of a change is kept, for its record.
   mutating func finish() -> AttributeID? {
-    let id = outstanding?.indication.id
+    let (last, isTellingOfChange) = (outstanding?.indication, isTellingOfChange)
     self = Self()
-    return id == .stack ? nil : id
+    if isTellingOfChange, let last { changedRange = (last.handle, .first ... .last) }
+    return last?.id == .stack ? nil : last?.id
   }
 }

@@ -298,6 +298,25 @@ struct ServiceChangedTests {
       server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1, 2, 3])))
   }
 
+  /// A client that left without confirming is told again when it comes back, whether or not it cares for hashes.
+  @Test(arguments: [false, true])
+  func aChangeThatWasNotConfirmedIsToldAgain(timesOut: Bool) throws {
+    var server = try TestServer(hash: true)
+    _ = server.send(hex: "12 0900 0200")
+    let added = try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
+    #expect(server.serviceChanged(added.range).count == 1)
+    if timesOut {
+      _ = server.letTimePass()
+      #expect(server.takeEvents() == [.indicationTimedOut(nil)])
+    }
+    let record = server.bearer.record(database: server.database)
+    #expect(record.databaseHash == [])
+    var again = TestServer(server.database)
+    #expect(again.restore(record) == [[0x1D, 0x08, 0, 0x01, 0, 0xFF, 0xFF]])
+    #expect(again.send([0x1E]) == [])
+    #expect(again.bearer.record(database: again.database).databaseHash == again.database.databaseHash())
+  }
+
   @Test func aBondedClientGetsItsConfigurationBack() throws {
     var server = try TestServer(hash: true)
     _ = server.send(hex: "12 0900 0200")
