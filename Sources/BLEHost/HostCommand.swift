@@ -1,6 +1,7 @@
 package import BLEATT
 package import BLEGATT
 package import BLEHCI
+package import BLESMP
 package import BLEWire
 
 /// What the application asks of the host. Commands are performed in the order they were posted.
@@ -30,8 +31,18 @@ package enum HostCommand: Sendable {
   case disconnect(PeerID, HCIErrorCode)
   case updateConnection(PeerID, ConnectionParameters)
   case readRSSI(PeerID)
-  /// Asks the central to pair or encrypt (SMP Security Request).
+  /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
+
+  // Trust (Vol 3, Part H).
+  /// How we pair from now on; nil refuses every attempt.
+  case setPairing(PairingSettings?)
+  /// Answers a ``HostEvent/pairing(_:_:)``.
+  case answerPairing(PeerID, PairingAnswer)
+  /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.
+  case setBonds([Bond])
+  /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers where it was known.
+  case removeBond(DeviceAddress)
 
   // The central's side.
   case startScanning(ScanParameters)

@@ -1,5 +1,6 @@
 import BLEATT
 package import BLEGATT
+package import BLESMP
 package import BLEWire
 
 /// What a host is told before it starts; every bound it keeps is named here.
@@ -27,6 +28,12 @@ package struct HostConfiguration: Sendable {
   package var maximumPendingConnections = 16
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
+  /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
+  package var pairing: PairingSettings?
+  /// The bonds of earlier runs.
+  package var bonds: [Bond] = []
+  /// Bonds kept; with one more the oldest is removed.
+  package var maximumBonds = 128
   /// How long links are given to end when the host shuts down.
   package var shutdownTimeout: Duration = .seconds(2)
 

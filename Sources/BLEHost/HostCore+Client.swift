@@ -18,6 +18,7 @@ extension HostCore {
       return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
     }
     links[index].client.perform(operation, now: now, into: &scratch.client)
+    if case .signedWrite = operation.kind { keepSignCounter(index, into: &output) }
     drainClient(index, now: now, into: &output)
   }
 

@@ -61,6 +61,14 @@ extension HostCore {
       guard event.status == .success else { return }
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
       advertisingMayResume(now: now, into: &output)
+    case .encryptionChange(let event):
+      encryptionChanged(
+        event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
+    case .encryptionChangeV2(let event):
+      encryptionChanged(
+        event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
+    case .encryptionKeyRefreshComplete(let event):
+      encryptionChanged(event.connectionHandle, event.status, isOn: true, now: now, into: &output)
     case .hardwareError(let event): hardwareFailed(code: event.hardwareCode, now: now, into: &output)
     case .dataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
     case .leMeta(let event): handle(event, now: now, into: &output)
@@ -190,6 +198,7 @@ extension HostCore {
         return output.events.append(.rssi(peer, .failure(.controller(opcode, status))))
       }
       output.events.append(.rssi(peer, .success(response.rssi)))
+    case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
     case .reply:
       if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
     }

@@ -53,7 +53,7 @@ extension HostCore {
     guard !initiator.wishes.contains(where: { $0.id == id || $0.address.identity == address.identity }) else {
       return refuse(.invalidParameters("a connection to \(address) is pending already"))
     }
-    guard !links.contains(where: { $0.address.identity == address.identity }) else {
+    guard !links.contains(where: { $0.identity == address.identity }) else {
       return refuse(.invalidParameters("\(address) is connected already"))
     }
     // One device needs no list; more need an entry each.
@@ -137,11 +137,16 @@ extension HostCore {
     case .clear: send(HCI.LEClearFilterAcceptList(), for: purpose, now: now, into: &output)
     case .add(let index):
       guard initiator.applied.indices ~= index else { return }
-      let address = initiator.applied[index].address.identity
+      let address = addressOnAir(of: initiator.applied[index].address)
       send(HCI.LEAddDeviceToFilterAcceptList { $0.address = address }, for: purpose, now: now, into: &output)
     case .create: sendCreate(purpose, now: now, into: &output)
     case .cancel: send(HCI.LECreateConnectionCancel(), for: purpose, now: now, into: &output)
     }
+  }
+
+  /// A bonded device that was last heard with a private address is to be called by that.
+  private func addressOnAir(of address: DeviceAddress) -> DeviceAddress {
+    bonds.lastAddress(of: address) ?? address.identity
   }
 
   private mutating func sendCreate(_ purpose: Purpose, now: Instant, into output: inout HostOutput) {
@@ -153,7 +158,7 @@ extension HostCore {
     let parameters = first.parameters
     let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
     // With the list the peer's address is ignored.
-    let peer = first.address.identity
+    let peer = addressOnAir(of: first.address)
     if controller.scansByExtendedCommands {
       let command = HCI.LEExtendedCreateConnection {
         $0.initiatorFilterPolicy = usesList ? .acceptList : .peerAddress

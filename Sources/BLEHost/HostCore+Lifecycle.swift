@@ -132,7 +132,7 @@ extension HostCore {
     case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
     case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))
     // The state that follows tells the rest.
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .reply: break
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .encryption, .reply: break
     }
   }
 

@@ -2,6 +2,7 @@ import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEL2CAP
+import BLESMP
 import BLEWire
 
 /// Links coming up and going down, and the frames on them.
@@ -20,14 +21,17 @@ extension HostCore {
     lastPeer &+= 1
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
-    let request = ours == .central ? initiator.succeeded(address) : nil
+    let identity = bonds.identity(of: address, toolbox)
+    let request = ours == .central ? initiator.succeeded(identity) : nil
     links.append(
       Link(
-        peer: peer, handle: handle, address: address, role: ours, timing: timing, limits: configuration.serverLimits))
+        peer: peer, handle: handle, address: address, identity: identity, ownAddress: ownAddress, role: ours,
+        timing: timing, limits: configuration.serverLimits))
+    links[links.count - 1].security.isBonded = bonds[identity] != nil
+    setSigningKey(links.count - 1)
     acl.addLink(handle)
     output.events.append(
-      .connected(
-        Connection(peer: peer, address: address.identity, role: ours, timing: timing, request: request)))
+      .connected(Connection(peer: peer, address: identity, role: ours, timing: timing, request: request)))
     if ours == .central {
       exchangeMTU(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
@@ -39,6 +43,11 @@ extension HostCore {
   mutating func removeLink(_ handle: ConnectionHandle, reason: HCIErrorCode, into output: inout HostOutput) {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index)
+    keepRecord(of: link, into: &output)
+    cipherEnded(link, reason, into: &output)
+    var pairingEffects: [PairingEffect] = []
+    link.pairing?.linkEnded(into: &pairingEffects)
+    for case .failed(let failure) in pairingEffects { output.events.append(.pairingFailed(link.peer, failure)) }
     for (attribute, subscription) in link.server.subscriptions(database: database) where !subscription.isEmpty {
       output.events.append(.subscription(link.peer, attribute, []))
     }
@@ -92,6 +101,9 @@ extension HostCore {
     _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     guard !pdu.isEmpty else { return }
+    if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {
+      return receiveSignedWrite(index, pdu, now: now, into: &output)
+    }
     if GATTClient.takes(ATTOpcode(rawValue: pdu[0])) {
       links[index].client.receive(pdu, now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
@@ -163,6 +175,9 @@ extension HostCore {
     links[index].signalling.tick(now: now, effects: &effects)
     perform(effects, on: index, now: now, into: &output)
     drainSignalling(index, into: &output)
+    if let deadline = links[index].pairing?.deadline, deadline <= now {
+      withPairing(index, now: now, into: &output) { machine, effects in machine.tick(now: now, into: &effects) }
+    }
   }
 
   mutating func performLink(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
@@ -179,7 +194,7 @@ extension HostCore {
       send(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer), now: now, into: &output)
     case .requestSecurity(let peer):
       guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
-      requestSecurity(index, into: &output)
+      requestSecurity(index, now: now, into: &output)
     default: break
     }
   }

@@ -122,7 +122,7 @@ extension HostCore {
       output.events.append(
         .discovered(
           Discovery(
-            address: report.address,
+            address: bonds.identity(of: report.address, toolbox),
             isConnectable: report.eventType == .connectable || report.eventType == .directed,
             isScanResponse: report.eventType == .scanResponse, data: Array(report.data), rssi: report.rssi)))
     }
@@ -133,7 +133,8 @@ extension HostCore {
       output.events.append(
         .discovered(
           Discovery(
-            address: report.address, isConnectable: report.eventType.contains(.connectable),
+            address: bonds.identity(of: report.address, toolbox),
+            isConnectable: report.eventType.contains(.connectable),
             isScanResponse: report.eventType.contains(.scanResponse), data: Array(report.data), rssi: report.rssi)))
     }
   }

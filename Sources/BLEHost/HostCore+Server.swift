@@ -159,6 +159,7 @@ extension HostCore {
       output.events.append(.stored(peer, attribute, database.storedValue(of: attribute) ?? []))
     case .subscription(let attribute, let subscription):
       output.events.append(.subscription(peer, attribute, subscription))
+      keepRecord(of: links[index], into: &output)
     case .mtuChanged(let mtu):
       links[index].client.mtu = mtu
       output.events.append(.mtu(peer, mtu))

@@ -2,6 +2,7 @@ package import BLECrypto
 package import BLEGATT
 import BLEHCI
 import BLEL2CAP
+import BLESMP
 package import BLEWire
 
 /// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
@@ -40,6 +41,11 @@ package struct HostCore: Sendable {
   /// Peers whose links are to be ended as soon as nothing else is under way.
   var closings: [PeerID] = []
 
+  /// How we pair; nil refuses every attempt.
+  var pairingSettings: PairingSettings?
+  var bonds = BondTable()
+  var attempts = RepeatedAttempts()
+
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
   var shutdownDeadline: Instant?
@@ -54,6 +60,8 @@ package struct HostCore: Sendable {
     self.random = random
     queue = CommandQueue(timeout: configuration.commandTimeout)
     database = Self.emptyDatabase(configuration, cryptography)
+    pairingSettings = configuration.pairing
+    bonds.replaceAll(with: Array(configuration.bonds.suffix(configuration.maximumBonds)))
   }
 
   /// When ``tick(now:into:)`` next has work, if ever.
@@ -102,6 +110,7 @@ package struct HostCore: Sendable {
     case .respond(let peer, let token, let answer): respond(peer, token, answer, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, now: now, into: &output)
+    case .setPairing, .setBonds, .removeBond, .answerPairing: performSecurity(command, now: now, into: &output)
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity:
       performLink(command, now: now, into: &output)
     case .startScanning(let parameters): startScanning(parameters, now: now, into: &output)
@@ -134,6 +143,7 @@ enum Purpose: Sendable, Equatable {
   case disconnect(PeerID)
   case connectionUpdate(PeerID)
   case rssi(PeerID)
+  case encryption(PeerID)
   /// Nothing depends on the answer; a refusal is reported.
   case reply
 }

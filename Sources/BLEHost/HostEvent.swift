@@ -1,6 +1,7 @@
 package import BLEATT
 package import BLEGATT
 package import BLEHCI
+package import BLESMP
 package import BLEWire
 
 /// Everything the application hears, answers to commands included, in one order.
@@ -23,7 +24,18 @@ package enum HostEvent: Sendable {
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
   case connectionUpdateRefused(PeerID, HostError)
+  /// What the link is worth now, as the controller and the key say.
   case security(PeerID, LinkSecurity)
+
+  /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:)``.
+  case pairing(PeerID, PairingQuestion)
+  case paired(PeerID, PairedDevice)
+  case pairingFailed(PeerID, PairingFailure)
+  /// A bond is new or has changed: write it down, in the place of one with the same identity.
+  case bondChanged(Bond)
+  case bondRemoved(DeviceAddress)
+  /// An encryption with the keys of a bond was tried and came to nothing.
+  case bondLost(PeerID, DeviceAddress, BondLoss)
   case rssi(PeerID, Result<Int8, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.

@@ -2,16 +2,25 @@ import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEL2CAP
+import BLESMP
 import BLEWire
 
 /// One link: the ATT server and client of its peer, and the L2CAP channels below them.
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
+  /// The peer's address as it is on the air.
   let address: DeviceAddress
+  /// The address by which the peer is known: of its bond where one fits, else the same.
+  var identity: DeviceAddress
+  /// Ours on this link.
+  let ownAddress: DeviceAddress
   let role: Connection.Role
   var timing: LinkTiming
   var security = LinkSecurity.none
+  var cipher = LinkCipher()
+  /// The security manager's machine, made when it is first needed.
+  var pairing: PairingMachine?
 
   var reassembler = Reassembler()
   var signalling: SignallingChannel
@@ -32,12 +41,14 @@ struct Link: Sendable {
   }
 
   init(
-    peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, role: Connection.Role, timing: LinkTiming,
-    limits: ServerLimits
+    peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, identity: DeviceAddress,
+    ownAddress: DeviceAddress, role: Connection.Role, timing: LinkTiming, limits: ServerLimits
   ) {
     self.peer = peer
     self.handle = handle
     self.address = address
+    self.identity = identity
+    self.ownAddress = ownAddress
     self.role = role
     self.timing = timing
     signalling = SignallingChannel(role: role == .central ? .central : .peripheral)
@@ -47,6 +58,6 @@ struct Link: Sendable {
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
-    .nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
+    .nearer(.nearer(server.deadline, client.deadline), .nearer(signalling.deadline, pairing?.deadline))
   }
 }

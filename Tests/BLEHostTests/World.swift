@@ -15,6 +15,8 @@ struct World {
   private var controllers: [ControllerID] = []
   private var outputs: [HostOutput] = []
   private var air = VirtualRadioOutput()
+  /// Every packet each host has sent to its controller, in order.
+  private(set) var sent: [[[UInt8]]] = []
   /// Answers the requests for dynamic values of a host, where it is the application's turn.
   var application: (@Sendable (Int, HostEvent) -> [HostCommand])?
 
@@ -29,6 +31,7 @@ struct World {
       hosts.append(
         HostCore(configuration: host(index), cryptography: LibCrypto(), random: .seeded(UInt64(index))))
       heard.append([])
+      sent.append([])
       outputs.append(HostOutput())
     }
     for index in hosts.indices { hosts[index].start(now: now, into: &outputs[index]) }
@@ -47,6 +50,12 @@ struct World {
 
   /// Complaints of the virtual controllers: a host that breaks HCI's rules is found here.
   var complaints: [Complaint] { controllers.flatMap { radio.complaints(about: $0) } }
+
+  /// Sends a packet to a host's controller that the host knows nothing of.
+  mutating func forge(_ packet: [UInt8], from host: Int) {
+    radio.receive(packet[...], from: controllers[host], now: now, into: &air)
+    settle()
+  }
 
   mutating func cutLinks(of host: Int) {
     radio.cutLinks(of: controllers[host], now: now)
@@ -78,6 +87,7 @@ struct World {
         var drained = HostOutput()
         swap(&drained, &outputs[index])
         for packet in 0..<drained.packets.count {
+          sent[index].append(Array(drained.packets[packet]))
           radio.receive(drained.packets[packet], from: controllers[index], now: now, into: &air)
         }
         for event in drained.events {

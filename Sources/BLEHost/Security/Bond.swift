@@ -1,0 +1,71 @@
+package import BLEGATT
+package import BLESMP
+package import BLEWire
+
+/// What is kept of a device that was paired with and is to be known again (Vol 3, Part C, 9.4).
+///
+/// A value: the host holds the bonds it was given and tells each change with ``HostEvent/bondChanged(_:)``; who writes
+/// them down is not its business.
+package struct Bond: Hashable, Sendable {
+  /// The address by which the device is known, whatever private addresses it uses.
+  package var identity: DeviceAddress
+  /// Resolves its private addresses.
+  package var identityResolvingKey: SecretKey?
+  /// For links where we are the peripheral, and where we are the central.
+  package var peripheralKey: LongTermKey?
+  package var centralKey: LongTermKey?
+  package var strength: KeyStrength
+  /// What the device signs with, and the lowest counter it may use next (Vol 3, Part H, 2.4.5).
+  package var peerCSRK: SecretKey?
+  package var peerSignCounter: UInt32 = 0
+  /// What we sign with, and the counter to use next.
+  package var ownCSRK: SecretKey?
+  package var ownSignCounter: UInt32 = 0
+  /// What our server keeps of this client.
+  package var client = ClientRecord()
+
+  package init(identity: DeviceAddress, strength: KeyStrength) {
+    self.identity = identity.identity
+    self.strength = strength
+  }
+}
+
+/// How a bond turned out to be worthless, and what mends it.
+package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
+  /// The device does not have the key any more: it was told to forget us, or was reset.
+  case forgottenByPeer
+  /// The device wants to encrypt with a key that is not here: we were told to forget it, or our store was lost.
+  case missingHere
+  /// Both have a key, and they differ.
+  case keysDiffer
+
+  package var description: String {
+    switch self {
+    case .forgottenByPeer: "the device has forgotten this bond: remove the bond here, then pair again"
+    case .missingHere: "the device has a bond that is not known here: let the device forget it, then pair again"
+    case .keysDiffer: "the device's key for this bond is another one: remove the bond on both sides, then pair again"
+    }
+  }
+}
+
+/// A pairing that succeeded, without its secrets.
+package struct PairedDevice: Hashable, Sendable {
+  /// The identity the device gave, or the address it uses where it gave none.
+  package var identity: DeviceAddress
+  package var isBonded: Bool
+  package var strength: KeyStrength
+
+  package init(identity: DeviceAddress, isBonded: Bool, strength: KeyStrength) {
+    self.identity = identity
+    self.isBonded = isBonded
+    self.strength = strength
+  }
+}
+
+extension KeyStrength {
+  /// The level of a link encrypted with such a key (Vol 3, Part C, 10.2.1).
+  package var level: SecurityLevel {
+    guard isAuthenticated else { return .encrypted }
+    return isSecureConnections && size == 16 ? .secureConnections : .authenticated
+  }
+}

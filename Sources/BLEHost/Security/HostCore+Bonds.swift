@@ -1,0 +1,92 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// The bonds a host was given, and how they change.
+extension HostCore {
+  var toolbox: SecurityToolbox { SecurityToolbox(cryptography) }
+
+  mutating func performSecurity(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+    switch command {
+    case .setPairing(let settings): pairingSettings = settings
+    case .setBonds(let new):
+      bonds.replaceAll(with: Array(new.suffix(configuration.maximumBonds)))
+      for index in links.indices where !links[index].cipher.isProven {
+        links[index].identity = bonds.identity(of: links[index].address, toolbox)
+        links[index].security.isBonded = bonds[links[index].identity] != nil
+      }
+    case .removeBond(let identity):
+      guard let bond = bonds.remove(identity) else { return }
+      for index in links.indices where links[index].identity == bond.identity {
+        links[index].security.isBonded = false
+        links[index].cipher.isProven = false
+      }
+      output.events.append(.bondRemoved(bond.identity))
+    case .answerPairing(let peer, let answer):
+      guard let index = index(of: peer) else { return }
+      answerPairing(index, answer, now: now, into: &output)
+    default: break
+    }
+  }
+
+  /// Takes a bond in, new or changed.
+  mutating func keep(_ bond: Bond, into output: inout HostOutput) {
+    let dropped = bonds.update(bond, limit: configuration.maximumBonds)
+    output.events.append(.bondChanged(bond))
+    if let dropped { output.events.append(.bondRemoved(dropped.identity)) }
+  }
+
+  /// Writes down what a bonded client has configured, where it changed.
+  mutating func keepRecord(of link: Link, into output: inout HostOutput) {
+    guard link.cipher.isProven, var bond = bonds[link.identity] else { return }
+    let record = link.server.record(database: database)
+    guard record != bond.client else { return }
+    bond.client = record
+    keep(bond, into: &output)
+  }
+
+  /// Gives a link's client what it signs with.
+  mutating func setSigningKey(_ index: Int) {
+    guard let bond = bonds[links[index].identity], let key = bond.ownCSRK else { return }
+    let toolbox = toolbox
+    links[index].client.signing = GATTClient.Signing(counter: bond.ownSignCounter) { message, counter in
+      let signature = (try? toolbox.signature(of: message[...], csrk: key.value, signCounter: counter)) ?? []
+      return signature.dropFirst(4).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+  }
+
+  /// A counter that was used is never used again, not by a later run either.
+  mutating func keepSignCounter(_ index: Int, into output: inout HostOutput) {
+    guard let counter = links[index].client.signing?.counter, var bond = bonds[links[index].identity],
+      bond.ownSignCounter != counter
+    else { return }
+    bond.ownSignCounter = counter
+    keep(bond, into: &output)
+  }
+
+  /// A Signed Write Command (Vol 3, Part F, 3.4.5.3): with a right signature by a bonded client, and on a link in the
+  /// clear, it is a Write Command; otherwise it is passed over, as every command that may not be.
+  mutating func receiveSignedWrite(
+    _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    let link = links[index]
+    guard link.security.level == .none, var bond = bonds[link.identity], let key = bond.peerCSRK else { return }
+    let octets = [UInt8](copying: pdu)[...]
+    guard let counter = (try? toolbox.verifiedSignCounter(of: octets, csrk: key.value)) ?? nil else {
+      return report(.peer, "a signed write whose signature is wrong", peer: link.peer, into: &output)
+    }
+    guard counter >= bond.peerSignCounter, counter < .max else {
+      return report(.peer, "a signed write that was sent before: a replay", peer: link.peer, into: &output)
+    }
+    bond.peerSignCounter = counter + 1
+    keep(bond, into: &output)
+    var command = [UInt8](octets.dropLast(SecurityToolbox.signatureLength))
+    guard command.count >= 3 else { return }
+    command[0] = ATTOpcode.writeCommand.rawValue
+    links[index].server.receive(
+      command.span, security: links[index].security, database: &database, now: now, into: &scratch.server)
+    drainServer(index, now: now, into: &output)
+  }
+}

@@ -1,0 +1,148 @@
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// What the controller says of encryption: the only thing that a link's security level is believed from.
+extension HostCore {
+  /// The central encrypts and names the key; the pairing under way has it, or the device's bond (Vol 4, Part E, 7.7.65.5).
+  mutating func longTermKeyRequested(
+    _ request: HCI.LELongTermKeyRequest, now: Instant, into output: inout HostOutput
+  ) {
+    let handle = request.connectionHandle
+    guard let index = index(of: handle), links[index].role == .peripheral else {
+      return refuseKey(handle, now: now, into: &output)
+    }
+    let (ediv, rand) = (request.encryptedDiversifier, request.randomNumber)
+    if let key = links[index].pairing?.longTermKey(ediv: ediv, rand: rand) {
+      return giveKey(key, .pairing, on: index, now: now, into: &output)
+    }
+    let bond = bonds[links[index].identity]
+    if let key = bond?.peripheralKey, key.ediv == ediv, key.rand == rand {
+      return giveKey(key, .bond, on: index, now: now, into: &output)
+    }
+    links[index].cipher.hasMissedKey = true
+    refuseKey(handle, now: now, into: &output)
+    let loss: BondLoss = bond == nil ? .missingHere : .keysDiffer
+    output.events.append(.bondLost(links[index].peer, links[index].identity, loss))
+  }
+
+  private mutating func giveKey(
+    _ key: LongTermKey, _ origin: LinkCipher.Origin, on index: Int, now: Instant, into output: inout HostOutput
+  ) {
+    links[index].cipher.start = LinkCipher.Start(strength: key.strength, origin: origin)
+    let handle = links[index].handle
+    let reply = HCI.LELongTermKeyRequestReply {
+      $0.connectionHandle = handle
+      $0.longTermKey = key.value.value
+    }
+    send(reply, for: .reply, now: now, into: &output)
+  }
+
+  private mutating func refuseKey(_ handle: ConnectionHandle, now: Instant, into output: inout HostOutput) {
+    send(
+      HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply, now: now, into: &output)
+  }
+
+  /// We are the central: encrypts the link (Vol 4, Part E, 7.8.24).
+  mutating func encrypt(
+    _ index: Int, with key: LongTermKey, _ origin: LinkCipher.Origin, now: Instant, into output: inout HostOutput
+  ) {
+    links[index].cipher.start = LinkCipher.Start(strength: key.strength, origin: origin)
+    let (handle, peer) = (links[index].handle, links[index].peer)
+    let command = HCI.LEEnableEncryption {
+      $0.connectionHandle = handle
+      $0.randomNumber = key.rand
+      $0.encryptedDiversifier = key.ediv
+      $0.longTermKey = key.value.value
+    }
+    send(command, for: .encryption(peer), now: now, into: &output)
+  }
+
+  /// The controller took the command to encrypt, or did not.
+  mutating func encryptionCommandEnded(
+    _ peer: PeerID, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
+  ) {
+    guard status != .success, let index = index(of: peer) else { return }
+    encryptionFailed(index, status, now: now, into: &output)
+  }
+
+  /// Encryption Change and Encryption Key Refresh Complete (Vol 4, Part E, 7.7.8 and 7.7.39).
+  mutating func encryptionChanged(
+    _ handle: ConnectionHandle, _ status: HCIErrorCode, isOn: Bool, now: Instant, into output: inout HostOutput
+  ) {
+    guard let index = index(of: handle) else { return }
+    guard status == .success else { return encryptionFailed(index, status, now: now, into: &output) }
+    guard isOn else {
+      links[index].cipher.start = nil
+      links[index].client.isLinkEncrypted = false
+      links[index].security.level = .none
+      links[index].security.keySize = 0
+      return output.events.append(.security(links[index].peer, links[index].security))
+    }
+    guard let start = links[index].cipher.start else {
+      // With the kernel's own security manager, or with a controller that says so unasked: no key of ours stands behind
+      // it, so it proves nothing.
+      if links[index].security.level == .none {
+        report(
+          .controller, "a link is said to be encrypted with a key that it was not given: it counts as plain",
+          peer: links[index].peer, into: &output)
+      }
+      return
+    }
+    links[index].cipher.start = nil
+    links[index].client.isLinkEncrypted = true
+    links[index].security.level = start.strength.level
+    links[index].security.keySize = start.strength.size
+    output.events.append(.security(links[index].peer, links[index].security))
+    switch start.origin {
+    case .bond: recognised(index, now: now, into: &output)
+    case .pairing:
+      withPairing(index, now: now, into: &output) { machine, effects in
+        machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
+      }
+    }
+  }
+
+  private mutating func encryptionFailed(
+    _ index: Int, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
+  ) {
+    let peer = links[index].peer
+    guard let start = links[index].cipher.start else { return }
+    links[index].cipher.start = nil
+    switch start.origin {
+    case .pairing:
+      withPairing(index, now: now, into: &output) { machine, effects in
+        machine.encryptionChanged(isEnabled: false, now: now, into: &effects)
+      }
+    case .bond:
+      let loss: BondLoss = status == .pinOrKeyMissing ? .forgottenByPeer : .keysDiffer
+      output.events.append(.bondLost(peer, links[index].identity, loss))
+    }
+  }
+
+  /// A link ended while it was being encrypted: with different keys the controllers notice at the first message
+  /// (Vol 6, Part B, 5.1.3.1).
+  mutating func cipherEnded(_ link: Link, _ reason: HCIErrorCode, into output: inout HostOutput) {
+    guard reason == .terminatedMICFailure, link.cipher.start?.origin == .bond else { return }
+    output.events.append(.bondLost(link.peer, link.identity, .keysDiffer))
+  }
+
+  /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
+  /// 3.3.3.3).
+  private mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
+    guard !links[index].cipher.isProven, let bond = bonds[links[index].identity] else { return }
+    links[index].cipher.isProven = true
+    let before = links[index].server.subscriptions(database: database)
+    links[index].server.restore(bond.client, database: database, now: now, into: &scratch.server)
+    let after = links[index].server.subscriptions(database: database)
+    for (attribute, subscription) in after.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+    where before[attribute] != subscription {
+      output.events.append(.subscription(links[index].peer, attribute, subscription))
+    }
+    for attribute in before.keys.sorted(by: { $0.rawValue < $1.rawValue }) where after[attribute] == nil {
+      output.events.append(.subscription(links[index].peer, attribute, []))
+    }
+    drainServer(index, now: now, into: &output)
+  }
+}

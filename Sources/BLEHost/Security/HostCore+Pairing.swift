@@ -1,0 +1,150 @@
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
+import BLEWire
+
+/// The security manager's channel of each link, and what comes of it (Vol 3, Part H, 2 and 3).
+extension HostCore {
+  mutating func receiveSMP(_ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    guard pairingSettings != nil else { return refusePairing(index, pdu, into: &output) }
+    withPairing(index, now: now, into: &output) { machine, effects in
+      machine.receive([UInt8](copying: pdu)[...], now: now, into: &effects)
+    }
+  }
+
+  /// Without pairing switched on every attempt is refused (Vol 3, Part H, 3.5.5).
+  private mutating func refusePairing(_ index: Int, _ pdu: Span<UInt8>, into output: inout HostOutput) {
+    let reason: PairingFailedReason
+    do throws(CodecError) {
+      switch try SMPPDU(decoding: [UInt8](copying: pdu)[...]) {
+      case .pairingRequest where links[index].role == .peripheral: reason = .pairingNotSupported
+      // A Security Request to a central without keys, which may ignore it (Vol 3, Part H, 2.4.6).
+      case .securityRequest, .pairingFailed: return
+      default: reason = .unspecifiedReason
+      }
+    } catch .invalid(field: "Code") {
+      return
+    } catch {
+      reason = .invalidParameters
+    }
+    sendSMP(index, .pairingFailed(PairingFailed(reason: reason)), into: &output)
+  }
+
+  private mutating func sendSMP(_ index: Int, _ pdu: SMPPDU, into output: inout HostOutput) {
+    transmit(index, .securityManager, pdu.encoded.span, into: &output)
+  }
+
+  /// Lets a link's machine do something, made where it is not there yet, and performs what it wants.
+  mutating func withPairing(
+    _ index: Int, now: Instant, into output: inout HostOutput,
+    _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
+  ) {
+    var machine = links[index].pairing ?? makePairing(for: links[index])
+    // What the application changed holds for the next pairing, not for the one under way.
+    if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings) }
+    machine.refusesAttempts = attempts.isBlocked(links[index].identity, now: now)
+    var effects: [PairingEffect] = []
+    body(&machine, &effects)
+    links[index].pairing = machine
+    let peer = links[index].peer
+    for effect in effects {
+      guard let index = self.index(of: peer) else { return }
+      perform(effect, on: index, now: now, into: &output)
+    }
+  }
+
+  private mutating func makePairing(for link: Link) -> PairingMachine {
+    PairingMachine(
+      role: link.role == .central ? .initiator : .responder, own: link.ownAddress, peer: link.address.identity,
+      settings: adapted(pairingSettings ?? PairingSettings()), cryptography: cryptography, random: random.fork())
+  }
+
+  private func adapted(_ settings: PairingSettings) -> PairingSettings {
+    var settings = settings
+    settings.identityAddress = ownAddress
+    return settings
+  }
+
+  private mutating func perform(
+    _ effect: PairingEffect, on index: Int, now: Instant, into output: inout HostOutput
+  ) {
+    let peer = links[index].peer
+    switch effect {
+    case .send(let pdu): sendSMP(index, pdu, into: &output)
+    case .ask(let question): output.events.append(.pairing(peer, question))
+    case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
+    case .securityRequested(let authReq): secure(index, authReq, now: now, into: &output)
+    case .completed(let outcome): paired(index, outcome, now: now, into: &output)
+    case .failed(let failure):
+      attempts.failed(links[index].identity, failure, now: now)
+      if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
+      output.events.append(.pairingFailed(peer, failure))
+    }
+  }
+
+  /// The application's answer to a question.
+  mutating func answerPairing(
+    _ index: Int, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
+  ) {
+    guard links[index].pairing?.isPairing ?? false else { return }
+    withPairing(index, now: now, into: &output) { machine, effects in
+      machine.answer(answer, now: now, into: &effects)
+    }
+  }
+
+  /// The application wants the link secured: a peripheral asks its central, a central encrypts or pairs.
+  mutating func requestSecurity(_ index: Int, now: Instant, into output: inout HostOutput) {
+    guard pairingSettings != nil else {
+      return output.events.append(.refused(.unsupported("pairing: it is switched off")))
+    }
+    if links[index].role == .central {
+      secure(index, [], now: now, into: &output)
+    } else {
+      withPairing(index, now: now, into: &output) { machine, effects in machine.requestSecurity(into: &effects) }
+    }
+  }
+
+  /// A central makes its link as secure as it can: with the key of the bond where that is enough, else by pairing.
+  private mutating func secure(
+    _ index: Int, _ wanted: AuthenticationRequirements, now: Instant, into output: inout HostOutput
+  ) {
+    guard links[index].role == .central else { return }
+    if let key = bonds[links[index].identity]?.centralKey {
+      let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.asksForMITM != true
+      if isEnough {
+        guard links[index].security.level == .none, links[index].cipher.start == nil else { return }
+        return encrypt(index, with: key, .bond, now: now, into: &output)
+      }
+    }
+    withPairing(index, now: now, into: &output) { machine, effects in machine.start(now: now, into: &effects) }
+  }
+
+  private mutating func paired(
+    _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
+  ) {
+    let link = links[index]
+    attempts.succeeded(link.identity)
+    let identity = outcome.peerIdentity ?? link.identity
+    // A device that hides behind private addresses and tells no identity cannot be known again.
+    let isBonded = outcome.isBonded && identity.randomKind != .resolvablePrivate
+    if isBonded {
+      var bond = Bond(identity: identity, strength: outcome.strength)
+      bond.identityResolvingKey = outcome.peerIRK
+      bond.peripheralKey = outcome.peripheralKey
+      bond.centralKey = outcome.centralKey
+      bond.peerCSRK = outcome.peerCSRK
+      bond.ownCSRK = outcome.ownCSRK
+      bond.client = link.server.record(database: database)
+      links[index].identity = bond.identity
+      links[index].cipher.isProven = true
+      links[index].security.isBonded = true
+      keep(bond, into: &output)
+      setSigningKey(index)
+    }
+    let device = PairedDevice(identity: identity.identity, isBonded: isBonded, strength: outcome.strength)
+    output.events.append(.paired(link.peer, device))
+    if isBonded { output.events.append(.security(link.peer, links[index].security)) }
+  }
+}

@@ -1,0 +1,25 @@
+import BLESMP
+import BLEWire
+
+/// How far the encryption of one link has come: which key the controller was given, and whose it is.
+///
+/// ```
+///   plain ──key given──► starting(key of a pairing, or of a bond) ──Encryption Change: on──► encrypted
+///     ▲                        │ failed                                                        │ off
+///     └────────────────────────┴───────────────────────────────────────────────────────────────┘
+/// ```
+struct LinkCipher: Sendable {
+  enum Origin: Equatable, Sendable { case pairing, bond }
+  struct Start: Equatable, Sendable {
+    var strength: KeyStrength
+    var origin: Origin
+  }
+
+  /// The key that the controller was given and has not spoken of yet.
+  var start: Start?
+  /// Whether the link is or was encrypted with the key of the device's bond, or made that bond: only then is the peer
+  /// known to be the bonded one.
+  var isProven = false
+  /// Whether the peer asked to be given a key that is not here.
+  var hasMissedKey = false
+}

@@ -1,0 +1,252 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEVirtual
+import BLEWire
+import Testing
+
+@Suite("Trusted devices on the virtual radio") struct BondTests {
+  @Test(arguments: [true, false]) func justWorks(secure: Bool) throws {
+    var couple = Couple(central: { _ in .with(secure: secure) })
+    try couple.connect()
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+    #expect(couple.read(Couple.plain) == .success([7]))
+    couple.secure()
+    for host in 0...1 {
+      #expect(couple.paired(host).map(\.isBonded) == [true])
+      #expect(couple.security(host) == LinkSecurity(level: .encrypted, keySize: 16, isBonded: true))
+      #expect(couple.bond(host)?.strength.isSecureConnections == secure)
+    }
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+    // A Just Works key opens nothing that wants more.
+    #expect(couple.read(Couple.authenticated) == .failure(.insufficientAuthentication))
+    #expect(couple.read(Couple.secure) == .failure(.insufficientAuthentication))
+    #expect(couple.world.complaints.isEmpty)
+  }
+
+  /// Level 3 by a passkey of legacy pairing, level 4 by one of Secure Connections (Vol 3, Part C, 10.2.1).
+  @Test(arguments: [true, false]) func authenticated(secure: Bool) throws {
+    var couple = Couple(peripheral: .with(.displayYesNo), central: { _ in .with(.keyboardOnly, secure: secure) })
+    try couple.connect()
+    couple.secure()
+    #expect(couple.security(0)?.level == (secure ? .secureConnections : .authenticated))
+    #expect(couple.read(Couple.authenticated) == .success([7]))
+    #expect(couple.read(Couple.secure) == (secure ? .success([7]) : .failure(.insufficientAuthentication)))
+  }
+
+  @Test func shortKeys() throws {
+    var couple = Couple(central: { _ in .with(secure: false) { $0.maximumKeySize = 7 } })
+    try couple.connect()
+    couple.secure()
+    #expect(couple.security(0) == LinkSecurity(level: .encrypted, keySize: 7, isBonded: true))
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+  }
+
+  /// The bond is recognised on the next link: encrypted without a question, what was configured is still there, and what
+  /// is sent reaches the subscriber only when it has proved who it is.
+  @Test(arguments: [true, false]) func reconnect(secure: Bool) throws {
+    var couple = Couple(central: { _ in .with(secure: secure) })
+    try couple.connect()
+    couple.secure()
+    let handle = try #require(couple.handles[Couple.stream])
+    let descriptor = AttributeHandle(rawValue: handle.rawValue + 1)
+    #expect(couple.perform(.write(descriptor, [1, 0])) == .success(.done))
+    let subscribed = try #require(couple.bond(0))
+    #expect(subscribed.client.configurations == [.init(descriptor: descriptor, value: .notify)])
+    couple.disconnect()
+    couple.forget()
+
+    try couple.connect()
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientEncryption))
+    #expect(couple.read(Couple.plain) == .success([7]))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), Couple.stream, [1], to: nil))
+    couple.world.run(for: .seconds(1))
+    #expect(notifications(couple).isEmpty)
+    couple.secure()
+    #expect(couple.paired(0).isEmpty && couple.paired(1).isEmpty)
+    #expect(couple.security(0) == LinkSecurity(level: .encrypted, keySize: 16, isBonded: true))
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+    let told = couple.events(0).contains {
+      if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false }
+    }
+    #expect(told)
+    couple.world.ask(0, .update(UpdateToken(rawValue: 2), Couple.stream, [2], to: nil))
+    couple.world.run(for: .seconds(1))
+    #expect(notifications(couple) == [[2]])
+  }
+
+  private func notifications(_ couple: Couple) -> [[UInt8]] {
+    couple.events(1).compactMap { if case .client(_, .notification(_, let value)) = $0 { Array(value) } else { nil } }
+  }
+
+  /// What a bond holds is enough for a new run of the program.
+  @Test func aNewRunKnowsTheBond() throws {
+    var couple = Couple()
+    try couple.connect()
+    couple.secure()
+    let (ours, theirs) = (try #require(couple.bond(0)), try #require(couple.bond(1)))
+    var later = Couple()
+    later.world.ask(0, .setBonds([ours]))
+    later.world.ask(1, .setBonds([theirs]))
+    try later.connect()
+    later.secure()
+    #expect(later.paired(0).isEmpty && later.failures(0).isEmpty)
+    #expect(later.read(Couple.encrypted) == .success([7]))
+  }
+
+  @Test func thePeripheralForgot() throws {
+    var couple = Couple()
+    try couple.connect()
+    couple.secure()
+    couple.disconnect()
+    couple.world.ask(0, .removeBond(try #require(couple.bond(0)).identity))
+    couple.forget()
+    try couple.connect()
+    couple.secure()
+    #expect(couple.losses(0) == [.missingHere] && couple.losses(1) == [.forgottenByPeer])
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+    #expect(couple.read(Couple.plain) == .success([7]))
+    // The remedy that the events name.
+    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.secure()
+    #expect(couple.paired(0).count == 1)
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+  }
+
+  @Test func theKeysDiffer() throws {
+    var couple = Couple()
+    try couple.connect()
+    couple.secure()
+    couple.disconnect()
+    var bond = try #require(couple.bond(0))
+    bond.peripheralKey?.value.value ^= 1
+    couple.world.ask(0, .setBonds([bond]))
+    couple.forget()
+    try couple.connect()
+    couple.secure()
+    #expect(couple.losses(0) == [.keysDiffer] && couple.losses(1) == [.keysDiffer])
+    couple.world.run(for: .seconds(1))
+    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(0, .removeBond(bond.identity))
+    try couple.connect()
+    couple.secure()
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+  }
+
+  /// A name that no key has: the central's bond is another one.
+  @Test func anotherKeyIsAskedFor() throws {
+    var couple = Couple(central: { _ in .with(secure: false) })
+    try couple.connect()
+    couple.secure()
+    couple.disconnect()
+    var bond = try #require(couple.bond(1))
+    bond.centralKey?.ediv ^= 1
+    couple.world.ask(1, .setBonds([bond]))
+    couple.forget()
+    try couple.connect()
+    couple.secure()
+    #expect(couple.losses(0) == [.keysDiffer])
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientEncryption))
+  }
+
+  @Test func withoutBondingNothingIsKept() throws {
+    var couple = Couple(peripheral: .with { $0.isBonding = false })
+    try couple.connect()
+    couple.secure()
+    #expect(couple.paired(0).map(\.isBonded) == [false] && couple.bond(0) == nil)
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+    couple.disconnect()
+    couple.forget()
+    try couple.connect()
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+    couple.secure()
+    #expect(couple.paired(0).count == 1)
+  }
+
+  @Test func withoutSettingsNobodyPairs() throws {
+    var couple = Couple(peripheral: nil)
+    try couple.connect()
+    couple.secure()
+    #expect(couple.failures(1) == [PairingFailure(.pairingNotSupported, .peer)])
+    couple.world.ask(0, .setPairing(.with()))
+    couple.secure()
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+  }
+
+  /// The peripheral asks, by the application's wish, and the central pairs or encrypts.
+  @Test func bySecurityRequest() throws {
+    var couple = Couple()
+    for _ in 1...2 {
+      try couple.connect()
+      let link = try #require(couple.links[1])
+      couple.world.ask(0, .requestSecurity(link.peripheral))
+      couple.world.run(for: .seconds(1))
+      #expect(couple.read(Couple.encrypted) == .success([7]))
+      couple.disconnect()
+    }
+    #expect(couple.paired(0).count == 1)
+  }
+
+  /// Signed by a bonded client, on a link in the clear: once, and not again.
+  @Test func signedWrites() throws {
+    var couple = Couple()
+    try couple.connect()
+    let handle = try #require(couple.handles[Couple.signed])
+    #expect(couple.perform(.signedWrite(handle, [1])) == .failure(.cannotSign))
+    couple.secure()
+    couple.disconnect()
+    try couple.connect()
+    #expect(couple.perform(.signedWrite(handle, [9])) == .success(.done))
+    #expect(couple.read(Couple.signed) == .success([9]))
+    #expect(couple.bond(0)?.peerSignCounter == 1 && couple.bond(1)?.ownSignCounter == 1)
+    let packet = try #require(couple.world.sent[1].last { $0.count > 9 && $0[0] == 2 && $0[9] == 0xD2 })
+    #expect(couple.perform(.write(handle, [3])) == .success(.done))
+    couple.world.forge(packet, from: 1)
+    couple.world.run(for: .seconds(1))
+    #expect(couple.read(Couple.signed) == .success([3]))
+    var forged = packet
+    forged[12] ^= 1
+    couple.world.forge(forged, from: 1)
+    couple.world.run(for: .seconds(1))
+    #expect(couple.read(Couple.signed) == .success([3]))
+    #expect(couple.perform(.signedWrite(handle, [4])) == .success(.done))
+    #expect(couple.read(Couple.signed) == .success([4]))
+  }
+
+  @Test func bondsAreBounded() throws {
+    var core = HostCore(configuration: HostConfiguration(), cryptography: LibCrypto(), random: .seeded(1))
+    var output = HostOutput()
+    let bonds = (0..<130).map { number in
+      Bond(
+        identity: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public),
+        strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
+    }
+    core.perform(.setBonds(bonds), now: .start, into: &output)
+    for bond in bonds { core.perform(.removeBond(bond.identity), now: .start, into: &output) }
+    let removed = output.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
+    #expect(removed == bonds.suffix(128).map(\.identity))
+  }
+
+  /// A peripheral never acts as a client unasked and never asks for pairing unless it is told to.
+  @Test func aPeripheralAsksForNothing() throws {
+    var couple = Couple(centrals: 2)
+    for central in 1...2 {
+      try couple.connect(central)
+      _ = couple.read(Couple.encrypted, by: central)
+      if central == 1 { couple.secure(central) }
+      couple.disconnect(central)
+      try couple.connect(central)
+      if central == 1 { couple.secure(central) }
+      couple.world.run(for: .seconds(60))
+    }
+    for packet in couple.world.sent[0] where packet[0] == 2 && packet.count > 9 {
+      let (channel, code) = (UInt16(packet[7]) | UInt16(packet[8]) << 8, packet[9])
+      // Responses, errors, notifications, indications; of SMP everything but a Security Request.
+      if channel == 4 { #expect(GATTClient.takes(ATTOpcode(rawValue: code)), "ATT 0x\(String(code, radix: 16))") }
+      if channel == 6 { #expect(code != SMPCode.securityRequest.rawValue && code != SMPCode.pairingRequest.rawValue) }
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEVirtual
+import BLEWire
+import Testing
+
+/// A peripheral, host 0, with secured attributes, and centrals that connect to it; all pair.
+struct Couple {
+  static let plain = AttributeID(rawValue: 1)
+  static let encrypted = AttributeID(rawValue: 2)
+  static let authenticated = AttributeID(rawValue: 3)
+  static let stream = AttributeID(rawValue: 4)
+  static let secure = AttributeID(rawValue: 5)
+  static let signed = AttributeID(rawValue: 6)
+
+  var world: World
+  var handles: [AttributeID: AttributeHandle] = [:]
+  /// The newest link of each central: its own name for it, and the peripheral's.
+  var links: [Int: (central: PeerID, peripheral: PeerID)] = [:]
+  private var operations: UInt32 = 0
+
+  init(
+    centrals: Int = 1, peripheral: PairingSettings? = .with(), central: (Int) -> PairingSettings? = { _ in .with() },
+    controller: VirtualControllerConfiguration = VirtualControllerConfiguration()
+  ) {
+    world = World(
+      centrals + 1, controller: { _ in controller },
+      host: {
+        var host = HostConfiguration()
+        host.pairing = $0 == 0 ? peripheral : central($0)
+        return host
+      })
+    // Users who do what they are asked: the passkey is known, the numbers agree.
+    world.application = { _, event in
+      guard case .pairing(let peer, let question) = event else { return [] }
+      switch question {
+      case .consent, .compare: return [.answerPairing(peer, .accept)]
+      case .enterPasskey: return Passkey(123_456).map { [.answerPairing(peer, .passkey($0))] } ?? []
+      case .display: return []
+      }
+    }
+    world.ask(0, .addService(Self.service))
+    for event in world.takeHeard(0) {
+      if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+    }
+    world.ask(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+  }
+
+  static var service: ServiceDefinition {
+    func characteristic(
+      _ id: AttributeID, _ uuid: UInt16, _ properties: CharacteristicProperties, _ access: AccessRequirement
+    ) -> CharacteristicDefinition {
+      CharacteristicDefinition(
+        id: id, uuid: BluetoothUUID(uuid), properties: properties,
+        permissions: AttributePermissions(read: access, write: access), value: .stored([7], length: 0...20))
+    }
+    return ServiceDefinition(
+      id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0),
+      characteristics: [
+        characteristic(plain, 0xFFF1, [.read, .write], .open),
+        characteristic(encrypted, 0xFFF2, [.read, .write], .encrypted),
+        characteristic(authenticated, 0xFFF3, [.read, .write], .authenticated),
+        characteristic(stream, 0xFFF4, [.read, .notify, .indicate], .encrypted),
+        characteristic(secure, 0xFFF5, [.read, .write], .secureConnections),
+        characteristic(signed, 0xFFF6, [.read, .write, .authenticatedSignedWrites], .open),
+      ])
+  }
+
+  mutating func connect(_ central: Int = 1) throws {
+    world.ask(
+      central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].ownAddress, ConnectionParameters()))
+    world.run(for: .seconds(1))
+    var (ours, theirs): (PeerID?, PeerID?)
+    for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }
+    for event in world.heard[0] { if case .connected(let connection) = event { theirs = connection.peer } }
+    links[central] = (try #require(ours), try #require(theirs))
+  }
+
+  mutating func disconnect(_ central: Int = 1) {
+    guard let link = links[central] else { return }
+    world.ask(central, .disconnect(link.central, .remoteUserTerminatedConnection))
+    world.run(for: .seconds(1))
+  }
+
+  /// The central encrypts with its bond, or pairs where it has none.
+  mutating func secure(_ central: Int = 1) {
+    guard let link = links[central] else { return }
+    world.ask(central, .requestSecurity(link.central))
+    world.run(for: .seconds(1))
+  }
+
+  mutating func perform(_ kind: ClientOperation.Kind, by central: Int = 1) -> Result<ClientOutcome, ClientError>? {
+    guard let link = links[central] else { return nil }
+    operations += 1
+    let id = ClientOperationID(rawValue: operations)
+    world.ask(central, .client(link.central, ClientOperation(id: id, kind)))
+    world.run(for: .milliseconds(500))
+    var result: Result<ClientOutcome, ClientError>?
+    for event in world.heard[central] { if case .client(_, .finished(id, let outcome)) = event { result = outcome } }
+    return result
+  }
+
+  /// What a read by the central gives: octets, or the error the server answered.
+  mutating func read(_ attribute: AttributeID, by central: Int = 1) -> Result<[UInt8], ATTErrorCode>? {
+    guard let handle = handles[attribute] else { return nil }
+    switch perform(.read(handle), by: central) {
+    case .success(.value(let value)): return .success(Array(value))
+    case .failure(.refused(let code, _, _)): return .failure(code)
+    default: return nil
+    }
+  }
+
+  func events(_ host: Int) -> [HostEvent] { world.heard[host] }
+
+  func security(_ host: Int) -> LinkSecurity? {
+    var last: LinkSecurity?
+    for event in world.heard[host] { if case .security(_, let security) = event { last = security } }
+    return last
+  }
+
+  func bond(_ host: Int) -> Bond? {
+    var last: Bond?
+    for event in world.heard[host] { if case .bondChanged(let bond) = event { last = bond } }
+    return last
+  }
+
+  func paired(_ host: Int) -> [PairedDevice] {
+    world.heard[host].compactMap { if case .paired(_, let device) = $0 { device } else { nil } }
+  }
+
+  func failures(_ host: Int) -> [PairingFailure] {
+    world.heard[host].compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+  }
+
+  func losses(_ host: Int) -> [BondLoss] {
+    world.heard[host].compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+  }
+
+  mutating func forget() {
+    for host in world.hosts.indices { _ = world.takeHeard(host) }
+  }
+}
+
+extension PairingSettings {
+  static func with(
+    _ io: IOCapability = .noInputNoOutput, secure: Bool = true, _ change: (inout Self) -> Void = { _ in }
+  ) -> Self {
+    var settings = Self()
+    settings.ioCapability = io
+    settings.asksForMITM = io != .noInputNoOutput
+    settings.allowsSecureConnections = secure
+    settings.fixedPasskey = Passkey(123_456)
+    settings.identityResolvingKey = SecretKey(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF)
+    change(&settings)
+    return settings
+  }
+}
