@@ -214,6 +214,15 @@ struct PreparedWriteTests {
     #expect(server.database.storedValue(of: .long)?.count == 40)
   }
 
+  @Test func aLinkThatLostItsEncryptionMeanwhile() throws {
+    var server = try TestServer()
+    server.security = .justWorks
+    #expect(isEchoed(&server, .encrypted, 0, [1]))
+    server.security = LinkSecurity(isBonded: true)
+    #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.encrypted), .insufficientEncryption))
+    #expect(server.database.storedValue(of: .encrypted) == Array("secret".utf8))
+  }
+
   @Test func aServiceThatWentAwayMeanwhile() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [1]))
