@@ -25,10 +25,14 @@ package struct Poller: ~Copyable, Sendable {
   private let descriptor: Descriptor
   private var events: [epoll_event]
   private var count = 0
-  private var waitsInNanoseconds = true
+  private var waitsInNanoseconds: Bool
 
-  /// - Parameter capacity: how many descriptors one wait reports at most; the others are reported by the next.
-  package init(capacity: Int = 32) throws(SystemError) {
+  /// - Parameters:
+  ///   - capacity: how many descriptors one wait reports at most; the others are reported by the next.
+  ///   - waitsInNanoseconds: whether deadlines below a millisecond are kept; a kernel before 5.11 cannot, which is found
+  ///     out by itself.
+  package init(capacity: Int = 32, waitsInNanoseconds: Bool = true) throws(SystemError) {
+    self.waitsInNanoseconds = waitsInNanoseconds
     descriptor = Descriptor(
       adopting: try SystemCalls.kernel(.poll) { epoll_create1(Int32(EPOLL_CLOEXEC)) })
     events = Array(repeating: epoll_event(), count: max(1, capacity))

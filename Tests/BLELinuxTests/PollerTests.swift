@@ -16,8 +16,8 @@ import Testing
     #expect(try poller.wait(until: .start, on: clock) == 0)
   }
 
-  @Test func aDeadlineIsNeverReportedBeforeItsTime() throws {
-    var poller = try Poller()
+  @Test(arguments: [true, false]) func aDeadlineIsNeverReportedBeforeItsTime(_ waitsInNanoseconds: Bool) throws {
+    var poller = try Poller(waitsInNanoseconds: waitsInNanoseconds)
     let deadline = clock.now() + .microseconds(300)
     #expect(try poller.wait(until: deadline, on: clock) == 0)
     #expect(clock.now() >= deadline)
