@@ -34,13 +34,13 @@ extension Host {
     _ transport: TransportSpec, _ options: HostOptions, core: () -> Core
   ) throws(TransportError) -> Host where Core.Command == HostCommand, Core.Event == HostEvent {
     try HostRegistry.shared.host(of: transport, patience: options.loop.shutdownPatience) {
-      (tracePaths) throws(TransportError) in
+      () throws(TransportError) in
       let pipe = try Pipe.open(transport, patience: options.loop.connectionPatience)
       let port = pipe.listeningPort
       var path: String?
       var trace: PacketTrace?
       if let wanted = options.trace {
-        let free = PacketTrace.unused(wanted, in: &tracePaths)
+        let free = HostRegistry.shared.tracePath(wanted)
         trace = try PacketTrace(at: free, keepingKeys: options.traceKeepsKeys)
         path = free
       }

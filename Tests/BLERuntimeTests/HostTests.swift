@@ -48,6 +48,31 @@ typealias Host = BLERuntime.Host
     #expect(third !== second, "one that was shut down is not given out again")
   }
 
+  @Test func whoAsksMeanwhileGetsTheSameHost() throws {
+    let folder = try TemporaryFolder()
+    let server = try Listener(unixPath: folder.file("hci"))
+    let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
+    let hosts = Hearing<ObjectIdentifier>()
+    let (sink, done) = (hosts.sink, try Latch())
+    for _ in 0..<8 {
+      try LoopThread.start {
+        // Held until all have asked.
+        guard let host = try? Host.shared(spec) else { return }
+        sink([ObjectIdentifier(host)])
+        done.wait(atMost: patience)
+        _ = host
+      }
+    }
+    #expect(hosts.wait { $0.count == 8 })
+    #expect(Set(hosts.events).count == 1)
+    guard let far = try server.accept() else { throw Late() }
+    let another = try server.accept() != nil
+    #expect(!another, "one connection")
+    done.open()
+    #expect(try far.readAll(4) == Self.reset)
+    #expect(try far.isEnded())
+  }
+
   @Test func anAttachmentHoldsItsHost() throws {
     let folder = try TemporaryFolder()
     let server = try Listener(unixPath: folder.file("hci"))
