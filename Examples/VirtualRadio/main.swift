@@ -21,6 +21,7 @@ do {
 
   var settings = arguments.settings
   settings.log = { tell($0) }
+  settings.traceKeepsKeys = LaunchChoice.traceKeepsKeys()
   if let folder = settings.traceFolder {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   }
