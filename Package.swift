@@ -81,7 +81,9 @@ let package = Package(
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
-    tests("BLERuntimeTests", on: ["BLERuntime", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),
+    tests(
+      "BLERuntimeTests",
+      on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),
     tests("BluetoothLETests", on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLEGATT", "BLEGAP", "BLEWire"]),
   ],
   swiftLanguageModes: [.v6]

@@ -16,7 +16,7 @@ package final class HostDesk<Command: Sendable, Event: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []
     var commandCount = 0
-    var refusedCount = 0
+    var hasRefused = false
     var isEnding = false
     var nextSink: UInt64 = 0
     /// Events handed to each sink that it has not consumed.
@@ -46,8 +46,8 @@ package final class HostDesk<Command: Sendable, Event: Sendable>: Sendable {
     let (isTaken, wakes) = state.withLock { state in
       guard !state.isEnding else { return (false, false) }
       guard state.commandCount < commandLimit else {
-        state.refusedCount += 1
-        return (false, state.refusedCount == 1)
+        defer { state.hasRefused = true }
+        return (false, !state.hasRefused)
       }
       state.commandCount += 1
       state.items.append(.command(command))
@@ -122,14 +122,16 @@ package final class HostDesk<Command: Sendable, Event: Sendable>: Sendable {
 
 /// What the stack's own thread asks.
 extension HostDesk {
-  /// Takes all that waits, in order, and how many commands were refused since the last time.
-  func take(into items: inout [Item]) -> Int {
+  /// Takes all that waits, in order.
+  ///
+  /// - Returns: whether a command was refused since the last time.
+  func take(into items: inout [Item]) -> Bool {
     items.removeAll(keepingCapacity: true)
     return state.withLock { state in
       swap(&items, &state.items)
       state.commandCount = 0
-      defer { state.refusedCount = 0 }
-      return state.refusedCount
+      defer { state.hasRefused = false }
+      return state.hasRefused
     }
   }
 

@@ -134,7 +134,7 @@ extension HostLoop {
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) {
     switch ready.token {
     case Token.desk: break
-    case Token.port: askPort(now)
+    case Token.port: if reopening == nil { askPort(now) }
     default:
       if ready.canWrite { attempt(now) { (pipe) throws(TransportError) in try pipe.flush() } }
       if ready.canRead || ready.hasEnded { receive(now) }
@@ -202,6 +202,7 @@ extension HostLoop {
   private mutating func retryLater(_ error: TransportError, _ now: Instant) {
     if error != lastFailure { output.events.append(Core.notice("\(error)")) }
     lastFailure = error
+    pipe.unwatchPort(on: poller)
     planReopening(now + (options.reconnectionInterval ?? .zero))
   }
 
@@ -253,7 +254,7 @@ extension HostLoop {
 extension HostLoop {
   private mutating func handleItems(_ now: Instant) {
     desk.waker.drain()
-    let refused = desk.take(into: &items)
+    let wasRefused = desk.take(into: &items)
     for item in items {
       switch item {
       case .command(let command): core.perform(command, now: now, into: &output)
@@ -263,7 +264,7 @@ extension HostLoop {
       }
     }
     items.removeAll(keepingCapacity: true)
-    for _ in 0..<refused { output.events.append(Core.refusal(commandLimit: desk.commandLimit)) }
+    if wasRefused { output.events.append(Core.refusal(commandLimit: desk.commandLimit)) }
   }
 
   private mutating func attach(_ id: UInt64, _ sink: @escaping Desk.Sink) {

@@ -1,3 +1,4 @@
+import BLECrypto
 import BLELinux
 import BLEWire
 import Foundation
@@ -184,6 +185,21 @@ struct TraceReader {
     var after = fragment(0b01, Self.other)
     eraser.erase(&after, from: 0, isReceived: false)
     #expect(after == fragment(0b01, Self.other))
+  }
+
+  @Test func whateverOctetsComeTheLengthStaysAndNothingTraps() {
+    var eraser = TraceEraser()
+    var random = RandomSource.seeded(42)
+    for _ in 0..<20_000 {
+      var octets = (0..<Int.random(in: 0...40, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+      if !octets.isEmpty { octets[0] = UInt8.random(in: 0...5, using: &random) }
+      // Often a channel and a length that matter.
+      if octets.count > 9, octets[0] == 2 { octets.replaceSubrange(5..<9, with: [17, 0, 6, 0]) }
+      let before = octets
+      eraser.erase(&octets, from: 0, isReceived: Bool.random(using: &random))
+      #expect(octets.count == before.count)
+      #expect(zip(octets, before).allSatisfy { $0 == $1 || $0 == 0 }, "only zeros are written")
+    }
   }
 
   @Test func keysStayWhereTheyAreAskedFor() throws {
