@@ -127,6 +127,9 @@ struct VirtualLink: Sendable {
   /// Data stands still while keys change (Vol 6, Part B, 5.1.3.1) and while the peer has no room for it.
   var holdsData: Bool { isCut || encryption != .none || isBlocked }
 
+  /// Nothing stands in a packet's way, and none before it.
+  var isFreeForData: Bool { !holdsData && waiting.isEmpty }
+
   var deadline: Instant? { supervisionEnd ?? nextEvent }
 
   /// The first connection event after `now`.

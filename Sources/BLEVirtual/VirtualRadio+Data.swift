@@ -15,11 +15,12 @@ extension VirtualRadio {
     let data = packet.extracting(4...)
     guard controllers[slot].admit(data.count, isStart: isStart, on: index, &air) else { return }
 
-    let link = controllers[slot].links[index]
-    if air.pacing == .immediate, !link.holdsData, link.waiting.isEmpty, let peer = end(of: link.id, at: link.peer),
-      controllers[link.peer].hostHasRoom(for: data.count)
+    let isFree = controllers[slot].links[index].isFreeForData
+    let receiver = controllers[slot].links[index].peer
+    if air.pacing == .immediate, isFree, let peer = end(of: controllers[slot].links[index].id, at: receiver),
+      controllers[receiver].hostHasRoom(for: data.count)
     {
-      controllers[link.peer].passToHost(data, isStart: isStart, on: peer, &air)
+      controllers[receiver].passToHost(data, isStart: isStart, on: peer, &air)
       controllers[slot].reportCompleted(handle, &air)
     } else {
       forgetDeadline()
