@@ -37,6 +37,8 @@ import BluetoothLE
     var properties: CharacteristicProperties = []
     for property in described.properties {
       switch property {
+      case .broadcast: properties.insert(.broadcast)
+      case .extended: properties.insert(.extendedProperties)
       case .read: properties.insert(.read)
       case .write: properties.insert(.write)
       case .writeWithoutResponse: properties.insert(.writeWithoutResponse)

@@ -44,7 +44,7 @@ struct Description: Decodable {
   }
 
   enum Property: String, Decodable {
-    case read, write, notify, indicate
+    case broadcast, read, write, notify, indicate, extended
     case writeWithoutResponse = "write_without_response"
     case signedWrite = "signed_write"
   }

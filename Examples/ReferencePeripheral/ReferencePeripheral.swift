@@ -116,13 +116,12 @@ extension Advertisement {
   init(_ description: Description) throws(Failure) {
     let advertising = description.advertising
     var elements: [ADElement] = []
-    for (texts, short, long) in [
-      (advertising?.completeUUIDs, ADType.completeServiceUUIDs16, ADType.completeServiceUUIDs128),
-      (advertising?.incompleteUUIDs, .incompleteServiceUUIDs16, .incompleteServiceUUIDs128),
-    ] {
+    let complete: [ADType] = [.completeServiceUUIDs16, .completeServiceUUIDs32, .completeServiceUUIDs128]
+    let incomplete: [ADType] = [.incompleteServiceUUIDs16, .incompleteServiceUUIDs32, .incompleteServiceUUIDs128]
+    for (texts, types) in [(advertising?.completeUUIDs, complete), (advertising?.incompleteUUIDs, incomplete)] {
       var uuids: [BluetoothUUID] = []
       for text in texts ?? [] { uuids.append(try Description.uuid(text)) }
-      for (size, type) in [(BluetoothUUID.Size.uuid16, short), (.uuid128, long)] {
+      for (size, type) in zip([BluetoothUUID.Size.uuid16, .uuid32, .uuid128], types) {
         let octets = uuids.filter { $0.size == size }.flatMap(\.littleEndian)
         if !octets.isEmpty { elements.append(.opaque(type, octets[...])) }
       }

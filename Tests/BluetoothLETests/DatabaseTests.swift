@@ -123,6 +123,20 @@ import Testing
     #expect(text.contains("2A37"))
   }
 
+  @Test func rule2_5_aStoredCharacteristicMayHaveThem() throws {
+    let stage = Stage()
+    let service = MutableService(type: "180D", primary: true)
+    service.characteristics = [
+      MutableCharacteristic(
+        type: "2A37", properties: [.read, .broadcast, .extendedProperties], storedValue: Data([1]),
+        permissions: [.readable])
+    ]
+    stage.manager.add(service)
+    #expect(stage.heard() == ["didAdd 180D"])
+    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    #expect(definition.characteristics.first?.properties == [.read, .broadcast, .extendedProperties])
+  }
+
   @Test func rule2_6_encryptionRequiredBitsGoToTheHost() throws {
     let stage = Stage()
     let service = MutableService(type: "180D", primary: true)

@@ -3,7 +3,7 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
 
-  /// Not allowed for a characteristic of one's own.
+  /// For a characteristic of one's own only where its value is stored; nothing is broadcast by it alone.
   public static let broadcast = Self(rawValue: 0x01)
   public static let read = Self(rawValue: 0x02)
   public static let writeWithoutResponse = Self(rawValue: 0x04)
@@ -11,7 +11,7 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
   public static let notify = Self(rawValue: 0x10)
   public static let indicate = Self(rawValue: 0x20)
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
-  /// Not allowed for a characteristic of one's own.
+  /// For a characteristic of one's own only where its value is stored; the stack makes the descriptor 0x2900 then.
   public static let extendedProperties = Self(rawValue: 0x80)
   /// Notifies, and only an encrypted link may subscribe. Never on the air: there it is ``notify``.
   public static let notifyEncryptionRequired = Self(rawValue: 0x100)

@@ -70,10 +70,11 @@ struct ServiceBlueprint {
   ) throws(BluetoothError) -> CharacteristicDefinition {
     var properties = characteristic.properties
     var permissions = characteristic.permissions
-    guard properties.isDisjoint(with: [.broadcast, .extendedProperties]) else {
+    guard characteristic.storedLengths != nil || properties.isDisjoint(with: [.broadcast, .extendedProperties]) else {
       throw BluetoothError(
         .invalidParameters,
-        "\(characteristic) has the property broadcast or extendedProperties, which no local characteristic may have")
+        "\(characteristic) has the property broadcast or extendedProperties, which CoreBluetooth does not allow here: leave it out, or use init(storedValue:)"
+      )
     }
     let source: ValueSource
     switch (characteristic.storedLengths, characteristic.value.map { [UInt8]($0) }) {
