@@ -46,7 +46,8 @@ enum SerialLine {
     // tcsetattr succeeds when any one of the changes did.
     var inForce = termios()
     try system(.terminalAttributes) { unsafe tcgetattr(number, &inForce) }
-    guard unsafe cfgetospeed(&inForce) == speed, inForce.c_cflag == attributes.c_cflag else {
+    let decisive = tcflag_t(CSIZE | CSTOPB | PARENB) | tcflag_t(CRTSCTS)
+    guard unsafe cfgetospeed(&inForce) == speed, inForce.c_cflag & decisive == attributes.c_cflag & decisive else {
       throw SystemError(.terminalAttributes, EINVAL)
     }
   }
