@@ -75,10 +75,11 @@ final class HostConnection: HostLink {
     case .success(let host):
       Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
       phase.withLock { phase in
-        if case .idle(let waiting) = phase {
-          for command in waiting { host.post(command) }
-        }
+        var waiting: [HostCommand] = []
+        if case .idle(let commands) = phase { waiting = commands }
+        // Attached first, so that the answers find somebody.
         phase = .open(host, host.attach(sink))
+        for command in waiting { host.post(command) }
       }
     case .failure(let error):
       let failure = AdapterError(error)
