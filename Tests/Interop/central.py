@@ -12,8 +12,8 @@ from bumble.device import Device
 from bumble.transport import open_transport
 
 ATT_CHANNEL = 4
-ANSWER = 4.0  # seconds a peripheral has for an answer; these hosts share one machine
-LINK = 8.0  # seconds to find, connect or disconnect
+ANSWER = 10.0  # seconds a peripheral has for an answer; the hosts may share a busy machine
+LINK = 20.0  # seconds to find, connect or disconnect
 
 # Opcodes (Vol 3, Part F, 3.4.8) that a central receives without having asked.
 NOTIFICATION, INDICATION, MULTIPLE_NOTIFICATION = 0x1B, 0x1D, 0x23

@@ -8,7 +8,7 @@ from central import Central
 from programs import HERE
 from radios import RADIOS, peripheral
 
-DEFAULT_LIMIT = 30.0
+DEFAULT_LIMIT = 60.0
 
 
 @pytest.hookimpl(tryfirst=True)

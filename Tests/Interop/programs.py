@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-START = 20.0  # seconds until a program listens
+START = 30.0  # seconds until a program listens
 
 PR_SET_PDEATHSIG = 1
 

@@ -22,7 +22,7 @@ def check(transport, description, folder, skip="pair."):
     """Runs the checks on the peripheral at the radio; gives their results and the last line."""
     results = folder / "results.json"
     command = python(PEERS / "central_check.py", "--transport", transport, "--desc", description, "--json", results)
-    done = subprocess.run([*command, "--skip", skip], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*command, "--skip", skip, "--slow", "3"], capture_output=True, text=True, timeout=900)
     assert results.exists(), done.stdout + done.stderr
     failed = [
         f"{r['check']}: {r['detail']}" for r in json.loads(results.read_text())["results"] if r["status"] == "FAIL"

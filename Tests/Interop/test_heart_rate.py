@@ -21,6 +21,6 @@ def test_two_programs_meet(radio, tmp_path):
     command = [*product("heart-rate"), "--transport", radio.transport, "--role"]
     with Program([*command, "peripheral"], tmp_path / "peripheral.log") as monitor:
         with Program([*command, "central"], tmp_path / "central.log") as collector:
-            assert collector.wait_for_end(20) == 0, collector.output + monitor.output
-        assert monitor.wait_for_end(20) == 0, monitor.output
+            assert collector.wait_for_end(60) == 0, collector.output + monitor.output
+        assert monitor.wait_for_end(60) == 0, monitor.output
     assert collector.output.count("bpm") == 5, collector.output

@@ -89,7 +89,7 @@ def test_malformed_transport_is_refused(tmp_path):
         assert "tcp-client" in program.output
 
 
-@pytest.mark.limit(60)
+@pytest.mark.limit(120)
 async def test_controller_that_sends_garbage(tmp_path):
     """A listener that is no controller: no trap, and a word about it."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:

@@ -69,7 +69,7 @@ async def test_malformed_of_one_does_not_reach_the_other(station):
         assert await other.read(handle) == b"hPa"
 
 
-@pytest.mark.limit(90)
+@pytest.mark.limit(180)
 async def test_six_at_once_under_traffic(station):
     async with contextlib.AsyncExitStack() as stack:
         links = [await stack.enter_async_context(station.link()) for _ in range(6)]

@@ -38,7 +38,7 @@ async def test_cccd_takes_two_octets(station):
         assert await link.read(cccd) == END
 
 
-@pytest.mark.limit(60)
+@pytest.mark.limit(120)
 @pytest.mark.parametrize("mtu", [23, 247])
 async def test_notifications_in_order_and_whole(station, mtu):
     async with station.link() as link:
