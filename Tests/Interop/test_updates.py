@@ -55,14 +55,14 @@ async def test_nothing_comes_unsubscribed(station):
     async with station.link() as link:
         cccd, control = station.cccd(STREAM), station.characteristic(CONTROL).handle
         await link.write(control, stream(station, 3, 8))
-        await link.silence()
         await asyncio.sleep(0.3)
+        await link.silence()
         assert link.notifications.empty()
         await link.write(cccd, NOTIFY)
         await link.write(cccd, END)
         await link.write(control, stream(station, 3, 8))
-        await link.silence()
         await asyncio.sleep(0.3)
+        await link.silence()
         assert link.notifications.empty()
 
 
