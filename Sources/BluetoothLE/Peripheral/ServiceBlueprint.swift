@@ -86,7 +86,7 @@ struct ServiceBlueprint {
       guard properties.isSubset(of: .read), permissions.isSubset(of: readOnly) else {
         throw BluetoothError(
           .invalidParameters,
-          "characteristics with cached values must be read-only, and \(characteristic) is not: pass value: nil and answer its requests in the delegate, or use init(storedValue:)"
+          "characteristics with cached values must be read-only, and \(characteristic) is not: pass value: nil, leave it nil until the service is added, and answer its requests in the delegate; or use init(storedValue:)"
         )
       }
       // A cached value is marked readable without being asked.
