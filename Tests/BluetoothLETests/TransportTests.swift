@@ -99,6 +99,14 @@ import Testing
     }
   }
 
+  @Test func commandsWaitForTheTransportUpToALimit() {
+    let connection = HostConnection(AdapterOptions(transport: "virtual:facade-waiting"))
+    for _ in 0..<HostConnection.waitingLimit { connection.post(.setIdentity(name: "Clock", appearance: nil)) }
+    #expect(connection.waitingCount == 64)
+    connection.post(.stopScanning)
+    #expect(connection.waitingCount == 64)
+  }
+
   @Test func optionsOfTheWrongTypeAreToldAndIgnored() {
     let lines = Stage.Lines()
     let options = AdapterOptions([ManagerOptionTransportKey: 5, ManagerOptionMaximumMTUKey: 100]) { lines.append($0) }

@@ -42,6 +42,11 @@ final class HostConnection: HostLink {
     }
   }
 
+  /// How many commands wait for the transport.
+  var waitingCount: Int {
+    if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
+  }
+
   var isSpeaker: Bool {
     guard case .open(let host, _) = phase.withLock({ $0 }) else { return true }
     return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
