@@ -7,6 +7,8 @@ import BluetoothLE
 @main
 struct HeartRate {
   static func main() async {
+    let signals = endingInGoodOrder(on: [SIGINT, SIGTERM])
+    defer { for signal in signals { signal.cancel() } }
     do {
       let options = try Options(CommandLine.arguments.dropFirst())
       try await run(options)
@@ -17,6 +19,20 @@ struct HeartRate {
       Manager.shutDownAll()
       FileHandle.standardError.write(Data("heart-rate: \(error)\n".utf8))
       exit((error as? AdapterError)?.exitStatus ?? 1)
+    }
+  }
+
+  /// Ends the program as it should end: advertising off, links closed, the transport given back.
+  private static func endingInGoodOrder(on numbers: [Int32]) -> [any DispatchSourceSignal] {
+    numbers.map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler {
+        Manager.shutDownAll()
+        exit(128 + number)
+      }
+      source.activate()
+      return source
     }
   }
 
@@ -67,5 +83,5 @@ func within<Value: Sendable>(
 
 /// Prints a line of the conversation.
 func say(_ who: String, _ what: String) {
-  print("\(who.padding(toLength: 8, withPad: " ", startingAt: 0))│ \(what)")
+  FileHandle.standardOutput.write(Data("\(who.padding(toLength: 8, withPad: " ", startingAt: 0))│ \(what)\n".utf8))
 }

@@ -68,8 +68,13 @@ public struct ATTClient: Sendable {
   /// What we offered in the exchange of MTUs, once it was sent.
   private var offeredMTU: UInt16?
 
-  /// The ATT_MTU in force, in octets. The server half of the same bearer sets it when the peer asks for an exchange.
-  public var mtu = ATT.defaultMTU
+  /// The ATT_MTU in force, in octets, never below 23. The server half of the same bearer sets it when the peer asks for an
+  /// exchange.
+  public var mtu: Int {
+    get { agreedMTU }
+    set { agreedMTU = max(ATT.defaultMTU, newValue) }
+  }
+  private var agreedMTU = ATT.defaultMTU
 
   public init(limits: Limits = Limits()) { self.limits = limits }
 
@@ -208,7 +213,7 @@ public struct ATTClient: Sendable {
       return .malformed(id, .exchangeMTUResponse, .truncated(field: "Server Rx MTU"))
     }
     guard pdu.count == 3 else { return .malformed(id, .exchangeMTUResponse, .trailing(count: pdu.count - 3)) }
-    mtu = max(ATT.defaultMTU, Int(min(serverRxMTU, offeredMTU ?? serverRxMTU)))
+    mtu = Int(min(serverRxMTU, offeredMTU ?? serverRxMTU))
     return .mtuExchanged(id, mtu)
   }
 

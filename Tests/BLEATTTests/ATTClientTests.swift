@@ -173,6 +173,13 @@ struct ATTClientTests {
     #expect(throws: ATTClientError.mtuExchangedAlready) { try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 2) }
   }
 
+  @Test(arguments: [(-1, 23), (0, 23), (22, 23), (23, 23), (517, 517)])
+  func theMTUIsNeverBelow23(set: Int, mtu: Int) {
+    var client = ATTClient()
+    client.mtu = set
+    #expect(client.mtu == mtu)
+  }
+
   @Test func aRefusedExchangeLeavesTheMTU() throws {
     var bearer = Bearer()
     try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
