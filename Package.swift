@@ -59,7 +59,9 @@ let package = Package(
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLEVirtual", "BLEWire"]),
     layer(
       "BluetoothLE",
-      on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLEWire"]),
+      on: [
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
+      ]),
 
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),
@@ -84,7 +86,9 @@ let package = Package(
     tests(
       "BLERuntimeTests",
       on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),
-    tests("BluetoothLETests", on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLEGATT", "BLEGAP", "BLEWire"]),
+    tests(
+      "BluetoothLETests",
+      on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLESMP", "BLEWire"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -8,6 +8,27 @@ struct Description: Decodable {
   var maximumMTU: Int?
   var advertisesWhileConnected: Bool?
   var services: [Service]
+  var pairing: Pairing?
+
+  /// How it pairs; what is not said is as in ``PairingOptions``.
+  struct Pairing: Decodable {
+    var io: Capability?
+    var passkey: UInt32?
+    var secureConnections: Bool?
+    var legacy: Bool?
+    var bonding: Bool?
+
+    enum Capability: String, Decodable {
+      case none, display, keyboard
+      case displayYesNo = "display_yes_no"
+      case keyboardDisplay = "keyboard_display"
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case io, passkey, legacy, bonding
+      case secureConnections = "sc"
+    }
+  }
 
   struct Advertising: Decodable {
     var flags: UInt8?
@@ -62,7 +83,7 @@ struct Description: Decodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case name, appearance, advertising, services
+    case name, appearance, advertising, services, pairing
     case maximumMTU = "max_mtu"
     case advertisesWhileConnected = "advertises_while_connected"
   }
@@ -93,6 +114,25 @@ extension Description {
       "\(place(context)): \(context.debugDescription)"
     default: "\(error)"
     }
+  }
+
+  /// How it pairs.
+  var pairingOptions: PairingOptions {
+    var options = PairingOptions()
+    guard let pairing else { return options }
+    options.capability =
+      switch pairing.io ?? .none {
+      case .none: .none
+      case .display: .displayOnly
+      case .displayYesNo: .displayYesNo
+      case .keyboard: .keyboardOnly
+      case .keyboardDisplay: .keyboardDisplay
+      }
+    options.fixedPasskey = pairing.passkey
+    options.allowsSecureConnections = pairing.secureConnections ?? true
+    options.allowsLegacy = pairing.legacy ?? true
+    options.isBonding = pairing.bonding ?? true
+    return options
   }
 
   static func uuid(_ text: String) throws(Failure) -> BluetoothUUID {

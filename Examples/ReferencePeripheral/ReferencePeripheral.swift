@@ -6,11 +6,13 @@ import BluetoothLE
   private let advertisement: Advertisement
   private let advertisingOptions: AdvertisingOptions
   private let name: String
+  private let passkey: UInt32
   private var manager: PeripheralManager?
   private var unanswered = 0
 
   init(_ description: Description, on options: AdapterOptions) throws(Failure) {
     name = description.name
+    passkey = description.pairing?.passkey ?? 0
     database = try Database(description)
     advertisement = try Advertisement(description)
     var advertising = AdvertisingOptions(interval: .milliseconds(30)...Duration.milliseconds(60))
@@ -18,6 +20,7 @@ import BluetoothLE
     advertisingOptions = advertising
     super.init()
     manager = PeripheralManager(delegate: self, queue: .main, adapter: options)
+    manager?.pairingDelegate = self
   }
 
   func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
@@ -108,6 +111,29 @@ import BluetoothLE
     var value = Data((0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
     value.append(contentsOf: (0..<max(0, min(size, 512) - 4)).map { UInt8(truncatingIfNeeded: Int(number) + $0) })
     return value
+  }
+}
+
+/// There is no user: what could be asked is known.
+extension ReferencePeripheral: @MainActor PairingDelegate {
+  func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) {
+    reply.enter(passkey: passkey)
+  }
+
+  func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+    reply.accept()
+  }
+
+  func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?) {
+    say("paired \(peer.identifier)\(bond == nil ? ", not bonded" : "")")
+  }
+
+  func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {
+    say("not paired \(peer.identifier): \(error)")
+  }
+
+  func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {
+    say("bond lost \(peer.identifier): \(error)")
   }
 }
 

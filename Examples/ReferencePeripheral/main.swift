@@ -32,7 +32,7 @@ do throws(Failure) {
 
 let options = AdapterOptions(
   transport: transport, snoop: snoop, deviceName: description.name, appearance: description.appearance,
-  maximumMTU: description.maximumMTU)
+  maximumMTU: description.maximumMTU, pairing: description.pairingOptions)
 let peripheral: ReferencePeripheral
 do throws(Failure) {
   peripheral = try ReferencePeripheral(description, on: options)

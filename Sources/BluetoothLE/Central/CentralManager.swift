@@ -208,6 +208,24 @@ open class CentralManager: Manager, @unchecked Sendable {
     return (result, effects.calls)
   }
 
+  override func peer(named name: PeerID) -> Peer? {
+    machine.withLock { state in
+      guard let session = state.sessions[name] else { return nil }
+      return state.devices[session.address]?.object.object
+    }
+  }
+
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``Manager/pairingDelegate`` hears
+  /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
+  public final func pair(with peripheral: Peripheral) {
+    guard accepts("pair") else { return }
+    let name = machine.withLock { state in
+      state.sessions.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
+    }
+    guard let name else { return misuse("pair: \(peripheral) is not connected") }
+    link.post(.requestSecurity(name))
+  }
+
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)

@@ -25,15 +25,19 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
+  /// How the adapter pairs, and where it keeps its bonds.
+  public var pairing: PairingOptions
+
   public init(
     transport: String? = nil, snoop: String? = nil, deviceName: String? = nil, appearance: UInt16? = nil,
-    maximumMTU: Int? = nil
+    maximumMTU: Int? = nil, pairing: PairingOptions = PairingOptions()
   ) {
     self.transport = transport
     self.snoop = snoop
     self.deviceName = deviceName
     self.appearance = appearance
     self.maximumMTU = maximumMTU
+    self.pairing = pairing
   }
 
   func host() throws(TransportError) -> BLERuntime.Host {

@@ -16,6 +16,7 @@ import Synchronization
 final class HostConnection: HostLink {
   private let options: AdapterOptions
   private let phase = Mutex(Phase.idle(waiting: []))
+  private let heldKeeper = Mutex<SecurityKeeper?>(nil)
 
   /// Commands kept while the transport is being opened; further ones are dropped, for managers post none that matter then.
   static let waitingLimit = 64
@@ -52,6 +53,8 @@ final class HostConnection: HostLink {
     return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
   }
 
+  var keeper: SecurityKeeper? { heldKeeper.withLock { $0 } }
+
   func post(_ command: HostCommand) {
     phase.withLock { phase in
       switch phase {
@@ -79,6 +82,9 @@ final class HostConnection: HostLink {
     switch result {
     case .success(let host):
       Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
+      // The bonds are there before the first command of a manager.
+      let keeper = SecurityKeeper.shared(for: host, options.pairing, log: BluetoothLog.write)
+      heldKeeper.withLock { $0 = keeper }
       phase.withLock { phase in
         var waiting: [HostCommand] = []
         if case .idle(let commands) = phase { waiting = commands }

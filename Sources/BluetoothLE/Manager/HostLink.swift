@@ -13,4 +13,10 @@ protocol HostLink: AnyObject, Sendable {
   var failure: AdapterError? { get }
   /// Whether this manager is the one of its host's that writes the host's own lines into the log.
   var isSpeaker: Bool { get }
+  /// Who keeps the host's bonds; nil before there is a host.
+  var keeper: SecurityKeeper? { get }
+}
+
+extension HostLink {
+  var keeper: SecurityKeeper? { nil }
 }

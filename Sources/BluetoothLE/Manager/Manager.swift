@@ -35,6 +35,7 @@ open class Manager: NSObject, @unchecked Sendable {
   let queue: DispatchQueue
   let log: Log
   private let adapter = Mutex(Adapter())
+  private let heldPairingDelegate = Mutex(DelegateReference<any PairingDelegate> { nil })
 
   private struct Adapter {
     var state = ManagerState.unknown
@@ -67,7 +68,9 @@ open class Manager: NSObject, @unchecked Sendable {
   /// - Returns: whether all have ended in time.
   @discardableResult
   public static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
-    BLERuntime.Host.shutDownAll(atMost: patience)
+    let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
+    SecurityKeeper.saveAll()
+    return isInTime
   }
 
   /// Begins to hear the host. Whatever it says comes to ``receive(_:)`` on the queue, in order.
@@ -76,12 +79,27 @@ open class Manager: NSObject, @unchecked Sendable {
   func listen() {
     link.attach { [weak self, queue] events in
       queue.async { [weak self] in
-        for event in events { self?.receive(event) }
+        for event in events {
+          self?.receive(event)
+          self?.receiveSecurity(event)
+        }
         self?.finishBatch()
         self?.link.consumed(events.count)
       }
     }
   }
+
+  /// Who is asked and told about pairing; it is not kept alive. Without one, questions are declined.
+  public final var pairingDelegate: (any PairingDelegate)? {
+    get { heldPairingDelegate.withLock { $0 }.object }
+    set {
+      let reference = DelegateReference<any PairingDelegate> { [weak newValue] in newValue }
+      heldPairingDelegate.withLock { $0 = reference }
+    }
+  }
+
+  /// The device at the other end of a link of this manager's role; the roles override it.
+  func peer(named name: PeerID) -> Peer? { nil }
 
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}

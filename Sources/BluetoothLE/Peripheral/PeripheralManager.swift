@@ -243,6 +243,13 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     return (result, effects.calls)
   }
 
+  override func peer(named name: PeerID) -> Peer? {
+    machine.withLock { role in
+      guard let link = role.links[name], link.isCentral else { return nil }
+      return link.central
+    }
+  }
+
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)

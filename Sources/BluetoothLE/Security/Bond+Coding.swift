@@ -1,0 +1,135 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHost
+import BLESMP
+import BLEWire
+import Foundation
+
+/// The form of ``BondRecord`` in a file: JSON, octets as hexadecimal digits, keys most significant octet first.
+extension BondRecord: Codable {
+  /// Files of another version are not read.
+  static let version = 1
+
+  private enum Keys: String, CodingKey { case version, identityResolvingKey, bonds }
+
+  public init(from decoder: any Swift.Decoder) throws {
+    let container = try decoder.container(keyedBy: Keys.self)
+    let version = try container.decode(Int.self, forKey: .version)
+    guard version == Self.version else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .version, in: container, debugDescription: "version \(version), and \(Self.version) is known")
+    }
+    identityResolvingKey = try container.decodeIfPresent(HexadecimalKey.self, forKey: .identityResolvingKey)?.key
+    bonds = try container.decode([Bond].self, forKey: .bonds)
+  }
+
+  public func encode(to encoder: any Swift.Encoder) throws {
+    var container = encoder.container(keyedBy: Keys.self)
+    try container.encode(Self.version, forKey: .version)
+    try container.encodeIfPresent(identityResolvingKey.map(HexadecimalKey.init), forKey: .identityResolvingKey)
+    try container.encode(bonds, forKey: .bonds)
+  }
+}
+
+extension Bond: Codable {
+  private struct Form: Codable {
+    struct Strength: Codable { var size: UInt8, authenticated, secureConnections: Bool }
+    struct LongTermKey: Codable { var key: HexadecimalKey, ediv: UInt16, rand: UInt64, strength: Strength }
+    struct Configuration: Codable { var descriptor: UInt16, value: UInt16 }
+
+    var address: String
+    var addressIsRandom: Bool
+    var strength: Strength
+    var identityResolvingKey: HexadecimalKey?
+    var peripheralKey: LongTermKey?
+    var centralKey: LongTermKey?
+    var peerSignatureKey: HexadecimalKey?
+    var peerSignCounter: UInt32
+    var ownSignatureKey: HexadecimalKey?
+    var ownSignCounter: UInt32
+    var configurations: [Configuration]
+    var supportedFeatures: UInt8
+    var databaseHash: String
+  }
+
+  public init(from decoder: any Swift.Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let form = try container.decode(Form.self)
+    func corrupted(_ what: String) -> DecodingError {
+      DecodingError.dataCorruptedError(in: container, debugDescription: what)
+    }
+    guard let identity = DeviceAddress(form.address, kind: form.addressIsRandom ? .random : .public) else {
+      throw corrupted("\"\(form.address)\" is no address")
+    }
+    guard let hash = [UInt8](hexadecimal: form.databaseHash) else { throw corrupted("databaseHash is not hexadecimal") }
+    func strength(_ form: Form.Strength) throws -> KeyStrength {
+      guard (7...16).contains(form.size) else { throw corrupted("a key of \(form.size) octets") }
+      return KeyStrength(
+        size: form.size, isAuthenticated: form.authenticated, isSecureConnections: form.secureConnections)
+    }
+    func key(_ form: Form.LongTermKey) throws -> BLESMP.LongTermKey {
+      BLESMP.LongTermKey(
+        value: form.key.key, ediv: form.ediv, rand: form.rand, strength: try strength(form.strength))
+    }
+    var record = BLEHost.Bond(identity: identity, strength: try strength(form.strength))
+    record.identityResolvingKey = form.identityResolvingKey?.key
+    record.peripheralKey = try form.peripheralKey.map(key)
+    record.centralKey = try form.centralKey.map(key)
+    record.peerCSRK = form.peerSignatureKey?.key
+    record.peerSignCounter = form.peerSignCounter
+    record.ownCSRK = form.ownSignatureKey?.key
+    record.ownSignCounter = form.ownSignCounter
+    record.client = ClientRecord(
+      configurations: form.configurations.map {
+        .init(descriptor: AttributeHandle(rawValue: $0.descriptor), value: Subscription(rawValue: $0.value))
+      },
+      supportedFeatures: ClientSupportedFeatures(rawValue: form.supportedFeatures), databaseHash: hash)
+    self.init(record)
+  }
+
+  public func encode(to encoder: any Swift.Encoder) throws {
+    func strength(_ strength: KeyStrength) -> Form.Strength {
+      Form.Strength(
+        size: strength.size, authenticated: strength.isAuthenticated, secureConnections: strength.isSecureConnections)
+    }
+    func key(_ key: BLESMP.LongTermKey) -> Form.LongTermKey {
+      Form.LongTermKey(
+        key: HexadecimalKey(key: key.value), ediv: key.ediv, rand: key.rand, strength: strength(key.strength))
+    }
+    var container = encoder.singleValueContainer()
+    try container.encode(
+      Form(
+        address: address, addressIsRandom: record.identity.kind == .random, strength: strength(record.strength),
+        identityResolvingKey: record.identityResolvingKey.map(HexadecimalKey.init),
+        peripheralKey: record.peripheralKey.map(key), centralKey: record.centralKey.map(key),
+        peerSignatureKey: record.peerCSRK.map(HexadecimalKey.init), peerSignCounter: record.peerSignCounter,
+        ownSignatureKey: record.ownCSRK.map(HexadecimalKey.init), ownSignCounter: record.ownSignCounter,
+        configurations: record.client.configurations.map {
+          .init(descriptor: $0.descriptor.rawValue, value: $0.value.rawValue)
+        },
+        supportedFeatures: record.client.supportedFeatures.rawValue,
+        databaseHash: record.client.databaseHash.hexadecimal))
+  }
+}
+
+/// 32 hexadecimal digits.
+private struct HexadecimalKey: Codable {
+  var key: SecretKey
+
+  init(key: SecretKey) { self.key = key }
+
+  init(from decoder: any Swift.Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let octets = [UInt8](hexadecimal: text), let value = UInt128(bigEndian: octets) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "a key is not 32 hexadecimal digits")
+    }
+    key = SecretKey(value)
+  }
+
+  func encode(to encoder: any Swift.Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(key.value.bigEndianOctets.hexadecimal)
+  }
+}

@@ -1,0 +1,58 @@
+import BLEGATT
+import BLEHost
+import BLESMP
+import BLEWire
+public import Foundation
+
+/// A device that was paired with and is known again.
+///
+/// It holds the keys, which only encoding shows: write what an encoder makes of it where nobody else can read.
+public struct Bond: Hashable, Sendable, Identifiable {
+  let record: BLEHost.Bond
+
+  init(_ record: BLEHost.Bond) { self.record = record }
+
+  /// The device's identifier, as its ``Peer/identifier`` is when it connects.
+  public var id: UUID { PeerIdentifier.make(of: record.identity) }
+  /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
+  public var address: String { record.identity.octets.description }
+  /// Whether the pairing was protected against somebody in the middle.
+  public var isProtected: Bool { record.strength.isAuthenticated }
+  public var usesSecureConnections: Bool { record.strength.isSecureConnections }
+  /// The length of the encryption key, in octets.
+  public var keySize: Int { Int(record.strength.size) }
+}
+
+extension Bond: CustomStringConvertible, CustomReflectable {
+  public var description: String {
+    "\(record.identity), \(isProtected ? "protected" : "unprotected"), key of \(keySize) octets"
+  }
+  public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
+}
+
+/// Everything an adapter has to remember: its own key and the bonds, the oldest first.
+public struct BondRecord: Hashable, Sendable {
+  public var bonds: [Bond]
+  /// What our own private addresses are resolved with; peers have been given it.
+  var identityResolvingKey: SecretKey?
+
+  /// Of an adapter that knows nobody.
+  public init() { bonds = [] }
+}
+
+/// Keeps what an adapter must remember between runs of the program.
+///
+/// Its calls come one at a time, on a thread of their own, and may take their time.
+public protocol BondStore: AnyObject, Sendable {
+  /// What was saved last; nil where nothing was.
+  func load() throws -> BondRecord?
+  /// Keeps `record` in the place of what was saved before: all of it or, where it throws, none.
+  func save(_ record: BondRecord) throws
+}
+
+/// Forgets with the program.
+public final class MemoryBondStore: BondStore {
+  public init() {}
+  public func load() -> BondRecord? { nil }
+  public func save(_ record: BondRecord) {}
+}

@@ -1,0 +1,85 @@
+import BLEGATT
+import BLEHost
+import BLESMP
+
+/// Trust between devices, which CoreBluetooth leaves to the system.
+extension Manager {
+  /// The devices that are known again, the oldest bond first. All managers of an adapter share them.
+  public final var bonds: [Bond] { link.keeper?.bonds ?? [] }
+
+  /// Forgets a device; ``PairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
+  /// device has to be told to forget, too, before the two can pair anew.
+  public final func remove(_ bond: Bond) { link.post(.removeBond(bond.record.identity)) }
+
+  /// Changes how the adapter pairs from now on. What is under way goes on as it began; ``PairingOptions/storage`` stays
+  /// what it was.
+  public final func setPairing(_ options: PairingOptions) {
+    for command in link.keeper?.commands(options) ?? [] {
+      if case .setPairing = command { link.post(command) }
+    }
+  }
+
+  /// What is asked and told of trust, on the queue.
+  final func receiveSecurity(_ event: HostEvent) {
+    switch event {
+    case .pairing(let name, let question):
+      guard let peer = peer(named: name) else { return }
+      ask(question, of: peer, reply: PairingReply(link: link, peer: name))
+    case .paired(let name, let device):
+      guard let peer = peer(named: name) else { return }
+      let bond = device.isBonded ? bonds.first { $0.record.identity == device.identity } : nil
+      pairingDelegate?.manager(self, didPairWith: peer, bond: bond)
+    case .pairingFailed(let name, let failure):
+      guard let peer = peer(named: name) else { return }
+      pairingDelegate?.manager(self, didFailToPairWith: peer, error: PairingError(failure))
+    case .security(let name, let security):
+      guard let peer = peer(named: name) else { return }
+      pairingDelegate?.manager(self, didChangeSecurityOf: peer, to: PeerSecurity(security))
+    case .bondRemoved(let identity):
+      pairingDelegate?.manager(self, didRemoveBondOf: PeerIdentifier.make(of: identity))
+    case .bondLost(let name, _, let loss):
+      guard let peer = peer(named: name) else { return }
+      pairingDelegate?.manager(self, didLoseBondOf: peer, error: BondLostError(loss))
+    default: break
+    }
+  }
+
+  private func ask(_ question: PairingQuestion, of peer: Peer, reply: PairingReply) {
+    let delegate = pairingDelegate
+    switch question {
+    case .consent:
+      guard let delegate else { return decline("whether to pair", reply) }
+      delegate.manager(self, shouldPairWith: peer, reply: reply)
+    case .display(let passkey):
+      guard let delegate else {
+        return log(.notice, "a passkey is to be shown and there is no pairing delegate: set pairingDelegate")
+      }
+      delegate.manager(self, display: passkey.digits, toPairWith: peer)
+    case .enterPasskey:
+      guard let delegate else { return decline("for a passkey", reply) }
+      delegate.manager(self, enterPasskeyToPairWith: peer, reply: reply)
+    case .compare(let number):
+      guard let delegate else { return decline("to compare two numbers", reply) }
+      delegate.manager(self, compare: number.digits, toPairWith: peer, reply: reply)
+    }
+  }
+
+  private func decline(_ what: String, _ reply: PairingReply) {
+    log(.notice, "a pairing asks \(what) and there is no pairing delegate: it is declined; set pairingDelegate")
+    reply.reject()
+  }
+}
+
+extension PeerSecurity {
+  init(_ security: LinkSecurity) {
+    level =
+      switch security.level {
+      case .none: .none
+      case .encrypted: .encrypted
+      case .authenticated: .authenticated
+      case .secureConnections: .secureConnections
+      }
+    keySize = Int(security.keySize)
+    isBonded = security.isBonded
+  }
+}

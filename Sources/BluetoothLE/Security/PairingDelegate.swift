@@ -1,0 +1,124 @@
+import BLEHost
+import BLESMP
+public import Foundation
+
+/// Hears of pairing and trust, and answers what only the user or the program can; CoreBluetooth has no such thing, there
+/// the system does it.
+///
+/// Calls come on the manager's queue. All have defaults: questions are declined, news is passed over.
+public protocol PairingDelegate: AnyObject {
+  /// Somebody wants to pair and nothing vouches for them; asked only with ``PairingOptions/asksConsent``.
+  func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply)
+
+  /// Show these six digits to the user, who types them on the other device. It is over when the pairing is.
+  func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer)
+
+  /// Ask the user for the passkey that the other device shows, and ``PairingReply/enter(passkey:)``.
+  func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply)
+
+  /// Ask the user whether the other device shows the same six digits.
+  func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply)
+
+  /// The devices are paired. `bond` is there where they will know each other again.
+  func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?)
+  func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError)
+
+  /// The link is encrypted now, by a pairing or by the keys of an earlier one, or is no longer.
+  func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity)
+
+  /// A bond was removed: by ``Manager/remove(_:)``, or to make room for a newer one.
+  func manager(_ manager: Manager, didRemoveBondOf identifier: UUID)
+
+  /// The link was to be encrypted with the keys of a bond and could not be; the error says what mends it.
+  func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError)
+}
+
+extension PairingDelegate {
+  public func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) {}
+  public func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+    reply.reject()
+  }
+  public func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?) {}
+  public func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {}
+  public func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {}
+  public func manager(_ manager: Manager, didRemoveBondOf identifier: UUID) {}
+  public func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {}
+}
+
+/// The way an answer goes back, once, on any thread; within 30 seconds, after which the other device gives up.
+public struct PairingReply: Sendable {
+  let link: any HostLink
+  let peer: PeerID
+
+  public func accept() { link.post(.answerPairing(peer, .accept)) }
+  public func reject() { link.post(.answerPairing(peer, .reject)) }
+
+  /// - Parameter passkey: 0 to 999999; a larger number rejects.
+  public func enter(passkey: UInt32) {
+    link.post(.answerPairing(peer, Passkey(passkey).map { .passkey($0) } ?? .reject))
+  }
+}
+
+/// What a link is worth.
+public struct PeerSecurity: Hashable, Sendable {
+  /// LE security mode 1, levels 1 to 4 (Vol 3, Part C, 10.2.1).
+  public enum Level: Int, Comparable, Sendable {
+    case none = 1
+    /// Encrypted; nobody vouches for who is at the other end.
+    case encrypted
+    /// Encrypted, and protected against somebody in the middle.
+    case authenticated
+    /// As before, with LE Secure Connections and a key of 128 bits.
+    case secureConnections
+
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  public var level: Level
+  /// The length of the encryption key in octets; 0 on a link in the clear.
+  public var keySize: Int
+  public var isBonded: Bool
+}
+
+/// Why a pairing failed, and who ended it.
+public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible, LocalizedError {
+  /// The reason as it travels (Vol 3, Part H, 3.5.5).
+  public let reason: UInt8
+  public let description: String
+
+  init(_ failure: PairingFailure) {
+    reason = failure.reason.rawValue
+    description = "the pairing failed, \(failure)"
+  }
+
+  public var errorDescription: String? { description }
+}
+
+/// How a bond turned out to be worthless, and what mends it.
+public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible, LocalizedError {
+  public enum Cause: Hashable, Sendable {
+    /// The other device does not have the key any more.
+    case forgottenByPeer
+    /// The other device has a key that is not here.
+    case missingHere
+    /// Both have one, and they differ.
+    case keysDiffer
+  }
+
+  public let cause: Cause
+  public let description: String
+
+  init(_ loss: BondLoss) {
+    cause =
+      switch loss {
+      case .forgottenByPeer: .forgottenByPeer
+      case .missingHere: .missingHere
+      case .keysDiffer: .keysDiffer
+      }
+    description = "\(loss)"
+  }
+
+  public var errorDescription: String? { description }
+}

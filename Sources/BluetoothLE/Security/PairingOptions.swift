@@ -1,0 +1,107 @@
+import BLEHost
+import BLESMP
+
+/// How an adapter pairs, and where it keeps what comes of it.
+///
+/// The defaults suit a box without a screen: whoever comes may pair (Just Works), is remembered, and the link is
+/// encrypted. What that does not protect against is somebody in the middle; an attribute that demands
+/// `readAuthenticationRequired` needs a ``capability`` other than ``Capability-swift.enum/none``.
+///
+/// ```swift
+/// var options = AdapterOptions(transport: "virtual")
+/// options.pairing.capability = .displayOnly
+/// options.pairing.storage = .file("/var/lib/clock/bonds.json")
+/// ```
+public struct PairingOptions: Hashable, Sendable {
+  /// What the device has for its user to read from and to type on (Vol 3, Part H, 2.3.2).
+  public enum Capability: Hashable, Sendable {
+    case none, displayOnly, displayYesNo, keyboardOnly, keyboardDisplay
+  }
+
+  /// Where bonds are kept between runs.
+  public enum Storage: Sendable {
+    /// A file of the program and the adapter in the user's state folder, `$XDG_STATE_HOME/BluetoothLE` or
+    /// `~/.local/state/BluetoothLE`; the environment variable `BLE_BONDS` names another. On the transport `virtual`, as
+    /// `memory`.
+    case standard
+    case file(String)
+    /// Nowhere: a new run knows nobody.
+    case memory
+    /// The program's own.
+    case custom(any BondStore)
+  }
+
+  /// Without it every attempt to pair is refused.
+  public var isEnabled = true
+  public var capability = Capability.none
+  /// Whether keys are kept; without, each link is paired anew.
+  public var isBonding = true
+  /// Refuses pairings that do not protect against somebody in the middle.
+  public var requiresProtection = false
+  public var allowsSecureConnections = true
+  /// LE legacy pairing, which whoever listens to it can break; older devices have nothing else.
+  public var allowsLegacy = true
+  /// The shortest encryption key taken in legacy pairing, in octets, 7 to 16; Secure Connections always has 16.
+  public var minimumKeySize = 7
+  /// A passkey, at most 999999, that is displayed at every pairing. Printed on a label it is better than nothing; one
+  /// that has been overheard or guessed bit by bit is not.
+  public var fixedPasskey: UInt32?
+  /// Asks the ``PairingDelegate`` before anybody is let in whom nothing vouches for.
+  public var asksConsent = false
+  public var storage = Storage.standard
+
+  public init() {}
+
+  /// Neither legacy pairing nor a key that nobody vouches for (Vol 3, Part C, 10.2.4).
+  public static var secureConnectionsOnly: Self {
+    var options = Self()
+    (options.allowsLegacy, options.requiresProtection, options.minimumKeySize) = (false, true, 16)
+    return options
+  }
+}
+
+extension PairingOptions.Storage: Hashable {
+  public static func == (a: Self, b: Self) -> Bool {
+    switch (a, b) {
+    case (.standard, .standard), (.memory, .memory): true
+    case (.file(let a), .file(let b)): a == b
+    case (.custom(let a), .custom(let b)): a === b
+    default: false
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .standard: hasher.combine(0)
+    case .memory: hasher.combine(1)
+    case .file(let path): hasher.combine(path)
+    case .custom(let store): hasher.combine(ObjectIdentifier(store))
+    }
+  }
+}
+
+extension PairingOptions {
+  /// The same for the host; nil where pairing is off.
+  func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
+    guard isEnabled else { return nil }
+    var settings = PairingSettings()
+    settings.ioCapability =
+      switch capability {
+      case .none: .noInputNoOutput
+      case .displayOnly: .displayOnly
+      case .displayYesNo: .displayYesNo
+      case .keyboardOnly: .keyboardOnly
+      case .keyboardDisplay: .keyboardDisplay
+      }
+    settings.isBonding = isBonding
+    settings.asksForMITM = capability != .none
+    settings.requiresMITM = requiresProtection
+    settings.allowsSecureConnections = allowsSecureConnections
+    settings.allowsLegacy = allowsLegacy
+    settings.minimumKeySize = UInt8(min(max(minimumKeySize, 7), 16))
+    settings.fixedPasskey = fixedPasskey.flatMap(Passkey.init)
+    settings.asksConsent = asksConsent
+    settings.identityResolvingKey = identityResolvingKey
+    return settings
+  }
+}
