@@ -87,8 +87,9 @@ RADIOS = {
 
 
 def peripheral(transport, description, folder, trace=None):
-    """Our reference peripheral at `transport`, serving the description."""
-    command = [*product("reference-peripheral"), "--transport", transport, "--desc", description]
+    """Our reference peripheral at `transport`, serving the description; its bonds stay in `folder`."""
+    bonds = f"BLE_BONDS={folder / 'bonds.json'}"
+    command = ["env", bonds, *product("reference-peripheral"), "--transport", transport, "--desc", description]
     if trace is not None:
         command += ["--snoop", trace]
     return Program(command, folder / "reference-peripheral.log")

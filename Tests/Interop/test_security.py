@@ -1,0 +1,212 @@
+"""Pairing, bonds and encryption of the reference peripheral against Bumble's host, and what a hostile central sends."""
+
+import asyncio
+import contextlib
+import json
+import stat
+
+import pytest
+from bumble import hci
+from bumble.pairing import PairingConfig, PairingDelegate
+from central import ANSWER, Central, error
+from programs import HERE
+from radios import bumble, ours, peripheral
+
+NAME, SMP_CHANNEL = "Vault", 6
+IO = PairingDelegate.IoCapability
+# The characteristics of vault.json, in their order.
+OPEN, SECRET, SEALED, STREAM = range(4)
+
+
+class User(PairingDelegate):
+    """Does what a user would: types the passkey, agrees to the number."""
+
+    async def get_number(self):
+        return 123456
+
+    async def compare_numbers(self, number, digits):
+        return True
+
+    async def confirm(self, auto=False):
+        return True
+
+
+@contextlib.contextmanager
+def radio_of(kind, folder):
+    with (bumble if kind == "bumble" else ours)(kind, folder) as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+@pytest.fixture(params=["bumble", "virtual"])
+def secure_radio(request, tmp_path):
+    with radio_of(request.param, tmp_path) as radio:
+        yield radio
+
+
+@contextlib.contextmanager
+def vault(radio, folder):
+    with peripheral(radio.transport, HERE / "vault.json", folder) as program:
+        program.wait_for("READY")
+        yield program
+        program.check_alive()
+
+
+class Visitor:
+    """A central with Bumble's own security manager."""
+
+    def __init__(self, central):
+        self.central = central
+        self.handles = None
+
+    async def connect(self):
+        self.link = await self.central.connect(NAME)
+        self.smp = asyncio.Queue()
+        if self.handles is None:
+            services = await self.link.discover()
+            ours = next(s for s in services if s.uuid[12:14] == b"\x00\x01")
+            self.handles = [c.handle for c in ours.characteristics]
+            self.cccd = ours.characteristics[STREAM].descriptors[b"\x02\x29"]
+        return self.link
+
+    async def pair(self, io=IO.NO_OUTPUT_NO_INPUT, sc=True):
+        self.central.device.pairing_config_factory = lambda _: PairingConfig(
+            sc=sc,
+            mitm=io != IO.NO_OUTPUT_NO_INPUT,
+            bonding=True,
+            delegate=User(io),
+            identity_address_type=PairingConfig.AddressType.RANDOM,
+        )
+        await asyncio.wait_for(self.link.connection.pair(), 10)
+        await asyncio.sleep(0.2)
+        stored = await self.central.device.keystore.get_all()
+        return stored[-1][1]
+
+    async def encrypt(self, value, ediv=0, rand=bytes(8)):
+        done = asyncio.get_running_loop().create_future()
+        connection = self.link.connection
+        connection.on("connection_encryption_change", lambda: done.done() or done.set_result(0))
+        connection.on("connection_encryption_failure", lambda code: done.done() or done.set_result(code))
+        command = hci.HCI_LE_Enable_Encryption_Command(
+            connection_handle=connection.handle, random_number=rand, encrypted_diversifier=ediv, long_term_key=value
+        )
+        await self.central.device.host.send_async_command(command)
+        await asyncio.wait((done, self.link.ended), timeout=ANSWER, return_when=asyncio.FIRST_COMPLETED)
+        return done.result() if done.done() else None
+
+    async def read(self, which):
+        return await self.link.request(bytes([0x0A]) + self.handles[which].to_bytes(2, "little"))
+
+    def refused(self, which, code):
+        return error(0x0A, self.handles[which], code)
+
+
+@contextlib.asynccontextmanager
+async def visitor(radio):
+    async with Central(radio.transport) as central:
+        visitor = Visitor(central)
+        await visitor.connect()
+        yield visitor
+
+
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
+async def test_bond_outlives_our_process(secure_radio, tmp_path, sc):
+    """Killed without warning and started again: the bond, the encryption and the subscription are still there."""
+    async with Central(secure_radio.transport) as central:
+        guest = Visitor(central)
+        with peripheral(secure_radio.transport, HERE / "vault.json", tmp_path) as program:
+            program.wait_for("READY")
+            await guest.connect()
+            assert await guest.read(SECRET) == guest.refused(SECRET, 0x05)
+            keys = await guest.pair(IO.KEYBOARD_INPUT_ONLY, sc)
+            assert await guest.read(SECRET) == b"\x0bsecret"
+            assert await guest.read(SEALED) == b"\x0bsealed"
+            await guest.link.write(guest.cccd, b"\x01\x00")
+            await asyncio.sleep(0.5)
+            bonds = tmp_path / "bonds.json"
+            assert stat.S_IMODE(bonds.stat().st_mode) == 0o600
+            assert len(json.loads(bonds.read_text())["bonds"]) == 1
+            program.process.kill()
+        with contextlib.suppress(Exception):
+            await guest.link.disconnect()
+        with vault(secure_radio, tmp_path):
+            await guest.connect()
+            assert await guest.read(SECRET) == guest.refused(SECRET, 0x0F)
+            key = keys.ltk or keys.ltk_central
+            assert await guest.encrypt(key.value, key.ediv or 0, key.rand or bytes(8)) == 0
+            assert await guest.read(SECRET) == b"\x0bsecret"
+            assert await guest.read(SEALED) == b"\x0bsealed"
+            assert await guest.link.read(guest.cccd) == b"\x01\x00"
+
+
+@pytest.mark.limit(60)
+async def test_wrong_and_unknown_keys(secure_radio, tmp_path):
+    with vault(secure_radio, tmp_path) as program:
+        async with visitor(secure_radio) as guest:
+            keys = await guest.pair()
+            for value, ediv in ((bytes(16), 0), (keys.ltk.value, 77)):
+                await guest.link.disconnect()
+                await guest.connect()
+                assert await guest.encrypt(value, ediv) != 0
+                if not guest.link.ended.done():
+                    assert await guest.read(SECRET) == guest.refused(SECRET, 0x0F)
+                    await guest.link.disconnect()
+                await guest.connect()
+                assert await guest.encrypt(keys.ltk.value) == 0
+                assert await guest.read(SECRET) == b"\x0bsecret"
+        async with visitor(secure_radio) as stranger:
+            await stranger.encrypt(bytes(range(16)))
+            if not stranger.link.ended.done():
+                assert await stranger.read(SECRET) == stranger.refused(SECRET, 0x05)
+        program.wait_for("bond lost")
+
+
+HOSTILE = [
+    (b"\x01\x03\x00\x01\x06\x01\x01", 0x06),  # key size 6
+    (b"\x01\x03\x00\x09\x11\x01\x01", 0x0A),  # key size 17
+    (b"\x01\x05\x00\x09\x10\x01\x01", 0x0A),  # IO capability 5
+    (b"\x01\x03\x02\x09\x10\x01\x01", 0x0A),  # OOB data flag 2
+    (b"\x01\x03\x00\x09\x10\x01", 0x0A),  # truncated
+    (b"\x01\x03\x00\x09\x10\x01\x01\x00", 0x0A),  # over-long
+    (b"\x03" + bytes(16), 0x08),  # out of order
+    (b"\x0c" + bytes(64), 0x08),
+    (b"\x0d" + bytes(16), 0x08),
+    (b"\x06" + bytes(16), 0x08),
+    (b"\x0b\x01", 0x07),  # a Security Request to the peripheral
+    (b"\x0f\x00", None),  # reserved codes are ignored
+    (b"\xff", None),
+]
+
+
+@pytest.mark.limit(60)
+async def test_hostile_security_manager(secure_radio, tmp_path):
+    """Each refused with its reason, on one link, and then a pairing of good will on the same link."""
+    with vault(secure_radio, tmp_path):
+        async with visitor(secure_radio) as guest:
+            manager = guest.central.device.l2cap_channel_manager
+            polite = manager.fixed_channels[SMP_CHANNEL]
+            manager.fixed_channels[SMP_CHANNEL] = lambda _, pdu: guest.smp.put_nowait(pdu)
+            for pdu, reason in HOSTILE:
+                guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, pdu)
+                if reason is None:
+                    await guest.link.silence()
+                    assert guest.smp.empty(), pdu.hex()
+                else:
+                    answer = await asyncio.wait_for(guest.smp.get(), ANSWER)
+                    assert answer == bytes([5, reason]), f"{pdu.hex()} → {answer.hex()}"
+            for key in (bytes(64), b"\x07" * 64, DEBUG_KEY):
+                guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x01\x03\x00\x09\x10\x01\x01")
+                assert (await asyncio.wait_for(guest.smp.get(), ANSWER))[0] == 2
+                guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x0c" + key)
+                assert await asyncio.wait_for(guest.smp.get(), ANSWER) == b"\x05\x0a"
+            manager.fixed_channels[SMP_CHANNEL] = polite
+            await guest.pair()
+            assert await guest.read(SECRET) == b"\x0bsecret"
+
+
+# The public key whose private key the specification prints (Vol 3, Part H, 2.3.5.6.1), as it travels.
+DEBUG_KEY = (
+    bytes.fromhex("20b003d2f297be2c5e2c83a7e9f9a5b9eff49111acf4fddbcc0301480e359de6")[::-1]
+    + bytes.fromhex("dc809c49652aeb6d63329abf5a52155c766345c28fed3024741c8ed01589d28b")[::-1]
+)
