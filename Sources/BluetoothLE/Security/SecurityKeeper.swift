@@ -19,7 +19,13 @@ final class SecurityKeeper: Sendable {
   private let store: any BondStore
   private let log: Log
   private let queue = DispatchQueue(label: "BluetoothLE.bonds")
-  private let attachment = Mutex<HostAttachment?>(nil)
+  private let hearing = Mutex(Hearing())
+
+  private struct Hearing {
+    var attachment: HostAttachment?
+    /// Events taken before the attachment was there to say so.
+    var consumed = 0
+  }
 
   private struct Reference: Sendable { weak var keeper: SecurityKeeper? }
   private static let keepers = Mutex<[ObjectIdentifier: Reference]>([:])
@@ -39,8 +45,11 @@ final class SecurityKeeper: Sendable {
   /// Writes down what is not written yet, of all hosts; what a program does last.
   static func saveAll() {
     let all = keepers.withLock { $0.values.compactMap(\.keeper) }
-    for keeper in all { keeper.queue.sync { keeper.save() } }
+    for keeper in all { keeper.settle() }
   }
+
+  /// Waits until everything is written down.
+  func settle() { queue.sync { save() } }
 
   init(_ store: any BondStore, log: @escaping Log) {
     (self.store, self.log) = (store, log)
@@ -61,9 +70,19 @@ final class SecurityKeeper: Sendable {
     for command in commands(options) { host.post(command) }
     let attached = host.attach { [weak self] events in
       for event in events { self?.receive(event) }
-      self?.attachment.withLock { $0 }?.consumed(events.count)
+      self?.consumed(events.count)
     }
-    attachment.withLock { $0 = attached }
+    hearing.withLock { $0.attachment = attached }
+    consumed(0)
+  }
+
+  private func consumed(_ count: Int) {
+    let (attachment, total) = hearing.withLock { hearing in
+      hearing.consumed += count
+      defer { if hearing.attachment != nil { hearing.consumed = 0 } }
+      return (hearing.attachment, hearing.consumed)
+    }
+    if total > 0 { attachment?.consumed(total) }
   }
 
   /// What a host is told first.

@@ -1,0 +1,183 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHost
+import BLESMP
+import BLEWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct FileBondStoreTests {
+  /// A folder of its own for each test, gone afterwards.
+  final class Folder {
+    let path = NSTemporaryDirectory() + "bonds-" + UUID().uuidString
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+    var file: String { path + "/bonds.json" }
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+  }
+
+  static func record(_ seed: UInt64, bonds: Int = 3) -> BondRecord {
+    var random = RandomSource.seeded(seed)
+    var record = BondRecord()
+    record.identityResolvingKey = SecretKey(random.uint128())
+    for number in 0..<bonds {
+      let strength = KeyStrength(
+        size: UInt8(7 + number % 10), isAuthenticated: number % 2 == 0, isSecureConnections: number % 3 == 0)
+      var bond = BLEHost.Bond(
+        identity: DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 2 == 0 ? .random : .public),
+        strength: strength)
+      bond.peripheralKey = LongTermKey(
+        value: SecretKey(random.uint128()), ediv: UInt16(truncatingIfNeeded: random.next()), rand: random.next(),
+        strength: strength)
+      if number % 2 == 0 {
+        bond.centralKey = LongTermKey(value: SecretKey(random.uint128()), strength: strength)
+        bond.identityResolvingKey = SecretKey(random.uint128())
+        bond.peerCSRK = SecretKey(random.uint128())
+        bond.ownCSRK = SecretKey(random.uint128())
+        (bond.peerSignCounter, bond.ownSignCounter) = (.max, 7)
+      }
+      bond.client = ClientRecord(
+        configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],
+        supportedFeatures: .robustCaching, databaseHash: random.octets(16))
+      record.bonds.append(BluetoothLE.Bond(bond))
+    }
+    return record
+  }
+
+  static func keys(of record: BondRecord) -> [SecretKey] {
+    record.bonds.map(\.record).flatMap { bond in
+      [
+        bond.peripheralKey?.value, bond.centralKey?.value, bond.identityResolvingKey, bond.peerCSRK, bond.ownCSRK,
+      ].compactMap(\.self)
+    } + [record.identityResolvingKey].compactMap(\.self)
+  }
+
+  @Test func whatIsSavedIsLoaded() throws {
+    let folder = try Folder()
+    let store = FileBondStore(path: folder.file)
+    #expect(try store.load() == nil)
+    for bonds in [0, 1, 20] {
+      let record = Self.record(UInt64(bonds), bonds: bonds)
+      try store.save(record)
+      #expect(try FileBondStore(path: folder.file).load() == record)
+    }
+    #expect(folder.names == ["bonds.json"])
+  }
+
+  /// Only the owner may read it, whatever the mask of the process and whoever could read the file before.
+  @Test func onlyTheOwnerMayReadIt() throws {
+    let folder = try Folder()
+    _ = FileManager.default.createFile(
+      atPath: folder.file, contents: Data("old".utf8), attributes: [.posixPermissions: 0o666])
+    try FileBondStore(path: folder.file).save(Self.record(1))
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder.file)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+    let deeper = folder.path + "/deeper/still/bonds.json"
+    try FileBondStore(path: deeper).save(Self.record(1))
+    let inner = try FileManager.default.attributesOfItem(atPath: folder.path + "/deeper/still")
+    #expect((inner[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+  }
+
+  private struct Killed: Error {}
+
+  /// The program ends between any two steps of a write: there is the old file or the new one, and the next write finds
+  /// nothing in its way.
+  @Test(arguments: FileBondStore.Step.allCases) func aKillLeavesTheOldOrTheNewFile(step: FileBondStore.Step) throws {
+    for keepsDebris in [true, false] {
+      let folder = try Folder()
+      let (old, new) = (Self.record(1), Self.record(2))
+      try FileBondStore(path: folder.file).save(old)
+      let debris = Mutex<[String: Data]>([:])
+      let path = folder.path
+      let store = FileBondStore(path: folder.file) { reached in
+        guard reached == step else { return }
+        // What a killed process cannot clean up any more.
+        debris.withLock { debris in
+          for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] where name.hasSuffix(".new") {
+            debris[name] = FileManager.default.contents(atPath: path + "/" + name)
+          }
+        }
+        throw Killed()
+      }
+      #expect(throws: Killed.self) { try store.save(new) }
+      if keepsDebris {
+        for (name, data) in debris.withLock({ $0 }) {
+          _ = FileManager.default.createFile(atPath: path + "/" + name, contents: data)
+        }
+      }
+      #expect(try FileBondStore(path: folder.file).load() == (step == .renamed ? new : old))
+      try FileBondStore(path: folder.file).save(new)
+      #expect(try FileBondStore(path: folder.file).load() == new)
+      #expect(folder.names == ["bonds.json"])
+    }
+  }
+
+  /// Whatever of a file is missing, it is never read in part: it is set aside, whole, and the error says where.
+  @Test func aCorruptFileIsSetAside() throws {
+    let folder = try Folder()
+    let store = FileBondStore(path: folder.file)
+    try store.save(Self.record(1))
+    let good = try #require(FileManager.default.contents(atPath: folder.file))
+    var bad = stride(from: 0, to: good.count - 2, by: 97).map { good.prefix($0) }
+    bad.append(Data("{\"version\":2,\"bonds\":[]}".utf8))
+    bad.append(Data("{\"bonds\":[]}".utf8))
+    bad.append(Data([0xFF, 0, 1]))
+    for (number, octets) in bad.enumerated() {
+      try octets.write(to: URL(fileURLWithPath: folder.file))
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      let aside = "\(folder.file).corrupt-\(number + 1)"
+      #expect(error?.description.contains(aside) == true)
+      #expect(FileManager.default.contents(atPath: aside) == octets)
+      #expect(try store.load() == nil)
+    }
+  }
+
+  @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {
+    let error = #expect(throws: BondStoreError.self) {
+      try FileBondStore(path: "/proc/nowhere/bonds.json").save(Self.record(1))
+    }
+    #expect(error?.description.contains("/proc/nowhere/bonds.json") == true)
+  }
+
+  /// Neither a record's descriptions nor the errors about a file of keys hold a key.
+  @Test func descriptionsHoldNoSecrets() throws {
+    let folder = try Folder()
+    let record = Self.record(5)
+    var text = "\(record) \(record.bonds) \(String(reflecting: record))"
+    dump(record, to: &text)
+    let store = FileBondStore(path: folder.file)
+    try store.save(record)
+    var whole = try String(contentsOfFile: folder.file, encoding: .utf8)
+    for key in Self.keys(of: record) {
+      // One digit too few: the decoder stumbles over this very key.
+      let digits = key.value.bigEndianOctets.hexadecimal
+      #expect(whole.contains(digits))
+      let broken = whole.replacingOccurrences(of: digits, with: String(digits.dropLast()))
+      try Data(broken.utf8).write(to: URL(fileURLWithPath: folder.file))
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      text += error?.description ?? ""
+      whole = whole.replacingOccurrences(of: digits, with: digits)
+    }
+    for key in Self.keys(of: record) {
+      #expect(!text.contains(key.value.bigEndianOctets.hexadecimal.prefix(16)) && !text.contains("\(key.value)"))
+    }
+  }
+
+  @Test func theStandardPlace() {
+    func path(_ transport: String, _ variables: [String: String]) -> String? {
+      let store = PairingOptions.Storage.standard.store(
+        transport: transport, program: "/usr/bin/clock", environment: { variables[$0] })
+      return (store as? FileBondStore)?.path
+    }
+    #expect(
+      path("tcp-client:127.0.0.1:6402", ["HOME": "/home/a"])
+        == "/home/a/.local/state/BluetoothLE/clock-tcp-client_127.0.0.1_6402.json")
+    #expect(path("linux", ["XDG_STATE_HOME": "/s", "HOME": "/home/a"]) == "/s/BluetoothLE/clock-linux.json")
+    #expect(path("virtual:a", ["HOME": "/home/a"]) == nil)
+    #expect(path("virtual:a", ["BLE_BONDS": "/b"]) == "/b")
+  }
+}

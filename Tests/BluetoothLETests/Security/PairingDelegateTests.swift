@@ -1,0 +1,173 @@
+import BLECrypto
+import BLEGATT
+import BLEHost
+import BLESMP
+import BLEWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct PairingDelegateTests {
+  /// Writes down what it hears and answers as it is told.
+  final class Listener: PairingDelegate, Sendable {
+    let lines = Stage.Lines()
+    let says: @Sendable (PairingReply) -> Void
+    init(_ says: @escaping @Sendable (PairingReply) -> Void) { self.says = says }
+
+    func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) {
+      lines.append("consent")
+      says(reply)
+    }
+    func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) { lines.append("show \(passkey)") }
+    func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) {
+      lines.append("enter")
+      says(reply)
+    }
+    func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+      lines.append("compare \(number)")
+      says(reply)
+    }
+    func manager(_ manager: Manager, didPairWith peer: Peer, bond: BluetoothLE.Bond?) {
+      lines.append("paired \(bond != nil)")
+    }
+    func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {
+      lines.append("failed \(error.reason): \(error)")
+    }
+    func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
+      lines.append("security \(security.level) \(security.keySize) \(security.isBonded)")
+    }
+    func manager(_ manager: Manager, didRemoveBondOf identifier: UUID) { lines.append("removed \(identifier)") }
+    func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {
+      lines.append("lost \(error.cause)")
+    }
+  }
+
+  private func answers(_ stage: Stage) -> [PairingAnswer] {
+    stage.host.commands.compactMap { if case .answerPairing(_, let answer) = $0 { answer } else { nil } }
+  }
+
+  @Test func everyQuestionReachesTheDelegateAndEveryAnswerTheHost() throws {
+    let stage = Stage()
+    let central = stage.connect(7)
+    let number = try #require(Passkey(42))
+    let listener = Listener { $0.accept() }
+    stage.manager.pairingDelegate = listener
+    for question in [PairingQuestion.consent, .display(number), .compare(number)] {
+      stage.say(.pairing(central.peer, question))
+    }
+    #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042"])
+    #expect(answers(stage) == [.accept, .accept])
+    let typist = Listener { $0.enter(passkey: 123_456) }
+    stage.manager.pairingDelegate = typist
+    stage.say(.pairing(central.peer, .enterPasskey))
+    #expect(answers(stage).last == Passkey(123_456).map { .passkey($0) })
+    let mistaken = Listener { $0.enter(passkey: 1_000_000) }
+    stage.manager.pairingDelegate = mistaken
+    stage.say(.pairing(central.peer, .enterPasskey))
+    #expect(answers(stage).last == .reject)
+    withExtendedLifetime((listener, typist, mistaken)) {}
+  }
+
+  /// Nobody to ask: declined at once, so that the other device need not wait, with a line that holds no digits.
+  @Test func withoutADelegateQuestionsAreDeclined() throws {
+    let stage = Stage()
+    let central = stage.connect(7)
+    let number = try #require(Passkey(987_654))
+    for question in [PairingQuestion.consent, .enterPasskey, .compare(number)] {
+      stage.say(.pairing(central.peer, question))
+    }
+    stage.say(.pairing(central.peer, .display(number)))
+    #expect(answers(stage) == [.reject, .reject, .reject])
+    let lines = stage.logged()
+    #expect(lines.count == 4 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
+  }
+
+  @Test func whatHappensIsTold() {
+    let stage = Stage()
+    let central = stage.connect(7)
+    let listener = Listener { $0.reject() }
+    stage.manager.pairingDelegate = listener
+    let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
+    let identity = DeviceAddress(octets: BD_ADDR(5), kind: .public)
+    stage.say(.security(central.peer, LinkSecurity(level: .secureConnections, keySize: 16)))
+    stage.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
+    stage.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
+    stage.say(.bondLost(central.peer, identity, .missingHere))
+    stage.say(.bondRemoved(identity))
+    #expect(
+      listener.lines.take() == [
+        "security secureConnections 16 false", "paired false",
+        "failed 15: the pairing failed, refused by the device: the device does not take the key it was sent",
+        "lost missingHere", "removed \(PeerIdentifier.make(of: identity))",
+      ])
+    #expect(central.isEncrypted)
+  }
+
+  /// Links of another manager of the same host are not this one's to answer for.
+  @Test func linksOfOthersAreLeftToThem() {
+    let stage = Stage()
+    let listener = Listener { $0.accept() }
+    stage.manager.pairingDelegate = listener
+    stage.say(.pairing(PeerID(rawValue: 99), .consent))
+    #expect(listener.lines.take().isEmpty && answers(stage).isEmpty)
+  }
+
+  /// Notes what is saved.
+  final class Notebook: BondStore {
+    struct Full: Error, CustomStringConvertible { var description: String { "the notebook is full" } }
+    let records = Mutex<[BondRecord]>([])
+    let isFull: Bool
+    let first: BondRecord?
+    init(_ first: BondRecord? = nil, isFull: Bool = false) { (self.first, self.isFull) = (first, isFull) }
+    func load() throws -> BondRecord? { if isFull { throw Full() } else { first } }
+    func save(_ record: BondRecord) throws {
+      if isFull { throw Full() } else { records.withLock { $0.append(record) } }
+    }
+  }
+
+  @Test func theKeeperHandsOverWhatWasSavedAndSavesWhatChanges() throws {
+    let known = FileBondStoreTests.record(3)
+    let notebook = Notebook(known)
+    let keeper = SecurityKeeper(notebook, log: { _, _ in })
+    let commands = keeper.commands(PairingOptions())
+    guard case .setBonds(let bonds) = commands.first, case .setPairing(let settings?) = commands.last else {
+      Issue.record("\(commands.count) commands")
+      return
+    }
+    #expect(bonds == known.bonds.map(\.record) && settings.identityResolvingKey == known.identityResolvingKey)
+    var changed = bonds[1]
+    changed.peerSignCounter = 77
+    keeper.receive(.bondChanged(changed))
+    keeper.receive(.bondRemoved(bonds[0].identity))
+    keeper.settle()
+    #expect(notebook.records.withLock { $0.last }?.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
+    #expect(keeper.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
+  }
+
+  @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {
+    let lines = Stage.Lines()
+    let keeper = SecurityKeeper(Notebook(isFull: true), log: { lines.append($1) })
+    let bond = FileBondStoreTests.record(3).bonds[0]
+    keeper.receive(.bondChanged(bond.record))
+    keeper.settle()
+    #expect(lines.take() == ["the notebook is full", "the notebook is full"] && keeper.bonds == [bond])
+  }
+
+  @Test func optionsBecomeSettings() throws {
+    let key = SecretKey(1)
+    var options = PairingOptions()
+    let plain = try #require(options.settings(identityResolvingKey: key))
+    #expect(plain.ioCapability == .noInputNoOutput && plain.isBonding && !plain.asksForMITM && plain.allowsLegacy)
+    options.capability = .keyboardDisplay
+    options.fixedPasskey = 1_000_000
+    options.minimumKeySize = 99
+    let others = try #require(options.settings(identityResolvingKey: key))
+    #expect(others.asksForMITM && others.fixedPasskey == nil && others.minimumKeySize == 16)
+    let strict = try #require(PairingOptions.secureConnectionsOnly.settings(identityResolvingKey: key))
+    #expect(strict.isSecureConnectionsOnly)
+    options.isEnabled = false
+    #expect(options.settings(identityResolvingKey: key) == nil)
+  }
+}
