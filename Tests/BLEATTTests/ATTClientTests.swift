@@ -37,6 +37,14 @@ extension ATTClient.RequestID: ExpressibleByIntegerLiteral {
 
 @Suite("The client half of an ATT bearer")
 struct ATTClientTests {
+  /// The example in the type's comment.
+  @Test func theDocumentedExample() throws {
+    var client = ATTClient()
+    var pdus = PacketBuffer()
+    try client.send(ReadRequest(handle: 0x0003), as: .init(rawValue: 1), now: .start, into: &pdus)
+    #expect(pdus[0] == [0x0A, 0x03, 0x00])
+  }
+
   @Test func oneRequestIsInFlightAndTheOthersFollowInOrder() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)

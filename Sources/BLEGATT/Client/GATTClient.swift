@@ -17,7 +17,8 @@ public import BLEWire
 /// var output = ClientOutput()
 /// client.perform(ClientOperation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
 /// // output.pdus[0] == [0x0A, 0x03, 0x00]
-/// client.receive([0x0B, 0x48, 0x69].span, now: .start, into: &output)
+/// let response: [UInt8] = [0x0B, 0x48, 0x69]
+/// client.receive(response.span, now: .start, into: &output)
 /// // output.events == [.finished(.init(rawValue: 1), .success(.value([0x48, 0x69])))]
 /// ```
 public struct GATTClient: Sendable {

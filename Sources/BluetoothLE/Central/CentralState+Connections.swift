@@ -4,7 +4,7 @@ import BLEWire
 import Foundation
 
 extension CentralState {
-  /// Connects, without a timeout (rule 6.4).
+  /// Connects, without a timeout.
   mutating func connect(_ peripheral: Peripheral, _ options: ConnectOptions, into effects: inout CentralEffects) {
     guard let device = device(of: peripheral, for: "connect", into: &effects) else { return }
     switch device.phase {
@@ -90,7 +90,7 @@ extension CentralState {
     connectionEnded(id, BluetoothError(connecting: error), into: &effects)
   }
 
-  /// A wish ended without a link: given up by the application (rule 6.4), or not possible.
+  /// A wish ended without a link: given up by the application, or not possible.
   mutating func connectionEnded(_ id: ConnectID, _ error: BluetoothError, into effects: inout CentralEffects) {
     guard let address = wishes.removeValue(forKey: id), let device = devices[address] else { return }
     devices[address]?.phase = .disconnected
@@ -115,7 +115,7 @@ extension CentralState {
   }
 
   /// A link is gone. Operations that wait fail before ``CentralManagerDelegate`` hears of it, and nothing of this
-  /// peripheral comes after it (rule 6.5).
+  /// peripheral comes after it.
   mutating func linkEnded(
     _ peer: PeerID, _ error: BluetoothError, reconnects: Bool, into effects: inout CentralEffects
   ) {
@@ -148,7 +148,7 @@ extension CentralState {
     if let next, !isReconnecting { begin(session.address, next, into: &effects) }
   }
 
-  /// Tells of a link where the application asked to hear of it (rule 6.18).
+  /// Tells of a link where the application asked to hear of it.
   private mutating func tell(_ event: ConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects) {
     guard let watchedEvents, remember(address), let device = devices[address] else { return }
     let services = device.sighting.data.serviceUUIDs
@@ -161,7 +161,7 @@ extension CentralState {
 }
 
 extension BluetoothError {
-  /// Why a link ended, under the code that CoreBluetooth's users know (rule 6.5).
+  /// Why a link ended, under the code that CoreBluetooth's users know.
   init(disconnected reason: HCIErrorCode) {
     switch reason {
     case HCIErrorCode.connectionTimeout, .linkLayerResponseTimeout: self.init(.connectionTimeout)

@@ -6,7 +6,7 @@ import Foundation
 
 /// Asking a peripheral.
 extension CentralState {
-  /// The link of a connected peripheral, with a line in the log where there is none (rule 6.9).
+  /// The link of a connected peripheral, with a line in the log where there is none.
   func session(
     of peripheral: Peripheral, for command: StaticString, into effects: inout CentralEffects
   ) -> Session? {
@@ -51,7 +51,7 @@ extension CentralState {
     return nil
   }
 
-  /// With the first discovery the server is asked to tell when its services change (rule 6.15); one that never does
+  /// With the first discovery the server is asked to tell when its services change; one that never does
   /// refuses, and that is all.
   private mutating func watchServices(
     _ peer: PeerID, after subject: Session.Subject, into effects: inout CentralEffects
@@ -61,7 +61,7 @@ extension CentralState {
     effects.commands.append(.client(peer, ClientOperation(id: HostNames.operation(), .watchServices)))
   }
 
-  /// Writes without an answer (rule 6.11): best effort.
+  /// Writes without an answer: best effort.
   mutating func writeWithoutResponse(
     _ peripheral: Peripheral, _ characteristic: RemoteCharacteristic, _ value: [UInt8],
     into effects: inout CentralEffects
@@ -170,7 +170,7 @@ extension Session.Subject {
     return .success(.write(handle, value))
   }
 
-  /// Notifications where the characteristic has them, else indications (rule 4.5).
+  /// Notifications where the characteristic has them, else indications.
   private func configure(
     _ characteristic: RemoteCharacteristic, _ isOn: Bool, in session: Session
   ) -> Result<ClientOperation.Kind, KnownResult> {

@@ -151,7 +151,7 @@ extension Session {
     return service
   }
 
-  /// What was known, and what of `all` the filter wants, in the order of `all` (rule 6.8).
+  /// What was known, and what of `all` the filter wants, in the order of `all`.
   private static func joined<Found: Attribute, Known: Attribute>(
     _ known: [Known]?, _ all: [Found], _ filter: [BluetoothUUID]?, _ convert: (Found) -> Known
   ) -> [Known] {

@@ -11,7 +11,7 @@ struct Scan: Sendable {
   var solicited: [BluetoothUUID]
   var allowsDuplicates: Bool
 
-  /// Whether a device is wanted (rule 6.1): any of the services, in its list or in its overflow area, or any of the
+  /// Whether a device is wanted: any of the services, in its list or in its overflow area, or any of the
   /// solicited ones. Without either, every device.
   func matches(_ data: AdvertisedData) -> Bool {
     if services.isEmpty, solicited.isEmpty { return true }
@@ -82,7 +82,7 @@ public struct SightedDevice: Sendable {
 }
 
 extension CentralState {
-  /// Scans; a scan that runs is replaced (rule 6.1).
+  /// Scans; a scan that runs is replaced.
   mutating func startScan(
     _ services: [BluetoothUUID], solicited: [BluetoothUUID], allowsDuplicates: Bool,
     into effects: inout CentralEffects
@@ -115,7 +115,7 @@ extension CentralState {
         effects.calls.append(.peripheral(object, .updatedName))
       }
     }
-    // One report for each device, and another one when its scan response adds to it (rule 6.1).
+    // One report for each device, and another one when its scan response adds to it.
     let isReported = sighting.reported?.scan == scan.number
     let adds = isNew && discovery.isScanResponse && sighting.reported?.data != sighting.data
     guard scan.allowsDuplicates || !isReported || adds, scan.matches(sighting.data) else { return }
@@ -130,7 +130,7 @@ extension CentralState {
           rssi: Int(discovery.rssi))))
   }
 
-  /// The devices of these identifiers that are known, with an object each (rule 6.17).
+  /// The devices of these identifiers that are known, with an object each.
   mutating func retrieve(_ identifiers: [UUID]) -> [Peripheral] {
     identifiers.compactMap { addresses[$0] }.compactMap { peripheral(at: $0) }
   }

@@ -20,7 +20,7 @@ struct CentralState: Sendable {
   var sightings: UInt64 = 0
   var devices: [DeviceAddress: Device] = [:]
   var addresses: [UUID: DeviceAddress] = [:]
-  /// Counts the times that everything found became invalid (rule 1.4).
+  /// Counts the times that everything found became invalid.
   var generation = 0
 
   // Connections (CentralState+Connections).
@@ -37,7 +37,7 @@ struct CentralState: Sendable {
   struct Device: Sendable {
     let address: DeviceAddress
     let identifier: UUID
-    /// The application's object; the application keeps it, not we (rule 1.6).
+    /// The application's object; the application keeps it, not we.
     var object = WeakObject<Peripheral>(nil)
     var phase = Phase.disconnected
     var sighting = Sighting()
@@ -114,7 +114,7 @@ extension CentralState {
     }
   }
 
-  /// The adapter went below powered on: scans and links have ended (rule 1.4). Below powered off every peripheral is
+  /// The adapter went below powered on: scans and links have ended. Below powered off every peripheral is
   /// invalid and must be found or retrieved anew.
   mutating func fell(to state: ManagerState, into effects: inout CentralEffects) {
     if scan != nil {
@@ -193,7 +193,7 @@ extension CentralState {
     return true
   }
 
-  /// The application let go of its object: what it had begun is given up (rule 1.6).
+  /// The application let go of its object: what it had begun is given up.
   mutating func released(_ identifier: UUID, into effects: inout CentralEffects) {
     guard let address = addresses[identifier], let device = devices[address], device.object.object == nil else {
       return

@@ -153,7 +153,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   final func update(state: PeripheralState) { contents.withLock { $0.state = state } }
   final func update(services: [Service]?) { contents.withLock { $0.services = services } }
 
-  /// A link came up: what an earlier one found is void (rule 6.5).
+  /// A link came up: what an earlier one found is void.
   final func connected() {
     contents.withLock { contents in
       contents.state = .connected

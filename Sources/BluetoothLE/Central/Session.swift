@@ -75,7 +75,7 @@ struct Session: Sendable {
     }
   }
 
-  /// Whether an object is one that this link still has (rule 6.9).
+  /// Whether an object is one that this link still has.
   func has(_ service: RemoteService) -> Bool { services[service.handles.lowerBound] === service }
   func has(_ characteristic: RemoteCharacteristic) -> Bool {
     characteristics[characteristic.found.valueHandle] === characteristic
@@ -94,7 +94,7 @@ struct Session: Sendable {
     for characteristic in characteristics.values where characteristic.isNotifying { characteristic.isNotifying = false }
   }
 
-  /// Takes what lies in a range out of what is known (rule 6.15).
+  /// Takes what lies in a range out of what is known.
   ///
   /// - Returns: the services that are void now, in the order of their handles.
   mutating func invalidate(_ range: ClosedRange<AttributeHandle>) -> [RemoteService] {

@@ -8,6 +8,17 @@ struct GATTClientTests {
   private let first = ClientOperationID(rawValue: 1)
   private let second = ClientOperationID(rawValue: 2)
 
+  /// The example in the type's comment.
+  @Test func theDocumentedExample() {
+    var client = GATTClient()
+    var output = ClientOutput()
+    client.perform(ClientOperation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
+    #expect(output.pdus[0] == [0x0A, 0x03, 0x00])
+    let response: [UInt8] = [0x0B, 0x48, 0x69]
+    client.receive(response.span, now: .start, into: &output)
+    #expect(output.events == [.finished(.init(rawValue: 1), .success(.value([0x48, 0x69])))])
+  }
+
   @Test func theMTUIsExchangedOnce() throws {
     var talk = ClientConversation()
     talk.perform(.exchangeMTU(247))
