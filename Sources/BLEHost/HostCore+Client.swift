@@ -17,6 +17,7 @@ extension HostCore {
     guard let index = index(of: peer) else {
       return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
     }
+    noteOperation(operation, on: index)
     links[index].client.perform(operation, now: now, into: &scratch.client)
     if case .signedWrite = operation.kind { keepSignCounter(index, into: &output) }
     drainClient(index, now: now, into: &output)
@@ -49,6 +50,10 @@ extension HostCore {
     for event in drained.events {
       switch event {
       case .finished(.stack, _): break
+      case .finished(let id, let result):
+        if !parks(id, result, event, on: index, now: now, into: &output) {
+          output.events.append(.client(links[index].peer, event))
+        }
       case .mtu(let mtu):
         links[index].server.adopt(mtu: mtu)
         output.events.append(.mtu(links[index].peer, mtu))

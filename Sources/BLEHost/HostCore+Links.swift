@@ -52,6 +52,7 @@ extension HostCore {
       output.events.append(.subscription(link.peer, attribute, []))
     }
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
+    for (_, refusal) in link.demands.parked { output.events.append(.client(link.peer, refusal)) }
     acl.removeLink(handle, into: &output.packets)
     var events = ClientOutput()
     link.client.linkEnded(into: &events)

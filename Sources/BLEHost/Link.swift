@@ -21,6 +21,8 @@ struct Link: Sendable {
   var cipher = LinkCipher()
   /// The security manager's machine, made when it is first needed.
   var pairing: PairingMachine?
+  /// What our client waits with until the link is secured.
+  var demands = ParkedOperations()
 
   var reassembler = Reassembler()
   var signalling: SignallingChannel

@@ -190,6 +190,53 @@ import Testing
     #expect(couple.paired(0).count == 1)
   }
 
+  /// A central whose request is refused for want of security secures the link, with its bond or by pairing, and asks
+  /// again; the application hears the value only.
+  @Test func onDemand() throws {
+    var couple = Couple(
+      peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) { $0.pairsOnDemand = true } })
+    for _ in 1...2 {
+      try couple.connect()
+      #expect(couple.read(Couple.encrypted) == .success([7]))
+      #expect(couple.read(Couple.authenticated) == .success([7]))
+      couple.disconnect()
+    }
+    #expect(couple.paired(0).count == 1)
+    // Just Works is all that these two can: the second refusal is the answer.
+    couple = Couple(central: { _ in .with { $0.pairsOnDemand = true } })
+    try couple.connect()
+    #expect(couple.read(Couple.authenticated) == .failure(.insufficientAuthentication))
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+    // No pairing to be had: the refusal is the answer.
+    couple = Couple(peripheral: nil, central: { _ in .with { $0.pairsOnDemand = true } })
+    try couple.connect()
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+  }
+
+  /// At most so many requests wait for security; one more is refused at once.
+  @Test func waitingForSecurityIsBounded() throws {
+    var couple = Couple(
+      peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) { $0.pairsOnDemand = true } })
+    couple.world.application = nil
+    try couple.connect()
+    let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
+    for number in 0..<65 as Range<UInt32> {
+      let id = ClientOperationID(rawValue: 1000 + number)
+      couple.world.ask(1, .client(link.central, ClientOperation(id: id, .read(handle))))
+    }
+    couple.world.run(for: .seconds(5))
+    func ended() -> Int {
+      couple.events(1).count { if case .client(_, .finished) = $0 { true } else { false } }
+    }
+    #expect(ended() == 1)
+    // The user gives up: all the others hear their refusal.
+    couple.world.ask(1, .answerPairing(link.central, .reject))
+    couple.world.run(for: .seconds(1))
+    #expect(ended() == 65)
+    #expect(couple.read(Couple.plain) == .success([7]))
+  }
+
   /// Signed by a bonded client, on a link in the clear: once, and not again.
   @Test func signedWrites() throws {
     var couple = Couple()

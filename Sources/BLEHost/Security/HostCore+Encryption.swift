@@ -102,6 +102,7 @@ extension HostCore {
         machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
       }
     }
+    if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
   }
 
   private mutating func encryptionFailed(
@@ -118,6 +119,7 @@ extension HostCore {
     case .bond:
       let loss: BondLoss = status == .pinOrKeyMissing ? .forgottenByPeer : .keysDiffer
       output.events.append(.bondLost(peer, links[index].identity, loss))
+      releaseParked(index, into: &output)
     }
   }
 

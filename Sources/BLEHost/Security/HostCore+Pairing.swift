@@ -81,6 +81,7 @@ extension HostCore {
       attempts.failed(links[index].identity, failure, now: now)
       if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
       output.events.append(.pairingFailed(peer, failure))
+      releaseParked(index, into: &output)
     }
   }
 
@@ -107,7 +108,7 @@ extension HostCore {
   }
 
   /// A central makes its link as secure as it can: with the key of the bond where that is enough, else by pairing.
-  private mutating func secure(
+  mutating func secure(
     _ index: Int, _ wanted: AuthenticationRequirements, now: Instant, into output: inout HostOutput
   ) {
     guard links[index].role == .central else { return }

@@ -26,6 +26,8 @@ package struct PairingSettings: Sendable {
   package var asksConsent = false
   /// Takes the debug key that everybody knows (2.3.5.6.1), so that a sniffer can follow.
   package var acceptsDebugKey = false
+  /// Whether our client pairs, or encrypts, when a server refuses it for want of security, and asks again.
+  package var pairsOnDemand = false
   /// Our own identity: what peers resolve our private addresses with. Nil: none is given, though a peer may ask.
   package var identityResolvingKey: SecretKey?
   package var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)

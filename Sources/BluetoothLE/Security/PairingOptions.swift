@@ -48,6 +48,9 @@ public struct PairingOptions: Hashable, Sendable {
   public var fixedPasskey: UInt32?
   /// Asks the ``PairingDelegate`` before anybody is let in whom nothing vouches for.
   public var asksConsent = false
+  /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
+  /// the request is made again then.
+  public var pairsOnDemand = true
   public var storage = Storage.standard
 
   public init() {}
@@ -101,6 +104,7 @@ extension PairingOptions {
     settings.minimumKeySize = UInt8(min(max(minimumKeySize, 7), 16))
     settings.fixedPasskey = fixedPasskey.flatMap(Passkey.init)
     settings.asksConsent = asksConsent
+    settings.pairsOnDemand = pairsOnDemand
     settings.identityResolvingKey = identityResolvingKey
     return settings
   }
