@@ -229,7 +229,9 @@ open class CentralManager: Manager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)
-    case .refused(let error): relay("\(error)")
+    case .refused(let error):
+      relay("\(error)")
+      runOnQueue { $0.hostRefused(into: &$1) }
     case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
     }

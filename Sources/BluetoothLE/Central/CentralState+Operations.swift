@@ -42,7 +42,9 @@ extension CentralState {
     let id = HostNames.operation()
     var operation = Session.PendingOperation(id: id, subject: subject, answerTo: answerTo)
     switch subject.kind(value, in: session) {
-    case .success(let kind): effects.commands.append(.client(session.peer, ClientOperation(id: id, kind)))
+    case .success(let kind):
+      operation.kind = kind
+      effects.commands.append(.client(session.peer, ClientOperation(id: id, kind)))
     case .failure(let known): operation.result = known.result
     }
     sessions[session.peer]?.pending.append(operation)

@@ -46,6 +46,7 @@ extension CentralState {
     if case .failure(.linkEnded) = result { return }
     if sessions[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
     guard let index = sessions[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
+    if case .failure(let error) = result, raiseSecurity(peer, index, error, into: &effects) { return }
     sessions[peer]?.pending[index].result = result
     flush(peer, into: &effects)
   }

@@ -14,7 +14,7 @@ import Testing
 
     func centralManager(
       _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
-      rssi RSSI: NSNumber
+      rssi: NSNumber
     ) {
       found = peripheral
       central.stopScan()
