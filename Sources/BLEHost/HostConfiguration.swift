@@ -1,5 +1,6 @@
 import BLEATT
 package import BLEGATT
+package import BLEHCI
 package import BLESMP
 package import BLEWire
 
@@ -19,9 +20,11 @@ package struct HostConfiguration: Sendable {
   package var commandTimeout: Duration = .seconds(2)
   /// How often a controller that does not answer is reset before it is given up.
   package var maximumBringUps = 3
-  /// Values that may wait for their notification at once, all links together: fewer frames than one link's queue takes
-  /// (``ACLScheduler/Limits``), so that answers always find room beside them.
-  package var maximumPendingUpdates = 96
+  /// Values that may wait for their notification at once, all links together: twelve managers with full queues of 32
+  /// each, and fewer frames than one link's queue takes (``linkQueue``), so that answers always find room beside them.
+  package var maximumPendingUpdates = 384
+  /// What may wait on one link; see Docs/Decisions/0008.
+  package var linkQueue = ACLScheduler.Limits(frames: 512, octets: 1 << 18)
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
   package var congestion = (from: 32, below: 8)
   /// Wishes to connect that may be pending at once.

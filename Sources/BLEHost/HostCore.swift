@@ -28,7 +28,7 @@ package struct HostCore: Sendable {
   package internal(set) var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var bringUps = 0
   var queue: CommandQueue<Purpose>
-  var acl = ACLScheduler()
+  var acl: ACLScheduler
 
   package internal(set) var database: AttributeDatabase
   var links: [Link] = []
@@ -59,6 +59,7 @@ package struct HostCore: Sendable {
     self.cryptography = cryptography
     self.random = random
     queue = CommandQueue(timeout: configuration.commandTimeout)
+    acl = ACLScheduler(limits: configuration.linkQueue)
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
     bonds.replaceAll(with: Array(configuration.bonds.suffix(configuration.maximumBonds)))
