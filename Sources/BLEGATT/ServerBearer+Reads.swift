@@ -93,13 +93,12 @@ extension ServerBearer {
   }
 
   /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11): all or nothing, and the first
-  /// handle that cannot be read is the one in the error. One handle alone is read as well: nothing is lost by it, and
-  /// servers differ on it.
+  /// handle that cannot be read is the one in the error. The Set Of Handles is two or more: fewer make no such request.
   mutating func readMultiple(
     _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: AttributeDatabase, _ now: Instant,
     _ output: inout ServerOutput
   ) {
-    guard pdu.count >= 3, pdu.count % 2 == 1 else { return output.refuse(opcode, .none, .invalidPDU) }
+    guard pdu.count >= 5, pdu.count % 2 == 1 else { return output.refuse(opcode, .none, .invalidPDU) }
     var gathered = GatheredValues(hasLengths: opcode == ATTOpcode.readMultipleVariableRequest.rawValue)
     for index in stride(from: 1, to: pdu.count, by: 2) {
       let handle = AttributeHandle(pdu.uint16(at: index) ?? 0)

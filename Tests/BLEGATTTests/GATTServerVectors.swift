@@ -58,6 +58,7 @@ struct GATTServerVectors {
     "/TP/GAW/SR/BV-09-C/small": "a CCCD has two octets, anything else is answered 0x0D (Vol 3, Part G, 3.3.3.3)",
     "/robustness/no-reliable-characteristic":
       "a queue of writes to several attributes is executed whether or not each offers reliable writes",
+    "nimble/read-multiple/one-handle": "Read Multiple names two handles or more (Vol 3, Part F, 3.4.4.7)",
   ]
 
   static func file() throws -> File {

@@ -196,7 +196,8 @@ struct ServerReadTests {
     ] {
       #expect(server.send(hex: pdu) == ["01\(pdu.prefix(2).lowercased())000004"], "\(pdu)")
     }
-    // One handle alone is read; lists of two are what the format asks for.
-    #expect(server.send(hex: "0E \(server.handle(.both).hex)") == ["0f010203"])
+    // A Set Of Handles is two or more (3.4.4.7, 3.4.4.11).
+    #expect(server.send(hex: "0E \(server.handle(.both).hex)") == ["010e000004"])
+    #expect(server.send(hex: "20 \(server.handle(.both).hex)") == ["0120000004"])
   }
 }

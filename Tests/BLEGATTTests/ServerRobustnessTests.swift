@@ -62,8 +62,7 @@ struct ServerRobustnessTests {
       var pdu = [opcode]
       for _ in 0..<Int.random(in: 0...22, using: &source) { pdu.append(.random(in: 0...255, using: &source)) }
       var isWellFormed = (try? ATTPDU(decoding: pdu[...])) != nil
-      // Two leniencies and a strictness that the declaration cannot state.
-      if opcode == 0x0E || opcode == 0x20, pdu.count == 3 { isWellFormed = true }
+      // A strictness that the declaration cannot state.
       if opcode == 0x18, pdu.count == 2, pdu[1] > 1 { isWellFormed = false }
       let answer = server.send(pdu)
       #expect((answer == [[0x01, opcode, 0, 0, 0x04]]) == !isWellFormed, "\(pdu.hexadecimal)")
