@@ -55,7 +55,7 @@ let package = Package(
     layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
-    layer("BLELinux", on: ["CBluetoothLinux", "BLEWire"]),
+    layer("BLELinux", on: ["CBluetoothLinux", "BLEHCI", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLEVirtual", "BLEWire"]),
     layer(
       "BluetoothLE",
@@ -82,7 +82,7 @@ let package = Package(
         "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
-    tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
+    tests("BLELinuxTests", on: ["BLELinux", "BLEHCI", "BLEWire"]),
     tests(
       "BLERuntimeTests",
       on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),

@@ -22,7 +22,8 @@ package struct Poller: ~Copyable, Sendable {
     package let hasEnded: Bool
   }
 
-  private let descriptor: Descriptor
+  /// Readable while a wait would report something: one poller can watch another.
+  package let descriptor: Descriptor
   private var events: [epoll_event]
   private var count = 0
   private var waitsInNanoseconds: Bool

@@ -26,11 +26,11 @@ extension SystemError: CustomStringConvertible {
 /// The system calls of the Linux edge that can fail for a reason the user can mend.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, close, read, write, unlink, symlink, readlink, stat
-  case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt"
+  case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery = "getsockopt"
   case resolve = "getaddrinfo"
   case terminalAttributes = "tcsetattr", exclusive = "ioctl(TIOCEXCL)"
   case openPseudoTerminal = "posix_openpt"
-  case poll = "epoll", wake = "eventfd", thread = "pthread_create"
+  case poll = "epoll", wake = "eventfd", timer = "timerfd", thread = "pthread_create"
 }
 
 /// The way to the system: one function that every fallible call goes through, so that a test can make any of them fail.

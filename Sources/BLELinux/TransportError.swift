@@ -13,6 +13,8 @@ package struct TransportError: Error, Equatable, Sendable {
     case unsupported
     /// The other end closed it.
     case closed
+    /// The adapter is there and switched off.
+    case poweredOff
     /// The octets were no HCI packets, or could not be moved.
     case inputOutput
   }
@@ -38,7 +40,7 @@ package struct TransportError: Error, Equatable, Sendable {
   package var exitCode: Int32 {
     switch kind {
     case .malformed: 64
-    case .unavailable, .unsupported, .closed: 69
+    case .unavailable, .unsupported, .closed, .poweredOff: 69
     case .inputOutput: 74
     case .busy: 75
     case .noPermission: 77

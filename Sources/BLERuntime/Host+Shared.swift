@@ -25,8 +25,10 @@ extension Host {
     _ transport: TransportSpec, _ options: HostOptions = HostOptions(), cryptography: any Cryptography = LibCrypto(),
     random: RandomSource = .system
   ) throws(TransportError) -> Host {
-    try shared(transport, options) {
-      HostCore(configuration: options.configuration, cryptography: cryptography, random: random)
+    var configuration = options.configuration
+    if case .linux = transport { configuration.ownership = .sharedWithKernel }
+    return try shared(transport, options) {
+      HostCore(configuration: configuration, cryptography: cryptography, random: random)
     }
   }
 

@@ -4,7 +4,13 @@ package import BLEWire
 
 extension HostCore: StackCore {
   package mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout HostOutput) {
-    transportFailed(.transport("\(error)"), now: now, into: &output)
+    let state: AdapterState =
+      switch error.kind {
+      case .poweredOff: .poweredOff
+      case .noPermission: .unauthorized
+      case .malformed, .unavailable, .busy, .unsupported, .closed, .inputOutput: .resetting
+      }
+    transportFailed(.transport("\(error)"), state: state, now: now, into: &output)
   }
 
   package static func isState(_ event: HostEvent) -> Bool {

@@ -70,7 +70,11 @@ struct HostLoop<Core: StackCore>: ~Copyable {
     var now = clock.now()
     do throws(SystemError) {
       try poller.watch(desk.waker.descriptor, token: Token.desk, for: .reading)
-      if pipe.isOpen { core.start(now: now, into: &output) }
+      if pipe.isOpen {
+        core.start(now: now, into: &output)
+      } else if let absence = pipe.absence {
+        core.pipeFailed(absence, now: now, into: &output)
+      }
       finishRound()
       while !isOver(now) {
         try prepareToWait(now)
@@ -89,6 +93,8 @@ struct HostLoop<Core: StackCore>: ~Copyable {
       core.pipeFailed(failure, now: now, into: &output)
     }
     finishRound()
+    // An adapter is put back as it was before anyone hears that the stack has ended.
+    pipe.end()
   }
 }
 
@@ -149,6 +155,7 @@ extension HostLoop {
     do throws(TransportError) {
       try Self.pump(&pipe, &trace, &core, now, &output)
     } catch { pipeFailed(error, now) }
+    if let notice = pipe.takeNotice() { output.events.append(Core.notice(notice)) }
   }
 
   /// Every whole packet that is there goes to the trace, then to the core.
@@ -173,7 +180,7 @@ extension HostLoop {
 
   private mutating func pipeFailed(_ error: TransportError, _ now: Instant) {
     lastFailure = error
-    pipe.close()
+    pipe.close(after: error)
     interest = []
     core.pipeFailed(error, now: now, into: &output)
     output.packets.removeAll()
@@ -283,6 +290,11 @@ extension HostLoop {
 
   private mutating func finishRound() {
     send()
+    // A kernel that takes frames at once says so at once; each round sends what that makes room for.
+    while pipe.hasCompletions {
+      receive(clock.now())
+      send()
+    }
     handOut()
   }
 

@@ -10,8 +10,10 @@ extension Pipe {
       return pipe
     case .virtual(let name):
       return Pipe(try RadioService.shared.attach(named: name), named: "\(transport)")
-    case .linux, .hciSocket:
-      throw KernelBluetooth.refusal(of: "\(transport)")
+    case .linux(let adapter):
+      return Pipe(try KernelPort.open(.shared(adapter), named: "\(transport)"))
+    case .hciSocket(let index):
+      return Pipe(try KernelPort.open(.userChannel(index: index), named: "\(transport)"))
     }
   }
 }

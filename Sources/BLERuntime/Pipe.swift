@@ -1,7 +1,8 @@
 internal import BLELinux
 internal import BLEWire
 
-/// The loop's way to the controller: the open stream, and the port that gives a new one when it is lost.
+/// The loop's way to the controller: the open stream and the port that gives a new one when it is lost, or an adapter of
+/// this machine, which is both in one.
 struct Pipe: ~Copyable, Sendable {
   /// How it is named in errors.
   let name: String
@@ -9,6 +10,7 @@ struct Pipe: ~Copyable, Sendable {
   private let place: H4Place
   private var port: StreamPort?
   private var stream: H4Stream?
+  private var kernel: KernelPort?
 
   /// Begins to open `endpoint`.
   init(opening endpoint: StreamEndpoint, through system: SystemCalls = .kernel) throws(TransportError) {
@@ -19,6 +21,7 @@ struct Pipe: ~Copyable, Sendable {
     name = "\(endpoint)"
     isServer = endpoint.isServer
     place = .endpoint(endpoint)
+    kernel = nil
   }
 
   /// Takes a stream that has no port: once lost it does not come back.
@@ -28,16 +31,52 @@ struct Pipe: ~Copyable, Sendable {
     place = .inProcess(name)
     self.stream = H4Stream(stream, at: .inProcess(name))
     port = nil
+    kernel = nil
   }
 
-  var isOpen: Bool { stream != nil }
+  /// Takes an adapter of this machine; it tells by itself when it is back.
+  init(_ kernel: consuming KernelPort) {
+    name = kernel.name
+    isServer = true
+    place = .inProcess(kernel.name)
+    absence = kernel.absence
+    self.kernel = consume kernel
+    stream = nil
+    port = nil
+  }
+
+  /// Why the pipe is not open from the beginning, where that is known.
+  private(set) var absence: TransportError?
+
+  var isOpen: Bool {
+    if stream != nil { return true }
+    switch kernel {
+    case .some(let kernel): return kernel.isOpen
+    case .none: return false
+    }
+  }
 
   var hasBacklog: Bool {
+    switch kernel {
+    case .some(let kernel): return kernel.hasBacklog
+    case .none: break
+    }
     switch stream {
-    case .some(let stream): stream.hasBacklog
+    case .some(let stream): return stream.hasBacklog
+    case .none: return false
+    }
+  }
+
+  /// Whether ``receive(_:)`` has something although no descriptor says so.
+  var hasCompletions: Bool {
+    switch kernel {
+    case .some(let kernel): kernel.hasCompletions
     case .none: false
     }
   }
+
+  /// A line for the log, once.
+  mutating func takeNotice() -> String? { kernel?.takeNotice() }
 
   /// The TCP port that a server listens on.
   var listeningPort: UInt16? {
@@ -68,28 +107,61 @@ struct Pipe: ~Copyable, Sendable {
 
   /// Takes the stream from the port, once it is there.
   mutating func acceptStream() throws(TransportError) -> Bool {
+    if let isThere = try kernel?.accept() { return isThere }
     guard let accepted = try port?.accept() else { return false }
     stream = H4Stream(accepted, at: place)
     return true
   }
 
   /// Closes the stream and keeps the port.
-  mutating func close() { stream = nil }
+  mutating func close(after error: TransportError) {
+    stream = nil
+    kernel?.lost(error)
+  }
+
+  /// Closes all; an adapter is put back as it was.
+  mutating func end() {
+    stream = nil
+    port = nil
+    kernel?.end()
+    kernel = nil
+  }
 
   mutating func reopen() throws(TransportError) { try port?.open() }
 
-  mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) { try stream?.receive(body) }
-  mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) { try stream?.send(packets) }
-  mutating func flush() throws(TransportError) { try stream?.flush() }
+  mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
+    try stream?.receive(body)
+    try kernel?.receive(body)
+  }
+
+  mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
+    try stream?.send(packets)
+    try kernel?.send(packets)
+  }
+
+  mutating func flush() throws(TransportError) {
+    try stream?.flush()
+    try kernel?.flush()
+  }
 
   func watchPort(on poller: borrowing Poller, token: UInt64) throws(SystemError) -> Duration? {
+    switch kernel {
+    case .some(let kernel):
+      try kernel.watchPort(on: poller, token: token)
+      return nil
+    case .none: break
+    }
     switch port {
-    case .some(let port): try port.watch(on: poller, token: token)
-    case .none: nil
+    case .some(let port): return try port.watch(on: poller, token: token)
+    case .none: return nil
     }
   }
 
   func unwatchPort(on poller: borrowing Poller) {
+    switch kernel {
+    case .some(let kernel): kernel.unwatchPort(on: poller)
+    case .none: break
+    }
     switch port {
     case .some(let port): port.unwatch(on: poller)
     case .none: break
@@ -99,6 +171,10 @@ struct Pipe: ~Copyable, Sendable {
   func watchStream(
     on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest
   ) throws(SystemError) {
+    switch kernel {
+    case .some(let kernel): try kernel.watch(on: poller, token: token, for: interest)
+    case .none: break
+    }
     switch stream {
     case .some(let stream): try poller.watch(stream.stream.descriptor, token: token, for: interest)
     case .none: break
@@ -106,6 +182,10 @@ struct Pipe: ~Copyable, Sendable {
   }
 
   func unwatchStream(on poller: borrowing Poller) {
+    switch kernel {
+    case .some(let kernel): kernel.unwatch(on: poller)
+    case .none: break
+    }
     switch stream {
     case .some(let stream): poller.unwatch(stream.stream.descriptor)
     case .none: break

@@ -85,7 +85,7 @@ extension TransportSpec {
       return String(value)
     }
 
-    private func adapter() throws(TransportError) -> Adapter {
+    private func adapter() throws(TransportError) -> AdapterChoice {
       guard let value else { return .first }
       if value.contains(":") {
         guard let address = DeviceAddress(value, kind: .public) else {

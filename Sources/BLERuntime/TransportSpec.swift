@@ -1,5 +1,4 @@
 package import BLELinux
-package import BLEWire
 
 /// The way to a controller, as a transport string names it.
 ///
@@ -13,13 +12,7 @@ package import BLEWire
 /// | `unix-client:/tmp/hci.sock`, `unix-server:/tmp/hci.sock` | a Unix stream socket |
 /// | `virtual`, `virtual:phone` | a controller of that name on the radio simulated in this process |
 package enum TransportSpec: Hashable, Sendable {
-  package enum Adapter: Hashable, Sendable {
-    case first
-    case index(UInt16)
-    case address(BD_ADDR)
-  }
-
-  case linux(Adapter)
+  case linux(AdapterChoice)
   case hciSocket(index: UInt16)
   case stream(StreamEndpoint)
   /// An empty name is the controller of `virtual` alone.

@@ -146,12 +146,21 @@ import Testing
     #expect(TransportError(using: Self.tcp, SystemError(.send, ENOMEM)).kind == .inputOutput)
   }
 
-  @Test func theKernelsStackIsRefusedWithAReason() {
-    let missing = KernelBluetooth.refusal(of: "linux", through: SystemCalls { _ in EAFNOSUPPORT })
-    #expect(missing.kind == .unavailable && "\(missing)".contains("EAFNOSUPPORT"))
-    let forbidden = KernelBluetooth.refusal(of: "hci-socket:0", through: SystemCalls { _ in EPERM })
-    #expect(forbidden.exitCode == 77 && forbidden.remedy.contains("cap_net_raw,cap_net_admin+eip"))
-    #expect([.unavailable, .unsupported].contains(KernelBluetooth.refusal(of: "linux").kind))
+  @Test(arguments: [
+    (EAFNOSUPPORT, TransportError.Kind.unavailable, Int32(69), "this kernel has no Bluetooth"),
+    (EPERM, .noPermission, 77, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
+    (EBUSY, .busy, 75, "another program holds the adapter"),
+    (ENODEV, .unavailable, 69, "plug it in"),
+    (ENOMEM, .inputOutput, 74, "the adapter cannot be used"),
+  ])
+  func theKernelsStackIsRefusedWithAReason(number: Int32, kind: TransportError.Kind, exitCode: Int32, part: String) {
+    for mode in [KernelPort.Mode.shared(.first), .userChannel(index: 0)] {
+      let error = #expect(throws: TransportError.self) {
+        _ = try KernelPort.open(mode, named: "linux", through: SystemCalls { _ in number })
+      }
+      #expect(error?.kind == kind && error?.exitCode == exitCode)
+      #expect("\(error as Any)".contains(part))
+    }
   }
 
   @Test func aFullDiskIsTold() throws {

@@ -48,7 +48,7 @@ public struct AdapterError: LocalizedError, Hashable, Sendable {
       case .busy: .busy
       case .noPermission: .noPermission
       case .unsupported: .unsupported
-      case .closed: .lost
+      case .closed, .poweredOff: .lost
       case .inputOutput: .faulty
       }
     text = "\(error)"

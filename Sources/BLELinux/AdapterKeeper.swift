@@ -1,0 +1,160 @@
+internal import BLEWire
+internal import CBluetoothLinux
+
+/// Finds the adapter that is meant, makes it ready, and puts back at the end what it changed.
+struct AdapterKeeper: Sendable {
+  /// What the adapter is wanted for.
+  enum Purpose: Equatable, Sendable {
+    /// The kernel runs it and we share it: it is to be switched on with Low Energy.
+    case sharing
+    /// We take it from the kernel: it is to be switched off.
+    case takingOver
+  }
+
+  let name: String
+  let purpose: Purpose
+  let management: ManagementSocket
+  private let choice: AdapterChoice
+  /// Once found, an adapter is known by its address: it may come back under another index.
+  private var address: BD_ADDR?
+  private(set) var index: UInt16?
+  /// Commands that put the adapter back, newest first.
+  private var undoing: [(command: ManagementSocket.Command, parameters: [UInt8])] = []
+  /// Whether it was off when we first met it, so that switching it on is our business when it is plugged in again.
+  private var switchesOn = false
+
+  init(_ choice: AdapterChoice, _ purpose: Purpose, named name: String, _ management: ManagementSocket) {
+    self.choice = choice
+    self.purpose = purpose
+    self.name = name
+    self.management = management
+  }
+
+  /// The adapter, if it is there now.
+  mutating func find() throws(TransportError) -> AdapterInformation? {
+    do throws(SystemError) {
+      var found: AdapterInformation?
+      for candidate in try management.indices() {
+        guard let information = try management.information(of: candidate) else { continue }
+        if isMeant(information) {
+          found = information
+          break
+        }
+      }
+      index = found?.index
+      if let found, found.address.value != 0 { address = found.address }
+      return found
+    } catch { throw TransportError(usingAdapter: name, error) }
+  }
+
+  private func isMeant(_ candidate: AdapterInformation) -> Bool {
+    if let address { return candidate.address == address }
+    return switch choice {
+    case .first: purpose == .takingOver || candidate.supported.contains(.lowEnergy)
+    case .index(let index): candidate.index == index
+    case .address(let address): candidate.address == address
+    }
+  }
+
+  /// Makes the adapter ready for what it is wanted for.
+  ///
+  /// A shared adapter that is off is switched on with Low Energy and its security set first, for the kernel's SMP takes
+  /// them up only while it comes up.
+  ///
+  /// - Parameter isNew: it was plugged in, or we have just come: switching it on is our business. Otherwise its user
+  ///   switched it off and will switch it on.
+  mutating func prepare(_ adapter: AdapterInformation, isNew: Bool) throws(TransportError) {
+    switch purpose {
+    case .takingOver:
+      if adapter.current.contains(.powered) {
+        try change(.setPowered, to: false, back: true, of: adapter)
+      }
+    case .sharing:
+      guard adapter.supported.contains(.lowEnergy) else {
+        throw TransportError(
+          .unsupported, at: name, "hci\(adapter.index) has no Bluetooth Low Energy", remedy: "take another adapter")
+      }
+      if adapter.current.contains(.powered) {
+        if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
+        return
+      }
+      guard isNew || switchesOn else {
+        throw TransportError(.poweredOff, at: name, "hci\(adapter.index) is switched off", remedy: powerOnLine(adapter))
+      }
+      switchesOn = true
+      if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
+      for (command, setting) in [
+        (ManagementSocket.Command.setSecureSimplePairing, AdapterSettings.secureSimplePairing),
+        (.setSecureConnections, .secureConnections),
+      ] where adapter.supported.contains(setting) && !adapter.current.contains(setting) {
+        // A controller for Low Energy alone refuses the first, and works.
+        try? change(command, to: true, back: false, of: adapter)
+      }
+      try change(.setPowered, to: true, back: false, of: adapter)
+    }
+  }
+
+  /// What the kernel says of the adapter now, after ``prepare(_:isNew:)``.
+  func refreshed(_ adapter: AdapterInformation) throws(SystemError) -> AdapterInformation {
+    try management.information(of: adapter.index) ?? adapter
+  }
+
+  /// The user switched the adapter off: from now on it is the user's to switch it on.
+  mutating func userSwitchedOff() {
+    switchesOn = false
+    undoing.removeAll { $0.command == .setPowered }
+  }
+
+  /// The adapter is gone, and with it what was changed.
+  mutating func adapterWentAway() {
+    undoing = []
+    index = nil
+  }
+
+  /// Puts the adapter back as it was.
+  mutating func restore() {
+    guard let index else { return }
+    for (command, parameters) in undoing.reversed() { _ = try? management.request(command, index, parameters) }
+    undoing = []
+  }
+
+  private mutating func change(
+    _ command: ManagementSocket.Command, to on: Bool, back: Bool, of adapter: AdapterInformation
+  ) throws(TransportError) {
+    let reply: ManagementSocket.Reply
+    do throws(SystemError) {
+      reply = try management.request(command, adapter.index, [on ? 1 : 0])
+    } catch { throw TransportError(usingAdapter: name, error) }
+    guard reply.status == .success else { throw refusal(command, reply.status, adapter) }
+    undoing.append((command, [back ? 1 : 0]))
+  }
+
+  private func refusal(
+    _ command: ManagementSocket.Command, _ status: ManagementSocket.Status, _ adapter: AdapterInformation
+  ) -> TransportError {
+    switch status {
+    case .permissionDenied: .missingCapabilities(at: name)
+    case .switchedOffByRadioSwitch:
+      TransportError(
+        .poweredOff, at: name, "hci\(adapter.index) is blocked by a radio switch (rfkill)",
+        remedy: "sudo rfkill unblock bluetooth, or the switch of the machine")
+    case .busy:
+      TransportError(
+        .busy, at: name, "hci\(adapter.index) is being set up by another program\(BluetoothDaemon.clause)",
+        remedy: "try again in a moment")
+    case .invalidIndex:
+      TransportError(.unavailable, at: name, "hci\(adapter.index) went away", remedy: "plug it in again")
+    case .noAnswer:
+      TransportError(
+        .inputOutput, at: name, "the kernel gave no answer to \(command) in \(ManagementSocket.patience)",
+        remedy: "unplug the adapter and plug it in again")
+    default:
+      TransportError(
+        .unavailable, at: name,
+        "the kernel refused \(command) on hci\(adapter.index) with management status 0x\(String(status.rawValue, radix: 16))"
+      )
+    }
+  }
+
+  private func powerOnLine(_ adapter: AdapterInformation) -> String { "btmgmt --index \(adapter.index) power on" }
+}

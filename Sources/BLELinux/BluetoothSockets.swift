@@ -1,0 +1,183 @@
+internal import BLEWire
+internal import CBluetoothLinux
+internal import Glibc
+
+/// The kernel's four kinds of Bluetooth socket, each made, bound and without blocking.
+///
+/// An HCI socket belongs to one channel from its binding on: *raw* sees what a controller and the kernel say to each other,
+/// *user* takes the controller away from the kernel, *control* speaks the management protocol. An L2CAP socket bound to
+/// the fixed channel 4 carries one ATT PDU a read or write.
+enum BluetoothSockets {
+  enum HCIChannel { case raw(UInt16), user(UInt16), control }
+
+  static func hci(_ channel: HCIChannel, through system: SystemCalls) throws(SystemError) -> Descriptor {
+    let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let made = Descriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_HCI)) })
+    var address = sockaddr_hci()
+    address.hci_family = sa_family_t(AF_BLUETOOTH)
+    switch channel {
+    case .raw(let index): (address.hci_dev, address.hci_channel) = (index, UInt16(HCI_CHANNEL_RAW))
+    case .user(let index): (address.hci_dev, address.hci_channel) = (index, UInt16(HCI_CHANNEL_USER))
+    case .control: (address.hci_dev, address.hci_channel) = (UInt16(HCI_DEV_NONE), UInt16(HCI_CHANNEL_CONTROL))
+    }
+    try bind(made, &address, through: system)
+    return made
+  }
+
+  /// Lets the given events through and nothing else; of the others the kernel keeps no copy for us.
+  static func setFilter(
+    on raw: borrowing Descriptor, events: [UInt8], through system: SystemCalls
+  ) throws(SystemError) {
+    var filter = hci_filter()
+    filter.type_mask = 1 << 4
+    for code in events where code < 64 {
+      if code < 32 { filter.event_mask.0 |= 1 << UInt32(code) } else { filter.event_mask.1 |= 1 << UInt32(code - 32) }
+    }
+    let number = raw.rawValue
+    try system(.socketOption) {
+      unsafe setsockopt(number, Int32(SOL_HCI), Int32(HCI_FILTER), &filter, socklen_t(MemoryLayout<hci_filter>.size))
+    }
+  }
+
+  /// A socket for one link, bound to ATT's channel on the adapter with the identity `address`.
+  static func attributeProtocol(
+    at address: DeviceAddress, through system: SystemCalls
+  ) throws(SystemError) -> Descriptor {
+    let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let made = Descriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_L2CAP)) })
+    var own = l2capAddress(address)
+    try bind(made, &own, through: system)
+    return made
+  }
+
+  static func listen(_ socket: borrowing Descriptor, through system: SystemCalls) throws(SystemError) {
+    let number = socket.rawValue
+    try system(.listen) { Glibc.listen(number, 16) }
+  }
+
+  /// A link that waits on the listener, and its peer; nil where none does.
+  static func accept(
+    _ listener: borrowing Descriptor, through system: SystemCalls
+  ) throws(SystemError) -> (number: Int32, peer: DeviceAddress)? {
+    var address = sockaddr_l2()
+    let listening = listener.rawValue
+    do throws(SystemError) {
+      let number = try system(.accept) {
+        unsafe withUnsafeMutablePointer(to: &address) { pointer in
+          var length = socklen_t(MemoryLayout<sockaddr_l2>.size)
+          return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe accept4(listening, $0, &length, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
+          }
+        }
+      }
+      return (number, peer(address))
+    } catch {
+      guard error.number == EAGAIN || error.number == ECONNABORTED else { throw error }
+      return nil
+    }
+  }
+
+  /// Begins to connect ATT's channel of a link that is up already.
+  static func connect(
+    _ socket: borrowing Descriptor, to peer: DeviceAddress, through system: SystemCalls
+  ) throws(SystemError) {
+    var address = l2capAddress(peer)
+    let number = socket.rawValue
+    do throws(SystemError) {
+      try system(.connect) {
+        unsafe withUnsafePointer(to: &address) { pointer in
+          unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe Glibc.connect(number, $0, socklen_t(MemoryLayout<sockaddr_l2>.size))
+          }
+        }
+      }
+    } catch {
+      guard error.number == EINPROGRESS else { throw error }
+    }
+  }
+
+  /// The connection handle of the link that an ATT socket belongs to; `ENOTCONN` once the link is gone.
+  static func connectionHandle(
+    of socket: borrowing Descriptor, through system: SystemCalls
+  ) throws(SystemError) -> UInt16 {
+    var information = l2cap_conninfo()
+    let number = socket.rawValue
+    try system(.socketQuery) {
+      var length = socklen_t(MemoryLayout<l2cap_conninfo>.size)
+      return unsafe getsockopt(number, Int32(SOL_L2CAP), Int32(L2CAP_CONNINFO), &information, &length)
+    }
+    return information.hci_handle
+  }
+
+  /// Asks the kernel for so many octets of room; it takes what the system allows.
+  static func setRoom(_ option: Int32, _ octets: Int32, on socket: borrowing Descriptor) {
+    try? socket.setOption(level: SOL_SOCKET, option, octets, through: .kernel)
+  }
+
+  private static func bind<Address>(
+    _ socket: borrowing Descriptor, _ address: inout Address, through system: SystemCalls
+  ) throws(SystemError) {
+    let number = socket.rawValue
+    try system(.bind) {
+      unsafe withUnsafePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe Glibc.bind(number, $0, socklen_t(MemoryLayout<Address>.size))
+        }
+      }
+    }
+  }
+
+  private static func l2capAddress(_ device: DeviceAddress) -> sockaddr_l2 {
+    var address = sockaddr_l2()
+    address.l2_family = sa_family_t(AF_BLUETOOTH)
+    address.l2_cid = 4
+    address.l2_bdaddr_type = device.kind == .random ? 2 : 1
+    let octets = device.octets.littleEndian
+    address.l2_bdaddr.b = (octets[0], octets[1], octets[2], octets[3], octets[4], octets[5])
+    return address
+  }
+
+  private static func peer(_ address: sockaddr_l2) -> DeviceAddress {
+    let b = address.l2_bdaddr.b
+    let value = [b.0, b.1, b.2, b.3, b.4, b.5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return DeviceAddress(octets: BD_ADDR(value), kind: address.l2_bdaddr_type == 2 ? .random : .public)
+  }
+}
+
+/// A message socket that several places hold: the last one to let it go closes it.
+final class MessageSocket: Sendable {
+  let descriptor: Descriptor
+
+  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+  /// Reads one message to `buffer` from `offset` on.
+  ///
+  /// - Returns: its length; nil where none waits, 0 at the end.
+  func receive(into buffer: inout [UInt8], at offset: Int = 0) throws(SystemError) -> Int? {
+    let number = descriptor.rawValue
+    let count = unsafe buffer.withUnsafeMutableBytes { room in
+      unsafe recv(number, room.baseAddress.map { $0 + offset }, room.count - offset, 0)
+    }
+    if count >= 0 { return count }
+    let failure = errno
+    if failure == EAGAIN || failure == EINTR { return nil }
+    throw SystemError(.receive, failure)
+  }
+
+  /// Sends one message.
+  ///
+  /// - Returns: false where the kernel has no room for it now.
+  func send(_ message: Span<UInt8>) throws(SystemError) -> Bool {
+    let number = descriptor.rawValue
+    while true {
+      let count = unsafe message.withUnsafeBytes {
+        unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count >= 0 { return true }
+      let failure = errno
+      if failure == EINTR { continue }
+      if failure == EAGAIN || failure == ENOBUFS { return false }
+      throw SystemError(.send, failure)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+internal import BLEHCI
+internal import BLEWire
+internal import CBluetoothLinux
+internal import Glibc
+
+/// One link of the adapter: known from its HCI event, from its socket, or from both, in either order.
+struct KernelLink: Sendable {
+  let handle: UInt16
+  var socket: MessageSocket?
+  /// Frames that the socket has not taken yet, at most ``KernelAdapter/bufferCount``.
+  var waiting: [[UInt8]] = []
+  /// When a link without a socket counts as taken by another program.
+  var patienceEnds: Instant?
+  /// The socket ended before the link did: what is sent goes nowhere.
+  var isDeaf = false
+}
+
+/// Links and their sockets.
+extension KernelAdapter {
+  func position(of handle: UInt16) -> Int? { links.firstIndex { $0.handle == handle } }
+
+  /// A link came up: LE Connection Complete or one of its later forms (Vol 4, Part E, 7.7.65.1), status success.
+  mutating func linkBegan(_ event: [UInt8]) {
+    let handle = UInt16(event[5]) | UInt16(event[6] & 0x0F) << 8
+    let isCentral = event[7] == 0
+    guard !isCentral || isInitiating else { return }
+    forget(handle)
+    var link = KernelLink(handle: handle)
+    if isCentral {
+      isInitiating = false
+      let value = event[9..<15].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      let peer = DeviceAddress(octets: BD_ADDR(value), kind: event[8] & 1 == 0 ? .public : .random)
+      link.socket = try? clientSocket(to: peer)
+      link.isDeaf = link.socket == nil
+      if let socket = link.socket { watch(socket, handle, for: .reading) }
+    } else if listener != nil {
+      link.patienceEnds = clock.now() + Self.acceptPatience
+      setAlarm()
+    }
+    links.append(link)
+  }
+
+  private func clientSocket(to peer: DeviceAddress) throws(SystemError) -> MessageSocket {
+    let socket = try BluetoothSockets.attributeProtocol(at: identity, through: system)
+    BluetoothSockets.setRoom(SO_SNDBUF, Self.sendRoom, on: socket)
+    try BluetoothSockets.connect(socket, to: peer, through: system)
+    return MessageSocket(socket)
+  }
+
+  /// Hands out what is left of a link and lets go of it.
+  mutating func linkEnded(_ handle: UInt16, _ body: (Span<UInt8>) -> Void) {
+    guard let position = position(of: handle) else { return }
+    if let socket = links[position].socket {
+      do throws(SystemError) {
+        while try receivePDU(handle, socket, body) {}
+      } catch {
+        // Its end: everything before it has been read.
+      }
+    }
+    forget(handle)
+  }
+
+  /// Drops a link with its socket and all that waits on it.
+  private mutating func forget(_ handle: UInt16) {
+    links.removeAll { $0.handle == handle }
+    completed.removeAll { $0.handle == handle }
+  }
+
+  /// Takes every link that waits on the listener.
+  mutating func acceptLinks(_ body: (Span<UInt8>) -> Void) throws(SystemError) {
+    guard let listener else { return }
+    while let (number, peer) = try BluetoothSockets.accept(listener.descriptor, through: system) {
+      let socket = MessageSocket(Descriptor(adopting: number))
+      // The link may have ended meanwhile; its socket goes with it.
+      guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system) else { continue }
+      BluetoothSockets.setRoom(SO_SNDBUF, Self.sendRoom, on: socket.descriptor)
+      adopt(socket, handle: handle, peer: peer, body)
+    }
+  }
+
+  /// Gives a link its socket; one that was up before us is announced first.
+  mutating func adopt(_ socket: MessageSocket, handle: UInt16, peer: DeviceAddress, _ body: (Span<UInt8>) -> Void) {
+    if position(of: handle) == nil {
+      links.append(KernelLink(handle: handle))
+      body(Self.connectionComplete(handle, peer).span)
+    }
+    guard let position = position(of: handle) else { return }
+    links[position].socket = socket
+    links[position].patienceEnds = nil
+    links[position].isDeaf = false
+    watch(socket, handle, for: .reading)
+    flush(position)
+  }
+
+  /// LE Connection Complete for a link whose own event came before we listened; its timing is not known, so it says the
+  /// kernel's default: 50 ms, no latency, 5 s.
+  private static func connectionComplete(_ handle: UInt16, _ peer: DeviceAddress) -> [UInt8] {
+    var event: [UInt8] = [
+      HCIPacketType.event.rawValue, HCIEventCode.leMeta.rawValue, 19, LESubeventCode.connectionComplete.rawValue, 0,
+    ]
+    event.append(littleEndian: handle)
+    event += [1, peer.kind == .random ? 1 : 0] + peer.octets.littleEndian
+    for value in [40, 0, 500] as [UInt16] { event.append(littleEndian: value) }
+    event.append(0)
+    return event
+  }
+
+  /// A link's socket can go on.
+  mutating func serve(handle: UInt16, _ ready: Poller.Ready, _ body: (Span<UInt8>) -> Void) {
+    guard let position = position(of: handle), let socket = links[position].socket else { return }
+    if ready.canWrite { flush(position) }
+    guard ready.canRead || ready.hasEnded else { return }
+    do throws(SystemError) {
+      for _ in 0..<Self.readsInTurn {
+        guard try receivePDU(handle, socket, body) else { break }
+      }
+    } catch {
+      // ECONNRESET, or EACCES after a failed authentication: the link's own event tells the reason.
+      deafen(position)
+    }
+  }
+
+  /// The socket is of no more use; what waits for it counts as sent.
+  private mutating func deafen(_ position: Int) {
+    links[position].socket = nil
+    links[position].isDeaf = true
+    count(links[position].waiting.count, of: links[position].handle)
+    links[position].waiting = []
+  }
+
+  /// Sends the PDU of one ACL packet: H4 indicator, ACL header, L2CAP header, PDU.
+  mutating func sendFrame(_ packet: Span<UInt8>, on handle: UInt16) {
+    guard packet.count > Self.headerLength, let position = position(of: handle) else { return }
+    // The kernel runs the other channels; the host has nothing to say on them.
+    guard packet.uint16(at: 7) == 4, !links[position].isDeaf else { return count(1, of: handle) }
+    let pdu = packet.extracting(Self.headerLength..<packet.count)
+    if let socket = links[position].socket, links[position].waiting.isEmpty {
+      do throws(SystemError) {
+        if try socket.send(pdu) { return count(1, of: handle) }
+        watch(socket, handle, for: [.reading, .writing])
+      } catch {
+        count(1, of: handle)
+        return deafen(position)
+      }
+    }
+    // The host keeps to its credits; a frame past them is a fault of this process and is not kept.
+    guard links[position].waiting.count < Self.bufferCount else { return count(1, of: handle) }
+    links[position].waiting.append([UInt8](copying: pdu))
+  }
+
+  private mutating func flush(_ position: Int) {
+    guard let socket = links[position].socket, !links[position].waiting.isEmpty else { return }
+    let handle = links[position].handle
+    do throws(SystemError) {
+      while let first = links[position].waiting.first {
+        guard try socket.send(first.span) else { return watch(socket, handle, for: [.reading, .writing]) }
+        links[position].waiting.removeFirst()
+        count(1, of: handle)
+      }
+      watch(socket, handle, for: .reading)
+    } catch { deafen(position) }
+  }
+
+  private func watch(_ socket: MessageSocket, _ handle: UInt16, for interest: Poller.Interest) {
+    // It can fail only where the system is out of memory; the link then ends by its own timeout.
+    try? poller.watch(socket.descriptor, token: KernelToken.links + UInt64(handle), for: interest)
+  }
+
+  private mutating func count(_ frames: Int, of handle: UInt16) {
+    guard frames > 0 else { return }
+    if let last = completed.indices.last, completed[last].handle == handle {
+      completed[last].count &+= UInt16(clamping: frames)
+    } else {
+      completed.append((handle, UInt16(clamping: frames)))
+    }
+  }
+
+  /// Number Of Completed Packets (Vol 4, Part E, 7.7.19) for what the kernel took.
+  mutating func deliverCompletions(_ body: (Span<UInt8>) -> Void) {
+    guard !completed.isEmpty else { return }
+    for (handle, count) in completed {
+      let event: InlineArray<8, UInt8> = [
+        HCIPacketType.event.rawValue, HCIEventCode.numberOfCompletedPackets.rawValue, 5, 1,
+        UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8), UInt8(truncatingIfNeeded: count),
+        UInt8(truncatingIfNeeded: count >> 8),
+      ]
+      body(event.span)
+    }
+    completed.removeAll(keepingCapacity: true)
+  }
+}

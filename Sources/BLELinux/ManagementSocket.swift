@@ -1,0 +1,163 @@
+package import BLEWire
+internal import CBluetoothLinux
+internal import Glibc
+
+/// Speaks the kernel's management protocol: which adapters there are, and switching them on and off.
+///
+/// A message is code, controller index and parameter length, 16 bits each and little-endian, then the parameters; code
+/// numbers are those of BlueZ's `doc/mgmt-api.txt`.
+struct ManagementSocket: Sendable {
+  static let patience = Duration.seconds(6)
+  /// The index of messages that are about no single controller.
+  static let noIndex: UInt16 = 0xFFFF
+
+  enum Command: UInt16 {
+    case readIndexList = 0x0003
+    case readInformation = 0x0004
+    case setPowered = 0x0005
+    case setSecureSimplePairing = 0x000B
+    case setLowEnergy = 0x000D
+    case setSecureConnections = 0x002D
+  }
+
+  /// What the kernel answers a command with.
+  struct Reply: Equatable {
+    let status: Status
+    let parameters: [UInt8]
+  }
+
+  struct Status: RawRepresentable, Equatable {
+    let rawValue: UInt8
+    static let success = Self(rawValue: 0x00)
+    static let busy = Self(rawValue: 0x0A)
+    static let rejected = Self(rawValue: 0x0B)
+    static let notSupported = Self(rawValue: 0x0C)
+    static let invalidIndex = Self(rawValue: 0x11)
+    static let switchedOffByRadioSwitch = Self(rawValue: 0x12)
+    static let permissionDenied = Self(rawValue: 0x14)
+    /// Ours: none came in time.
+    static let noAnswer = Self(rawValue: 0xFF)
+  }
+
+  /// What happened to an adapter.
+  enum News: Equatable {
+    case added(UInt16)
+    case removed(UInt16)
+    case settings(UInt16, AdapterSettings)
+    case other
+  }
+
+  let socket: MessageSocket
+
+  init(through system: SystemCalls) throws(SystemError) {
+    socket = MessageSocket(try BluetoothSockets.hci(.control, through: system))
+  }
+
+  init(_ socket: MessageSocket) { self.socket = socket }
+
+  /// Sends a command and waits for its answer; news that come meanwhile are dropped, so ask for the state afterwards.
+  func request(
+    _ command: Command, _ index: UInt16 = noIndex, _ parameters: [UInt8] = []
+  ) throws(SystemError) -> Reply {
+    var message: [UInt8] = []
+    message.append(littleEndian: command.rawValue)
+    message.append(littleEndian: index)
+    message.append(littleEndian: UInt16(clamping: parameters.count))
+    message += parameters
+    _ = try socket.send(message.span)
+    let clock = MonotonicClock()
+    let deadline = clock.now() + Self.patience
+    var poller = try Poller(capacity: 1)
+    try poller.watch(socket.descriptor, token: 0, for: .reading)
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    while true {
+      while let count = try socket.receive(into: &buffer) {
+        if count == 0 { throw SystemError(.receive, EPIPE) }
+        if let reply = Self.reply(buffer.span.extracting(first: count), to: command, index) { return reply }
+      }
+      guard clock.now() < deadline else { return Reply(status: .noAnswer, parameters: []) }
+      try poller.wait(until: deadline, on: clock)
+    }
+  }
+
+  /// The answer to `command` where `message` is one: Command Complete (0x0001) or Command Status (0x0002).
+  private static func reply(_ message: Span<UInt8>, to command: Command, _ index: UInt16) -> Reply? {
+    guard let event = message.uint16(at: 0), event == 1 || event == 2, message.uint16(at: 2) == index,
+      message.uint16(at: 6) == command.rawValue, message.count > 8
+    else { return nil }
+    return Reply(
+      status: Status(rawValue: message[8]), parameters: [UInt8](copying: message.extracting(9..<message.count)))
+  }
+
+  /// Reads one piece of news; nil where none waits.
+  func news() throws(SystemError) -> News? {
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    guard let count = try socket.receive(into: &buffer) else { return nil }
+    if count == 0 { throw SystemError(.receive, EPIPE) }
+    return Self.news(buffer.span.extracting(first: count))
+  }
+
+  static func news(_ message: Span<UInt8>) -> News {
+    guard let event = message.uint16(at: 0), let index = message.uint16(at: 2) else { return .other }
+    switch event {
+    case 0x0004: return .added(index)
+    case 0x0005: return .removed(index)
+    case 0x0006:
+      guard let low = message.uint16(at: 6), let high = message.uint16(at: 8) else { return .other }
+      return .settings(index, AdapterSettings(rawValue: UInt32(high) << 16 | UInt32(low)))
+    default: return .other
+    }
+  }
+
+  /// The controllers that the kernel has, lowest index first.
+  func indices() throws(SystemError) -> [UInt16] {
+    let reply = try request(.readIndexList)
+    guard let count = reply.parameters.span.uint16(at: 0) else { return [] }
+    return (0..<Int(count)).compactMap { reply.parameters.span.uint16(at: 2 + 2 * $0) }.sorted()
+  }
+
+  /// What the kernel knows of a controller; nil where it has none of that index.
+  func information(of index: UInt16) throws(SystemError) -> AdapterInformation? {
+    let reply = try request(.readInformation, index)
+    guard reply.status == .success, reply.parameters.count >= 17 else { return nil }
+    func number(_ offset: Int) -> UInt32 {
+      (0..<4).reversed().reduce(0) { $0 << 8 | UInt32(reply.parameters[offset + $1]) }
+    }
+    let address = reply.parameters[0..<6].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return AdapterInformation(
+      index: index, address: BD_ADDR(address), supported: AdapterSettings(rawValue: number(9)),
+      current: AdapterSettings(rawValue: number(13)))
+  }
+}
+
+/// Settings of a controller that the kernel keeps.
+struct AdapterSettings: OptionSet, Sendable {
+  let rawValue: UInt32
+  static let powered = Self(rawValue: 1 << 0)
+  static let secureSimplePairing = Self(rawValue: 1 << 6)
+  static let lowEnergy = Self(rawValue: 1 << 9)
+  static let secureConnections = Self(rawValue: 1 << 11)
+  static let staticAddress = Self(rawValue: 1 << 15)
+}
+
+/// One controller that the kernel has.
+struct AdapterInformation: Equatable, Sendable {
+  var index: UInt16
+  var address: BD_ADDR
+  var supported: AdapterSettings
+  var current: AdapterSettings
+
+  /// What its L2CAP sockets are bound to: the identity, whatever address is advertised.
+  var identity: DeviceAddress {
+    let isStatic = address.value == 0 && current.contains(.staticAddress)
+    return DeviceAddress(octets: address, kind: isStatic ? .random : .public)
+  }
+}
+
+/// Which adapter of the machine is meant.
+package enum AdapterChoice: Hashable, Sendable {
+  /// The first one that can do Low Energy.
+  case first
+  case index(UInt16)
+  case address(BD_ADDR)
+}

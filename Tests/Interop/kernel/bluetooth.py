@@ -1,0 +1,244 @@
+"""The kernel's Bluetooth sockets, by their numbers: Python's own support for them is often left out."""
+
+import ctypes
+import errno
+import os
+import select
+import socket
+import struct
+import time
+
+AF_BLUETOOTH, L2CAP, HCI = 31, 0, 1
+RAW, CONTROL, NO_DEVICE = 0, 3, 0xFFFF
+PUBLIC, RANDOM = 1, 2
+ATT_CHANNEL = 4
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *arguments):
+    answer = getattr(LIBC, name)(*arguments)
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return answer
+
+
+def address_octets(text):
+    return bytes.fromhex(text.replace(":", ""))[::-1]
+
+
+def address_text(octets):
+    return ":".join(f"{octet:02X}" for octet in reversed(octets))
+
+
+def open_hci(device, channel):
+    number = call("socket", AF_BLUETOOTH, socket.SOCK_RAW | socket.SOCK_CLOEXEC, HCI)
+    if channel == RAW:
+        everything = struct.pack("<IIIHxx", 1 << 4, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        call("setsockopt", number, 0, 2, everything, len(everything))
+    bound = struct.pack("<HHH", AF_BLUETOOTH, device, channel)
+    call("bind", number, bound, len(bound))
+    return number
+
+
+def readable(number, seconds):
+    return bool(select.select([number], [], [], max(0, seconds))[0])
+
+
+class Management:
+    """The kernel's management protocol: requests and their answers; events between them are dropped."""
+
+    POWERED, LE = 0x0005, 0x000D
+
+    def __init__(self):
+        self.number = open_hci(NO_DEVICE, CONTROL)
+
+    def request(self, opcode, index=NO_DEVICE, parameters=b"", patience=10):
+        os.write(self.number, struct.pack("<HHH", opcode, index, len(parameters)) + parameters)
+        deadline = time.monotonic() + patience
+        while readable(self.number, deadline - time.monotonic()):
+            message = os.read(self.number, 4096)
+            event, about, _ = struct.unpack_from("<HHH", message)
+            if event in (1, 2) and about == index and struct.unpack_from("<H", message, 6)[0] == opcode:
+                return message[8], message[9:]
+        raise TimeoutError(f"no answer to management command {opcode:#06x}")
+
+    def indices(self):
+        _, list_ = self.request(0x0003)
+        return sorted(struct.unpack_from(f"<{list_[0]}H", list_, 2))
+
+    def settings(self, index):
+        status, information = self.request(0x0004, index)
+        return struct.unpack_from("<I", information, 13)[0] if status == 0 else None
+
+    def address(self, index):
+        return address_text(self.request(0x0004, index)[1][:6])
+
+    def switch(self, index, on, opcode=POWERED):
+        return self.request(opcode, index, bytes([on]))[0]
+
+    def disconnect(self, index, peer):
+        """Ends a link at once; left alone, the kernel keeps it for two seconds after its last socket."""
+        return self.request(0x0014, index, address_octets(peer) + bytes([PUBLIC]))[0]
+
+    def close(self):
+        os.close(self.number)
+
+
+def set_down(index, down=True):
+    """HCIDEVDOWN or HCIDEVUP, as hciconfig does it."""
+    number = call("socket", AF_BLUETOOTH, socket.SOCK_RAW | socket.SOCK_CLOEXEC, HCI)
+    try:
+        call("ioctl", number, ctypes.c_ulong(0x400448CA if down else 0x400448C9), ctypes.c_ulong(index))
+    except OSError as failure:
+        if failure.errno != errno.EALREADY:
+            raise
+    finally:
+        os.close(number)
+
+
+class Link:
+    """ATT over a kernel L2CAP socket: a central without anything between the test and the kernel."""
+
+    def __init__(self, own, peer, peer_type=PUBLIC, patience=10):
+        self.number = call("socket", AF_BLUETOOTH, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC, L2CAP)
+        try:
+            self._bind_and_connect(own, peer, peer_type, patience)
+        except OSError:
+            os.close(self.number)
+            raise
+        self.pending = []
+
+    def _bind_and_connect(self, own, peer, peer_type, patience):
+        here = self._address(own, PUBLIC)
+        call("bind", self.number, here, len(here))
+        limit = struct.pack("<qq", patience, 0)
+        call("setsockopt", self.number, socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit, len(limit))
+        there = self._address(peer, peer_type)
+        call("connect", self.number, there, len(there))
+
+    @staticmethod
+    def _address(text, kind):
+        return struct.pack("<HH6sHBx", AF_BLUETOOTH, 0, address_octets(text), ATT_CHANNEL, kind)
+
+    def send(self, pdu):
+        os.write(self.number, pdu)
+
+    def receive(self, patience=10):
+        if not readable(self.number, patience):
+            raise TimeoutError("no ATT PDU came")
+        pdu = os.read(self.number, 1024)
+        if not pdu:
+            raise ConnectionError("the link ended")
+        return pdu
+
+    def request(self, pdu, patience=10):
+        """The answer; notifications and indications on the way to it are kept (indications confirmed)."""
+        self.send(pdu)
+        while True:
+            answer = self.receive(patience)
+            if answer[0] not in (0x1B, 0x1D):
+                return answer
+            self._keep(answer)
+
+    def _keep(self, pdu):
+        self.pending.append(pdu)
+        if pdu[0] == 0x1D:
+            self.send(b"\x1e")
+
+    def value_update(self, patience=10):
+        if not self.pending:
+            self._keep(self.receive(patience))
+        return self.pending.pop(0)
+
+    def close(self):
+        if self.number is not None:
+            os.close(self.number)
+        self.number = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.close()
+
+
+class Refused(Exception):
+    """An ATT Error Response."""
+
+    def __init__(self, pdu):
+        self.request, self.handle, self.code = struct.unpack("<BHB", pdu[1:5])
+        super().__init__(f"request {self.request:#04x} on {self.handle:#06x}: error {self.code:#04x}")
+
+
+class Client:
+    """What a GATT client does, on a `Link`."""
+
+    def __init__(self, link):
+        self.link = link
+        self.mtu = 23
+
+    def ask(self, pdu):
+        answer = self.link.request(pdu)
+        if answer[0] == 1:
+            raise Refused(answer)
+        return answer
+
+    def exchange_mtu(self, mtu):
+        self.mtu = max(23, min(mtu, struct.unpack("<H", self.ask(struct.pack("<BH", 2, mtu))[1:])[0]))
+        return self.mtu
+
+    def services(self):
+        found, start = [], 1
+        while start <= 0xFFFF:
+            try:
+                answer = self.ask(struct.pack("<BHHH", 0x10, start, 0xFFFF, 0x2800))
+            except Refused as refused:
+                assert refused.code == 0x0A
+                break
+            size = answer[1]
+            for place in range(2, len(answer), size):
+                first, last = struct.unpack_from("<HH", answer, place)
+                found.append((first, last, answer[place + 4 : place + size]))
+            start = found[-1][1] + 1
+        return found
+
+    def characteristics(self):
+        """UUID (as on the air) to value handle."""
+        found, start = {}, 1
+        while start <= 0xFFFF:
+            try:
+                answer = self.ask(struct.pack("<BHHH", 0x08, start, 0xFFFF, 0x2803))
+            except Refused as refused:
+                assert refused.code == 0x0A
+                break
+            size = answer[1]
+            for place in range(2, len(answer), size):
+                start = struct.unpack_from("<H", answer, place)[0] + 1
+                value = struct.unpack_from("<H", answer, place + 3)[0]
+                found.setdefault(answer[place + 5 : place + size], value)
+        return found
+
+    def read(self, handle):
+        return self.ask(struct.pack("<BH", 0x0A, handle))[1:]
+
+    def read_long(self, handle):
+        value = part = self.read(handle)
+        while len(part) == self.mtu - 1:
+            part = self.ask(struct.pack("<BHH", 0x0C, handle, len(value)))[1:]
+            value += part
+        return value
+
+    def write(self, handle, value):
+        assert self.ask(struct.pack("<BH", 0x12, handle) + value) == b"\x13"
+
+    def write_command(self, handle, value):
+        self.link.send(struct.pack("<BH", 0x52, handle) + value)
+
+    def write_long(self, handle, value):
+        size = self.mtu - 5
+        for offset in range(0, len(value), size):
+            part = struct.pack("<HH", handle, offset) + value[offset : offset + size]
+            assert self.ask(b"\x16" + part) == b"\x17" + part
+        assert self.ask(b"\x18\x01") == b"\x19"
