@@ -9,6 +9,8 @@ import BluetoothLE
   private let passkey: UInt32
   private var manager: PeripheralManager?
   private var unanswered = 0
+  /// What was published stays while the adapter is merely off, and is gone after worse.
+  private var isPublished = false
 
   init(_ description: Description, on options: AdapterOptions) throws(Failure) {
     name = description.name
@@ -26,12 +28,15 @@ import BluetoothLE
   func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
     switch peripheral.state {
     case .poweredOn:
+      guard !isPublished else { return warn("the adapter is \(peripheral.state) again") }
+      isPublished = true
       unanswered = database.services.count
       for service in database.services { peripheral.add(service) }
       if database.services.isEmpty { advertise(peripheral) }
     case .unsupported, .unauthorized:
       fail((peripheral.stateReason as? AdapterError).map(Failure.adapter) ?? .software("there is no adapter"))
     case .unknown, .resetting, .poweredOff:
+      if peripheral.state != .poweredOff { isPublished = false }
       warn("the adapter is \(peripheral.state)\(peripheral.stateReason.map { ": \($0)" } ?? "")")
     }
   }

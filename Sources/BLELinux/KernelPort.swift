@@ -192,6 +192,14 @@ package struct KernelPort: ~Copyable, Sendable {
   package func unwatchPort(on poller: borrowing Poller) { poller.unwatch(keeper.management.socket.descriptor) }
 
   private static func nothingThere(_ name: String, _ mode: Mode) -> TransportError {
+    switch mode {
+    case .shared(.index(let index)), .userChannel(let index):
+      // The kernel's management does not list a controller that somebody took from it.
+      if FileIdentity(at: "/sys/class/bluetooth/hci\(index)") != nil {
+        return TransportError(usingAdapter: name, SystemError(.bind, EBUSY))
+      }
+    default: break
+    }
     let what =
       switch mode {
       case .shared(.first): "there is no Bluetooth adapter with Low Energy"

@@ -16,6 +16,7 @@ from bluetooth import Client, Link, Management, PUBLIC  # noqa: E402
 from programs import HERE, Program, product  # noqa: E402
 
 DESCRIPTION = HERE / "weather.json"
+PATTERN = bytes(7 * i & 0xFF for i in range(300))  # what weather.json calls pattern:300
 
 
 def long_uuid(short):
@@ -33,16 +34,22 @@ class Controllers:
     def start(self):
         # btvirt now and then takes the kernel's first command for something else, and that controller never appears.
         for _ in range(5):
-            self.program = Program(["btvirt", f"-l{self.count}"], self.logs / f"btvirt{next(self.starts)}")
+            self.program = Program([os.environ.get("BTVIRT", "btvirt"), f"-l{self.count}"], self.logs / f"btvirt{next(self.starts)}")
             deadline = time.monotonic() + 6
             while time.monotonic() < deadline:
                 with contextlib.closing(Management()) as management:
                     if len(management.indices()) >= self.count:
-                        return
+                        return self.switch_centrals_on(management)
                 time.sleep(0.1)
             self.stop()
             time.sleep(0.5)
         raise TimeoutError("the controllers do not appear")
+
+    def switch_centrals_on(self, management):
+        for index in range(1, self.count):
+            # Without a daemon beside it, the kernel's default is BR/EDR alone.
+            management.switch(index, 1, Management.LE)
+            assert management.switch(index, 1) == 0
 
     def stop(self):
         self.program.process.kill()
@@ -62,11 +69,6 @@ def controllers(logs):
         subprocess.run(["modprobe", module], check=True)
     controllers = Controllers(logs, int(os.environ.get("CONTROLLERS", "4")))
     controllers.start()
-    with contextlib.closing(Management()) as management:
-        for index in range(1, controllers.count):
-            # Without a daemon beside it, the kernel's default is BR/EDR alone.
-            management.switch(index, 1, Management.LE)
-            assert management.switch(index, 1) == 0
     yield controllers
     controllers.stop()
 

@@ -5,9 +5,7 @@ import time
 
 import pytest
 from bluetooth import Refused
-from conftest import long_uuid
-
-PATTERN = bytes(7 * i & 0xFF for i in range(300))
+from conftest import PATTERN, long_uuid
 
 
 def test_discovery(peripheral, connect):

@@ -1,0 +1,67 @@
+"""The adapter goes and comes back under reference-peripheral, which tells so, lives on and serves again."""
+
+import contextlib
+import time
+
+from bluetooth import Management, set_down
+from conftest import PATTERN, long_uuid
+
+
+def wait_for_count(program, text, count, seconds=20):
+    deadline = time.monotonic() + seconds
+    while program.output.count(text) < count:
+        program.check_alive()
+        assert time.monotonic() < deadline, f"{text!r} not {count} times:\n{program.output[-2000:]}"
+        time.sleep(0.05)
+
+
+def serves(connect, drop):
+    client = connect(patience=20)
+    assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
+    drop(client)
+
+
+def test_switched_off_and_on(peripheral, connect, drop):
+    serves(connect, drop)
+    before = peripheral.descriptors()
+    for round in range(1, 6):
+        set_down(0)
+        wait_for_count(peripheral, "the adapter is poweredOff: linux:hci0: hci0 was switched off", round)
+        set_down(0, False)
+        wait_for_count(peripheral, "the adapter is poweredOn again", round)
+        serves(connect, drop)
+    assert peripheral.descriptors() <= before
+
+
+def test_switched_off_during_a_link(peripheral, connect, drop):
+    connect()
+    set_down(0)
+    peripheral.wait_for("disconnected")
+    peripheral.wait_for("poweredOff")
+    set_down(0, False)
+    peripheral.wait_for("the adapter is poweredOn again")
+    serves(connect, drop)
+
+
+def test_unplugged_and_plugged_in_again(controllers, peripheral, connect, drop):
+    serves(connect, drop)
+    before = peripheral.descriptors()
+    controllers.stop()
+    peripheral.wait_for("the adapter is resetting: linux:hci0: ")
+    controllers.start()
+    wait_for_count(peripheral, "READY", 2)
+    serves(connect, drop)
+    assert peripheral.descriptors() <= before
+
+
+def test_an_adapter_is_left_as_it_was_found(controllers, logs):
+    from conftest import Peripheral
+
+    with contextlib.closing(Management()) as management:
+        management.switch(0, 0)
+        before = management.settings(0)
+        with Peripheral("linux:hci0", logs / "restoring.txt") as program:
+            program.wait_for("READY")
+            assert management.settings(0) & 1
+        assert program.process.returncode == 0
+        assert management.settings(0) == before

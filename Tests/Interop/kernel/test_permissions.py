@@ -1,0 +1,50 @@
+"""A user without rights is told which ones, and with them it works."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from bluetooth import Client, Link
+from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid
+from programs import product
+
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+def copy():
+    """The program where file capabilities are kept."""
+    path = Path("/run/reference-peripheral")
+    shutil.copy(product("reference-peripheral")[0], path)
+    os.chmod(path, 0o755)
+    return path
+
+
+def test_without_capabilities(controllers):
+    path = copy()
+    done = subprocess.run(
+        [*NOBODY, path, "--desc", DESCRIPTION, "--transport", "linux:hci0"],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    print(done.stderr)
+    assert done.returncode == 77
+    assert len(done.stderr.splitlines()) == 1
+    assert f"sudo setcap 'cap_net_raw,cap_net_admin+eip' {path}" in done.stderr
+
+
+def test_with_capabilities(controllers, identity, logs):
+    path = copy()
+    subprocess.run(["setcap", "cap_net_raw,cap_net_admin+eip", path], check=True)
+    with Peripheral("linux:hci0", logs / "setcap.txt", executable=[*NOBODY, path]) as program:
+        program.wait_for("READY")
+        with Link(identity[1], identity[0]) as link:
+            client = Client(link)
+            assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
+
+
+def test_an_adapter_that_is_not_there(controllers):
+    done = subprocess.run(
+        [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "linux:hci9"],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 69 and "there is no adapter hci9" in done.stderr
