@@ -72,7 +72,9 @@ extension KernelAdapter {
     while let (number, peer) = try BluetoothSockets.accept(listener.descriptor, through: system) {
       let socket = MessageSocket(Descriptor(adopting: number))
       // The link may have ended meanwhile; its socket goes with it.
-      guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system) else { continue }
+      guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system) else {
+        continue
+      }
       BluetoothSockets.setRoom(SO_SNDBUF, Self.sendRoom, on: socket.descriptor)
       adopt(socket, handle: handle, peer: peer, body)
     }

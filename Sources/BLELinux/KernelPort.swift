@@ -28,7 +28,7 @@ package struct KernelPort: ~Copyable, Sendable {
 
   /// Opens the adapter.
   ///
-  /// - Throws: ``TransportError``; of kind `poweredOff` never, for such an adapter is waited for: ``absence`` says why.
+  /// - Throws: ``TransportError``; of kind `poweredOff` never, for such an adapter is waited for: ``takeAbsence()`` says why.
   package static func open(
     _ mode: Mode, named name: String, through system: SystemCalls = .kernel
   ) throws(TransportError) -> KernelPort {
@@ -47,6 +47,7 @@ package struct KernelPort: ~Copyable, Sendable {
     } catch {
       guard error.kind == .poweredOff else { throw error }
       port.absence = error
+      port.told = error.kind
     }
     return port
   }
@@ -60,8 +61,16 @@ package struct KernelPort: ~Copyable, Sendable {
     channel = nil
   }
 
-  /// Why the adapter is not open although it was found.
-  package private(set) var absence: TransportError?
+  /// What there is to tell of an adapter that is not open.
+  private var absence: TransportError?
+  /// How it was last said to be missing.
+  private var told: TransportError.Kind?
+
+  /// Why the adapter is not open, when that is news: it is off, or was off and is now gone.
+  package mutating func takeAbsence() -> TransportError? {
+    defer { absence = nil }
+    return absence
+  }
 
   package var isOpen: Bool { adapter != nil || channel != nil }
 
@@ -81,6 +90,11 @@ package struct KernelPort: ~Copyable, Sendable {
     guard let found = try keeper.find() else {
       keeper.adapterWentAway()
       isNew = true
+      if told == .poweredOff {
+        // The kernel switches an adapter off before it takes it away.
+        absence = TransportError(.closed, at: name, "the adapter was unplugged", remedy: "plug it in again")
+        told = .closed
+      }
       return false
     }
     try keeper.prepare(found, isNew: isNew)
@@ -95,7 +109,7 @@ package struct KernelPort: ~Copyable, Sendable {
       throw TransportError(usingAdapter: name, error)
     }
     isNew = false
-    absence = nil
+    told = nil
     return true
   }
 
@@ -123,6 +137,7 @@ package struct KernelPort: ~Copyable, Sendable {
   /// Tells the port why the adapter was lost.
   package mutating func lost(_ error: TransportError) {
     close()
+    told = error.kind
     if error.kind == .poweredOff { keeper.userSwitchedOff() } else { isNew = true }
   }
 

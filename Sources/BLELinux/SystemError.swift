@@ -26,7 +26,8 @@ extension SystemError: CustomStringConvertible {
 /// The system calls of the Linux edge that can fail for a reason the user can mend.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, close, read, write, unlink, symlink, readlink, stat
-  case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery = "getsockopt"
+  case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery =
+    "getsockopt"
   case resolve = "getaddrinfo"
   case terminalAttributes = "tcsetattr", exclusive = "ioctl(TIOCEXCL)"
   case openPseudoTerminal = "posix_openpt"

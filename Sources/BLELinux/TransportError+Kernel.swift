@@ -68,7 +68,9 @@ enum Processes {
     guard let folder = unsafe opendir("/proc") else { return false }
     defer { _ = unsafe closedir(folder) }
     while let entry = unsafe readdir(folder) {
-      let process = unsafe withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      let process = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
       guard process.utf8.allSatisfy({ (48...57).contains($0) }) else { continue }
       if command(of: process) == name { return true }
     }
@@ -76,7 +78,9 @@ enum Processes {
   }
 
   private static func command(of process: String) -> String? {
-    guard let file = try? Descriptor.open("/proc/\(process)/comm", flags: O_RDONLY, through: .kernel) else { return nil }
+    guard let file = try? Descriptor.open("/proc/\(process)/comm", flags: O_RDONLY, through: .kernel) else {
+      return nil
+    }
     var buffer = [UInt8](repeating: 0, count: 64)
     let number = file.rawValue
     let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(number, $0.baseAddress, $0.count) }

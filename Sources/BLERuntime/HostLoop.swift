@@ -70,11 +70,8 @@ struct HostLoop<Core: StackCore>: ~Copyable {
     var now = clock.now()
     do throws(SystemError) {
       try poller.watch(desk.waker.descriptor, token: Token.desk, for: .reading)
-      if pipe.isOpen {
-        core.start(now: now, into: &output)
-      } else if let absence = pipe.absence {
-        core.pipeFailed(absence, now: now, into: &output)
-      }
+      if pipe.isOpen { core.start(now: now, into: &output) }
+      tellAbsence(now)
       finishRound()
       while !isOver(now) {
         try prepareToWait(now)
@@ -192,10 +189,14 @@ extension HostLoop {
     asksPortAgain = nil
     guard !pipe.isOpen else { return }
     do throws(TransportError) {
-      guard try pipe.acceptStream() else { return }
+      guard try pipe.acceptStream() else { return tellAbsence(now) }
       pipe.unwatchPort(on: poller)
       core.start(now: now, into: &output)
     } catch { retryLater(error, now) }
+  }
+
+  private mutating func tellAbsence(_ now: Instant) {
+    if let absence = pipe.takeAbsence() { core.pipeFailed(absence, now: now, into: &output) }
   }
 
   private mutating func reopen(_ now: Instant) {

@@ -39,14 +39,13 @@ struct Pipe: ~Copyable, Sendable {
     name = kernel.name
     isServer = true
     place = .inProcess(kernel.name)
-    absence = kernel.absence
     self.kernel = consume kernel
     stream = nil
     port = nil
   }
 
-  /// Why the pipe is not open from the beginning, where that is known.
-  private(set) var absence: TransportError?
+  /// Why the pipe is not open, when that is news.
+  mutating func takeAbsence() -> TransportError? { kernel?.takeAbsence() }
 
   var isOpen: Bool {
     if stream != nil { return true }

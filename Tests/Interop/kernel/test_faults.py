@@ -4,7 +4,7 @@ import contextlib
 import time
 
 from bluetooth import Management, set_down
-from conftest import PATTERN, long_uuid
+from conftest import PATTERN, Peripheral, long_uuid
 
 
 def wait_for_count(program, text, count, seconds=20):
@@ -34,9 +34,10 @@ def test_switched_off_and_on(peripheral, connect, drop):
 
 
 def test_switched_off_during_a_link(peripheral, connect, drop):
-    connect()
+    client = connect()
     set_down(0)
     peripheral.wait_for("disconnected")
+    drop(client)
     peripheral.wait_for("poweredOff")
     set_down(0, False)
     peripheral.wait_for("the adapter is poweredOn again")
@@ -47,16 +48,16 @@ def test_unplugged_and_plugged_in_again(controllers, peripheral, connect, drop):
     serves(connect, drop)
     before = peripheral.descriptors()
     controllers.stop()
-    peripheral.wait_for("the adapter is resetting: linux:hci0: ")
-    controllers.start()
+    try:
+        peripheral.wait_for("the adapter is resetting: linux:hci0: ")
+    finally:
+        controllers.start()
     wait_for_count(peripheral, "READY", 2)
     serves(connect, drop)
     assert peripheral.descriptors() <= before
 
 
 def test_an_adapter_is_left_as_it_was_found(controllers, logs):
-    from conftest import Peripheral
-
     with contextlib.closing(Management()) as management:
         management.switch(0, 0)
         before = management.settings(0)

@@ -1,0 +1,125 @@
+import BLEWire
+import Glibc
+import Testing
+
+@testable import BLELinux
+
+/// The management protocol, whose answers a test lays ready before they are asked for.
+@Suite struct AdapterKeeperTests {
+  static let everything: AdapterSettings = [
+    .powered, .lowEnergy, .secureSimplePairing, .secureConnections,
+  ]
+
+  static func octets(_ settings: AdapterSettings) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: settings.rawValue >> (8 * UInt32($0))) }
+  }
+
+  static func reply(_ command: UInt16, _ index: UInt16, _ status: UInt8, _ parameters: [UInt8] = []) -> [UInt8] {
+    var message: [UInt8] = []
+    for value in [1, index, UInt16(3 + parameters.count), command] as [UInt16] { message.append(littleEndian: value) }
+    return message + [status] + parameters
+  }
+
+  static func information(_ index: UInt16, _ address: UInt64, _ current: AdapterSettings) -> [UInt8] {
+    reply(
+      0x0004, index, 0,
+      BD_ADDR(address).littleEndian + [0x0B, 0xF1, 0x05] + octets(everything) + octets(current) + [0, 0, 0])
+  }
+
+  static func list(_ indices: UInt16...) -> [UInt8] {
+    var parameters: [UInt8] = []
+    for value in [UInt16(indices.count)] + indices { parameters.append(littleEndian: value) }
+    return reply(0x0003, 0xFFFF, 0, parameters)
+  }
+
+  /// Codes and parameters of the commands that were sent.
+  static func asked(_ pair: MessagePair) throws -> [[UInt8]] {
+    var found: [[UInt8]] = []
+    while let message = try pair.sent() { found.append([message[0]] + message[6...]) }
+    return found
+  }
+
+  static func keeper(
+    _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterKeeper.Purpose = .sharing
+  ) -> AdapterKeeper { AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(pair.near)) }
+
+  @Test func theFirstOneIsFoundAgainByItsAddress() throws {
+    let pair = try MessagePair()
+    var keeper = Self.keeper(.first, pair)
+    for message in [Self.list(2, 1), Self.information(1, 0xA1, .powered)] { try pair.say(message) }
+    #expect(try keeper.find()?.index == 1)
+    // Plugged in again under another index, beside a stranger.
+    for message in [Self.list(0, 3), Self.information(0, 0xB2, .powered), Self.information(3, 0xA1, [])] {
+      try pair.say(message)
+    }
+    #expect(try keeper.find()?.index == 3)
+    for message in [Self.list(0), Self.information(0, 0xB2, .powered)] { try pair.say(message) }
+    #expect(try keeper.find() == nil)
+  }
+
+  @Test func anAdapterIsFoundByIndexAndByAddress() throws {
+    for choice in [AdapterChoice.index(1), .address(BD_ADDR(0xA1))] {
+      let pair = try MessagePair()
+      var keeper = Self.keeper(choice, pair)
+      for message in [Self.list(0, 1), Self.information(0, 0xB2, .powered), Self.information(1, 0xA1, .powered)] {
+        try pair.say(message)
+      }
+      #expect(try keeper.find()?.address == BD_ADDR(0xA1))
+    }
+  }
+
+  @Test func anAdapterThatIsOffIsSwitchedOnAndLeftAsItWas() throws {
+    let pair = try MessagePair()
+    var keeper = Self.keeper(.index(0), pair)
+    for message in [Self.list(0), Self.information(0, 0xA1, [])] { try pair.say(message) }
+    let found = try keeper.find()
+    _ = try Self.asked(pair)
+    // Secure Simple Pairing is refused, as by a controller for Low Energy alone.
+    for (command, status) in [(0x0D, 0), (0x0B, 0x0C), (0x2D, 0), (0x05, 0)] as [(UInt16, UInt8)] {
+      try pair.say(Self.reply(command, 0, status))
+    }
+    try keeper.prepare(try #require(found), isNew: true)
+    #expect(try Self.asked(pair) == [[0x0D, 1], [0x0B, 1], [0x2D, 1], [0x05, 1]])
+    for command in [0x05, 0x2D, 0x0D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
+    keeper.restore()
+    #expect(try Self.asked(pair) == [[0x05, 0], [0x2D, 0], [0x0D, 0]])
+  }
+
+  @Test func anAdapterThatIsOnIsLeftAlone() throws {
+    let pair = try MessagePair()
+    var keeper = Self.keeper(.index(0), pair)
+    for message in [Self.list(0), Self.information(0, 0xA1, [.powered, .lowEnergy])] { try pair.say(message) }
+    let found = try keeper.find()
+    _ = try Self.asked(pair)
+    try keeper.prepare(try #require(found), isNew: true)
+    keeper.restore()
+    #expect(try Self.asked(pair) == [])
+  }
+
+  @Test func whatItsUserSwitchedOffStaysOff() throws {
+    let pair = try MessagePair()
+    var keeper = Self.keeper(.index(0), pair)
+    for message in [Self.list(0), Self.information(0, 0xA1, .lowEnergy)] { try pair.say(message) }
+    let found = try #require(try keeper.find())
+    let error = #expect(throws: TransportError.self) { try keeper.prepare(found, isNew: false) }
+    #expect(error?.kind == .poweredOff)
+  }
+
+  @Test(
+    arguments: [
+      (0x14, TransportError.Kind.noPermission, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
+      (0x12, .poweredOff, "sudo rfkill unblock bluetooth"), (0x0A, .busy, "another program"),
+      (0x11, .unavailable, "plug it in"), (0x03, .unavailable, "status 0x3"),
+    ] as [(UInt8, TransportError.Kind, String)])
+  func refusalsSayWhatMendsThem(status: UInt8, kind: TransportError.Kind, part: String) throws {
+    let pair = try MessagePair()
+    var keeper = Self.keeper(.index(0), pair, .takingOver)
+    for message in [Self.list(0), Self.information(0, 0xA1, .powered), Self.reply(0x0005, 0, status)] {
+      try pair.say(message)
+    }
+    let found = try #require(try keeper.find())
+    let error = #expect(throws: TransportError.self) { try keeper.prepare(found, isNew: true) }
+    #expect(error?.kind == kind)
+    #expect("\(error as Any)".contains(part))
+  }
+}

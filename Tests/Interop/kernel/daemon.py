@@ -1,0 +1,43 @@
+"""bluetoothd and the bus it is spoken to by."""
+
+import os
+import shutil
+import subprocess
+import time
+
+from programs import Program
+
+
+class BluetoothDaemon:
+    """BlueZ's daemon, on every adapter of the machine, ours included."""
+
+    PLACES = ("/usr/libexec/bluetooth/bluetoothd", "/usr/lib/bluetooth/bluetoothd", "/usr/sbin/bluetoothd")
+
+    def __init__(self, logs, adapters):
+        self.logs, self.adapters = logs, adapters
+
+    def __enter__(self):
+        os.makedirs("/run/dbus", exist_ok=True)
+        subprocess.run(["dbus-uuidgen", "--ensure=/etc/machine-id"], check=True)
+        if not os.path.exists("/run/dbus/system_bus_socket"):
+            subprocess.run(["dbus-daemon", "--system", "--fork", "--nopidfile"], check=True)
+        shutil.rmtree("/var/lib/bluetooth", ignore_errors=True)
+        os.makedirs("/var/lib/bluetooth")
+        place = next(path for path in self.PLACES if os.path.exists(path))
+        self.program = Program([place, "-n"], self.logs / f"bluetoothd{time.monotonic_ns()}")
+        deadline = time.monotonic() + 30
+        while not self._is_ready():
+            assert time.monotonic() < deadline, self.program.output
+            time.sleep(0.3)
+        return self
+
+    def _is_ready(self):
+        asked = subprocess.run(
+            ["dbus-send", "--system", "--print-reply", "--dest=org.bluez", "/",
+             "org.freedesktop.DBus.ObjectManager.GetManagedObjects"],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return all(f"/org/bluez/hci{index}" in asked.stdout for index in range(self.adapters))
+
+    def __exit__(self, *failure):
+        self.program.stop()

@@ -1,0 +1,170 @@
+"""The clients that people use on Linux, on hci1, against reference-peripheral on hci0."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PATTERN, Peripheral, long_uuid
+from daemon import BluetoothDaemon
+from programs import Program
+
+HERE = Path(__file__).resolve().parent
+UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
+
+
+@pytest.fixture(scope="module")
+def daemon(controllers, logs):
+    with BluetoothDaemon(logs, 2) as daemon:
+        yield daemon
+
+
+def run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=40)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def values(text):
+    """The value handle of each characteristic that gatttool lists."""
+    return {
+        uuid: int(handle, 16) for handle, uuid in re.findall(r"char value handle = (0x\w+), uuid = (\S+)", text)
+    }
+
+
+def test_gatttool(peripheral, identity, tools):
+    tool = [tools("gatttool"), "-i", "hci1", "-b", identity[0]]
+    assert UUID("0001") in run(*tool, "--primary")
+    handles = values(run(*tool, "--characteristics"))
+    long, text = handles[UUID("0002")], handles[UUID("0003")]
+    read = run(*tool, "--char-read", "-a", hex(long))
+    assert bytes.fromhex(read.split(": ")[1]) == PATTERN
+    written = bytes(range(150))
+    assert "successfully" in run(*tool, "--char-write-req", "-a", hex(text), "-n", written.hex())
+    assert bytes.fromhex(run(*tool, "--char-read", "-a", hex(text)).split(": ")[1]) == written
+    assert "2902" in run(*tool, "--char-desc")
+
+
+class Dialogue(Program):
+    """A program that is told by lines."""
+
+    def say(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, line, answer):
+        before = len(self.output)
+        self.say(line)
+        return self.wait_after(answer, before)
+
+    def wait_after(self, text, place):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            found = self.output[place:]
+            if text in found:
+                return found
+            self.check_alive()
+            time.sleep(0.05)
+        raise AssertionError(f"no {text!r} in:\n{self.output[-3000:]}")
+
+
+def test_btgatt_client(peripheral, identity, logs, tools):
+    tool = os.environ.get("BTGATT_CLIENT") or tools("btgatt-client")
+    for round in range(5):
+        command = [tool, "-i", "hci1", "-d", identity[0], "-t", "public", "-m", "247"]
+        with Dialogue(command, logs / f"btgatt-client{round}.txt") as client:
+            client.wait_for("GATT discovery procedures complete")
+            listed = client.wait_after(UUID("0008"), 0)
+            handles = {
+                uuid: int(handle, 16) for handle, uuid in re.findall(r"value: (0x\w+), props: .*uuid: (\S+)", listed)
+            }
+            long, text, control = (handles[UUID(short)] for short in ("0002", "0003", "0006"))
+            assert "300 bytes" in client.ask(f"read-long-value {long:#x} 0", "Read value")
+            octets = " ".join(f"{octet:#x}" for octet in range(40))
+            assert "Write successful" in client.ask(f"write-long-value {text:#x} 0 {octets}", "Write")
+            assert "40 bytes" in client.ask(f"read-value {text:#x}", "Read value")
+            for short, order in (("0007", 1), ("0008", 2)):
+                client.ask(f"register-notify {handles[UUID(short)]:#x}", "Registered notify handler")
+                before = len(client.output)
+                client.say(f"write-value {control:#x} {order} 20 0 20 0")
+                last = "13 00 00 00"
+                client.wait_after(last, before)
+                assert client.output[before:].count("Handle Value Not/Ind") == 20
+            client.say("quit")
+
+
+def test_bluetoothctl(daemon, controllers, identity, logs, tools):
+    with Peripheral("linux:hci0", logs / "bluetoothctl-peripheral.txt") as peripheral:
+        peripheral.wait_for("READY")
+        with Dialogue([tools("bluetoothctl")], logs / "bluetoothctl.txt") as control:
+            control.ask(f"select {identity[1]}", identity[1])
+            control.ask("scan on", f"Device {identity[0]}")
+            control.say("scan off")
+            for _ in range(5):
+                control.ask(f"connect {identity[0]}", "ServicesResolved: yes")
+                control.say("menu gatt")
+                control.ask(f"select-attribute {UUID('0003')}", "0003")
+                control.ask("write \"0x41 0x42 0x43\"", "Attempting to write")
+                control.ask("read", "41 42 43")
+                control.say("back")
+                control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+            control.say("quit")
+        peripheral.check_alive()
+
+
+def test_bleak(daemon, controllers, logs):
+    with Peripheral("linux:hci0", logs / "bleak-peripheral.txt") as peripheral:
+        peripheral.wait_for("READY")
+        command = [sys.executable, HERE / "bleak_client.py", "hci1", "Weather Station 7", "5"]
+        with open(logs / "bleak.txt", "w") as log:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, timeout=240)
+        peripheral.check_alive()
+    assert done.returncode == 0, (logs / "bleak.txt").read_text() + done.stdout
+    check(done.stdout, 5)
+
+
+def check(lines, rounds):
+    lines = lines.splitlines()
+    assert len(lines) == rounds
+    for line in lines:
+        found = json.loads(line)
+        assert UUID("0001") in found["services"]
+        assert bytes.fromhex(found["long"]) == PATTERN
+        assert bytes.fromhex(found["written"]) == bytes(range(150))
+        assert found["command"] == "mbar"
+        assert found["values"] == {"0007": list(range(20)), "0008": list(range(20))}
+
+
+def test_bleak_while_we_drive_the_controller_ourselves(daemon, controllers, logs):
+    with Peripheral("hci-socket:0", logs / "bleak-channel-peripheral.txt") as peripheral:
+        peripheral.wait_for("READY")
+        command = [sys.executable, HERE / "bleak_client.py", "hci1", "Weather Station 7", "2"]
+        with open(logs / "bleak-channel.txt", "w") as log:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, timeout=150)
+        peripheral.check_alive()
+    assert done.returncode == 0, (logs / "bleak-channel.txt").read_text()
+    check(done.stdout, 2)
+
+
+def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, identity, connect, logs):
+    with Peripheral("linux:hci0", logs / "later.txt") as peripheral:
+        peripheral.wait_for("READY")
+        client = connect()
+        assert client.characteristics()
+        client.link.close()
+        with BluetoothDaemon(logs, 2):
+            client = None
+            for _ in range(6):
+                try:
+                    client = connect()
+                    if long_uuid("0002") in client.characteristics():
+                        break
+                except OSError:
+                    continue
+            else:
+                raise AssertionError(peripheral.output)
+            assert "took a link that was meant for this one" in peripheral.output

@@ -1,0 +1,69 @@
+"""btmon's decoding of a whole session beside our own trace of it."""
+
+import re
+import signal
+import struct
+import subprocess
+
+from conftest import PATTERN, Peripheral, long_uuid
+from programs import Program
+
+
+def att_pdus(path):
+    """The ATT PDUs of our trace, in order: (sent by us, octets)."""
+    octets = path.read_bytes()
+    assert octets[:8] == b"btsnoop\0"
+    place, found = 16, []
+    while place < len(octets):
+        length, _, flags, _ = struct.unpack_from(">IIII", octets, place)
+        packet = octets[place + 24 : place + 24 + length]
+        place += 24 + length
+        if packet[0] == 2 and packet[7:9] == b"\x04\x00":
+            found.append((flags & 1 == 0, packet[9:]))
+    return found
+
+
+def monitor_pdus(path):
+    """The ATT PDUs of hci0 in btmon's own file (datalink 2001: opcode in the low, adapter in the high 16 bits)."""
+    octets = path.read_bytes()
+    place, found = 16, []
+    while place < len(octets):
+        _, length, flags, _ = struct.unpack_from(">IIII", octets, place)
+        packet = octets[place + 24 : place + 24 + length]
+        place += 24 + length
+        if flags >> 16 == 0 and flags & 0xFFFF in (4, 5) and packet[6:8] == b"\x04\x00":
+            found.append((flags & 0xFFFF == 4, packet[8:]))
+    return found
+
+
+def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools):
+    record, trace = logs / "btmon.btsnoop", logs / "session.btsnoop"
+    with Program([tools("btmon"), "-w", record], logs / "btmon.txt") as monitor:
+        monitor.wait_for("hci0")
+        with Peripheral("linux:hci0", logs / "session.txt", "--snoop", trace) as peripheral:
+            peripheral.wait_for("READY")
+            for mtu in (23, 247):
+                client = connect(patience=20)
+                if mtu > 23:
+                    client.exchange_mtu(mtu)
+                client.services()
+                characteristics = client.characteristics()
+                assert client.read_long(characteristics[long_uuid("0002")]) == PATTERN
+                client.write_long(characteristics[long_uuid("0003")], bytes(range(60)))
+                for short, bits, order in (("0007", 1, 1), ("0008", 2, 2)):
+                    client.write(characteristics[long_uuid(short)] + 1, struct.pack("<H", bits))
+                    client.write(characteristics[long_uuid("0006")], struct.pack("<BHH", order, 20, 20))
+                    for _ in range(20):
+                        client.link.value_update()
+                drop(client)
+        monitor.process.send_signal(signal.SIGINT)
+        monitor.wait_for_end(10)
+    ours, kernels = att_pdus(trace), monitor_pdus(record)
+    assert len(ours) > 200
+    # The one sees a PDU when it is handed over, the other when it is on the wire: each direction has its order.
+    for direction in (True, False):
+        assert [pdu for sent, pdu in ours if sent is direction] == [pdu for sent, pdu in kernels if sent is direction]
+    decoded = subprocess.run([tools("btmon"), "-r", record], capture_output=True, text=True).stdout
+    assert "ATT: Read Blob Response" in decoded and "ATT: Handle Value Notification" in decoded
+    complaints = [line for line in decoded.splitlines() if re.search(r"malformed|invalid|unknown.*opcode", line, re.I)]
+    assert not complaints
