@@ -41,11 +41,13 @@ import Testing
 
   static func keeper(
     _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterKeeper.Purpose = .sharing
-  ) -> AdapterKeeper { AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(pair.near)) }
+  ) throws -> AdapterKeeper {
+    AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(try #require(pair.near)))
+  }
 
   @Test func theFirstOneIsFoundAgainByItsAddress() throws {
     let pair = try MessagePair()
-    var keeper = Self.keeper(.first, pair)
+    var keeper = try Self.keeper(.first, pair)
     for message in [Self.list(2, 1), Self.information(1, 0xA1, .powered)] { try pair.say(message) }
     #expect(try keeper.find()?.index == 1)
     // Plugged in again under another index, beside a stranger.
@@ -60,7 +62,7 @@ import Testing
   @Test func anAdapterIsFoundByIndexAndByAddress() throws {
     for choice in [AdapterChoice.index(1), .address(BD_ADDR(0xA1))] {
       let pair = try MessagePair()
-      var keeper = Self.keeper(choice, pair)
+      var keeper = try Self.keeper(choice, pair)
       for message in [Self.list(0, 1), Self.information(0, 0xB2, .powered), Self.information(1, 0xA1, .powered)] {
         try pair.say(message)
       }
@@ -70,7 +72,7 @@ import Testing
 
   @Test func anAdapterThatIsOffIsSwitchedOnAndLeftAsItWas() throws {
     let pair = try MessagePair()
-    var keeper = Self.keeper(.index(0), pair)
+    var keeper = try Self.keeper(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, [])] { try pair.say(message) }
     let found = try keeper.find()
     _ = try Self.asked(pair)
@@ -87,7 +89,7 @@ import Testing
 
   @Test func anAdapterThatIsOnIsLeftAlone() throws {
     let pair = try MessagePair()
-    var keeper = Self.keeper(.index(0), pair)
+    var keeper = try Self.keeper(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, [.powered, .lowEnergy])] { try pair.say(message) }
     let found = try keeper.find()
     _ = try Self.asked(pair)
@@ -98,7 +100,7 @@ import Testing
 
   @Test func whatItsUserSwitchedOffStaysOff() throws {
     let pair = try MessagePair()
-    var keeper = Self.keeper(.index(0), pair)
+    var keeper = try Self.keeper(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, .lowEnergy)] { try pair.say(message) }
     let found = try #require(try keeper.find())
     let error = #expect(throws: TransportError.self) { try keeper.prepare(found, isNew: false) }
@@ -113,7 +115,7 @@ import Testing
     ] as [(UInt8, TransportError.Kind, String)])
   func refusalsSayWhatMendsThem(status: UInt8, kind: TransportError.Kind, part: String) throws {
     let pair = try MessagePair()
-    var keeper = Self.keeper(.index(0), pair, .takingOver)
+    var keeper = try Self.keeper(.index(0), pair, .takingOver)
     for message in [Self.list(0), Self.information(0, 0xA1, .powered), Self.reply(0x0005, 0, status)] {
       try pair.say(message)
     }

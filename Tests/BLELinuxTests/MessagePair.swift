@@ -6,7 +6,8 @@ import Testing
 
 /// A socket of the kernel's, played by a test: what the adapter holds and the end that the test talks to it by.
 struct MessagePair {
-  let near: MessageSocket
+  /// nil once the adapter alone holds it.
+  var near: MessageSocket?
   let far: MessageSocket
 
   init() throws {
@@ -37,7 +38,8 @@ struct PlayedAdapter: ~Copyable {
     let information = AdapterInformation(
       index: 0, address: BD_ADDR(0x00AA_0100_0000), supported: [.powered, .lowEnergy], current: [.powered, .lowEnergy])
     adapter = try KernelAdapter.over(
-      named: "linux:hci0", information, events: events.near, management: ManagementSocket(management.near),
+      named: "linux:hci0", information, events: try #require(events.near),
+      management: ManagementSocket(try #require(management.near)),
       listener: nil, through: .kernel)
     (self.events, self.management) = (events, management)
   }
@@ -57,9 +59,11 @@ struct PlayedAdapter: ~Copyable {
 
   /// A link as its socket is accepted, without an event before it.
   mutating func link(_ handle: UInt16) throws -> (pair: MessagePair, packets: [[UInt8]]) {
-    let pair = try MessagePair()
+    var pair = try MessagePair()
     var packets: [[UInt8]] = []
-    adapter.adopt(pair.near, handle: handle, peer: DeviceAddress(octets: BD_ADDR(0x00AA_0101_0001), kind: .public)) {
+    let near = try #require(pair.near)
+    pair.near = nil
+    adapter.adopt(near, handle: handle, peer: DeviceAddress(octets: BD_ADDR(0x00AA_0101_0001), kind: .public)) {
       packets.append([UInt8](copying: $0))
     }
     return (pair, packets)

@@ -4,6 +4,7 @@ import re
 import signal
 import struct
 import subprocess
+import time
 
 from conftest import PATTERN, Peripheral, long_uuid
 from programs import Program
@@ -39,7 +40,10 @@ def monitor_pdus(path):
 def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools):
     record, trace = logs / "btmon.btsnoop", logs / "session.btsnoop"
     with Program([tools("btmon"), "-w", record], logs / "btmon.txt") as monitor:
-        monitor.wait_for("hci0")
+        deadline = time.monotonic() + 10
+        while not record.exists() or record.stat().st_size <= 16:
+            assert time.monotonic() < deadline, "btmon records nothing"
+            time.sleep(0.1)
         with Peripheral("linux:hci0", logs / "session.txt", "--snoop", trace) as peripheral:
             peripheral.wait_for("READY")
             for mtu in (23, 247):
@@ -56,6 +60,7 @@ def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools):
                     for _ in range(20):
                         client.link.value_update()
                 drop(client)
+        time.sleep(1)
         monitor.process.send_signal(signal.SIGINT)
         monitor.wait_for_end(10)
     ours, kernels = att_pdus(trace), monitor_pdus(record)
