@@ -31,9 +31,7 @@ demo:
 test:
 	@scripts/debian-packages $(TEST_PACKAGES)
 	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
-	@scripts/debian-packages $(KERNEL_PACKAGES) || true
-	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
-	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test
+	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" scripts/test
 
 # Package.swift makes every warning an error, in each target.
 check:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PATTERN, Peripheral, long_uuid
+from conftest import PATTERN, Peripheral
 from daemon import BluetoothDaemon
 from programs import Program
 
@@ -148,23 +148,3 @@ def test_bleak_while_we_drive_the_controller_ourselves(daemon, controllers, logs
         peripheral.check_alive()
     assert done.returncode == 0, (logs / "bleak-channel.txt").read_text()
     check(done.stdout, 2)
-
-
-def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, identity, connect, logs):
-    with Peripheral("linux:hci0", logs / "later.txt") as peripheral:
-        peripheral.wait_for("READY")
-        client = connect()
-        assert client.characteristics()
-        client.link.close()
-        with BluetoothDaemon(logs, 2):
-            client = None
-            for _ in range(6):
-                try:
-                    client = connect()
-                    if long_uuid("0002") in client.characteristics():
-                        break
-                except OSError:
-                    continue
-            else:
-                raise AssertionError(peripheral.output)
-            assert "took a link that was meant for this one" in peripheral.output
