@@ -63,7 +63,8 @@ struct Couple {
         characteristic(plain, 0xFFF1, [.read, .write], .open),
         characteristic(encrypted, 0xFFF2, [.read, .write], .encrypted),
         characteristic(authenticated, 0xFFF3, [.read, .write], .authenticated),
-        characteristic(stream, 0xFFF4, [.read, .notify, .indicate], .encrypted),
+        characteristic(
+          stream, 0xFFF4, [.read, .notifyEncryptionRequired, .indicateEncryptionRequired], .encrypted),
         characteristic(secure, 0xFFF5, [.read, .write], .secureConnections),
         characteristic(signed, 0xFFF6, [.read, .write, .authenticatedSignedWrites], .open),
       ])
