@@ -61,7 +61,7 @@ package struct HostCore: Sendable {
     queue = CommandQueue(timeout: configuration.commandTimeout)
     acl = ACLScheduler(limits: configuration.linkQueue)
     database = Self.emptyDatabase(configuration, cryptography)
-    pairingSettings = configuration.pairing
+    setPairing(configuration.pairing)
     bonds.replaceAll(with: Array(configuration.bonds.suffix(configuration.maximumBonds)))
   }
 

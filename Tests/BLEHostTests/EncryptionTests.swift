@@ -90,6 +90,23 @@ import Testing
     #expect(Array(create.parameters[create.parameters.startIndex.advanced(by: 5)...].prefix(7)) == [0x01] + octets)
   }
 
+  /// On the kernel's controller the kernel pairs and answers for keys: nothing is said in its place, and nothing believed.
+  @Test func theKernelsLinksAreLeftToTheKernel() {
+    var configuration = HostConfiguration()
+    (configuration.pairing, configuration.bonds, configuration.ownership) = (.with(), [Self.bond], .sharedWithKernel)
+    var bench = Bench(configuration: configuration)
+    bench.perform(.setPairing(.with()))
+    bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))
+    let before = bench.controller.commands.count
+    _ = bench.takeEvents()
+    bench.receive(Self.keyRequest(0x40))
+    bench.receive(Self.encryption(0x40, on: 1))
+    #expect(bench.controller.commands.count == before && bench.events.isEmpty)
+    bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    #expect(bench.data.isEmpty)
+    guard case .refused(.unsupported) = bench.events.last else { Issue.record("not refused"); return }
+  }
+
   @Test func encryptionWithoutAKeyOfOursProvesNothing() throws {
     var (bench, handles) = serving()
     bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))

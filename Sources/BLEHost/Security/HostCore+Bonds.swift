@@ -10,7 +10,7 @@ extension HostCore {
 
   mutating func performSecurity(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
     switch command {
-    case .setPairing(let settings): pairingSettings = settings
+    case .setPairing(let settings): setPairing(settings)
     case .setBonds(let new):
       bonds.replaceAll(with: Array(new.suffix(configuration.maximumBonds)))
       for index in links.indices where !links[index].cipher.isProven {
@@ -29,6 +29,11 @@ extension HostCore {
       answerPairing(index, answer, now: now, into: &output)
     default: break
     }
+  }
+
+  /// On the kernel's controller the kernel's own security manager pairs, and its keys stay with it.
+  mutating func setPairing(_ settings: PairingSettings?) {
+    pairingSettings = configuration.ownership == .exclusive ? settings : nil
   }
 
   /// Takes a bond in, new or changed.

@@ -9,6 +9,8 @@ extension HostCore {
   mutating func longTermKeyRequested(
     _ request: HCI.LELongTermKeyRequest, now: Instant, into output: inout HostOutput
   ) {
+    // The kernel answers for the links of its controller.
+    guard configuration.ownership == .exclusive else { return }
     let handle = request.connectionHandle
     guard let index = index(of: handle), links[index].role == .peripheral else {
       return refuseKey(handle, now: now, into: &output)
@@ -81,9 +83,8 @@ extension HostCore {
       return output.events.append(.security(links[index].peer, links[index].security))
     }
     guard let start = links[index].cipher.start else {
-      // With the kernel's own security manager, or with a controller that says so unasked: no key of ours stands behind
-      // it, so it proves nothing.
-      if links[index].security.level == .none {
+      // No key of ours stands behind it, so it proves nothing.
+      if links[index].security.level == .none, configuration.ownership == .exclusive {
         report(
           .controller, "a link is said to be encrypted with a key that it was not given: it counts as plain",
           peer: links[index].peer, into: &output)

@@ -98,7 +98,8 @@ extension HostCore {
   /// The application wants the link secured: a peripheral asks its central, a central encrypts or pairs.
   mutating func requestSecurity(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard pairingSettings != nil else {
-      return output.events.append(.refused(.unsupported("pairing: it is switched off")))
+      let why = configuration.ownership == .exclusive ? "it is switched off" : "the kernel's security manager has it"
+      return output.events.append(.refused(.unsupported("pairing: \(why)")))
     }
     if links[index].role == .central {
       secure(index, [], now: now, into: &output)
