@@ -34,10 +34,10 @@ extension KernelAdapter {
       link.isDeaf = link.socket == nil
       if let socket = link.socket { watch(socket, handle, for: .reading) }
     } else if listener != nil {
-      link.patienceEnds = clock.now() + Self.acceptPatience
-      setAlarm()
+      link.patienceEnds = clock.now() + acceptPatience
     }
     links.append(link)
+    setAlarm()
   }
 
   private func clientSocket(to peer: DeviceAddress) throws(SystemError) -> MessageSocket {

@@ -24,8 +24,6 @@ package struct KernelAdapter: ~Copyable, Sendable {
   static let bufferLength = 1_021
   /// Commands that wait while the kernel's queue is full.
   static let commandLimit = 64
-  /// A link whose socket does not come within this time was taken by another program's listener.
-  static let acceptPatience = Duration.milliseconds(1_000)
   /// PDUs read from one link before the others have their turn.
   static let readsInTurn = 8
   /// Octets of PDUs that the kernel buffers for a link that sends; the rest waits here and counts as not sent.
@@ -45,6 +43,9 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var poller: Poller
   let clock = MonotonicClock()
   let alarm: Descriptor
+
+  /// A link whose socket does not come within this time was taken by another program's listener.
+  var acceptPatience = Duration.seconds(1)
 
   var links: [KernelLink] = []
   /// Frames that the kernel took and the host has not heard of.

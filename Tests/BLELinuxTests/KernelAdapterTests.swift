@@ -151,6 +151,20 @@ import Testing
     #expect(try Self.round(&played) == [Self.disconnectionComplete])
   }
 
+  /// The listener is opened anew, which here fails as it is told to.
+  @Test func aLinkWithoutASocketMeansThatTheListenerWasTaken() throws {
+    let listener = try MessagePair()
+    var played = try PlayedAdapter(
+      listener: listener.near, through: SystemCalls { $0 == .bind || $0 == .socket ? EADDRINUSE : nil })
+    played.adapter.acceptPatience = .zero
+    try played.events.say(Self.connectionComplete)
+    #expect(try Self.round(&played) == [Self.connectionComplete])
+    try played.adapter.poller.wait(until: nil, on: MonotonicClock())
+    var thrown: TransportError?
+    do { _ = try played.received() } catch let error as TransportError { thrown = error }
+    #expect(thrown?.kind == .busy)
+  }
+
   @Test func otherChannelsAreTheKernels() throws {
     var played = try PlayedAdapter()
     let (pair, _) = try played.link(0x0040)

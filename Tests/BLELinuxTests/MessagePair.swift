@@ -33,14 +33,14 @@ struct PlayedAdapter: ~Copyable {
   let management: MessagePair
   var adapter: KernelAdapter
 
-  init() throws {
+  init(listener: MessageSocket? = nil, through system: SystemCalls = .kernel) throws {
     let (events, management) = (try MessagePair(), try MessagePair())
     let information = AdapterInformation(
       index: 0, address: BD_ADDR(0x00AA_0100_0000), supported: [.powered, .lowEnergy], current: [.powered, .lowEnergy])
     adapter = try KernelAdapter.over(
       named: "linux:hci0", information, events: try #require(events.near),
       management: ManagementSocket(try #require(management.near)),
-      listener: nil, through: .kernel)
+      listener: listener, through: system)
     (self.events, self.management) = (events, management)
   }
 
