@@ -138,9 +138,13 @@ class Link:
         self.send(pdu)
         while True:
             answer = self.receive(patience)
-            if answer[0] not in (0x1B, 0x1D):
+            if answer[0] in (0x1B, 0x1D):
+                self._keep(answer)
+            elif answer[0] & 1 or answer[0] == 0x1E:
                 return answer
-            self._keep(answer)
+            elif not answer[0] & 0x40:
+                # The other end is a client too: Request Not Supported.
+                self.send(struct.pack("<BBHB", 0x01, answer[0], 0, 0x06))
 
     def _keep(self, pdu):
         self.pending.append(pdu)

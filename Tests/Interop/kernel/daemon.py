@@ -1,10 +1,12 @@
 """bluetoothd and the bus it is spoken to by."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
 
+from bluetooth import Management
 from programs import Program
 
 
@@ -41,3 +43,8 @@ class BluetoothDaemon:
 
     def __exit__(self, *failure):
         self.program.stop()
+        # It switches every adapter off as it leaves.
+        with contextlib.closing(Management()) as management:
+            for index in range(1, self.adapters):
+                management.switch(index, 1, Management.LE)
+                management.switch(index, 1)
