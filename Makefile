@@ -7,7 +7,7 @@ PYTHON := .cache/python
 BUILD_PACKAGES := libbluetooth-dev libssl-dev pkg-config
 TEST_PACKAGES := $(BUILD_PACKAGES) python3-venv tshark
 # And for the virtual machine with a real kernel's Bluetooth.
-KERNEL_PACKAGES := $(BUILD_PACKAGES) python3-venv qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
+KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin
 
 SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
@@ -16,10 +16,10 @@ SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.sw
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
-	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble) against our programs"
+	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format and lint, build with warnings as errors, the unit tests"
 	@echo "make bench           what a request costs, against the reference server in C"
-	@echo "make test-kernel     the tests on a real Linux kernel's Bluetooth, in a virtual machine"
+	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
 	@echo "make clean           removes what these commands made"
 
@@ -31,7 +31,10 @@ demo:
 test:
 	@scripts/debian-packages $(TEST_PACKAGES)
 	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
-	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" scripts/test
+	@# What cannot be installed of these is told by the tests on a kernel, which are then left out.
+	@scripts/debian-packages $(KERNEL_PACKAGES) || true
+	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
+	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test
 
 # Package.swift makes every warning an error, in each target.
 check:
@@ -48,7 +51,8 @@ test-kernel:
 	@scripts/debian-packages $(KERNEL_PACKAGES)
 	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
 	@$(SWIFT) build --product reference-peripheral
-	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
+	@$(SWIFT) build --product heart-rate
+	@SWIFT="$(SWIFT)" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
 
 test-rootcanal:
 	@scripts/debian-packages $(TEST_PACKAGES)
