@@ -9,6 +9,8 @@ struct Description: Decodable {
   var advertisesWhileConnected: Bool?
   var services: [Service]
   var pairing: Pairing?
+  /// Hides behind private addresses, each used for so many seconds.
+  var privacy: Int?
 
   /// How it pairs; what is not said is as in ``PairingOptions``.
   struct Pairing: Decodable {
@@ -83,7 +85,7 @@ struct Description: Decodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case name, appearance, advertising, services, pairing
+    case name, appearance, advertising, services, pairing, privacy
     case maximumMTU = "max_mtu"
     case advertisesWhileConnected = "advertises_while_connected"
   }

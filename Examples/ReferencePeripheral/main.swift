@@ -30,9 +30,13 @@ do throws(Failure) {
   fail(error)
 }
 
-let options = AdapterOptions(
+var options = AdapterOptions(
   transport: transport, snoop: snoop, deviceName: description.name, appearance: description.appearance,
   maximumMTU: description.maximumMTU, pairing: description.pairingOptions)
+if let seconds = description.privacy {
+  options.privacy.usesPrivateAddress = true
+  options.privacy.rotation = .seconds(seconds)
+}
 let peripheral: ReferencePeripheral
 do throws(Failure) {
   peripheral = try ReferencePeripheral(description, on: options)

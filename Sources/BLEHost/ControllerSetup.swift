@@ -110,7 +110,7 @@ extension HostCore {
     case .maximumAdvertisingData:
       send(HCI.LEReadMaximumAdvertisingDataLength(), for: purpose, now: now, into: &output)
     case .randomAddress:
-      let address = ownAddress.octets
+      let address = addressOnAir.octets
       send(HCI.LESetRandomAddress { $0.randomAddress = address }, for: purpose, now: now, into: &output)
     }
   }

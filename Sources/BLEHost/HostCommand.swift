@@ -37,6 +37,9 @@ package enum HostCommand: Sendable {
   // Trust (Vol 3, Part H).
   /// How we pair from now on; nil refuses every attempt.
   case setPairing(PairingSettings?)
+  /// Whether the adapter hides behind resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)``
+  /// answers where it cannot.
+  case setPrivacy(PrivacySettings?)
   /// Answers a ``HostEvent/pairing(_:_:)``.
   case answerPairing(PeerID, PairingAnswer)
   /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.

@@ -6,7 +6,8 @@ import BLEWire
 /// ```
 ///   start ─► parameters ─► (address) ─► data ─► scan response ─► enable ─► advertising ─── stop ───► disable ─► gone
 ///                                                                 ▲             │ a link took it
-///                                                                 └── resting ◄─┘ or the controller has no room
+///                                                                 ├── resting ◄─┤ or the controller has no room
+///                                                                 └──── held ◄──┘ the controller is to be still
 /// ```
 struct Advertisement: Sendable {
   enum Phase: Equatable, Sendable {
@@ -15,9 +16,14 @@ struct Advertisement: Sendable {
     case advertising
     /// Configured in the controller, but off until a link ends.
     case resting
+    /// Configured in the controller, but off until it has taken a change (``Stillness``).
+    case held
     /// The controller has forgotten it; it comes back with the next bring-up.
     case suspended
   }
+
+  /// Whether the controller may be sending it.
+  var isOnAir: Bool { phase == .advertising || phase == .configuring(.hold) }
 
   let id: AdvertisingID
   var intent: AdvertisingIntent
@@ -28,10 +34,16 @@ struct Advertisement: Sendable {
   var isStopping = false
   /// Its start has been answered.
   var isAnnounced = false
+  /// It was on when it was held: the application does not hear that it is on again.
+  var wasHeld = false
+  /// A link took it while it was being held.
+  var wasTaken = false
+  /// Our address that it was configured with.
+  var address: DeviceAddress?
 }
 
 /// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
-enum AdvertisingStep: Sendable { case parameters, randomAddress, data, scanResponse, enable, disable, remove }
+enum AdvertisingStep: Sendable { case parameters, randomAddress, data, scanResponse, enable, hold, disable, remove }
 
 extension HostCore {
   mutating func startAdvertising(
@@ -80,8 +92,9 @@ extension HostCore {
     switch advertisements[index].phase {
     case .configuring: advertisements[index].isStopping = true
     case .advertising: take(.disable, index, now: now, into: &output)
-    case .resting where controller.usesExtendedCommands: take(.remove, index, now: now, into: &output)
-    case .resting, .suspended: advertisements.remove(at: index)
+    case .resting where controller.usesExtendedCommands, .held where controller.usesExtendedCommands:
+      take(.remove, index, now: now, into: &output)
+    case .resting, .held, .suspended: advertisements.remove(at: index)
     }
   }
 
@@ -97,25 +110,28 @@ extension HostCore {
       return
     }
     if step == .disable { return take(.remove, index, now: now, into: &output) }
+    if step == .hold { return advertisingHeld(index, now: now, into: &output) }
     if status != .success { return advertisingFailed(index, step, opcode, status, into: &output) }
     if advertisements[index].isStopping {
       return take(step == .enable ? .disable : .remove, index, now: now, into: &output)
     }
     switch step {
     case .parameters:
-      let needsAddress = controller.usesExtendedCommands && ownAddress.kind == .random
+      let needsAddress = controller.usesExtendedCommands && advertisements[index].address?.kind == .random
       take(needsAddress ? .randomAddress : .data, index, now: now, into: &output)
     case .randomAddress: take(.data, index, now: now, into: &output)
     case .data: take(.scanResponse, index, now: now, into: &output)
-    case .scanResponse: take(.enable, index, now: now, into: &output)
+    case .scanResponse: enable(index, now: now, into: &output)
     case .enable: advertisingRuns(index, into: &output)
-    case .disable, .remove: break
+    case .hold, .disable, .remove: break
     }
   }
 
   private mutating func advertisingRuns(_ index: Int, into output: inout HostOutput) {
     advertisements[index].phase = .advertising
-    if advertisements[index].isAnnounced {
+    if advertisements[index].wasHeld {
+      advertisements[index].wasHeld = false
+    } else if advertisements[index].isAnnounced {
       output.events.append(.advertisingResumed(advertisements[index].id))
     } else {
       advertisements[index].isAnnounced = true
@@ -129,7 +145,7 @@ extension HostCore {
     let id = advertisements[index].id
     // No room beside the links that are up: it waits for one of them to end.
     if step == .enable, !links.isEmpty, !advertisements[index].isStopping {
-      advertisements[index].phase = .resting
+      (advertisements[index].phase, advertisements[index].wasHeld) = (.resting, false)
       if !advertisements[index].isAnnounced {
         advertisements[index].isAnnounced = true
         output.events.append(.advertisingStarted(id, .success(())))
@@ -150,9 +166,7 @@ extension HostCore {
   /// With extended commands ``advertisingSetTerminated(_:now:into:)`` says which one.
   mutating func advertisingStoppedByLink(now: Instant, into output: inout HostOutput) {
     guard !controller.usesExtendedCommands else { return }
-    guard let index = advertisements.firstIndex(where: { $0.phase == .advertising && $0.intent.isConnectable }) else {
-      return
-    }
+    guard let index = advertisements.firstIndex(where: { $0.isOnAir && $0.intent.isConnectable }) else { return }
     advertisingTaken(index, now: now, into: &output)
   }
 
@@ -160,15 +174,16 @@ extension HostCore {
     _ event: HCI.LEAdvertisingSetTerminated, now: Instant, into output: inout HostOutput
   ) {
     guard
-      let index = advertisements.firstIndex(where: { $0.set == event.advertisingHandle && $0.phase == .advertising })
+      let index = advertisements.firstIndex(where: { $0.set == event.advertisingHandle && $0.isOnAir })
     else { return }
     advertisingTaken(index, now: now, into: &output)
   }
 
   private mutating func advertisingTaken(_ index: Int, now: Instant, into output: inout HostOutput) {
+    if advertisements[index].phase == .configuring(.hold) { return advertisements[index].wasTaken = true }
     advertisements[index].phase = .resting
     if advertisements[index].intent.continuesWhileConnected {
-      take(.enable, index, now: now, into: &output)
+      enable(index, now: now, into: &output)
     } else if advertisements[index].intent.resumesAfterDisconnection {
       output.events.append(.advertisingPaused(advertisements[index].id, nil))
     } else {
@@ -182,14 +197,18 @@ extension HostCore {
   mutating func advertisingMayResume(now: Instant, into output: inout HostOutput) {
     guard state == .poweredOn, shutdownDeadline == nil else { return }
     for index in advertisements.indices where advertisements[index].phase == .resting {
-      take(.enable, index, now: now, into: &output)
+      enable(index, now: now, into: &output)
     }
   }
 
   /// The controller lost its state; the intents stay.
   mutating func suspendAdvertising() {
     advertisements.removeAll(where: \.isStopping)
-    for index in advertisements.indices { advertisements[index].phase = .suspended }
+    for index in advertisements.indices {
+      (advertisements[index].phase, advertisements[index].wasHeld, advertisements[index].wasTaken) = (
+        .suspended, false, false
+      )
+    }
   }
 
   mutating func restoreAdvertising(now: Instant, into output: inout HostOutput) {
@@ -198,15 +217,57 @@ extension HostCore {
     }
   }
 
+  /// Switches a configured advertisement on; where our address is another one by now, it is configured anew.
+  private mutating func enable(_ index: Int, now: Instant, into output: inout HostOutput) {
+    if stillness.isHolding {
+      advertisements[index].phase = .held
+    } else {
+      let isCurrent = advertisements[index].address == addressOnAir
+      take(isCurrent ? .enable : .parameters, index, now: now, into: &output)
+    }
+  }
+
   private mutating func take(
     _ step: AdvertisingStep, _ index: Int, now: Instant, into output: inout HostOutput
   ) {
     advertisements[index].phase = .configuring(step)
+    if step == .parameters { advertisements[index].address = addressOnAir }
     let advertisement = advertisements[index]
     if controller.usesExtendedCommands {
       sendExtended(step, advertisement, now: now, into: &output)
     } else {
       sendLegacy(step, advertisement, now: now, into: &output)
+    }
+  }
+
+  /// Whether the controller may be sending an advertisement, or is about to.
+  var isAdvertisingOnAir: Bool {
+    advertisements.contains { $0.isOnAir || $0.phase == .configuring(.enable) || $0.phase == .configuring(.disable) }
+  }
+
+  /// Switches off what is on, until ``releaseAdvertising(now:into:)``.
+  mutating func holdAdvertising(now: Instant, into output: inout HostOutput) {
+    for index in advertisements.indices where advertisements[index].phase == .advertising {
+      take(.hold, index, now: now, into: &output)
+    }
+  }
+
+  private mutating func advertisingHeld(_ index: Int, now: Instant, into output: inout HostOutput) {
+    let wasTaken = advertisements[index].wasTaken
+    advertisements[index].wasTaken = false
+    advertisements[index].phase = .held
+    if advertisements[index].isStopping {
+      stopAdvertising(advertisements[index].id, now: now, into: &output)
+    } else if wasTaken {
+      advertisingTaken(index, now: now, into: &output)
+    } else {
+      advertisements[index].wasHeld = true
+    }
+  }
+
+  mutating func releaseAdvertising(now: Instant, into output: inout HostOutput) {
+    for index in advertisements.indices where advertisements[index].phase == .held {
+      enable(index, now: now, into: &output)
     }
   }
 }

@@ -10,7 +10,7 @@ extension HostCore {
     let intent = advertisement.intent
     switch step {
     case .parameters, .randomAddress:
-      let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+      let own = ownAddressType
       let command = HCI.LESetAdvertisingParameters {
         $0.advertisingIntervalMin = intent.interval.lowerBound
         $0.advertisingIntervalMax = intent.interval.upperBound
@@ -25,7 +25,7 @@ extension HostCore {
     case .scanResponse:
       let command = HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
       send(command, for: purpose, now: now, into: &output)
-    case .enable, .disable, .remove:
+    case .enable, .hold, .disable, .remove:
       let command = HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
       send(command, for: purpose, now: now, into: &output)
     }
@@ -40,7 +40,7 @@ extension HostCore {
     case .parameters:
       send(extendedParameters(of: advertisement), for: purpose, now: now, into: &output)
     case .randomAddress:
-      let address = ownAddress.octets
+      let address = (advertisement.address ?? addressOnAir).octets
       let command = HCI.LESetAdvertisingSetRandomAddress {
         $0.advertisingHandle = set
         $0.randomAddress = address
@@ -62,7 +62,7 @@ extension HostCore {
         $0.scanResponseData = intent.scanResponse[...]
       }
       send(command, for: purpose, now: now, into: &output)
-    case .enable, .disable:
+    case .enable, .hold, .disable:
       let command = HCI.LESetExtendedAdvertisingEnable {
         $0.enable = step == .enable
         $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]
@@ -75,7 +75,7 @@ extension HostCore {
 
   private func extendedParameters(of advertisement: Advertisement) -> HCI.LESetExtendedAdvertisingParameters {
     let intent = advertisement.intent
-    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    let own = ownAddressType
     return HCI.LESetExtendedAdvertisingParameters {
       $0.advertisingHandle = advertisement.set
       var properties: HCI.AdvertisingEventProperties = intent.usesExtendedPDUs ? [] : .legacy

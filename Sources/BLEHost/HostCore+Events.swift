@@ -28,6 +28,7 @@ extension HostCore {
         .controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
     }
     endClosings(now: now, into: &output)
+    settle(now: now, into: &output)
     checkShutdown()
   }
 
@@ -199,6 +200,7 @@ extension HostCore {
       }
       output.events.append(.rssi(peer, .success(response.rssi)))
     case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
+    case .stillness: stillStepCompleted(opcode, status, now: now, into: &output)
     case .reply:
       if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
     }

@@ -76,11 +76,12 @@ extension HostCore {
 
   mutating func reconcileInitiator(now: Instant, into output: inout HostOutput) {
     guard state == .poweredOn, shutdownDeadline == nil || initiator.phase == .waiting else { return }
+    let wishes = stillness.isHolding ? [] : initiator.wishes
     switch initiator.phase {
     case .working, .cancelling: break
-    case .waiting where initiator.applied != initiator.wishes: takeInitiating(.cancel, now: now, into: &output)
-    case .off where initiator.wishes.count > 1: takeInitiating(.clear, now: now, into: &output)
-    case .off where initiator.wishes.count == 1: takeInitiating(.create, now: now, into: &output)
+    case .waiting where initiator.applied != wishes: takeInitiating(.cancel, now: now, into: &output)
+    case .off where wishes.count > 1: takeInitiating(.clear, now: now, into: &output)
+    case .off where wishes.count == 1: takeInitiating(.create, now: now, into: &output)
     case .waiting, .off: break
     }
   }
@@ -137,7 +138,7 @@ extension HostCore {
     case .clear: send(HCI.LEClearFilterAcceptList(), for: purpose, now: now, into: &output)
     case .add(let index):
       guard initiator.applied.indices ~= index else { return }
-      let address = addressOnAir(of: initiator.applied[index].address)
+      let address = addressOnAir(ofPeer: initiator.applied[index].address)
       send(HCI.LEAddDeviceToFilterAcceptList { $0.address = address }, for: purpose, now: now, into: &output)
     case .create: sendCreate(purpose, now: now, into: &output)
     case .cancel: send(HCI.LECreateConnectionCancel(), for: purpose, now: now, into: &output)
@@ -145,7 +146,7 @@ extension HostCore {
   }
 
   /// A bonded device that was last heard with a private address is to be called by that.
-  private func addressOnAir(of address: DeviceAddress) -> DeviceAddress {
+  private func addressOnAir(ofPeer address: DeviceAddress) -> DeviceAddress {
     bonds.lastAddress(of: address) ?? address.identity
   }
 
@@ -156,9 +157,9 @@ extension HostCore {
     }
     let usesList = initiator.applied.count > 1
     let parameters = first.parameters
-    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    let own = ownAddressType
     // With the list the peer's address is ignored.
-    let peer = addressOnAir(of: first.address)
+    let peer = addressOnAir(ofPeer: first.address)
     if controller.scansByExtendedCommands {
       let command = HCI.LEExtendedCreateConnection {
         $0.initiatorFilterPolicy = usesList ? .acceptList : .peerAddress

@@ -49,9 +49,9 @@ extension HostCore {
     if let failure, step.isRequired {
       return giveUp(.controller(Self.opcode(of: step), failure), into: &output)
     }
-    if step == .leFeatures { chooseOwnAddress() }
+    if step == .leFeatures { chooseOwnAddress(into: &output) }
     let next = step.following(
-      controller, usesRandomAddress: ownAddress.kind == .random, ownership: configuration.ownership)
+      controller, usesRandomAddress: addressOnAir.kind == .random, ownership: configuration.ownership)
     if let next {
       sendSetup(next, now: now, into: &output)
     } else {
@@ -66,13 +66,15 @@ extension HostCore {
     bringUps = 0
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     setState(.poweredOn, nil, into: &output)
+    scheduleRotation(now: now)
     restoreAdvertising(now: now, into: &output)
     restoreScanning(now: now, into: &output)
     restoreConnecting(now: now, into: &output)
+    settle(now: now, into: &output)
   }
 
   /// The public address where the controller has one; else a static random address (Vol 6, Part B, 1.3.2.1), drawn once.
-  private mutating func chooseOwnAddress() {
+  private mutating func chooseOwnAddress(into output: inout HostOutput) {
     if let configured = configuration.staticAddress {
       ownAddress = DeviceAddress(octets: BD_ADDR(configured.value | 0b11 << 46), kind: .random)
     } else if controller.publicAddress.value != 0, controller.publicAddress.value != 0xFFFF_FFFF_FFFF {
@@ -80,6 +82,8 @@ extension HostCore {
     } else if ownAddress.kind != .random {
       ownAddress = DeviceAddress(octets: BD_ADDR(random.next() | 0b11 << 46), kind: .random)
     }
+    stillness = Stillness()
+    privacy.address = drawPrivateAddress(into: &output)
   }
 
   mutating func commandTimedOut(_ opcode: HCIOpcode, now: Instant, into output: inout HostOutput) {
@@ -123,6 +127,8 @@ extension HostCore {
     suspendAdvertising()
     scanner.suspend()
     initiator.suspend()
+    privacy.nextRotation = nil
+    stillness = Stillness()
     setState(state, error, into: &output)
   }
 
@@ -132,7 +138,7 @@ extension HostCore {
     case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
     case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))
     // The state that follows tells the rest.
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .encryption, .reply: break
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .encryption, .stillness, .reply: break
     }
   }
 

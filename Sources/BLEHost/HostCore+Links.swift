@@ -25,7 +25,7 @@ extension HostCore {
     let request = ours == .central ? initiator.succeeded(identity) : nil
     links.append(
       Link(
-        peer: peer, handle: handle, address: address, identity: identity, ownAddress: ownAddress, role: ours,
+        peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
         timing: timing, limits: configuration.serverLimits))
     links[links.count - 1].security.isBonded = bonds[identity] != nil
     setSigningKey(links.count - 1)

@@ -43,12 +43,13 @@ extension HostCore {
   }
 
   /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
-  private mutating func reconcileScanner(now: Instant, into output: inout HostOutput) {
+  mutating func reconcileScanner(now: Instant, into output: inout HostOutput) {
     guard state == .poweredOn else { return }
+    let wanted = stillness.isHolding ? nil : scanner.wanted
     switch scanner.phase {
     case .working: break
-    case .on where scanner.wanted != scanner.applied: takeScan(.disable, now: now, into: &output)
-    case .off where scanner.wanted != nil: takeScan(.parameters, now: now, into: &output)
+    case .on where wanted != scanner.applied: takeScan(.disable, now: now, into: &output)
+    case .off where wanted != nil: takeScan(.parameters, now: now, into: &output)
     case .on, .off: break
     }
   }
@@ -65,7 +66,7 @@ extension HostCore {
     switch step {
     case .parameters:
       scanner.phase = .off
-      if scanner.wanted == scanner.applied { return takeScan(.enable, now: now, into: &output) }
+      if scanner.wanted == scanner.applied, !stillness.isHolding { return takeScan(.enable, now: now, into: &output) }
     case .enable: scanner.phase = .on
     case .disable:
       scanner.phase = .off
@@ -78,7 +79,7 @@ extension HostCore {
     if step == .parameters { scanner.applied = scanner.wanted }
     scanner.phase = .working(step)
     let parameters = scanner.applied ?? ScanParameters()
-    let own: HCI.OwnAddressType = ownAddress.kind == .random ? .random : .public
+    let own = ownAddressType
     switch (step, controller.scansByExtendedCommands) {
     case (.parameters, false):
       let command = HCI.LESetScanParameters {

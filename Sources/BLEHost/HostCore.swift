@@ -24,7 +24,7 @@ package struct HostCore: Sendable {
 
   package internal(set) var state = AdapterState.unknown
   package internal(set) var controller = ControllerCapabilities()
-  /// The address we advertise and connect with.
+  /// Our identity: the public address, or a static random one. What the air sees is ``addressOnAir``.
   package internal(set) var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var bringUps = 0
   var queue: CommandQueue<Purpose>
@@ -45,6 +45,8 @@ package struct HostCore: Sendable {
   var pairingSettings: PairingSettings?
   var bonds = BondTable()
   var attempts = RepeatedAttempts()
+  var privacy = OwnPrivacy()
+  var stillness = Stillness()
 
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
@@ -67,7 +69,7 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    var deadline = Instant?.nearer(queue.deadline, shutdownDeadline)
+    var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
     for link in links { deadline = .nearer(deadline, link.deadline) }
     return deadline
   }
@@ -98,6 +100,7 @@ package struct HostCore: Sendable {
     for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
       tickLink(index, now: now, into: &output)
     }
+    rotateAddress(now: now, into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }
 
@@ -112,6 +115,7 @@ package struct HostCore: Sendable {
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, now: now, into: &output)
     case .setPairing, .setBonds, .removeBond, .answerPairing: performSecurity(command, now: now, into: &output)
+    case .setPrivacy(let settings): setPrivacy(settings, now: now, into: &output)
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity:
       performLink(command, now: now, into: &output)
     case .startScanning(let parameters): startScanning(parameters, now: now, into: &output)
@@ -145,6 +149,7 @@ enum Purpose: Sendable, Equatable {
   case connectionUpdate(PeerID)
   case rssi(PeerID)
   case encryption(PeerID)
+  case stillness
   /// Nothing depends on the answer; a refusal is reported.
   case reply
 }

@@ -72,7 +72,7 @@ struct Couple {
 
   mutating func connect(_ central: Int = 1) throws {
     world.ask(
-      central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].ownAddress, ConnectionParameters()))
+      central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters()))
     world.run(for: .seconds(1))
     var (ours, theirs): (PeerID?, PeerID?)
     for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }

@@ -39,6 +39,17 @@ import Testing
     #expect(reason.text.contains(words))
   }
 
+  /// Nobody is to believe in a privacy that is not there.
+  @Test func aPrivateAddressOnTheKernelsAdapterIsRefused() async throws {
+    let listener = Listener()
+    var options = AdapterOptions(transport: "linux")
+    options.privacy.usesPrivateAddress = true
+    let manager = PeripheralManager(delegate: listener, queue: DispatchQueue(label: "delegate"), adapter: options)
+    await listener.wait(for: .unsupported)
+    let reason = try #require(manager.stateReason as? AdapterError)
+    #expect(reason.text.contains("hci-socket:N"))
+  }
+
   @Test func theSimulatedRadioIsPoweredOn() async {
     let listener = Listener()
     let manager = PeripheralManager(

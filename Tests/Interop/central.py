@@ -303,8 +303,8 @@ class Central:
         data, _ = await self.scan(name)
         return await self.connect_to(data.address)
 
-    async def connect_to(self, address):
-        connection = await asyncio.wait_for(self.device.connect(address, timeout=LINK), LINK + 1)
+    async def connect_to(self, address, seconds=LINK):
+        connection = await asyncio.wait_for(self.device.connect(address, timeout=seconds), seconds + 1)
         link = self.links[connection.handle] = Link(self.device, connection)
         return link
 

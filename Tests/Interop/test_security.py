@@ -5,12 +5,14 @@ import contextlib
 import json
 import stat
 
+import bumble.core
 import pytest
 from bumble import hci
 from bumble.pairing import PairingConfig, PairingDelegate
 from central import ANSWER, Central, error
 from programs import HERE
-from radios import bumble, ours, peripheral
+from radios import bumble as bumble_radio
+from radios import ours, peripheral
 
 NAME, SMP_CHANNEL = "Vault", 6
 IO = PairingDelegate.IoCapability
@@ -33,7 +35,7 @@ class User(PairingDelegate):
 
 @contextlib.contextmanager
 def radio_of(kind, folder):
-    with (bumble if kind == "bumble" else ours)(kind, folder) as radio:
+    with (bumble_radio if kind == "bumble" else ours)(kind, folder) as radio:
         yield radio
         radio.program.check_alive()
 
@@ -60,7 +62,7 @@ class Visitor:
         self.handles = None
 
     async def connect(self):
-        self.link = await self.central.connect(NAME)
+        self.link = await self.find()
         self.smp = asyncio.Queue()
         if self.handles is None:
             services = await self.link.discover()
@@ -68,6 +70,14 @@ class Visitor:
             self.handles = [c.handle for c in ours.characteristics]
             self.cccd = ours.characteristics[STREAM].descriptors[b"\x02\x29"]
         return self.link
+
+    async def find(self):
+        # A private address may change between being heard and being called.
+        for _ in range(3):
+            data, _ = await self.central.scan(NAME)
+            with contextlib.suppress(bumble.core.TimeoutError):
+                return await self.central.connect_to(data.address, 5)
+        raise AssertionError(f"{NAME} does not answer")
 
     async def pair(self, io=IO.NO_OUTPUT_NO_INPUT, sc=True):
         self.central.device.pairing_config_factory = lambda _: PairingConfig(
@@ -160,6 +170,32 @@ async def test_wrong_and_unknown_keys(secure_radio, tmp_path):
             if not stranger.link.ended.done():
                 assert await stranger.read(SECRET) == stranger.refused(SECRET, 0x05)
         program.wait_for("bond lost")
+
+
+@pytest.mark.limit(90)
+async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
+    """A stranger each time, but for the one who was given the key; and a link outlives the change of the address."""
+    description = tmp_path / "private.json"
+    description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | {"privacy": 4}))
+    with peripheral(secure_radio.transport, description, tmp_path) as program:
+        program.wait_for("READY")
+        async with visitor(secure_radio) as guest:
+            device, shown = guest.central.device, guest.link.connection.peer_address
+            assert shown.is_resolvable
+            keys = await guest.pair()
+            await device.refresh_resolving_list()
+            identity = device.address_resolver.resolve(shown)
+            assert identity is not None and identity.is_public
+            await asyncio.sleep(4.5)
+            assert await guest.read(SECRET) == b"\x0bsecret"
+            await guest.link.disconnect()
+            await guest.connect()
+            assert guest.link.connection.peer_resolvable_address not in (None, shown)
+            assert guest.link.connection.peer_address == identity
+            assert await guest.encrypt(keys.ltk.value) == 0
+            assert await guest.read(SECRET) == b"\x0bsecret"
+        identifiers = {line.split()[1] for line in program.output.splitlines() if line.startswith("connected")}
+        assert len(identifiers) == 1, program.output
 
 
 HOSTILE = [

@@ -27,6 +27,8 @@ public struct AdapterOptions: Hashable, Sendable {
 
   /// How the adapter pairs, and where it keeps its bonds.
   public var pairing: PairingOptions
+  /// Whether the adapter hides behind addresses that change.
+  public var privacy = PrivacyOptions()
 
   public init(
     transport: String? = nil, snoop: String? = nil, deviceName: String? = nil, appearance: UInt16? = nil,
@@ -49,7 +51,13 @@ public struct AdapterOptions: Hashable, Sendable {
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = ServerLimits(
       maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
-    return try BLERuntime.Host.shared(try LaunchChoice.transport(code: transport), options)
+    let transport = try LaunchChoice.transport(code: transport)
+    if case .linux = transport, privacy.usesPrivateAddress {
+      throw TransportError(
+        .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",
+        remedy: "take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off")
+    }
+    return try BLERuntime.Host.shared(transport, options)
   }
 
   /// Reads them from the dictionary of `init(delegate:queue:options:)`; what it cannot use it tells `misuse`.

@@ -83,7 +83,7 @@ final class HostConnection: HostLink {
     case .success(let host):
       Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
       // The bonds are there before the first command of a manager.
-      let keeper = SecurityKeeper.shared(for: host, options.pairing, log: BluetoothLog.write)
+      let keeper = SecurityKeeper.shared(for: host, options, log: BluetoothLog.write)
       heldKeeper.withLock { $0 = keeper }
       phase.withLock { phase in
         var waiting: [HostCommand] = []

@@ -31,11 +31,11 @@ final class SecurityKeeper: Sendable {
   private static let keepers = Mutex<[ObjectIdentifier: Reference]>([:])
 
   /// The keeper of a host, made by the first who asks; `options` count only then.
-  static func shared(for host: BLERuntime.Host, _ options: PairingOptions, log: @escaping Log) -> SecurityKeeper {
+  static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> SecurityKeeper {
     keepers.withLock { keepers in
       keepers = keepers.filter { $0.value.keeper != nil }
       if let keeper = keepers[ObjectIdentifier(host)]?.keeper { return keeper }
-      let keeper = SecurityKeeper(options.storage.store(transport: "\(host.transport)"), log: log)
+      let keeper = SecurityKeeper(options.pairing.storage.store(transport: "\(host.transport)"), log: log)
       keeper.begin(host, options)
       keepers[ObjectIdentifier(host)] = Reference(keeper: keeper)
       return keeper
@@ -66,8 +66,8 @@ final class SecurityKeeper: Sendable {
     state = Mutex(State(record: record))
   }
 
-  private func begin(_ host: BLERuntime.Host, _ options: PairingOptions) {
-    for command in commands(options) { host.post(command) }
+  private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
+    for command in commands(options.pairing, options.privacy) { host.post(command) }
     let attached = host.attach { [weak self] events in
       for event in events { self?.receive(event) }
       self?.consumed(events.count)
@@ -86,10 +86,13 @@ final class SecurityKeeper: Sendable {
   }
 
   /// What a host is told first.
-  func commands(_ options: PairingOptions) -> [HostCommand] {
+  func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
     let record = state.withLock { $0.record }
     guard let key = record.identityResolvingKey else { return [] }
-    return [.setBonds(record.bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key))]
+    return [
+      .setBonds(record.bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
+      .setPrivacy(privacy.settings(identityResolvingKey: key)),
+    ]
   }
 
   var bonds: [Bond] { state.withLock { $0.record.bonds } }

@@ -132,7 +132,9 @@ import Testing
     let notebook = Notebook(known)
     let keeper = SecurityKeeper(notebook, log: { _, _ in })
     let commands = keeper.commands(PairingOptions())
-    guard case .setBonds(let bonds) = commands.first, case .setPairing(let settings?) = commands.last else {
+    guard commands.count == 3, case .setBonds(let bonds) = commands[0],
+      case .setPairing(let settings?) = commands[1], case .setPrivacy(nil) = commands[2]
+    else {
       Issue.record("\(commands.count) commands")
       return
     }
@@ -144,6 +146,21 @@ import Testing
     keeper.settle()
     #expect(notebook.records.withLock { $0.last }?.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
     #expect(keeper.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
+  }
+
+  @Test(arguments: [
+    (Duration.seconds(900), Duration.seconds(900)), (.zero, .seconds(1)), (.seconds(86_400), .seconds(3600)),
+  ])
+  func aPrivateAddressIsMadeWithTheKeyThatPeersAreGiven(wanted: Duration, taken: Duration) {
+    let keeper = SecurityKeeper(Notebook(FileBondStoreTests.record(1)), log: { _, _ in })
+    var privacy = PrivacyOptions()
+    (privacy.usesPrivateAddress, privacy.rotation) = (true, wanted)
+    let commands = keeper.commands(PairingOptions(), privacy)
+    guard case .setPairing(let pairing?) = commands[1], case .setPrivacy(let settings?) = commands[2] else {
+      Issue.record("\(commands.count) commands")
+      return
+    }
+    #expect(settings.identityResolvingKey == pairing.identityResolvingKey && settings.rotation == taken)
   }
 
   @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {

@@ -1,0 +1,76 @@
+import BLEHCI
+import BLEWire
+
+/// Changes that a controller takes only while it neither advertises nor scans nor connects: another random address
+/// (Vol 4, Part E, 7.8.4), another resolving list (7.8.38 to 7.8.44).
+///
+/// ```
+///   idle ── a change is due ──► holding: everything is switched off ──► working: one command after the other
+///    ▲                                                                     │
+///    └──────────── what was on is switched on again ◄──────────────────────┘
+/// ```
+///
+/// Links go on meanwhile, and what the application declared stays declared: it hears nothing of this.
+struct Stillness: Sendable {
+  enum Step: Equatable, Sendable {
+    case address(DeviceAddress)
+  }
+
+  /// A new private address is due, or none any more.
+  var needsAddress = false
+  /// Steps to take; the command of the first is on its way.
+  var steps: [Step] = []
+
+  /// Nothing may be switched on.
+  var isHolding: Bool { needsAddress || !steps.isEmpty }
+}
+
+extension HostCore {
+  /// Brings a change that is due one step further.
+  mutating func settle(now: Instant, into output: inout HostOutput) {
+    guard stillness.isHolding, stillness.steps.isEmpty, state == .poweredOn, shutdownDeadline == nil else { return }
+    holdAdvertising(now: now, into: &output)
+    reconcileScanner(now: now, into: &output)
+    reconcileInitiator(now: now, into: &output)
+    guard !isAdvertisingOnAir, scanner.phase == .off, initiator.phase == .off else { return }
+    if stillness.needsAddress {
+      stillness.needsAddress = false
+      if let address = drawPrivateAddress(into: &output) {
+        stillness.steps.append(.address(address))
+      } else {
+        privateAddressTaken(nil, now: now)
+        // A static identity took the place of the private address in the controller, or is to.
+        if ownAddress.kind == .random { stillness.steps.append(.address(ownAddress)) }
+      }
+    }
+    takeStillStep(now: now, into: &output)
+  }
+
+  private mutating func takeStillStep(now: Instant, into output: inout HostOutput) {
+    guard let step = stillness.steps.first else {
+      // More may have become due meanwhile.
+      if stillness.isHolding { return settle(now: now, into: &output) }
+      releaseAdvertising(now: now, into: &output)
+      reconcileScanner(now: now, into: &output)
+      return reconcileInitiator(now: now, into: &output)
+    }
+    switch step {
+    case .address(let address):
+      send(HCI.LESetRandomAddress { $0.randomAddress = address.octets }, for: .stillness, now: now, into: &output)
+    }
+  }
+
+  mutating func stillStepCompleted(
+    _ opcode: HCIOpcode, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
+  ) {
+    guard !stillness.steps.isEmpty else { return }
+    let step = stillness.steps.removeFirst()
+    if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
+    switch step {
+    case .address(let address) where status == .success:
+      privateAddressTaken(address == ownAddress ? nil : address, now: now)
+    case .address: scheduleRotation(now: now)
+    }
+    takeStillStep(now: now, into: &output)
+  }
+}
