@@ -28,7 +28,6 @@ extension HostCore {
         .controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
     }
     endClosings(now: now, into: &output)
-    settle(now: now, into: &output)
     checkShutdown()
   }
 
@@ -84,13 +83,14 @@ extension HostCore {
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
       connectionCompleted(
-        event.status, event.connectionHandle, event.role, event.peerAddress, timing, now: now, into: &output)
+        event.status, event.connectionHandle, event.role, event.peerAddress, nil, timing, now: now, into: &output)
     case .enhancedConnectionComplete(let event):
       let timing = LinkTiming(
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
       connectionCompleted(
-        event.status, event.connectionHandle, event.role, event.peerAddress, timing, now: now, into: &output)
+        event.status, event.connectionHandle, event.role, event.peerAddress, event.peerResolvablePrivateAddress, timing,
+        now: now, into: &output)
     case .connectionUpdateComplete(let event):
       guard let index = index(of: event.connectionHandle) else { return }
       guard event.status == .success else {
@@ -104,21 +104,24 @@ extension HostCore {
     case .remoteConnectionParameterRequest(let event): answer(event, now: now, into: &output)
     case .longTermKeyRequest(let event): longTermKeyRequested(event, now: now, into: &output)
     case .advertisingSetTerminated(let event): advertisingSetTerminated(event, now: now, into: &output)
-    case .advertisingReport(let event): discovered(event, into: &output)
-    case .extendedAdvertisingReport(let event): discovered(event, into: &output)
+    case .advertisingReport(let event): discovered(event, now: now, into: &output)
+    case .extendedAdvertisingReport(let event): discovered(event, now: now, into: &output)
     default: break
     }
   }
 
   private mutating func connectionCompleted(
     _ status: HCIErrorCode, _ handle: ConnectionHandle, _ role: HCI.Role, _ address: DeviceAddress,
-    _ timing: LinkTiming,
-    now: Instant, into output: inout HostOutput
+    _ privateAddress: BD_ADDR?, _ timing: LinkTiming, now: Instant, into output: inout HostOutput
   ) {
     if status == .success {
       // A link that another program of this machine made as a central is none of ours.
       if role == .central, configuration.ownership == .sharedWithKernel, !initiator.isWaiting { return }
-      linkUp(handle, role: role, address: address, timing: timing, now: now, into: &output)
+      // Where the controller resolved the peer's address, the security manager still computes with the one on the air.
+      let isResolved = address.identity != address && privateAddress.map { $0.value != 0 } ?? false
+      let onAir = isResolved ? DeviceAddress(octets: privateAddress ?? address.octets, kind: .random) : address.identity
+      let identity = address.identity == address ? nil : address.identity
+      linkUp(handle, role: role, address: onAir, identity: identity, timing: timing, now: now, into: &output)
     } else if initiator.isWaiting {
       initiatingEnded(status, now: now, into: &output)
     }

@@ -15,13 +15,18 @@ struct Initiator: Sendable {
     var address: DeviceAddress
     var parameters: ConnectionParameters
   }
+  /// A wish, and the address that the device is called by.
+  struct Call: Equatable, Sendable {
+    var wish: Wish
+    var address: DeviceAddress
+  }
   enum Step: Equatable, Sendable { case clear, add(Int), create, cancel }
   enum Phase: Equatable, Sendable { case off, working(Step), waiting, cancelling }
 
   var wishes: [Wish] = []
   var phase = Phase.off
-  /// The wishes the controller was given.
-  var applied: [Wish] = []
+  /// What the controller was given.
+  var applied: [Call] = []
 
   /// A create command was accepted and no event has ended it.
   var isWaiting: Bool { phase == .waiting || phase == .cancelling || phase == .working(.cancel) }
@@ -46,6 +51,7 @@ extension HostCore {
     into output: inout HostOutput
   ) {
     func refuse(_ error: HostError) { output.events.append(.connectionFailed(id, error)) }
+    let address = bonds.identity(of: address, toolbox)
     guard state == .poweredOn, shutdownDeadline == nil else { return refuse(.notPoweredOn) }
     guard parameters.isValid else {
       return refuse(.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(parameters)"))
@@ -76,14 +82,15 @@ extension HostCore {
 
   mutating func reconcileInitiator(now: Instant, into output: inout HostOutput) {
     guard state == .poweredOn, shutdownDeadline == nil || initiator.phase == .waiting else { return }
-    let wishes = stillness.isHolding ? [] : initiator.wishes
+    let calls = wantedCalls
     switch initiator.phase {
     case .working, .cancelling: break
-    case .waiting where initiator.applied != wishes: takeInitiating(.cancel, now: now, into: &output)
-    case .off where wishes.count > 1: takeInitiating(.clear, now: now, into: &output)
-    case .off where wishes.count == 1: takeInitiating(.create, now: now, into: &output)
+    case .waiting where initiator.applied != calls: takeInitiating(.cancel, now: now, into: &output)
+    case .off where calls.count > 1: takeInitiating(.clear, now: now, into: &output)
+    case .off where calls.count == 1: takeInitiating(.create, now: now, into: &output)
     case .waiting, .off: break
     }
+    reconcileScanner(now: now, into: &output)
   }
 
   mutating func initiatingStepCompleted(
@@ -111,7 +118,7 @@ extension HostCore {
   /// The controller gave up: by our cancellation, or for a reason of its own.
   mutating func initiatingEnded(_ status: HCIErrorCode, now: Instant, into output: inout HostOutput) {
     let wasCancelled = status == .unknownConnectionIdentifier
-    let tried = initiator.applied
+    let tried = initiator.applied.map(\.wish)
     initiator.suspend()
     if !wasCancelled, tried.count == 1, let wish = tried.first, initiator.wishes.contains(wish) {
       initiator.wishes.removeAll { $0 == wish }
@@ -121,7 +128,7 @@ extension HostCore {
   }
 
   private mutating func failWishes(_ error: HostError, now: Instant, into output: inout HostOutput) {
-    let tried = initiator.applied
+    let tried = initiator.applied.map(\.wish)
     initiator.suspend()
     for wish in tried where initiator.wishes.contains(wish) {
       initiator.wishes.removeAll { $0 == wish }
@@ -131,23 +138,27 @@ extension HostCore {
   }
 
   private mutating func takeInitiating(_ step: Initiator.Step, now: Instant, into output: inout HostOutput) {
-    if step == .clear || (step == .create && initiator.phase == .off) { initiator.applied = initiator.wishes }
+    if step == .clear || (step == .create && initiator.phase == .off) { initiator.applied = wantedCalls }
     initiator.phase = .working(step)
     let purpose = Purpose.initiating(step)
     switch step {
     case .clear: send(HCI.LEClearFilterAcceptList(), for: purpose, now: now, into: &output)
     case .add(let index):
       guard initiator.applied.indices ~= index else { return }
-      let address = addressOnAir(ofPeer: initiator.applied[index].address)
+      let address = initiator.applied[index].address
       send(HCI.LEAddDeviceToFilterAcceptList { $0.address = address }, for: purpose, now: now, into: &output)
     case .create: sendCreate(purpose, now: now, into: &output)
     case .cancel: send(HCI.LECreateConnectionCancel(), for: purpose, now: now, into: &output)
     }
   }
 
-  /// A bonded device that was last heard with a private address is to be called by that.
-  private func addressOnAir(ofPeer address: DeviceAddress) -> DeviceAddress {
-    bonds.lastAddress(of: address) ?? address.identity
+  /// A bonded device goes by its identity where the controller resolves it, else by the address it was last heard with.
+  private var wantedCalls: [Initiator.Call] {
+    guard !stillness.isHolding else { return [] }
+    return initiator.wishes.map { wish in
+      let address = resolving.resolves(wish.address) ? nil : bonds.lastAddress(of: wish.address)
+      return Initiator.Call(wish: wish, address: address ?? wish.address)
+    }
   }
 
   private mutating func sendCreate(_ purpose: Purpose, now: Instant, into output: inout HostOutput) {
@@ -156,10 +167,10 @@ extension HostCore {
       return
     }
     let usesList = initiator.applied.count > 1
-    let parameters = first.parameters
+    let parameters = first.wish.parameters
     let own = ownAddressType
     // With the list the peer's address is ignored.
-    let peer = addressOnAir(ofPeer: first.address)
+    let peer = first.address
     if controller.scansByExtendedCommands {
       let command = HCI.LEExtendedCreateConnection {
         $0.initiatorFilterPolicy = usesList ? .acceptList : .peerAddress

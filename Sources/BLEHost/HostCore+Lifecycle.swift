@@ -83,6 +83,7 @@ extension HostCore {
       ownAddress = DeviceAddress(octets: BD_ADDR(random.next() | 0b11 << 46), kind: .random)
     }
     stillness = Stillness()
+    resolving = ResolvingList()
     privacy.address = drawPrivateAddress(into: &output)
   }
 

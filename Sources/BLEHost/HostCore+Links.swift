@@ -11,8 +11,8 @@ extension HostCore {
   func index(of peer: PeerID) -> Int? { links.firstIndex { $0.peer == peer } }
 
   mutating func linkUp(
-    _ handle: ConnectionHandle, role: HCI.Role, address: DeviceAddress, timing: LinkTiming, now: Instant,
-    into output: inout HostOutput
+    _ handle: ConnectionHandle, role: HCI.Role, address: DeviceAddress, identity resolved: DeviceAddress?,
+    timing: LinkTiming, now: Instant, into output: inout HostOutput
   ) {
     if index(of: handle) != nil {
       report(.controller, "a second link with the handle \(handle); the first one is taken for dead", into: &output)
@@ -21,7 +21,7 @@ extension HostCore {
     lastPeer &+= 1
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
-    let identity = bonds.identity(of: address, toolbox)
+    let identity = resolved ?? bonds.identity(of: address, toolbox)
     let request = ours == .central ? initiator.succeeded(identity) : nil
     links.append(
       Link(

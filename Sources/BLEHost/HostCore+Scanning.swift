@@ -12,10 +12,16 @@ struct Scanner: Sendable {
   /// What the controller was last told.
   var applied: ScanParameters?
 
+  /// The scan that is on is not the application's.
+  var isForItself: Bool { wanted == nil && applied != nil }
+  /// The controller does not listen while it waits to connect.
+  var cannotSeek = false
+
   /// The controller lost its state; the intent stays.
   mutating func suspend() {
     phase = .off
     applied = nil
+    cannotSeek = false
   }
 }
 
@@ -45,7 +51,7 @@ extension HostCore {
   /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
   mutating func reconcileScanner(now: Instant, into output: inout HostOutput) {
     guard state == .poweredOn else { return }
-    let wanted = stillness.isHolding ? nil : scanner.wanted
+    let wanted = wantedScan
     switch scanner.phase {
     case .working: break
     case .on where wanted != scanner.applied: takeScan(.disable, now: now, into: &output)
@@ -54,19 +60,35 @@ extension HostCore {
     }
   }
 
+  /// What is to be listened for now: for the application, or for the address that a bonded device uses which we want to
+  /// connect to and whose private addresses the controller does not resolve.
+  private var wantedScan: ScanParameters? {
+    if stillness.isHolding { return nil }
+    if let wanted = scanner.wanted { return wanted }
+    let seeks = initiator.wishes.contains {
+      bonds[$0.address]?.identityResolvingKey != nil && !resolving.resolves($0.address)
+    }
+    guard seeks, !scanner.cannotSeek, configuration.ownership == .exclusive else { return nil }
+    var parameters = ScanParameters()
+    parameters.isActive = false
+    return parameters
+  }
+
   mutating func scanningStepCompleted(
     _ step: Scanner.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
     guard scanner.phase == .working(step) else { return }
     guard status == .success else {
       scanner.phase = .off
+      // Nobody asked for this scan; the devices are called by the addresses that are known.
+      if scanner.wanted == nil { return scanner.cannotSeek = true }
       scanner.wanted = nil
       return output.events.append(.scanStopped(.controller(opcode, status)))
     }
     switch step {
     case .parameters:
       scanner.phase = .off
-      if scanner.wanted == scanner.applied, !stillness.isHolding { return takeScan(.enable, now: now, into: &output) }
+      if wantedScan == scanner.applied { return takeScan(.enable, now: now, into: &output) }
     case .enable: scanner.phase = .on
     case .disable:
       scanner.phase = .off
@@ -76,7 +98,7 @@ extension HostCore {
   }
 
   private mutating func takeScan(_ step: Scanner.Step, now: Instant, into output: inout HostOutput) {
-    if step == .parameters { scanner.applied = scanner.wanted }
+    if step == .parameters { scanner.applied = wantedScan }
     scanner.phase = .working(step)
     let parameters = scanner.applied ?? ScanParameters()
     let own = ownAddressType
@@ -118,23 +140,27 @@ extension HostCore {
   }
 
   /// Every report of the event, in order (Vol 4, Part E, 7.7.65.2).
-  mutating func discovered(_ event: HCI.LEAdvertisingReport, into output: inout HostOutput) {
+  mutating func discovered(_ event: HCI.LEAdvertisingReport, now: Instant, into output: inout HostOutput) {
     for report in event.reports {
+      let address = heard(report.address, now: now, into: &output)
+      guard !scanner.isForItself else { continue }
       output.events.append(
         .discovered(
           Discovery(
-            address: bonds.identity(of: report.address, toolbox),
+            address: address,
             isConnectable: report.eventType == .connectable || report.eventType == .directed,
             isScanResponse: report.eventType == .scanResponse, data: Array(report.data), rssi: report.rssi)))
     }
   }
 
-  mutating func discovered(_ event: HCI.LEExtendedAdvertisingReport, into output: inout HostOutput) {
+  mutating func discovered(_ event: HCI.LEExtendedAdvertisingReport, now: Instant, into output: inout HostOutput) {
     for report in event.reports {
+      let address = heard(report.address, now: now, into: &output)
+      guard !scanner.isForItself else { continue }
       output.events.append(
         .discovered(
           Discovery(
-            address: bonds.identity(of: report.address, toolbox),
+            address: address,
             isConnectable: report.eventType.contains(.connectable),
             isScanResponse: report.eventType.contains(.scanResponse), data: Array(report.data), rssi: report.rssi)))
     }

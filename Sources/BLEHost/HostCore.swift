@@ -47,6 +47,7 @@ package struct HostCore: Sendable {
   var attempts = RepeatedAttempts()
   var privacy = OwnPrivacy()
   var stillness = Stillness()
+  var resolving = ResolvingList()
 
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
@@ -90,6 +91,7 @@ package struct HostCore: Sendable {
     case .command, .synchronousData, .isoData, nil:
       report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
     }
+    settle(now: now, into: &output)
   }
 
   /// Does what time demands: timeouts of commands, transactions and links.
@@ -124,6 +126,7 @@ package struct HostCore: Sendable {
     case .cancelConnect(let id): cancelConnect(id, now: now, into: &output)
     case .client(let peer, let operation): client(peer, operation, now: now, into: &output)
     }
+    settle(now: now, into: &output)
   }
 
   func report(_ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil, into output: inout HostOutput) {

@@ -13,6 +13,7 @@ struct ScriptedController {
   var publicAddress = BD_ADDR(0x0011_2233_4455)
   var aclLength: UInt16 = 27
   var aclCount: UInt8 = 4
+  var resolvingListSize: UInt8 = 0
   /// Status to answer a command with; success where none is named.
   var refusals: [HCIOpcode: HCIErrorCode] = [:]
   /// Commands that get no answer at all.
@@ -48,6 +49,8 @@ struct ScriptedController {
     case .readRSSI: HCI.ReadRSSI.Response { $0.rssi = -42 }.encoded
     case .leReadFilterAcceptListSize:
       HCI.LEReadFilterAcceptListSize.Response { $0.filterAcceptListSize = 8 }.encoded
+    case .leReadResolvingListSize:
+      HCI.LEReadResolvingListSize.Response { $0.resolvingListSize = resolvingListSize }.encoded
     default: [0]
     }
   }

@@ -1,8 +1,9 @@
 import BLEHCI
+import BLESMP
 import BLEWire
 
 /// Changes that a controller takes only while it neither advertises nor scans nor connects: another random address
-/// (Vol 4, Part E, 7.8.4), another resolving list (7.8.38 to 7.8.44).
+/// (Vol 4, Part E, 7.8.4), another resolving list (7.8.38 to 7.8.44, 7.8.77).
 ///
 /// ```
 ///   idle ── a change is due ──► holding: everything is switched off ──► working: one command after the other
@@ -14,20 +15,28 @@ import BLEWire
 struct Stillness: Sendable {
   enum Step: Equatable, Sendable {
     case address(DeviceAddress)
+    case forget(ResolvingList.Entry)
+    case know(ResolvingList.Entry)
+    /// Device privacy mode: the peer's identity address is heard, too.
+    case admitIdentity(ResolvingList.Entry)
+    case resolution(Bool)
   }
 
   /// A new private address is due, or none any more.
   var needsAddress = false
+  /// The resolving list lacks something.
+  var needsList = false
   /// Steps to take; the command of the first is on its way.
   var steps: [Step] = []
 
   /// Nothing may be switched on.
-  var isHolding: Bool { needsAddress || !steps.isEmpty }
+  var isHolding: Bool { needsAddress || needsList || !steps.isEmpty }
 }
 
 extension HostCore {
   /// Brings a change that is due one step further.
   mutating func settle(now: Instant, into output: inout HostOutput) {
+    reviewResolvingList()
     guard stillness.isHolding, stillness.steps.isEmpty, state == .poweredOn, shutdownDeadline == nil else { return }
     holdAdvertising(now: now, into: &output)
     reconcileScanner(now: now, into: &output)
@@ -43,6 +52,10 @@ extension HostCore {
         if ownAddress.kind == .random { stillness.steps.append(.address(ownAddress)) }
       }
     }
+    if stillness.needsList {
+      stillness.needsList = false
+      stillness.steps += resolvingSteps()
+    }
     takeStillStep(now: now, into: &output)
   }
 
@@ -57,6 +70,25 @@ extension HostCore {
     switch step {
     case .address(let address):
       send(HCI.LESetRandomAddress { $0.randomAddress = address.octets }, for: .stillness, now: now, into: &output)
+    case .forget(let entry):
+      let command = HCI.LERemoveDeviceFromResolvingList { $0.peerIdentityAddress = entry.identity }
+      send(command, for: .stillness, now: now, into: &output)
+    case .know(let entry):
+      let command = HCI.LEAddDeviceToResolvingList {
+        $0.peerIdentityAddress = entry.identity
+        $0.peerIRK = entry.peerKey.value
+        $0.localIRK = entry.localKey.value
+      }
+      send(command, for: .stillness, now: now, into: &output)
+    case .admitIdentity(let entry):
+      let command = HCI.LESetPrivacyMode {
+        $0.peerIdentityAddress = entry.identity
+        $0.privacyMode = .device
+      }
+      send(command, for: .stillness, now: now, into: &output)
+    case .resolution(let isOn):
+      let command = HCI.LESetAddressResolutionEnable { $0.addressResolutionEnable = isOn }
+      send(command, for: .stillness, now: now, into: &output)
     }
   }
 
@@ -70,6 +102,7 @@ extension HostCore {
     case .address(let address) where status == .success:
       privateAddressTaken(address == ownAddress ? nil : address, now: now)
     case .address: scheduleRotation(now: now)
+    case .forget, .know, .admitIdentity, .resolution: resolvingStepCompleted(step, status)
     }
     takeStillStep(now: now, into: &output)
   }

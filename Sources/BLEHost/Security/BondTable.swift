@@ -5,15 +5,20 @@ import BLEWire
 /// The bonds of a host, found by identity and by the private addresses that their keys resolve.
 struct BondTable: Sendable {
   private(set) var bonds: [Bond] = []
+  /// Counts the changes of who can be resolved.
+  private(set) var revision = 0
   /// Private addresses resolved lately, the identity for each: a scanner meets the same ones again and again. A nil
   /// identity is an address that no key resolves.
   private var resolved: [DeviceAddress: DeviceAddress?] = [:]
+  /// The private address that each bonded device was last heard with.
+  private var latest: [DeviceAddress: DeviceAddress] = [:]
   /// Addresses remembered; with one more all are forgotten and looked up anew.
   static let maximumResolved = 512
 
   mutating func replaceAll(with bonds: [Bond]) {
     self.bonds = bonds
-    resolved = [:]
+    (resolved, latest) = ([:], [:])
+    revision += 1
   }
 
   subscript(identity: DeviceAddress) -> Bond? { bonds.first { $0.identity == identity.identity } }
@@ -22,37 +27,47 @@ struct BondTable: Sendable {
   ///
   /// - Returns: the oldest, where it had to go because there were `limit` already.
   mutating func update(_ bond: Bond, limit: Int) -> Bond? {
-    resolved = [:]
     if let index = bonds.firstIndex(where: { $0.identity == bond.identity }) {
+      if bonds[index].identityResolvingKey != bond.identityResolvingKey { forgetAddresses(of: bond.identity) }
       bonds[index] = bond
       return nil
     }
+    forgetAddresses(of: bond.identity)
     bonds.append(bond)
-    return bonds.count > max(1, limit) ? bonds.removeFirst() : nil
+    return bonds.count > max(1, limit) ? remove(bonds[0].identity) : nil
   }
 
   mutating func remove(_ identity: DeviceAddress) -> Bond? {
     guard let index = bonds.firstIndex(where: { $0.identity == identity.identity }) else { return nil }
-    resolved = [:]
+    forgetAddresses(of: identity.identity)
     return bonds.remove(at: index)
+  }
+
+  /// What resolves to whom has changed.
+  private mutating func forgetAddresses(of identity: DeviceAddress) {
+    resolved = [:]
+    latest[identity] = nil
+    revision += 1
   }
 
   /// The identity of a device by the address it uses: that of a bond whose key resolves it, else the address itself.
   mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
     let plain = address.identity
     guard address.randomKind == .resolvablePrivate else { return plain }
-    if let known = resolved[plain] { return known ?? plain }
+    if let known = resolved[plain] {
+      if let known { latest[known] = plain }
+      return known ?? plain
+    }
     let identity = bonds.first { bond in
       guard let key = bond.identityResolvingKey else { return false }
       return (try? toolbox.resolves(plain, irk: key.value)) ?? false
     }?.identity
     if resolved.count >= Self.maximumResolved { resolved = [:] }
     resolved[plain] = .some(identity)
+    if let identity { latest[identity] = plain }
     return identity ?? plain
   }
 
   /// The private address that a bonded device was last heard with.
-  func lastAddress(of identity: DeviceAddress) -> DeviceAddress? {
-    resolved.first { $0.value == identity.identity }?.key
-  }
+  func lastAddress(of identity: DeviceAddress) -> DeviceAddress? { latest[identity.identity] }
 }
