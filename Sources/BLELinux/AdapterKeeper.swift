@@ -21,7 +21,7 @@ struct AdapterKeeper: Sendable {
   /// Commands that put the adapter back, newest first.
   private var undoing: [(command: ManagementSocket.Command, parameters: [UInt8])] = []
   /// Whether it was off when we first met it, so that switching it on is our business when it is plugged in again.
-  private var switchesOn = false
+  private(set) var switchesOn = false
 
   init(_ choice: AdapterChoice, _ purpose: Purpose, named name: String, _ management: ManagementSocket) {
     self.choice = choice
@@ -99,8 +99,8 @@ struct AdapterKeeper: Sendable {
     try management.information(of: adapter.index) ?? adapter
   }
 
-  /// The user switched the adapter off: from now on it is the user's to switch it on.
-  mutating func userSwitchedOff() {
+  /// Switching the adapter on is its user's business from now on, and it is left on in the end.
+  mutating func leaveToUser() {
     switchesOn = false
     undoing.removeAll { $0.command == .setPowered }
   }
@@ -134,10 +134,9 @@ struct AdapterKeeper: Sendable {
   ) -> TransportError {
     switch status {
     case .permissionDenied: .missingCapabilities(at: name)
-    case .switchedOffByRadioSwitch:
-      TransportError(
-        .poweredOff, at: name, "hci\(adapter.index) is blocked by a radio switch (rfkill)",
-        remedy: "sudo rfkill unblock bluetooth, or the switch of the machine")
+    case .switchedOffByRadioSwitch: .radioSwitchBlocks(hci: adapter.index, at: name)
+    // Kernel 6.12 has no status of its own for it.
+    case .failed where RadioSwitch.blocks(hci: adapter.index): .radioSwitchBlocks(hci: adapter.index, at: name)
     case .busy:
       TransportError(
         .busy, at: name, "hci\(adapter.index) is being set up by another program\(BluetoothDaemon.clause)",

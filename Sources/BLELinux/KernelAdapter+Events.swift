@@ -94,6 +94,7 @@ extension KernelAdapter {
     } catch {
       switch error.number {
       case ENODEV: throw TransportError(.closed, at: name, "hci\(index) was unplugged", remedy: "plug it in again")
+      case ENETDOWN where RadioSwitch.blocks(hci: index): throw .radioSwitchBlocks(hci: index, at: name)
       case ENETDOWN:
         throw TransportError(
           .poweredOff, at: name, "hci\(index) was switched off", remedy: "btmgmt --index \(index) power on")

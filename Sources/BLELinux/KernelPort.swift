@@ -25,6 +25,10 @@ package struct KernelPort: ~Copyable, Sendable {
   private var channel: UserChannel?
   /// The adapter was plugged in, or we have just come.
   private var isNew = true
+  /// Watched while a radio switch keeps the adapter from us.
+  private var radioSwitch: RadioSwitch?
+  /// A radio switch took an adapter that was on without our doing: it is to be on again, and to stay so.
+  private var wasOn = false
 
   /// Opens the adapter.
   ///
@@ -48,6 +52,7 @@ package struct KernelPort: ~Copyable, Sendable {
       guard error.kind == .poweredOff else { throw error }
       port.absence = error
       port.told = error.kind
+      port.watchRadioSwitch()
     }
     return port
   }
@@ -59,6 +64,7 @@ package struct KernelPort: ~Copyable, Sendable {
     self.system = system
     adapter = nil
     channel = nil
+    radioSwitch = nil
   }
 
   /// What there is to tell of an adapter that is not open.
@@ -78,6 +84,10 @@ package struct KernelPort: ~Copyable, Sendable {
   ///
   /// - Returns: false while it is not there or off: the kernel tells when that changes.
   package mutating func accept() throws(TransportError) -> Bool {
+    switch radioSwitch {
+    case .some(let news): news.drain()
+    case .none: break
+    }
     do throws(TransportError) {
       return try seek()
     } catch {
@@ -98,6 +108,8 @@ package struct KernelPort: ~Copyable, Sendable {
       return false
     }
     try keeper.prepare(found, isNew: isNew)
+    if wasOn { keeper.leaveToUser() }
+    wasOn = false
     do throws(SystemError) {
       switch mode {
       case .shared: adapter = try openShared(keeper.refreshed(found))
@@ -110,6 +122,7 @@ package struct KernelPort: ~Copyable, Sendable {
     }
     isNew = false
     told = nil
+    radioSwitch = nil
     return true
   }
 
@@ -138,7 +151,16 @@ package struct KernelPort: ~Copyable, Sendable {
   package mutating func lost(_ error: TransportError) {
     close()
     told = error.kind
-    if error.kind == .poweredOff { keeper.userSwitchedOff() } else { isNew = true }
+    guard error.kind == .poweredOff else { return isNew = true }
+    watchRadioSwitch()
+    guard radioSwitch != nil else { return keeper.leaveToUser() }
+    isNew = true
+    wasOn = !keeper.switchesOn
+  }
+
+  /// Of an adapter that is unblocked only its switch tells.
+  private mutating func watchRadioSwitch() {
+    radioSwitch = keeper.index.map { RadioSwitch.blocks(hci: $0) } == true ? RadioSwitch() : nil
   }
 
   /// Closes all and puts the adapter back as it was.
@@ -202,9 +224,19 @@ package struct KernelPort: ~Copyable, Sendable {
   /// Watches for news of adapters, after which ``accept()`` may get on.
   package func watchPort(on poller: borrowing Poller, token: UInt64) throws(SystemError) {
     try poller.watch(keeper.management.socket.descriptor, token: token, for: .reading)
+    switch radioSwitch {
+    case .some(let news): try poller.watch(news.descriptor, token: token, for: .reading)
+    case .none: break
+    }
   }
 
-  package func unwatchPort(on poller: borrowing Poller) { poller.unwatch(keeper.management.socket.descriptor) }
+  package func unwatchPort(on poller: borrowing Poller) {
+    poller.unwatch(keeper.management.socket.descriptor)
+    switch radioSwitch {
+    case .some(let news): poller.unwatch(news.descriptor)
+    case .none: break
+    }
+  }
 
   private static func nothingThere(_ name: String, _ mode: Mode) -> TransportError {
     switch mode {

@@ -29,6 +29,7 @@ struct ManagementSocket: Sendable {
   struct Status: RawRepresentable, Equatable {
     let rawValue: UInt8
     static let success = Self(rawValue: 0x00)
+    static let failed = Self(rawValue: 0x03)
     static let busy = Self(rawValue: 0x0A)
     static let rejected = Self(rawValue: 0x0B)
     static let notSupported = Self(rawValue: 0x0C)

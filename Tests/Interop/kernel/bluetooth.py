@@ -78,9 +78,21 @@ class Management:
     def switch(self, index, on, opcode=POWERED):
         return self.request(opcode, index, bytes([on]))[0]
 
-    def disconnect(self, index, peer):
+    def set_static_address(self, index, address):
+        """Set Static Address; all zeros is none. The adapter must be off."""
+        assert self.request(0x002B, index, address_octets(address))[0] == 0
+
+    def advertise(self, index, data=b""):
+        """Add Advertising: instance 1, connectable, begun again by the kernel after each link."""
+        parameters = struct.pack("<BIHHBB", 1, 1, 0, 0, len(data), 0) + data
+        assert self.request(0x003E, index, parameters)[0] == 0
+
+    def stop_advertising(self, index):
+        self.request(0x003F, index, b"\x00")
+
+    def disconnect(self, index, peer, kind=PUBLIC):
         """Ends a link at once; left alone, the kernel keeps it for two seconds after its last socket."""
-        return self.request(0x0014, index, address_octets(peer) + bytes([PUBLIC]))[0]
+        return self.request(0x0014, index, address_octets(peer) + bytes([kind]))[0]
 
     def close(self):
         os.close(self.number)

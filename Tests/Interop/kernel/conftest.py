@@ -24,29 +24,38 @@ def long_uuid(short):
 
 
 class Controllers:
-    """BlueZ's btvirt: hci0 is the peripheral's, the others belong to centrals."""
+    """BlueZ's btvirt: the first controller is the peripheral's, the others belong to centrals.
+
+    A controller's address follows from its kind and its place in btvirt alone, not from the kernel's index for it.
+    """
 
     def __init__(self, logs, count):
         self.logs, self.count = logs, count
         self.program = None
         self.starts = itertools.count()
 
-    def start(self):
+    def start(self, *kind):
+        """`kind`: -L for Low Energy alone with legacy advertising, -B for BR/EDR alone."""
+        with contextlib.closing(Management()) as management:
+            before = management.indices()
         # btvirt now and then takes the kernel's first command for something else, and that controller never appears.
         for _ in range(5):
-            self.program = Program([os.environ.get("BTVIRT", "btvirt"), f"-l{self.count}"], self.logs / f"btvirt{next(self.starts)}")
+            command = [os.environ.get("BTVIRT", "btvirt"), *kind, f"-l{self.count}"]
+            self.program = Program(command, self.logs / f"btvirt{next(self.starts)}")
             deadline = time.monotonic() + 6
             while time.monotonic() < deadline:
                 with contextlib.closing(Management()) as management:
-                    if len(management.indices()) >= self.count:
-                        return self.switch_centrals_on(management)
+                    new = [index for index in management.indices() if index not in before]
+                    if len(new) >= self.count:
+                        return self.switch_on(management, new[1:])
                 time.sleep(0.1)
             self.stop()
             time.sleep(0.5)
         raise TimeoutError("the controllers do not appear")
 
-    def switch_centrals_on(self, management):
-        for index in range(1, self.count):
+    @staticmethod
+    def switch_on(management, indices):
+        for index in indices:
             # Without a daemon beside it, the kernel's default is BR/EDR alone.
             management.switch(index, 1, Management.LE)
             assert management.switch(index, 1) == 0
@@ -54,6 +63,17 @@ class Controllers:
     def stop(self):
         self.program.process.kill()
         self.program.stop()
+
+    @contextlib.contextmanager
+    def of_kind(self, *kind):
+        """Other controllers in the place of the usual ones."""
+        self.stop()
+        self.start(*kind)
+        try:
+            yield
+        finally:
+            self.stop()
+            self.start()
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +93,14 @@ def controllers(logs):
     controllers.stop()
 
 
+def wait_for_count(program, text, count, seconds=20):
+    deadline = time.monotonic() + seconds
+    while program.output.count(text) < count:
+        program.check_alive()
+        assert time.monotonic() < deadline, f"{text!r} not {count} times:\n{program.output[-2000:]}"
+        time.sleep(0.05)
+
+
 class Peripheral(Program):
     """reference-peripheral on one transport."""
 
@@ -84,11 +112,16 @@ class Peripheral(Program):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
+def addresses():
+    """The address of each adapter by its index."""
+    with contextlib.closing(Management()) as management:
+        return {index: management.address(index) for index in management.indices()}
+
+
 @pytest.fixture(scope="session")
 def identity(controllers):
     """The address of hci0, and of a central's adapter by its index."""
-    with contextlib.closing(Management()) as management:
-        return {index: management.address(index) for index in management.indices()}
+    return addresses()
 
 
 @pytest.fixture
@@ -102,15 +135,15 @@ def peripheral(controllers, logs, request):
 
 @pytest.fixture
 def connect(identity):
-    """Makes links to hci0 from any other adapter; ends them after the test."""
+    """Makes links to hci0, or another adapter's address, from any other adapter; ends them after the test."""
     with contextlib.ExitStack() as stack:
 
-        def connect(adapter=1, patience=10):
+        def connect(adapter=1, patience=10, to=None, kind=PUBLIC):
             deadline = time.monotonic() + patience
             while True:
                 try:
-                    link = stack.enter_context(Link(identity[adapter], identity[0], PUBLIC))
-                    return Client(link)
+                    own = identity[adapter] if isinstance(adapter, int) else adapter
+                    return Client(stack.enter_context(Link(own, to or identity[0], kind)))
                 except OSError:
                     if time.monotonic() > deadline:
                         raise
@@ -124,8 +157,8 @@ def drop(identity):
     """Ends a client's link at once, from the side of its adapter."""
     with contextlib.closing(Management()) as management:
 
-        def drop(client, adapter=1):
-            management.disconnect(adapter, identity[0])
+        def drop(client, adapter=1, to=None, kind=PUBLIC):
+            management.disconnect(adapter, to or identity[0], kind)
             client.link.close()
 
         yield drop

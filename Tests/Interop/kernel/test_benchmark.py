@@ -45,9 +45,7 @@ def test_requests(controllers, connect, drop, identity, logs):
         command = ["stdbuf", "-oL", os.environ["BTGATT_SERVER"], "-i", "hci0"]
         with Program(command, logs / "benchmark-btgatt.txt") as program:
             program.wait_for("listening on ATT channel")
-            # Add Advertising: instance 1, connectable, no data.
-            status, _ = management.request(0x003E, 0, struct.pack("<BIHHBB", 1, 1, 0, 0, 0, 0))
-            assert status == 0
+            management.advertise(0)
             deadline = time.monotonic() + 20
             while True:
                 try:
@@ -59,7 +57,7 @@ def test_requests(controllers, connect, drop, identity, logs):
                 client = Client(link)
                 lines.append(("btgatt-server", *measure(client, program.process.pid)))
                 drop(client)
-            management.request(0x003F, 0, b"\x00")
+            management.stop_advertising(0)
     with open(logs / "benchmark.txt", "w") as results:
         for name, rate, cost in lines:
             line = f"{name:14} {rate:8.0f} requests/s {cost:8.1f} µs of processor time each"

@@ -1,18 +1,9 @@
 """The adapter goes and comes back under reference-peripheral, which tells so, lives on and serves again."""
 
 import contextlib
-import time
 
 from bluetooth import Management, set_down
-from conftest import PATTERN, Peripheral, long_uuid
-
-
-def wait_for_count(program, text, count, seconds=20):
-    deadline = time.monotonic() + seconds
-    while program.output.count(text) < count:
-        program.check_alive()
-        assert time.monotonic() < deadline, f"{text!r} not {count} times:\n{program.output[-2000:]}"
-        time.sleep(0.05)
+from conftest import PATTERN, Peripheral, long_uuid, wait_for_count
 
 
 def serves(connect, drop):

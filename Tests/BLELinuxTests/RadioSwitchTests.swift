@@ -1,0 +1,24 @@
+import Foundation
+import Testing
+
+@testable import BLELinux
+
+/// The files that the kernel shows of a radio switch.
+@Suite struct RadioSwitchTests {
+  @Test(arguments: [("0", "0", false), ("1", "0", true), ("0", "1", true), ("1\n", "0\n", true)])
+  func oneOfTwoSwitchesBlocks(soft: String, hard: String, blocks: Bool) throws {
+    let folder = try TemporaryFolder()
+    let place = folder.file("hci3/rfkill7")
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    try soft.write(toFile: "\(place)/soft", atomically: false, encoding: .ascii)
+    try hard.write(toFile: "\(place)/hard", atomically: false, encoding: .ascii)
+    #expect(RadioSwitch.blocks(hci: 3, in: folder.path) == blocks)
+    #expect(!RadioSwitch.blocks(hci: 4, in: folder.path), "another adapter")
+  }
+
+  @Test func anAdapterWithoutSwitchIsNotBlocked() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("hci0/power"), withIntermediateDirectories: true)
+    #expect(!RadioSwitch.blocks(hci: 0, in: folder.path))
+  }
+}
