@@ -43,18 +43,20 @@ struct HeartRate {
       let monitor = HeartRateMonitor(
         adapter: AdapterOptions(transport: "virtual:heart", snoop: options.snoop), beats: options.beats)
       let collector = HeartRateCollector(adapter: AdapterOptions(transport: "virtual:watch", snoop: "/dev/null"))
-      let served = Task { try await monitor.serveOneCentral() }
-      try await within(.seconds(60), "the whole conversation") { try await collector.collect(options.beats) }
+      let served = Task { try await monitor.serve(options.rounds) }
+      for _ in 0..<options.rounds {
+        try await within(.seconds(60), "the whole conversation") { try await collector.collect(options.beats) }
+      }
       try await within(.seconds(5), "the monitor to notice the end") { try await served.value }
       print("\nDone. The packets, as the monitor saw them, are in \(options.snoop ?? "no file").")
     case .peripheral:
       let monitor = HeartRateMonitor(
         adapter: AdapterOptions(transport: options.transport, snoop: options.snoop), beats: options.beats)
-      try await monitor.serveOneCentral()
+      try await monitor.serve(options.rounds)
     case .central:
       let collector = HeartRateCollector(
         adapter: AdapterOptions(transport: options.transport, snoop: options.snoop))
-      try await collector.collect(options.beats)
+      for _ in 0..<options.rounds { try await collector.collect(options.beats) }
     }
   }
 }

@@ -28,14 +28,16 @@ final class HeartRateMonitor: NSObject, PeripheralManagerDelegate, Sendable {
     self.beats = beats
   }
 
-  /// Publishes and advertises, and ends when a central that listened has gone.
-  func serveOneCentral() async throws {
+  /// Publishes and advertises, and ends when a central that listened has gone, for the `rounds`th time.
+  func serve(_ rounds: Int) async throws {
     let manager = PeripheralManager(delegate: self, queue: queue, adapter: adapter)
     body.withLock { $0.manager = manager }
     defer { body.withLock { $0.manager = nil } }
+    var left = rounds
     for await error in ending.stream {
       if let error { throw error }
-      return
+      left -= 1
+      if left == 0 { return }
     }
   }
 
@@ -148,6 +150,7 @@ final class HeartRateMonitor: NSObject, PeripheralManagerDelegate, Sendable {
   ) {
     let told = body.withLock { body in
       body.beating?.cancel()
+      defer { body.told = 0 }
       return body.told
     }
     say("monitor", "the central has gone (\(reason)); it was told \(told) beats")

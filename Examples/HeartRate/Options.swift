@@ -10,9 +10,10 @@ struct Options {
   var transport: String?
   var snoop: String?
   var beats = 5
+  var rounds = 1
 
   static let usage = """
-    heart-rate [--role both|peripheral|central] [--transport SPEC] [--snoop FILE] [--beats N]
+    heart-rate [--role both|peripheral|central] [--transport SPEC] [--snoop FILE] [--beats N] [--rounds N]
 
       --role both        both ends on a radio simulated in this process (the default)
       --role peripheral  the monitor alone: ends when a central has come, listened and gone
@@ -20,6 +21,7 @@ struct Options {
       --transport SPEC   the controller of a single role, e.g. tcp-client:127.0.0.1:6402, serial:/dev/ttyACM0,1000000
       --snoop FILE       the packet trace; demo.btsnoop where both ends are here
       --beats N          how many heart beats are told, 1 to 1000 (5)
+      --rounds N         how often the central comes, 1 to 1000 (1)
     """
 
   init(_ arguments: some Sequence<String>) throws {
@@ -33,6 +35,13 @@ struct Options {
         }
         return value
       }
+      func number() throws -> Int {
+        let text = try value()
+        guard let number = Int(text), (1...1000).contains(number) else {
+          throw Disappointment("\(name) takes a number from 1 to 1000, not \(text)")
+        }
+        return number
+      }
       switch name {
       case "--role":
         let text = try value()
@@ -40,12 +49,8 @@ struct Options {
         self.role = role
       case "--transport": transport = try value()
       case "--snoop": snoop = try value()
-      case "--beats":
-        let text = try value()
-        guard let beats = Int(text), (1...1000).contains(beats) else {
-          throw Disappointment("--beats takes a number from 1 to 1000, not \(text)")
-        }
-        self.beats = beats
+      case "--beats": beats = try number()
+      case "--rounds": rounds = try number()
       case "--help", "-h": throw Help(text: Self.usage)
       default: throw Disappointment("no such option: \(argument)\n\(Self.usage)")
       }

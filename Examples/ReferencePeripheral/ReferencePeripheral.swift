@@ -74,6 +74,21 @@ import BluetoothLE
     say("disconnected \(central.identifier): \(reason)")
   }
 
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didUpdateConnectionOf central: Central, timing: ConnectionTiming?,
+    error: (any Error)?
+  ) {
+    guard let timing else { return say("timing of \(central.identifier) not changed: \(error.map { "\($0)" } ?? "")") }
+    say("timing of \(central.identifier): \(timing.interval), latency \(timing.latency), \(timing.supervisionTimeout)")
+  }
+
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didReadRSSI rssi: Int?, of central: Central, error: (any Error)?
+  ) {
+    guard let rssi else { return say("rssi of \(central.identifier) not read: \(error.map { "\($0)" } ?? "")") }
+    say("rssi of \(central.identifier): \(rssi) dBm")
+  }
+
   func peripheralManager(_ peripheral: PeripheralManager, central: Central, didStoreValueOf attribute: Attribute) {
     guard let control = database.byRole["control"], attribute === control else { return }
     obey([UInt8](control.value ?? Data()), of: central, on: peripheral)
@@ -88,7 +103,8 @@ import BluetoothLE
     case 0x04: peripheral.cancelConnection(of: central)
     case 0x05: peripheral.requestSecurity(of: central)
     case 0x06: peripheral.requestConnectionParameters(ConnectionParameterRequest(), for: central)
-    default: warn("the control point knows 01 to 06, not \(words)")
+    case 0x07: peripheral.readRSSI(of: central)
+    default: warn("the control point knows 01 to 07, not \(words)")
     }
   }
 

@@ -1,4 +1,4 @@
-// reference-peripheral --transport SPEC --desc FILE [--snoop FILE]
+// reference-peripheral --transport SPEC … --desc FILE [--snoop FILE]
 //
 // A peripheral that is whatever a description says: its services, values and permissions, its advertisement, and a control
 // point through which a tester makes it send, disconnect or reset. It prints READY when it advertises.
@@ -8,12 +8,13 @@ import BluetoothLE
 let usageText = """
   usage: reference-peripheral --desc FILE [--transport SPEC] [--snoop FILE]
     --desc FILE       the description (JSON)
-    --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux)
+    --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux);
+                      given more than once, each of them is such a peripheral
     --snoop FILE      write the packet trace there (btsnoop; default: BLE_SNOOP, else none)
   """
 
 let description: Description
-let transport: String?
+var transports: [String?] = []
 let snoop: String?
 do throws(Failure) {
   var arguments = try Arguments(CommandLine.arguments.dropFirst())
@@ -21,7 +22,7 @@ do throws(Failure) {
     say(usageText)
     exit(0)
   }
-  transport = try arguments.take("--transport")
+  while let transport = try arguments.take("--transport") { transports.append(transport) }
   snoop = try arguments.take("--snoop")
   guard let file = try arguments.take("--desc") else { throw Failure.usage("--desc FILE is missing") }
   try arguments.end()
@@ -31,15 +32,18 @@ do throws(Failure) {
 }
 
 var options = AdapterOptions(
-  transport: transport, snoop: snoop, deviceName: description.name, appearance: description.appearance,
+  snoop: snoop, deviceName: description.name, appearance: description.appearance,
   maximumMTU: description.maximumMTU, pairing: description.pairingOptions)
 if let seconds = description.privacy {
   options.privacy.usesPrivateAddress = true
   options.privacy.rotation = .seconds(seconds)
 }
-let peripheral: ReferencePeripheral
+var peripherals: [ReferencePeripheral] = []
 do throws(Failure) {
-  peripheral = try ReferencePeripheral(description, on: options)
+  for transport in transports.isEmpty ? [nil] : transports {
+    options.transport = transport
+    peripherals.append(try ReferencePeripheral(description, on: options))
+  }
 } catch {
   fail(error)
 }

@@ -5,13 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from conftest import PATTERN, Peripheral
 from daemon import BluetoothDaemon
-from programs import Program
+from dialogue import Dialogue
 
 HERE = Path(__file__).resolve().parent
 UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
@@ -21,55 +20,6 @@ UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
 def daemon(controllers, logs):
     with BluetoothDaemon(logs, 2) as daemon:
         yield daemon
-
-
-def run(*command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=40)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def values(text):
-    """The value handle of each characteristic that gatttool lists."""
-    return {
-        uuid: int(handle, 16) for handle, uuid in re.findall(r"char value handle = (0x\w+), uuid = (\S+)", text)
-    }
-
-
-def test_gatttool(peripheral, identity, tools):
-    tool = [tools("gatttool"), "-i", "hci1", "-b", identity[0]]
-    assert UUID("0001") in run(*tool, "--primary")
-    handles = values(run(*tool, "--characteristics"))
-    long, text = handles[UUID("0002")], handles[UUID("0003")]
-    read = run(*tool, "--char-read", "-a", hex(long))
-    assert bytes.fromhex(read.split(": ")[1]) == PATTERN
-    written = bytes(range(150))
-    assert "successfully" in run(*tool, "--char-write-req", "-a", hex(text), "-n", written.hex())
-    assert bytes.fromhex(run(*tool, "--char-read", "-a", hex(text)).split(": ")[1]) == written
-    assert "2902" in run(*tool, "--char-desc")
-
-
-class Dialogue(Program):
-    """A program that is told by lines."""
-
-    def say(self, line):
-        self.process.stdin.write(line.encode() + b"\n")
-        self.process.stdin.flush()
-
-    def ask(self, line, answer):
-        before = len(self.output)
-        self.say(line)
-        return self.wait_after(answer, before)
-
-    def wait_after(self, text, place):
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            found = self.output[place:]
-            if text in found:
-                return found
-            self.check_alive()
-            time.sleep(0.05)
-        raise AssertionError(f"no {text!r} in:\n{self.output[-3000:]}")
 
 
 def test_btgatt_client(peripheral, identity, logs, tools):
