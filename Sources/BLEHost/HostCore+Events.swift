@@ -118,10 +118,15 @@ extension HostCore {
       // A link that another program of this machine made as a central is none of ours.
       if role == .central, configuration.ownership == .sharedWithKernel, !initiator.isWaiting { return }
       // Where the controller resolved the peer's address, the security manager still computes with the one on the air.
-      let isResolved = address.identity != address && privateAddress.map { $0.value != 0 } ?? false
-      let onAir = isResolved ? DeviceAddress(octets: privateAddress ?? address.octets, kind: .random) : address.identity
-      let identity = address.identity == address ? nil : address.identity
-      linkUp(handle, role: role, address: onAir, identity: identity, timing: timing, now: now, into: &output)
+      let resolved = address.identity == address ? nil : address.identity
+      var onAir = address.identity
+      if let privateAddress {
+        let said = DeviceAddress(octets: privateAddress, kind: .random)
+        // Some controllers resolve and leave the mark of it out (RootCanal), and some say an address that means nothing.
+        let isProven = resolved != nil || bonds.identity(of: said, toolbox) == onAir
+        if said.randomKind == .resolvablePrivate, isProven { onAir = said }
+      }
+      linkUp(handle, role: role, address: onAir, identity: resolved, timing: timing, now: now, into: &output)
     } else if initiator.isWaiting {
       initiatingEnded(status, now: now, into: &output)
     }

@@ -1,11 +1,12 @@
 import BLECrypto
 import BLEGATT
 import BLEHCI
-import BLEHost
 import BLESMP
 import BLEVirtual
 import BLEWire
 import Testing
+
+@testable import BLEHost
 
 /// The controller resolves the private addresses of bonded peers (Vol 4, Part E, 7.8.38 to 7.8.44 and 7.8.77).
 @Suite("The controller's resolving list") struct ResolvingListTests {
@@ -167,6 +168,30 @@ import Testing
     #expect(sent(bench, after: before) == [.leCreateConnection])
     let create = try #require(bench.controller.commands.last)
     #expect(Array(create.parameters.dropFirst(5).prefix(7)) == [1] + other.octets.littleEndian)
+  }
+
+  /// The security manager computes with the address on the air (Vol 3, Part H, 2.2.7): the private one, with or without
+  /// the mark of a resolution; an address that the peer's key did not make is none.
+  @Test(arguments: [
+    (DeviceAddress.Kind.randomIdentity, EncryptionTests.privateAddress, EncryptionTests.privateAddress),
+    (.random, EncryptionTests.privateAddress, EncryptionTests.privateAddress),
+    (.random, "70:81:94:0D:FB:AB", "C0:FF:EE:00:00:01"), (.randomIdentity, "00:00:00:00:00:00", "C0:FF:EE:00:00:01"),
+  ])
+  func theAddressOnTheAirIsKept(kind: DeviceAddress.Kind, said: String, onAir: String) throws {
+    var bench = bench(bonds: [Self.bond(1)])
+    var packet: [UInt8] = []
+    let privateAddress = try #require(DeviceAddress(said, kind: .random))
+    packet.append(
+      hci: HCI.LEEnhancedConnectionComplete {
+        $0.connectionHandle = ConnectionHandle(rawValue: 0x40)
+        $0.role = .peripheral
+        $0.peerAddress = DeviceAddress(octets: EncryptionTests.identity.octets, kind: kind)
+        $0.peerResolvablePrivateAddress = privateAddress.octets
+        ($0.connectionInterval, $0.supervisionTimeout) = (24, 500)
+      })
+    bench.receive(packet)
+    let link = try #require(bench.core.links.first)
+    #expect(link.identity == EncryptionTests.identity && link.address == DeviceAddress(onAir, kind: .random))
   }
 
   @Test func aControllerThatResolvesNothingIsNotTrusted() throws {
