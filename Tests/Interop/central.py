@@ -252,6 +252,7 @@ class Central:
             acknowledge_at_once(self.transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
             self.device = Device.with_hci("central", address, self.transport.source, self.transport.sink)
+            self.device.irk = secrets.token_bytes(16)
             self.device.l2cap_channel_manager.register_fixed_channel(ATT_CHANNEL, self.receive)
             self.device.host.on("advertising_report", self.sighted)
             await asyncio.wait_for(self.device.power_on(), LINK)

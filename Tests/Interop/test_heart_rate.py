@@ -1,7 +1,10 @@
 """The example of both roles: alone as `make demo` runs it, and as two programs on each radio."""
 
+import asyncio
+
 import pytest
 import traces
+from monitor import Monitor
 from programs import Program, product
 from radios import have_tshark
 
@@ -24,3 +27,19 @@ def test_two_programs_meet(radio, tmp_path):
             assert collector.wait_for_end(60) == 0, collector.output + monitor.output
         assert monitor.wait_for_end(60) == 0, monitor.output
     assert collector.output.count("bpm") == 5, collector.output
+
+
+@pytest.mark.limit(120)
+async def test_our_central_and_a_monitor_that_demands_trust(radio, tmp_path):
+    """It pairs because it is refused, and on its next run knows the monitor again under another address."""
+    command = ["env", f"BLE_BONDS={tmp_path / 'bonds.json'}", *product("heart-rate"), "--transport", radio.transport]
+    async with Monitor(radio.transport) as monitor:
+        for run in (1, 2):
+            await monitor.advertise()
+            log = tmp_path / f"central-{run}.log"
+            with Program([*command, "--role", "central", "--beats", 3, "--snoop", f"{log}.snoop"], log) as collector:
+                assert await asyncio.to_thread(collector.wait_for_end, 45) == 0, collector.output
+            assert collector.output.count("72 bpm") == 3, collector.output
+            assert "worn on the chest" in collector.output
+            assert (monitor.pairings, monitor.encryptions) == (1, run)
+        assert len(set(monitor.addresses)) == 2

@@ -11,8 +11,7 @@ from bumble import hci
 from bumble.pairing import PairingConfig, PairingDelegate
 from central import ANSWER, Central, error
 from programs import HERE
-from radios import bumble as bumble_radio
-from radios import ours, peripheral
+from radios import RADIOS, peripheral
 
 NAME, SMP_CHANNEL = "Vault", 6
 IO = PairingDelegate.IoCapability
@@ -33,17 +32,11 @@ class User(PairingDelegate):
         return True
 
 
-@contextlib.contextmanager
-def radio_of(kind, folder):
-    with (bumble_radio if kind == "bumble" else ours)(kind, folder) as radio:
+@pytest.fixture(params=["bumble", "virtual", pytest.param("rootcanal", marks=pytest.mark.rootcanal)])
+def secure_radio(request, tmp_path):
+    with RADIOS[request.param](tmp_path) as radio:
         yield radio
         radio.program.check_alive()
-
-
-@pytest.fixture(params=["bumble", "virtual"])
-def secure_radio(request, tmp_path):
-    with radio_of(request.param, tmp_path) as radio:
-        yield radio
 
 
 @contextlib.contextmanager

@@ -1,0 +1,93 @@
+"""A heart-rate monitor on Bumble's host: trusts only whom it has paired with, and shows a private address."""
+
+import asyncio
+import contextlib
+import secrets
+
+from bumble import hci
+from bumble.core import UUID, AdvertisingData
+from bumble.device import Device
+from bumble.gatt import Characteristic, Descriptor, Service
+from bumble.keys import MemoryKeyStore
+from bumble.pairing import PairingConfig
+from bumble.transport import open_transport
+from central import LINK, acknowledge_at_once
+
+TRUSTED = Characteristic.Permissions.READ_REQUIRES_ENCRYPTION | Characteristic.Permissions.WRITE_REQUIRES_ENCRYPTION
+OPEN = Characteristic.Permissions.READABLE | Characteristic.Permissions.WRITEABLE
+
+
+class Friend(MemoryKeyStore):
+    """Knows one central. A run of our program gets a controller of its own, so its address is no name to look it up by."""
+
+    async def get(self, name):
+        return next(iter(self.all_keys.values()), None)
+
+
+class Monitor:
+    def __init__(self, spec):
+        self.spec = spec
+        self.addresses, self.pairings, self.encryptions = [], 0, 0
+
+    async def __aenter__(self):
+        async with contextlib.AsyncExitStack() as stack:
+            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            stack.push_async_callback(transport.close)
+            acknowledge_at_once(transport)
+            identity = hci.Address(secrets.token_bytes(5) + b"\xc9", hci.Address.RANDOM_DEVICE_ADDRESS)
+            self.device = Device.with_hci("Bumble monitor", identity, transport.source, transport.sink)
+            self.device.keystore = Friend()
+            self.device.irk = secrets.token_bytes(16)
+            self.device.pairing_config_factory = lambda _: PairingConfig(
+                sc=True, mitm=False, bonding=True, identity_address_type=PairingConfig.AddressType.RANDOM
+            )
+            permissions = OPEN | TRUSTED
+            self.measurement = Characteristic(
+                UUID.from_16_bits(0x2A37), Characteristic.Properties.NOTIFY, Characteristic.Permissions.READABLE
+            )
+            location = Characteristic(
+                UUID.from_16_bits(0x2A38), Characteristic.Properties.READ, permissions, bytes([1])
+            )
+            self.device.add_service(Service(UUID.from_16_bits(0x180D), [self.measurement, location]))
+            # Bumble's own descriptor of the measurement demands nothing; this monitor's does.
+            for attribute in self.device.gatt_server.attributes:
+                if isinstance(attribute, Descriptor) and attribute.type == UUID.from_16_bits(0x2902):
+                    attribute.permissions |= TRUSTED
+            self.device.on("connection", self.connected)
+            await asyncio.wait_for(self.device.power_on(), LINK)
+            beating = asyncio.create_task(self.beat())
+            stack.callback(beating.cancel)
+            self.stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *failure):
+        await asyncio.wait_for(self.stack.aclose(), LINK)
+
+    def connected(self, connection):
+        self.connection = connection
+        connection.on("pairing", lambda _: self.count("pairings"))
+        connection.on("connection_encryption_change", lambda: self.count("encryptions"))
+
+    def count(self, what):
+        setattr(self, what, getattr(self, what) + 1)
+
+    async def beat(self):
+        while True:
+            await asyncio.sleep(0.1)
+            await self.device.notify_subscribers(self.measurement, bytes([0, 72]))
+
+    async def advertise(self):
+        """Until somebody connects, at an address that nobody has seen before."""
+        address = hci.Address.generate_private_address(self.device.irk)
+        await self.device.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=address))
+        self.device.random_address = address
+        self.addresses.append(address)
+        data = AdvertisingData(
+            [
+                (AdvertisingData.FLAGS, bytes([6])),
+                (AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, bytes([0x0D, 0x18])),
+            ]
+        )
+        await self.device.start_advertising(
+            own_address_type=hci.OwnAddressType.RANDOM, advertising_data=bytes(data), scan_response_data=b""
+        )
