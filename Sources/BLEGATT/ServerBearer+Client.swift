@@ -47,7 +47,7 @@ extension ServerBearer {
     _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
   ) {
     configurations.removeAll { range.contains($0.descriptor) && database.place(of: $0.descriptor) == nil }
-    indications.queued.removeAll { range.contains($0.handle) && database.place(of: $0.handle) == nil }
+    withdrawIndications(&output) { _, handle in range.contains(handle) && database.place(of: handle) == nil }
     reconsiderRevision(database)
     guard !isFinished, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
     var whole = range
@@ -55,7 +55,7 @@ extension ServerBearer {
       whole = min(range.lowerBound, waiting.lowerBound)...max(range.upperBound, waiting.upperBound)
     }
     indications.changedRange = (handle, whole)
-    sendNextIndication(now, &output)
+    sendServiceChanged(now, &output)
   }
 
   private func isConfigured(_ handle: AttributeHandle, _ database: AttributeDatabase) -> Bool {

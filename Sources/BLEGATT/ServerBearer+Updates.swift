@@ -95,7 +95,10 @@ extension ServerBearer {
   }
 
   /// Handle Value Confirmation (Vol 3, Part F, 3.4.7.3): the next indication may go.
-  mutating func confirm(_ pdu: Span<UInt8>, now: Instant, into output: inout ServerOutput) {
+  mutating func confirm(
+    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: AttributeDatabase, _ now: Instant,
+    _ output: inout ServerOutput
+  ) {
     guard pdu.count == 1, let confirmed = indications.outstanding?.indication else {
       return output.events.append(.violation(.unexpectedConfirmation))
     }
@@ -105,17 +108,41 @@ extension ServerBearer {
     } else if indications.changedRange == nil {
       awareness = .aware
     }
-    sendNextIndication(now, &output)
+    sendServiceChanged(now, &output)
+    while indications.isIdle, !indications.queued.isEmpty {
+      let next = indications.queued.removeFirst()
+      // The link may be worth less than when the value was handed over.
+      if isAllowed(next, security, database) {
+        send(next, now, &output)
+      } else {
+        output.events.append(.unsent(next.id))
+      }
+    }
   }
 
-  mutating func sendNextIndication(_ now: Instant, _ output: inout ServerOutput) {
-    guard indications.isIdle else { return }
-    if let changed = indications.changedRange {
-      indications.changedRange = nil
-      send(.serviceChanged(changed.handle, changed.range), now, &output)
-    } else if !indications.queued.isEmpty {
-      send(indications.queued.removeFirst(), now, &output)
+  private func isAllowed(
+    _ indication: IndicationQueue.Indication, _ security: LinkSecurity, _ database: AttributeDatabase
+  ) -> Bool {
+    guard let place = database.place(of: indication.handle) else { return false }
+    let descriptor = AttributeHandle(database.attributes[place].configuration)
+    guard let place = database.place(of: descriptor) else { return false }
+    return database.attributes[place].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
+  }
+
+  mutating func sendServiceChanged(_ now: Instant, _ output: inout ServerOutput) {
+    guard indications.isIdle, let changed = indications.changedRange else { return }
+    indications.changedRange = nil
+    send(.serviceChanged(changed.handle, changed.range), now, &output)
+  }
+
+  /// Takes back indications that wait and must not be sent any more.
+  mutating func withdrawIndications(
+    _ output: inout ServerOutput, where isWithdrawn: (AttributeID, AttributeHandle) -> Bool
+  ) {
+    for indication in indications.queued where isWithdrawn(indication.id, indication.handle) {
+      output.events.append(.unsent(indication.id))
     }
+    indications.queued.removeAll { isWithdrawn($0.id, $0.handle) }
   }
 }
 
@@ -147,11 +174,6 @@ struct IndicationQueue: Sendable {
 
   var isIdle: Bool { outstanding == nil }
   var deadline: Instant? { outstanding?.deadline }
-
-  /// Takes back what waits for a client that does not want it any more; the stack's own is Service Changed.
-  mutating func forget(_ id: AttributeID) {
-    if id == .stack { changedRange = nil } else { queued.removeAll { $0.id == id } }
-  }
 
   /// Whether the client has yet to confirm that services changed.
   var isTellingOfChange: Bool { changedRange != nil || outstanding?.indication.id == .stack }

@@ -110,7 +110,11 @@ extension ServerBearer {
     } else {
       configurations.insert(.init(descriptor: descriptor.handle, value: value), at: place)
     }
-    if !value.contains(.indicate) { indications.forget(descriptor.id) }
+    if !value.contains(.indicate) {
+      // The stack's own indication is Service Changed.
+      if descriptor.id == .stack { indications.changedRange = nil }
+      withdrawIndications(&output) { id, _ in id == descriptor.id }
+    }
     if descriptor.id != .stack { output.events.append(.subscription(descriptor.id, value)) }
   }
 

@@ -49,7 +49,7 @@ public struct ServerBearer: Sendable {
     guard pdu.count > 0, !isFinished else { return }
     let opcode = pdu[0]
     if opcode == ATTOpcode.handleValueConfirmation.rawValue {
-      return confirm(pdu, now: now, into: &output)
+      return confirm(pdu, security, database, now, &output)
     }
     if case .some = pending { return keep(pdu, into: &output) }
     handle(pdu, opcode, security, &database, now, &output)

@@ -35,6 +35,9 @@ public enum ServerEvent: Equatable, Sendable {
   case mtuChanged(Int)
   /// The client confirmed an indication of this value.
   case confirmed(AttributeID)
+  /// An indication of this value, the newest that waited, is not sent: the client unsubscribed, the service has gone, or the
+  /// link is not secure enough any more.
+  case unsent(AttributeID)
   /// The client did not confirm an indication in 30 seconds: the bearer is finished and the link should be ended
   /// (Vol 3, Part F, 3.3.3).
   case indicationTimedOut(AttributeID?)

@@ -163,7 +163,11 @@ extension HostCore {
     case .mtuChanged(let mtu):
       links[index].client.mtu = mtu
       output.events.append(.mtu(peer, mtu))
-    case .confirmed(let attribute): confirmed(attribute, on: index, into: &output)
+    case .confirmed(let attribute):
+      indicationEnded(links[index].indications.firstIndex { $0.attribute == attribute }, on: index, into: &output)
+    case .unsent(let attribute):
+      // The first of its attribute may be on the air.
+      indicationEnded(links[index].indications.lastIndex { $0.attribute == attribute }, on: index, into: &output)
     case .indicationTimedOut:
       report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer, into: &output)
       closings.append(peer)
@@ -174,9 +178,9 @@ extension HostCore {
     }
   }
 
-  private mutating func confirmed(_ attribute: AttributeID, on index: Int, into output: inout HostOutput) {
-    guard let first = links[index].indications.firstIndex(where: { $0.attribute == attribute }) else { return }
-    finishCopy(of: links[index].indications.remove(at: first).update, into: &output)
+  private mutating func indicationEnded(_ place: Int?, on index: Int, into output: inout HostOutput) {
+    guard let place else { return }
+    finishCopy(of: links[index].indications.remove(at: place).update, into: &output)
   }
 }
 

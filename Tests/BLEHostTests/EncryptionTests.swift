@@ -141,6 +141,31 @@ import Testing
     #expect(bench.attPayloads(from: before).isEmpty)
   }
 
+  /// Indications that wait are looked at again before they leave, and what is not sent is not waited for.
+  @Test(arguments: [true, false]) func waitingIndicationsOfASecretStayHere(byUnsubscribing: Bool) throws {
+    var (bench, handles) = serving()
+    bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))
+    bench.receive(Self.keyRequest(0x40))
+    bench.receive(Self.encryption(0x40, on: 1))
+    let descriptor = try #require(handles[Couple.stream]).rawValue + 1
+    #expect(bench.att(0x40, [0x12, UInt8(descriptor), 0, 2, 0]) == [[0x13]])
+    for number in 1...3 as ClosedRange<UInt64> {
+      bench.perform(.update(UpdateToken(rawValue: number), Couple.stream, [UInt8(number)], to: nil))
+    }
+    func finished(_ bench: Bench) -> [UInt64] {
+      bench.events.compactMap { if case .updateFinished(let token) = $0 { token.rawValue } else { nil } }
+    }
+    #expect(finished(bench).isEmpty)
+    if byUnsubscribing {
+      #expect(bench.att(0x40, [0x12, UInt8(descriptor), 0, 0, 0]) == [[0x13]])
+      #expect(finished(bench).sorted() == [2, 3])
+    } else {
+      bench.receive(Self.encryption(0x40, on: 0))
+    }
+    #expect(bench.att(0x40, [0x1E]).isEmpty)
+    #expect(finished(bench).sorted() == [1, 2, 3])
+  }
+
   /// The controllers notice different keys at the first encrypted message.
   @Test func aLinkThatEndsForItsKeyTellsOfTheBond() {
     var (bench, _) = serving()
