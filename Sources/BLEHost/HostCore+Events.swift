@@ -27,7 +27,6 @@ extension HostCore {
       report(
         .controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
     }
-    endClosings(now: now, into: &output)
     checkShutdown()
   }
 

@@ -91,6 +91,7 @@ package struct HostCore: Sendable {
     case .command, .synchronousData, .isoData, nil:
       report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
     }
+    endClosings(now: now, into: &output)
     settle(now: now, into: &output)
   }
 
@@ -102,6 +103,7 @@ package struct HostCore: Sendable {
     for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
       tickLink(index, now: now, into: &output)
     }
+    endClosings(now: now, into: &output)
     rotateAddress(now: now, into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }
@@ -126,6 +128,7 @@ package struct HostCore: Sendable {
     case .cancelConnect(let id): cancelConnect(id, now: now, into: &output)
     case .client(let peer, let operation): client(peer, operation, now: now, into: &output)
     }
+    endClosings(now: now, into: &output)
     settle(now: now, into: &output)
   }
 

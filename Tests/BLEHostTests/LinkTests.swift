@@ -205,6 +205,19 @@ struct LinkTests {
     guard case .rssi(peer, .success(-42)) = bench.events.last else { Issue.record("no RSSI"); return }
   }
 
+  /// Answers that the peer does not take, on a channel whose frames nothing else looks at; nothing comes from the controller.
+  @Test(arguments: [5, 6] as [UInt16]) func aFullQueueEndsTheLinkAtOnce(channel: UInt16) {
+    // An Information Request, which LE has not; a Pairing Request, while pairing is off.
+    let request: [UInt8] = channel == 5 ? [0x0A, 1, 0, 0] : [1, 3, 0, 0, 16, 0, 0]
+    var configuration = HostConfiguration()
+    configuration.linkQueue.frames = 8
+    var bench = Bench(configuration: configuration)
+    bench.receive(ScriptedController.connected(0x40))
+    bench.completesPackets = false
+    for _ in 0..<16 { bench.receive(ScriptedController.frame(0x40, cid: channel, request)) }
+    #expect(bench.controller.commands.filter { $0.opcode == .disconnect }.count == 1)
+  }
+
   @Test func anOversizedBacklogOfValuesIsRefusedAndTheLinkLives() throws {
     var (bench, value) = try serving()
     _ = bench.att(0x40, [0x12, UInt8(value + 1), 0, 1, 0])
