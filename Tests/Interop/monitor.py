@@ -18,7 +18,7 @@ OPEN = Characteristic.Permissions.READABLE | Characteristic.Permissions.WRITEABL
 
 
 class Friend(MemoryKeyStore):
-    """Knows one central. A run of our program gets a controller of its own, so its address is no name to look it up by."""
+    """Knows one central, by no name: each run of our program has a controller, and so an address, of its own."""
 
     async def get(self, name):
         return next(iter(self.all_keys.values()), None)
