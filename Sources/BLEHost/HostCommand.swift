@@ -40,6 +40,9 @@ package enum HostCommand: Sendable {
   /// Whether the adapter hides behind resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)``
   /// answers where it cannot.
   case setPrivacy(PrivacySettings?)
+  /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link. ``HostEvent/security(_:_:)``
+  /// answers where it is news.
+  case authorize(PeerID, Bool)
   /// Answers a ``HostEvent/pairing(_:_:)``.
   case answerPairing(PeerID, PairingAnswer)
   /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.

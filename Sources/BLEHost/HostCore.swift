@@ -118,7 +118,8 @@ package struct HostCore: Sendable {
     case .respond(let peer, let token, let answer): respond(peer, token, answer, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, now: now, into: &output)
-    case .setPairing, .setBonds, .removeBond, .answerPairing: performSecurity(command, now: now, into: &output)
+    case .setPairing, .setBonds, .removeBond, .answerPairing, .authorize:
+      performSecurity(command, now: now, into: &output)
     case .setPrivacy(let settings): setPrivacy(settings, now: now, into: &output)
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity:
       performLink(command, now: now, into: &output)

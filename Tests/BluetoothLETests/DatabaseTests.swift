@@ -54,6 +54,20 @@ import Testing
     #expect(characteristic.permissions.write == nil)
   }
 
+  /// Beside whatever else they demand; by themselves, an encrypted link.
+  @Test(
+    arguments: [
+      ([.readAuthorizationRequired], .encrypted, nil), ([.readable, .readAuthorizationRequired], .encrypted, nil),
+      ([.readAuthenticationRequired, .readAuthorizationRequired], .authenticated, nil),
+      ([.readable, .writeAuthorizationRequired], nil, .encrypted),
+    ] as [(AttributePermissions, SecurityLevel?, SecurityLevel?)])
+  func whatDemandsAuthorization(permissions: AttributePermissions, read: SecurityLevel?, write: SecurityLevel?) {
+    let described = BLEGATT.AttributePermissions(permissions)
+    let authorized = read.map { AccessRequirement(security: $0, authorization: true) }
+    #expect(described.read == authorized ?? .open)
+    #expect(described.write == write.map { AccessRequirement(security: $0, authorization: true) })
+  }
+
   @Test func rule2_2_cachedValuesBelongToTheHostAndDynamicOnesToTheDelegate() throws {
     let stage = Stage()
     let service = MutableService(type: "180D", primary: true)

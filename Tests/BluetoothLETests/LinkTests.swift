@@ -68,6 +68,7 @@ import Testing
     stage.manager.cancelConnection(of: central)
     stage.manager.readRSSI(of: central)
     stage.manager.requestSecurity(of: central)
+    stage.manager.setAuthorized(true, for: central)
     stage.manager.setDesiredConnectionLatency(.low, for: central)
     stage.manager.setDesiredConnectionLatency(.high, for: central)
     stage.manager.requestConnectionParameters(
@@ -76,7 +77,8 @@ import Testing
       for: central)
     #expect(
       stage.host.takeCommands() == [
-        "disconnect 9 13", "rssi 9", "security 9", "timing 9 9...12 0 500", "timing 9 80...100 0 500",
+        "disconnect 9 13", "rssi 9", "security 9", "authorize 9 true", "timing 9 9...12 0 500",
+        "timing 9 80...100 0 500",
         "timing 9 6...3200 1 3200",
       ])
     stage.say(.disconnected(central.peer, .connectionTimeout))

@@ -117,6 +117,7 @@ final class ScriptedHost: Sendable {
       "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
     case .readRSSI(let peer): "rssi \(peer.rawValue)"
     case .requestSecurity(let peer): "security \(peer.rawValue)"
+    case .authorize(let peer, let isAuthorized): "authorize \(peer.rawValue) \(isAuthorized)"
     default: "\(command)"
     }
   }

@@ -24,6 +24,10 @@ extension HostCore {
         links[index].cipher.isProven = false
       }
       output.events.append(.bondRemoved(bond.identity))
+    case .authorize(let peer, let isAuthorized):
+      guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
+      links[index].security.isAuthorized = isAuthorized
+      output.events.append(.security(peer, links[index].security))
     case .answerPairing(let peer, let answer):
       guard let index = index(of: peer) else { return }
       answerPairing(index, answer, now: now, into: &output)

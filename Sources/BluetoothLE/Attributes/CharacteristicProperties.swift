@@ -35,6 +35,12 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
   public static let readAuthenticationRequired = Self(rawValue: 0x1_0000)
   /// Writeable, over a link encrypted with an authenticated key. CoreBluetooth has no such bit.
   public static let writeAuthenticationRequired = Self(rawValue: 0x2_0000)
+  /// Readable by centrals that ``PeripheralManager/setAuthorized(_:for:)`` let in, over a link as the other bits demand; an
+  /// encrypted one where they demand nothing, for who is at the other end of a plain link is not known. Others are answered
+  /// Insufficient Authorization (0x08; Vol 3, Part C, 10.5). CoreBluetooth has no such bit.
+  public static let readAuthorizationRequired = Self(rawValue: 0x4_0000)
+  /// Writeable by authorized centrals, as above. CoreBluetooth has no such bit.
+  public static let writeAuthorizationRequired = Self(rawValue: 0x8_0000)
 }
 
 /// How a central writes a characteristic; mirrors `CBCharacteristicWriteType`.

@@ -36,4 +36,21 @@ extension PeripheralManager {
     guard accepts("requestSecurity") else { return }
     run { $0.command("requestSecurity", central, { .requestSecurity($0) }, into: &$1) }
   }
+
+  /// Lets a central use the attributes that demand authorization, or no longer (Vol 3, Part C, 10.5).
+  ///
+  /// Whom to let in is the program's to know: it may ask its user, and remember a bonded central by its identifier. What
+  /// is allowed holds for this link; a central that comes back is allowed in again, best when
+  /// ``PairingDelegate/manager(_:didChangeSecurityOf:to:)`` says that it has proved to be the one.
+  ///
+  /// ```swift
+  /// func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
+  ///   guard security.isBonded, let central = peer as? Central, residents.contains(central.identifier) else { return }
+  ///   door.setAuthorized(true, for: central)
+  /// }
+  /// ```
+  public final func setAuthorized(_ isAuthorized: Bool, for central: Central) {
+    guard accepts("setAuthorized") else { return }
+    run { $0.command("setAuthorized", central, { .authorize($0, isAuthorized) }, into: &$1) }
+  }
 }

@@ -82,7 +82,9 @@ struct ServiceBlueprint {
       source = .stored(try storable(value ?? [], lengths: lengths, of: characteristic), length: lengths)
     case (nil, let value?):
       guard value.count <= maximumValueLength else { throw tooLong(value.count, characteristic) }
-      let readOnly: AttributePermissions = [.readable, .readEncryptionRequired, .readAuthenticationRequired]
+      let readOnly: AttributePermissions = [
+        .readable, .readEncryptionRequired, .readAuthenticationRequired, .readAuthorizationRequired,
+      ]
       guard properties.isSubset(of: .read), permissions.isSubset(of: readOnly) else {
         throw BluetoothError(
           .invalidParameters,
@@ -175,14 +177,24 @@ extension BLEGATT.AttributePermissions {
   /// CoreBluetooth's bits as what a link must have; the stronger demand counts.
   init(_ permissions: AttributePermissions) {
     func requirement(
-      _ open: AttributePermissions, _ encrypted: AttributePermissions, _ authenticated: AttributePermissions
+      _ open: AttributePermissions, _ encrypted: AttributePermissions, _ authenticated: AttributePermissions,
+      _ authorized: AttributePermissions
     ) -> AccessRequirement? {
-      if permissions.contains(authenticated) { return .authenticated }
-      if permissions.contains(encrypted) { return .encrypted }
-      return permissions.contains(open) ? .open : nil
+      let isForAuthorized = permissions.contains(authorized)
+      var requirement = AccessRequirement(authorization: isForAuthorized)
+      if permissions.contains(authenticated) {
+        requirement.security = .authenticated
+      } else if permissions.contains(encrypted) || isForAuthorized {
+        requirement.security = .encrypted
+      } else if !permissions.contains(open) {
+        return nil
+      }
+      return requirement
     }
     self.init(
-      read: requirement(.readable, .readEncryptionRequired, .readAuthenticationRequired),
-      write: requirement(.writeable, .writeEncryptionRequired, .writeAuthenticationRequired))
+      read: requirement(
+        .readable, .readEncryptionRequired, .readAuthenticationRequired, .readAuthorizationRequired),
+      write: requirement(
+        .writeable, .writeEncryptionRequired, .writeAuthenticationRequired, .writeAuthorizationRequired))
   }
 }
