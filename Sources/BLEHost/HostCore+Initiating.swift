@@ -152,12 +152,13 @@ extension HostCore {
     }
   }
 
-  /// A bonded device goes by its identity where the controller resolves it, else by the address it was last heard with.
+  /// A bonded device goes by the fixed address that it uses, if any, by its identity where the controller resolves it, else
+  /// by the address it was last heard with.
   private var wantedCalls: [Initiator.Call] {
     guard !stillness.isHolding else { return [] }
     return initiator.wishes.map { wish in
-      let address = resolving.resolves(wish.address) ? nil : bonds.lastAddress(of: wish.address)
-      return Initiator.Call(wish: wish, address: address ?? wish.address)
+      let heard = resolving.resolves(wish.address) ? nil : bonds.lastAddress(of: wish.address)
+      return Initiator.Call(wish: wish, address: bonds[wish.address]?.addressOnAir ?? heard ?? wish.address)
     }
   }
 

@@ -31,6 +31,8 @@ package enum HostEvent: Sendable {
   case pairing(PeerID, PairingQuestion)
   case paired(PeerID, PairedDevice)
   case pairingFailed(PeerID, PairingFailure)
+  /// The other device's user is typing the passkey that is displayed here (Vol 3, Part H, 3.5.8).
+  case keypress(PeerID, KeypressNotificationType)
   /// A bond is new or has changed: write it down, in the place of one with the same identity.
   case bondChanged(Bond)
   case bondRemoved(DeviceAddress)

@@ -15,6 +15,7 @@ struct Couple {
   static let stream = AttributeID(rawValue: 4)
   static let secure = AttributeID(rawValue: 5)
   static let signed = AttributeID(rawValue: 6)
+  static let authorized = AttributeID(rawValue: 7)
 
   var world: World
   var handles: [AttributeID: AttributeHandle] = [:]
@@ -67,6 +68,8 @@ struct Couple {
           stream, 0xFFF4, [.read, .notifyEncryptionRequired, .indicateEncryptionRequired], .encrypted),
         characteristic(secure, 0xFFF5, [.read, .write], .secureConnections),
         characteristic(signed, 0xFFF6, [.read, .write, .authenticatedSignedWrites], .open),
+        characteristic(
+          authorized, 0xFFF7, [.read, .write], AccessRequirement(security: .encrypted, authorization: true)),
       ])
   }
 

@@ -172,6 +172,25 @@ import Testing
     }
   }
 
+  /// Somebody types (3.5.8): told where both said that they would, reserved types passed over, out of place refused.
+  @Test(arguments: [true, false], [true, false]) func keypresses(secure: Bool, agreed: Bool) {
+    var pair = PairingPair(
+      .with(.keyboardOnly, secure: secure) { $0.keypress = true },
+      .with(.displayOnly, secure: secure) { $0.keypress = agreed })
+    pair.answer = { _, _, _ in nil }
+    pair.pair()
+    for type in [0, 1, 2, 1, 3, 5, 4] as [UInt8] { pair.inject([0x0E, type], to: .responder) }
+    if agreed {
+      #expect(pair.keypresses.map(\.rawValue) == [0, 1, 2, 1, 3, 4])
+      let answer = PairingAnswer.passkey(pair.displayed ?? Passkey(lowestDigitsOf: 7))
+      pair.on(.initiator) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
+      pair.run()
+      pair.expectPaired()
+    } else {
+      #expect(pair.keypresses.isEmpty && pair.failures[.responder]?.reason == .unspecifiedReason)
+    }
+  }
+
   @Test func aSecurityRequestReachesTheInitiator() {
     var pair = PairingPair(.with(), .with(.displayYesNo))
     pair.on(.responder) { machine, _, effects in machine.requestSecurity(into: &effects) }

@@ -29,6 +29,8 @@ struct PairingPair {
   }
   /// What becomes of a PDU on its way; an empty array swallows it.
   var tamper: (Side, [UInt8], Int) -> [[UInt8]] = { _, octets, _ in [octets] }
+  /// What was heard of somebody typing.
+  var keypresses: [KeypressNotificationType] = []
   private var queue: [(Side, PairingEffect)] = []
 
   /// The passkey that one of the devices shows.
@@ -98,6 +100,7 @@ struct PairingPair {
           machine.encryptionChanged(isEnabled: isEnabled, now: now, into: &effects)
         }
       case .securityRequested: break
+      case .keypress(let keypress): keypresses.append(keypress)
       case .completed(let outcome): outcomes[side] = outcome
       case .failed(let failure): failures[side] = failure
       }

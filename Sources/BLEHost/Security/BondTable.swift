@@ -50,10 +50,14 @@ struct BondTable: Sendable {
     revision += 1
   }
 
-  /// The identity of a device by the address it uses: that of a bond whose key resolves it, else the address itself.
+  /// The identity of a device by the address it uses: that of a bond which names the address or whose key resolves it,
+  /// else the address itself.
   mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
     let plain = address.identity
-    guard address.randomKind == .resolvablePrivate else { return plain }
+    guard address.randomKind == .resolvablePrivate else {
+      if self[plain] != nil { return plain }
+      return bonds.last { $0.addressOnAir == plain }?.identity ?? plain
+    }
     if let known = resolved[plain] {
       if let known { latest[known] = plain }
       return known ?? plain

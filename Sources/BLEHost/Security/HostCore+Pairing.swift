@@ -43,7 +43,7 @@ extension HostCore {
   ) {
     var machine = links[index].pairing ?? makePairing(for: links[index])
     // What the application changed holds for the next pairing, not for the one under way.
-    if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings) }
+    if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings, for: links[index]) }
     machine.refusesAttempts = attempts.isBlocked(links[index].identity, now: now)
     var effects: [PairingEffect] = []
     body(&machine, &effects)
@@ -58,14 +58,19 @@ extension HostCore {
   private mutating func makePairing(for link: Link) -> PairingMachine {
     PairingMachine(
       role: link.role == .central ? .initiator : .responder, own: link.ownAddress, peer: link.address.identity,
-      settings: adapted(pairingSettings ?? PairingSettings()), cryptography: cryptography, random: random.fork())
+      settings: adapted(pairingSettings ?? PairingSettings(), for: link), cryptography: cryptography,
+      random: random.fork())
   }
 
-  private func adapted(_ settings: PairingSettings) -> PairingSettings {
+  private func adapted(_ settings: PairingSettings, for link: Link) -> PairingSettings {
     var settings = settings
     settings.identityAddress = ownAddress
+    // A protected bond gives way to a protected one only.
+    if isProtected(link.identity) { settings.requiresMITM = true }
     return settings
   }
+
+  private func isProtected(_ identity: DeviceAddress) -> Bool { bonds[identity]?.strength.isAuthenticated ?? false }
 
   private mutating func perform(
     _ effect: PairingEffect, on index: Int, now: Instant, into output: inout HostOutput
@@ -77,10 +82,14 @@ extension HostCore {
     case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
     case .securityRequested(let authReq): secure(index, authReq, now: now, into: &output)
     case .completed(let outcome): paired(index, outcome, now: now, into: &output)
+    case .keypress(let keypress): output.events.append(.keypress(peer, keypress))
     case .failed(let failure):
       attempts.failed(links[index].identity, failure, now: now)
       if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
       output.events.append(.pairingFailed(peer, failure))
+      if failure == PairingFailure(.authenticationRequirements, .local), isProtected(links[index].identity) {
+        output.events.append(.bondLost(peer, links[index].identity, .forgottenByPeer))
+      }
       releaseParked(index, into: &output)
     }
   }
@@ -129,10 +138,17 @@ extension HostCore {
     let link = links[index]
     attempts.succeeded(link.identity)
     let identity = outcome.peerIdentity ?? link.identity
+    // It tells only now that it claims to be a device whose bond is worth more than this key.
+    if outcome.isBonded, isProtected(identity), !outcome.strength.isAuthenticated {
+      output.events.append(.pairingFailed(link.peer, PairingFailure(.authenticationRequirements, .local)))
+      return output.events.append(.bondLost(link.peer, identity.identity, .forgottenByPeer))
+    }
     // A device that hides behind private addresses and tells no identity cannot be known again.
     let isBonded = outcome.isBonded && identity.randomKind != .resolvablePrivate
     if isBonded {
       var bond = Bond(identity: identity, strength: outcome.strength)
+      let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
+      bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
       bond.identityResolvingKey = outcome.peerIRK
       bond.peripheralKey = outcome.peripheralKey
       bond.centralKey = outcome.centralKey
@@ -143,6 +159,8 @@ extension HostCore {
       links[index].cipher.isProven = true
       links[index].security.isBonded = true
       keep(bond, into: &output)
+      // The table learns by which private address it is heard now.
+      _ = bonds.identity(of: link.address, toolbox)
       setSigningKey(index)
     }
     let device = PairedDevice(identity: identity.identity, isBonded: isBonded, strength: outcome.strength)

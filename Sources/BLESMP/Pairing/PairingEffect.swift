@@ -8,6 +8,8 @@ package enum PairingEffect: Equatable, Sendable {
   case encrypt(LongTermKey)
   /// A peripheral asks its central, us, for security (Vol 3, Part H, 2.4.6).
   case securityRequested(AuthenticationRequirements)
+  /// The peer's user types the passkey (3.5.8).
+  case keypress(KeypressNotificationType)
   case completed(PairingOutcome)
   case failed(PairingFailure)
 }

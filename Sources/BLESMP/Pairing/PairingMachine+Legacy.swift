@@ -112,16 +112,22 @@ extension PairingMachine {
         send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
       }
       startEncryption(pairing.agreement, key: stk, now: now, into: &effects)
-    case .pairingKeypressNotification: try checkKeypress(pairing.agreement)
+    case .pairingKeypressNotification(let packet):
+      try tell(packet.notificationType, pairing.agreement, into: &effects)
     default: throw .unspecifiedReason
     }
   }
 
-  /// Keypresses are told only while a passkey is entered, by those who both said they would (3.5.8). What they tell is
-  /// of no use to a program.
-  func checkKeypress(_ agreement: Agreement) throws(PairingFailedReason) {
+  /// Keypresses are told only while a passkey is entered, by those who both said they would (3.5.8). Reserved types say
+  /// nothing.
+  func tell(
+    _ keypress: KeypressNotificationType, _ agreement: Agreement, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
     guard case .passkeyEntry = agreement.model, agreement.request.authReq.contains(.keypress),
       agreement.response.authReq.contains(.keypress)
     else { throw .unspecifiedReason }
+    if keypress.rawValue <= KeypressNotificationType.passkeyEntryCompleted.rawValue {
+      effects.append(.keypress(keypress))
+    }
   }
 }

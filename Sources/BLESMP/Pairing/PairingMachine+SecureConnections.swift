@@ -127,7 +127,8 @@ extension PairingMachine {
       else { throw .unspecifiedReason }
       pairing.peerCheck = value
       return try continueWithCheck(&pairing, now: now, into: &effects)
-    case .pairingKeypressNotification: return try checkKeypress(pairing.agreement)
+    case .pairingKeypressNotification(let packet):
+      return try tell(packet.notificationType, pairing.agreement, into: &effects)
     default: throw .unspecifiedReason
     }
   }

@@ -40,6 +40,9 @@ extension Bond: Codable {
 
     var address: String
     var addressIsRandom: Bool
+    /// The fixed address it uses instead; files of older versions have none.
+    var addressOnAir: String?
+    var addressOnAirIsRandom: Bool?
     var strength: Strength
     var identityResolvingKey: HexadecimalKey?
     var peripheralKey: LongTermKey?
@@ -73,6 +76,12 @@ extension Bond: Codable {
         value: form.key.key, ediv: form.ediv, rand: form.rand, strength: try strength(form.strength))
     }
     var record = BLEHost.Bond(identity: identity, strength: try strength(form.strength))
+    record.addressOnAir = try form.addressOnAir.map { text in
+      guard let address = DeviceAddress(text, kind: form.addressOnAirIsRandom == true ? .random : .public) else {
+        throw corrupted("\"\(text)\" is no address")
+      }
+      return address
+    }
     record.identityResolvingKey = form.identityResolvingKey?.key
     record.peripheralKey = try form.peripheralKey.map(key)
     record.centralKey = try form.centralKey.map(key)
@@ -100,7 +109,9 @@ extension Bond: Codable {
     var container = encoder.singleValueContainer()
     try container.encode(
       Form(
-        address: address, addressIsRandom: record.identity.kind == .random, strength: strength(record.strength),
+        address: address, addressIsRandom: record.identity.kind == .random,
+        addressOnAir: record.addressOnAir?.octets.description,
+        addressOnAirIsRandom: record.addressOnAir.map { $0.kind == .random }, strength: strength(record.strength),
         identityResolvingKey: record.identityResolvingKey.map(HexadecimalKey.init),
         peripheralKey: record.peripheralKey.map(key), centralKey: record.centralKey.map(key),
         peerSignatureKey: record.peerCSRK.map(HexadecimalKey.init), peerSignCounter: record.peerSignCounter,

@@ -25,6 +25,9 @@ extension Manager {
     case .pairing(let name, let question):
       guard let peer = peer(named: name) else { return }
       ask(question, of: peer, reply: PairingReply(link: link, peer: name))
+    case .keypress(let name, let keypress):
+      guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else { return }
+      pairingDelegate?.manager(self, peer: peer, didType: keypress)
     case .paired(let name, let device):
       guard let peer = peer(named: name) else { return }
       let bond = device.isBonded ? bonds.first { $0.record.identity == device.identity } : nil
@@ -81,5 +84,6 @@ extension PeerSecurity {
       }
     keySize = Int(security.keySize)
     isBonded = security.isBonded
+    isAuthorized = security.isAuthorized
   }
 }

@@ -13,6 +13,9 @@ public protocol PairingDelegate: AnyObject {
   /// Show these six digits to the user, who types them on the other device. It is over when the pairing is.
   func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer)
 
+  /// The user of the other device types the passkey that is shown here, where that device tells (Vol 3, Part H, 3.5.8).
+  func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress)
+
   /// Ask the user for the passkey that the other device shows, and ``PairingReply/enter(passkey:)``.
   func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply)
 
@@ -36,6 +39,7 @@ public protocol PairingDelegate: AnyObject {
 extension PairingDelegate {
   public func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) { reply.reject() }
   public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) {}
+  public func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress) {}
   public func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) { reply.reject() }
   public func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
     reply.reject()
@@ -61,6 +65,11 @@ public struct PairingReply: Sendable {
   }
 }
 
+/// What somebody does who types a passkey; which digits they are, nobody tells.
+public enum PasskeyKeypress: UInt8, Sendable {
+  case started = 0, digitEntered, digitErased, cleared, completed
+}
+
 /// What a link is worth.
 public struct PeerSecurity: Hashable, Sendable {
   /// LE security mode 1, levels 1 to 4 (Vol 3, Part C, 10.2.1).
@@ -80,6 +89,8 @@ public struct PeerSecurity: Hashable, Sendable {
   /// The length of the encryption key in octets; 0 on a link in the clear.
   public var keySize: Int
   public var isBonded: Bool
+  /// Whether ``PeripheralManager/setAuthorized(_:for:)`` let this central in.
+  public var isAuthorized: Bool
 }
 
 /// Why a pairing failed, and who ended it.

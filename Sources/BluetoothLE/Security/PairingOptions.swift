@@ -96,6 +96,8 @@ extension PairingOptions {
       case .keyboardOnly: .keyboardOnly
       case .keyboardDisplay: .keyboardDisplay
       }
+    // Who asks to be told of keypresses tells of its own (Vol 3, Part H, 3.5.8): only a device that shows and never types.
+    settings.keypress = capability == .displayOnly || capability == .displayYesNo
     settings.isBonding = isBonding
     settings.asksForMITM = capability != .none
     settings.requiresMITM = requiresProtection

@@ -39,6 +39,7 @@ import Testing
         bond.peerCSRK = SecretKey(random.uint128())
         bond.ownCSRK = SecretKey(random.uint128())
         (bond.peerSignCounter, bond.ownSignCounter) = (.max, 7)
+        bond.addressOnAir = DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 4 == 0 ? .random : .public)
       }
       bond.client = ClientRecord(
         configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],

@@ -29,6 +29,9 @@ import Testing
       lines.append("compare \(number)")
       says(reply)
     }
+    func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress) {
+      lines.append("types \(keypress)")
+    }
     func manager(_ manager: Manager, didPairWith peer: Peer, bond: BluetoothLE.Bond?) {
       lines.append("paired \(bond != nil)")
     }
@@ -93,12 +96,13 @@ import Testing
     let identity = DeviceAddress(octets: BD_ADDR(5), kind: .public)
     stage.say(.security(central.peer, LinkSecurity(level: .secureConnections, keySize: 16)))
     stage.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
+    stage.say(.keypress(central.peer, .passkeyDigitErased))
     stage.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
     stage.say(.bondLost(central.peer, identity, .missingHere))
     stage.say(.bondRemoved(identity))
     #expect(
       listener.lines.take() == [
-        "security secureConnections 16 false", "paired false",
+        "security secureConnections 16 false", "paired false", "types digitErased",
         "failed 15: the pairing failed, refused by the device: the device does not take the key it was sent",
         "lost missingHere", "removed \(PeerIdentifier.make(of: identity))",
       ])
