@@ -1,5 +1,6 @@
 public import Foundation
 import Glibc
+import Synchronization
 
 /// Keeps bonds in a file that only its owner may read and write.
 ///
@@ -7,12 +8,19 @@ import Glibc
 /// there is the old one or the new one. A file that cannot be understood is moved aside, never read in part, and
 /// ``BondStoreError`` tells where it is.
 ///
+/// Programs may share a file. A store that has loaded it writes down what changed since and leaves what others have written
+/// meanwhile; one that has not replaces everything. What others have written is known at the next load.
+///
 /// ```swift
 /// let store = FileBondStore(path: "/var/lib/clock/bonds.json")
 /// let known = try store.load()?.bonds ?? []
 /// ```
 public final class FileBondStore: BondStore {
   public let path: String
+  /// What was last loaded or saved here: by comparison, what has changed.
+  private let known = Mutex<BondRecord?>(nil)
+  /// How long another program may be writing.
+  private let patience: Duration
   /// What a test lets go wrong between two steps.
   private let interruption: (@Sendable (Step) throws -> Void)?
 
@@ -20,12 +28,21 @@ public final class FileBondStore: BondStore {
 
   public convenience init(path: String) { self.init(path: path, interruption: nil) }
 
-  init(path: String, interruption: (@Sendable (Step) throws -> Void)?) {
+  init(
+    path: String, patience: Duration = .seconds(2), interruption: (@Sendable (Step) throws -> Void)?
+  ) {
     self.path = path
+    self.patience = patience
     self.interruption = interruption
   }
 
   public func load() throws -> BondRecord? {
+    let record = try read()
+    known.withLock { $0 = record ?? BondRecord() }
+    return record
+  }
+
+  private func read() throws -> BondRecord? {
     let data: Data
     do {
       data = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -46,14 +63,43 @@ public final class FileBondStore: BondStore {
   }
 
   public func save(_ record: BondRecord) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    let data = try encoder.encode(record)
     let folder = (path as NSString).deletingLastPathComponent
     if !folder.isEmpty {
       try? FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
+    let directory = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { if directory >= 0 { close(directory) } }
+    try lock(directory)
+    var merged = record
+    // What cannot be understood has been set aside by now.
+    if let base = known.withLock({ $0 }), let theirs = (try? read()) ?? nil {
+      merged = record.merged(with: theirs, since: base)
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    try replace(with: try encoder.encode(merged))
+    // The folder's own entry; file systems without that are content.
+    if directory >= 0 { fsync(directory) }
+    known.withLock { $0 = record }
+  }
+
+  /// Keeps other writers of the folder out until its descriptor is closed. A file system that has no locks has no say.
+  private func lock(_ directory: Int32) throws {
+    let clock = ContinuousClock()
+    let end = clock.now + patience
+    while directory >= 0, flock(directory, LOCK_EX | LOCK_NB) != 0 {
+      guard errno == EWOULDBLOCK || errno == EINTR else { return }
+      guard clock.now < end else {
+        throw BondStoreError(
+          path, "is being written by another program, which has not finished in \(patience)",
+          "end that program, or give each a file of its own with PairingOptions.storage or BLE_BONDS")
+      }
+      usleep(5_000)
+    }
+  }
+
+  private func replace(with data: Data) throws {
     let new = "\(path).\(getpid()).new"
     unlink(new)
     let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -74,12 +120,6 @@ public final class FileBondStore: BondStore {
       // After a rename there is nothing of that name any more.
       unlink(new)
       throw error
-    }
-    // The folder's own entry; file systems without that are content.
-    let directory = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    if directory >= 0 {
-      fsync(directory)
-      close(directory)
     }
   }
 

@@ -67,6 +67,7 @@ final class SecurityKeeper: Sendable {
   }
 
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
+    if options.privacy.usesPrivateAddress { shareKey() }
     for command in commands(options.pairing, options.privacy) { host.post(command) }
     let attached = host.attach { [weak self] events in
       for event in events { self?.receive(event) }
@@ -74,6 +75,14 @@ final class SecurityKeeper: Sendable {
     }
     hearing.withLock { $0.attachment = attached }
     consumed(0)
+  }
+
+  /// Writes our key down before it is used: a program that shares the store and begins at the same time has the same one.
+  func shareKey() {
+    state.withLock { $0.isSaved = false }
+    settle()
+    guard let shared = try? store.load()?.identityResolvingKey else { return }
+    state.withLock { $0.record.identityResolvingKey = shared }
   }
 
   private func consumed(_ count: Int) {

@@ -137,6 +137,57 @@ import Testing
     }
   }
 
+  /// Two programs have loaded the same file: each writes what it changed, and nothing of the other's is lost.
+  @Test func twoWritersKeepWhatEachChanged() throws {
+    let folder = try Folder()
+    let (one, two) = (FileBondStore(path: folder.file), FileBondStore(path: folder.file))
+    let base = Self.record(1, bonds: 4)
+    try one.save(base)
+    _ = (try one.load(), try two.load())
+    var (first, second) = (base, base)
+    let (forFirst, forSecond) = (Self.record(2, bonds: 1).bonds[0], Self.record(3, bonds: 1).bonds[0])
+    // Made here and there; removed by the first; changed by the second; changed by both.
+    first.bonds.append(forFirst)
+    second.bonds.append(forSecond)
+    first.bonds.remove(at: 1)
+    func changed(_ bond: BluetoothLE.Bond, peer: UInt32, own: UInt32) -> BluetoothLE.Bond {
+      var record = bond.record
+      (record.peerSignCounter, record.ownSignCounter) = (peer, own)
+      return BluetoothLE.Bond(record)
+    }
+    second.bonds[2] = changed(base.bonds[2], peer: .max, own: 9)
+    first.bonds[2] = changed(base.bonds[3], peer: 30, own: 31)
+    second.bonds[3] = changed(base.bonds[3], peer: 40, own: 30)
+    try one.save(first)
+    try two.save(second)
+    let expected = [
+      base.bonds[0], changed(base.bonds[2], peer: .max, own: 9), changed(base.bonds[3], peer: 40, own: 31), forSecond,
+      forFirst,
+    ]
+    let found = try #require(try FileBondStore(path: folder.file).load()?.bonds)
+    #expect(found.map(\.id) == expected.map(\.id) && found == expected)
+    // What the other wrote is not this one's to remove, nor does it come back once its writer has removed it.
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == true)
+    first.bonds.removeAll { $0.id == forFirst.id }
+    try one.save(first)
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == false)
+    #expect(folder.names == ["bonds.json"])
+  }
+
+  @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
+    let folder = try Folder()
+    let elsewhere = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
+    let store = FileBondStore(path: folder.file, patience: .zero, interruption: nil)
+    let error = #expect(throws: BondStoreError.self) { try store.save(Self.record(1)) }
+    #expect(error?.description.contains("another program") == true)
+    close(elsewhere)
+    try store.save(Self.record(1))
+    #expect(try store.load() == Self.record(1))
+  }
+
   @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {
     let error = #expect(throws: BondStoreError.self) {
       try FileBondStore(path: "/proc/nowhere/bonds.json").save(Self.record(1))

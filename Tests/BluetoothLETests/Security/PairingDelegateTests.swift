@@ -167,6 +167,27 @@ import Testing
     #expect(settings.identityResolvingKey == pairing.identityResolvingKey && settings.rotation == taken)
   }
 
+  /// Two programs that begin with one new file give their peers one key.
+  @Test func programsThatShareAStoreShareTheKey() throws {
+    let folder = try FileBondStoreTests.Folder()
+    let keepers = (0..<2).map { _ in SecurityKeeper(FileBondStore(path: folder.file), log: { _, _ in }) }
+    func key(_ keeper: SecurityKeeper) -> SecretKey? {
+      if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
+        settings.identityResolvingKey
+      } else {
+        nil
+      }
+    }
+    #expect(key(keepers[0]) != key(keepers[1]))
+    for keeper in keepers { keeper.shareKey() }
+    #expect(key(keepers[0]) == key(keepers[1]) && key(keepers[0]) != nil)
+    // A store that keeps nothing leaves the key as it is.
+    let forgetful = SecurityKeeper(MemoryBondStore(), log: { _, _ in })
+    let before = key(forgetful)
+    forgetful.shareKey()
+    #expect(key(forgetful) == before)
+  }
+
   @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {
     let lines = Stage.Lines()
     let keeper = SecurityKeeper(Notebook(isFull: true), log: { lines.append($1) })
