@@ -55,8 +55,8 @@ let package = Package(
     layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
-    layer("BLELinux", on: ["CBluetoothLinux", "BLEHCI", "BLEWire"]),
-    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLEVirtual", "BLEWire"]),
+    layer("BLELinux", on: ["CBluetoothLinux", "BLEHCI", "BLESMP", "BLEWire"]),
+    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer(
       "BluetoothLE",
       on: [
@@ -82,7 +82,7 @@ let package = Package(
         "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
-    tests("BLELinuxTests", on: ["BLELinux", "BLEHCI", "BLEWire"]),
+    tests("BLELinuxTests", on: ["BLELinux", "BLEHCI", "BLESMP", "BLEWire"]),
     tests(
       "BLERuntimeTests",
       on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),

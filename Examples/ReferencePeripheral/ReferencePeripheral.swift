@@ -6,7 +6,7 @@ import BluetoothLE
   private let advertisement: Advertisement
   private let advertisingOptions: AdvertisingOptions
   private let name: String
-  private let passkey: UInt32
+  private let passkey: UInt32?
   private var manager: PeripheralManager?
   private var unanswered = 0
   /// What was published stays while the adapter is merely off, and is gone after worse.
@@ -14,7 +14,7 @@ import BluetoothLE
 
   init(_ description: Description, on options: AdapterOptions) throws(Failure) {
     name = description.name
-    passkey = description.pairing?.passkey ?? 0
+    passkey = description.pairing?.passkey
     database = try Database(description)
     advertisement = try Advertisement(description)
     var advertising = AdvertisingOptions(interval: .milliseconds(30)...Duration.milliseconds(60))
@@ -135,13 +135,23 @@ import BluetoothLE
   }
 }
 
-/// There is no user: what could be asked is known.
+/// There is no user: what could be asked is known, or comes as a line of standard input.
 extension ReferencePeripheral: @MainActor PairingDelegate {
+  func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) {
+    say("passkey \(passkey)")
+  }
+
   func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) {
-    reply.enter(passkey: passkey)
+    if let passkey { return reply.enter(passkey: passkey) }
+    say("enter the passkey")
+    Thread.detachNewThread {
+      guard let line = readLine(), let typed = UInt32(line) else { return reply.reject() }
+      reply.enter(passkey: typed)
+    }
   }
 
   func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+    say("compared \(number)")
     reply.accept()
   }
 

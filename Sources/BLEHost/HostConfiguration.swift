@@ -48,13 +48,15 @@ package enum ControllerOwnership: Sendable {
   /// Ours alone: it is reset, and everything about it is set here.
   case exclusive
   /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames of
-  /// its L2CAP and SMP never reach us.
+  /// its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
   case sharedWithKernel
 }
 
-/// What a host produces: whole H4 packets for the controller and events for the application, each in order.
+/// What a host produces: whole H4 packets for the controller and events for the application, each in order; and what it
+/// asks of the system's security manager, where the kernel has the controller.
 package struct HostOutput: Sendable {
   package var packets = PacketBuffer()
+  package var directives: [SecurityDirective] = []
   package var events: [HostEvent] = []
 
   package init() {}
@@ -62,6 +64,7 @@ package struct HostOutput: Sendable {
   /// Forgets what was drained and keeps the memory.
   package mutating func removeAll() {
     packets.removeAll()
+    directives.removeAll(keepingCapacity: true)
     events.removeAll(keepingCapacity: true)
   }
 }

@@ -49,6 +49,9 @@ extension HostCore {
   private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
     switch event {
     case .commandComplete(let event):
+      if isSecuredBySystem, event.opcode == .leLongTermKeyRequestNegativeReply {
+        return systemMissedKey(event.returnParameters, into: &output)
+      }
       if let outcome = queue.receive(event, now: now, into: &output.packets) {
         commandEnded(outcome, now: now, into: &output)
       }

@@ -67,6 +67,7 @@ extension HostCore {
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     setState(.poweredOn, nil, into: &output)
     scheduleRotation(now: now)
+    restoreTrust(into: &output)
     restoreAdvertising(now: now, into: &output)
     restoreScanning(now: now, into: &output)
     restoreConnecting(now: now, into: &output)

@@ -45,6 +45,7 @@ extension HostCore {
     var link = links.remove(at: index)
     keepRecord(of: link, into: &output)
     cipherEnded(link, reason, into: &output)
+    systemLinkEnded(link, into: &output)
     var pairingEffects: [PairingEffect] = []
     link.pairing?.linkEnded(into: &pairingEffects)
     for case .failed(let failure) in pairingEffects { output.events.append(.pairingFailed(link.peer, failure)) }

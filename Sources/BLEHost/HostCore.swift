@@ -48,6 +48,8 @@ package struct HostCore: Sendable {
   var privacy = OwnPrivacy()
   var stillness = Stillness()
   var resolving = ResolvingList()
+  /// What the system's security manager has told of keys, by identity.
+  var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
 
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
@@ -64,7 +66,7 @@ package struct HostCore: Sendable {
     queue = CommandQueue(timeout: configuration.commandTimeout)
     acl = ACLScheduler(limits: configuration.linkQueue)
     database = Self.emptyDatabase(configuration, cryptography)
-    setPairing(configuration.pairing)
+    pairingSettings = configuration.pairing
     bonds.replaceAll(with: Array(configuration.bonds.suffix(configuration.maximumBonds)))
   }
 

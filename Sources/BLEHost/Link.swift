@@ -21,6 +21,8 @@ struct Link: Sendable {
   var cipher = LinkCipher()
   /// The security manager's machine, made when it is first needed.
   var pairing: PairingMachine?
+  /// The same where the system's security manager pairs.
+  var system = SystemPairing()
   /// What our client waits with until the link is secured.
   var demands = ParkedOperations()
 

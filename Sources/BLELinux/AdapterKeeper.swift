@@ -22,8 +22,15 @@ struct AdapterKeeper: Sendable {
   private var undoing: [(command: ManagementSocket.Command, parameters: [UInt8])] = []
   /// Whether it was off when we first met it, so that switching it on is our business when it is plugged in again.
   private(set) var switchesOn = false
+  /// Whether bluetoothd has set the adapter up: then pairing is its business.
+  private(set) var isDaemons = false
+  private let daemonRuns: @Sendable () -> Bool
 
-  init(_ choice: AdapterChoice, _ purpose: Purpose, named name: String, _ management: ManagementSocket) {
+  init(
+    _ choice: AdapterChoice, _ purpose: Purpose, named name: String, _ management: ManagementSocket,
+    daemonRuns: @escaping @Sendable () -> Bool = { BluetoothDaemon.isRunning }
+  ) {
+    self.daemonRuns = daemonRuns
     self.choice = choice
     self.purpose = purpose
     self.name = name
@@ -58,8 +65,9 @@ struct AdapterKeeper: Sendable {
 
   /// Makes the adapter ready for what it is wanted for.
   ///
-  /// A shared adapter that is off is switched on with Low Energy and its security set first, for the kernel's SMP takes
-  /// them up only while it comes up.
+  /// The kernel's SMP takes its settings up only while an adapter comes up. So one that is off is switched on with Low
+  /// Energy and security set first, and one that is on without them, and has no links, is switched off before. One that
+  /// bluetoothd has set up is left as it is.
   ///
   /// - Parameter isNew: it was plugged in, or we have just come: switching it on is our business. Otherwise its user
   ///   switched it off and will switch it on.
@@ -74,24 +82,49 @@ struct AdapterKeeper: Sendable {
         throw TransportError(
           .unsupported, at: name, "hci\(adapter.index) has no Bluetooth Low Energy", remedy: "take another adapter")
       }
-      if adapter.current.contains(.powered) {
+      let setUp = adapter.supported.intersection([.lowEnergy, .secureConnections])
+      isDaemons = adapter.current.isSuperset(of: setUp) && daemonRuns()
+      if !isDaemons { rememberTrust(of: adapter) }
+      let isOn = adapter.current.contains(.powered)
+      var isLeftOn = isOn && (isDaemons || adapter.current.contains(.bondable))
+      if isOn, !isLeftOn { isLeftOn = try hasConnections(adapter) }
+      if isLeftOn {
         if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
         return
       }
-      guard isNew || switchesOn else {
+      guard isOn || isNew || switchesOn else {
         throw TransportError(.poweredOff, at: name, "hci\(adapter.index) is switched off", remedy: powerOnLine(adapter))
       }
-      switchesOn = true
+      if isOn {
+        try change(.setPowered, to: false, back: nil, of: adapter)
+      } else {
+        switchesOn = true
+      }
       if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
       for (command, setting) in [
         (ManagementSocket.Command.setSecureSimplePairing, AdapterSettings.secureSimplePairing),
-        (.setSecureConnections, .secureConnections),
+        (.setSecureConnections, .secureConnections), (.setBondable, .bondable),
       ] where adapter.supported.contains(setting) && !adapter.current.contains(setting) {
         // A controller for Low Energy alone refuses the first, and works.
-        try? change(command, to: true, back: false, of: adapter)
+        try? change(command, to: true, back: setting == .secureSimplePairing ? false : nil, of: adapter)
       }
-      try change(.setPowered, to: true, back: false, of: adapter)
+      try change(.setPowered, to: true, back: isOn ? nil : false, of: adapter)
     }
+  }
+
+  /// What the host's policy for pairing may change is put back in the end, whatever it was changed to.
+  private mutating func rememberTrust(of adapter: AdapterInformation) {
+    for (command, setting) in [
+      (ManagementSocket.Command.setSecureConnections, AdapterSettings.secureConnections), (.setBondable, .bondable),
+    ] where adapter.supported.contains(setting) && !undoing.contains(where: { $0.command == command }) {
+      undoing.append((command, [adapter.current.contains(setting) ? 1 : 0]))
+    }
+  }
+
+  private func hasConnections(_ adapter: AdapterInformation) throws(TransportError) -> Bool {
+    do throws(SystemError) {
+      return try management.hasConnections(adapter.index)
+    } catch { throw TransportError(usingAdapter: name, error) }
   }
 
   /// What the kernel says of the adapter now, after ``prepare(_:isNew:)``.
@@ -119,14 +152,14 @@ struct AdapterKeeper: Sendable {
   }
 
   private mutating func change(
-    _ command: ManagementSocket.Command, to on: Bool, back: Bool, of adapter: AdapterInformation
+    _ command: ManagementSocket.Command, to on: Bool, back: Bool?, of adapter: AdapterInformation
   ) throws(TransportError) {
     let reply: ManagementSocket.Reply
     do throws(SystemError) {
       reply = try management.request(command, adapter.index, [on ? 1 : 0])
     } catch { throw TransportError(usingAdapter: name, error) }
     guard reply.status == .success else { throw refusal(command, reply.status, adapter) }
-    undoing.append((command, [back ? 1 : 0]))
+    if let back { undoing.append((command, [back ? 1 : 0])) }
   }
 
   private func refusal(

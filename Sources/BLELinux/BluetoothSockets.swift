@@ -109,6 +109,36 @@ enum BluetoothSockets {
     return information.hci_handle
   }
 
+  /// What a link is worth (1 in the clear, 2 encrypted, 3 authenticated, 4 that and with Secure Connections) and the length
+  /// of its key in octets.
+  static func security(
+    of socket: borrowing Descriptor, through system: SystemCalls
+  ) throws(SystemError) -> (level: UInt8, keySize: UInt8) {
+    var security = bt_security()
+    let number = socket.rawValue
+    try system(.socketQuery) {
+      var length = socklen_t(MemoryLayout<bt_security>.size)
+      return unsafe getsockopt(number, Int32(SOL_BLUETOOTH), Int32(BT_SECURITY), &security, &length)
+    }
+    return (security.level, security.key_size)
+  }
+
+  /// Asks the kernel to raise a link's level.
+  ///
+  /// - Returns: false where there is nothing to wait for.
+  static func raise(_ socket: borrowing Descriptor, to level: UInt8, through system: SystemCalls) -> Bool {
+    var security = bt_security()
+    security.level = level
+    let number = socket.rawValue
+    do throws(SystemError) {
+      try system(.socketOption) {
+        unsafe setsockopt(
+          number, Int32(SOL_BLUETOOTH), Int32(BT_SECURITY), &security, socklen_t(MemoryLayout<bt_security>.size))
+      }
+      return true
+    } catch { return false }
+  }
+
   /// Asks the kernel for so many octets of room; it takes what the system allows.
   static func setRoom(_ option: Int32, _ octets: Int32, on socket: borrowing Descriptor) {
     try? socket.setOption(level: SOL_SOCKET, option, octets, through: .kernel)

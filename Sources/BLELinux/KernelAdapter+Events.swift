@@ -11,7 +11,7 @@ extension KernelAdapter {
   ].map(\.rawValue)
 
   /// Reads every event that is there.
-  mutating func receiveEvents(_ body: (Span<UInt8>) -> Void) throws(SystemError) {
+  mutating func receiveEvents(_ body: Intake) throws(SystemError) {
     var buffer = [UInt8](repeating: 0, count: 260)
     while let count = try events.receive(into: &buffer) {
       guard count > 3, buffer[0] == HCIPacketType.event.rawValue else {
@@ -22,7 +22,7 @@ extension KernelAdapter {
     }
   }
 
-  private mutating func handleEvent(_ event: inout [UInt8], _ count: Int, _ body: (Span<UInt8>) -> Void) {
+  private mutating func handleEvent(_ event: inout [UInt8], _ count: Int, _ body: Intake) {
     switch HCIEventCode(rawValue: event[1]) {
     case .commandComplete: Self.widenBuffers(&event, count)
     case .disconnectionComplete where count >= 7 && event[3] == 0:
@@ -38,7 +38,12 @@ extension KernelAdapter {
       }
     default: break
     }
-    body(event.span.extracting(first: count))
+    body(event.span.extracting(first: count), nil)
+    if event[1] == HCIEventCode.encryptionChange.rawValue || event[1] == HCIEventCode.encryptionKeyRefreshComplete.rawValue,
+      count >= 6, event[3] == 0
+    {
+      encryptionChanged(UInt16(event[4]) | UInt16(event[5]) << 8, body)
+    }
   }
 
   /// Whole frames are sent and the kernel cuts them: the answers to LE Read Buffer Size (Vol 4, Part E, 7.8.2) say so.
@@ -80,7 +85,7 @@ extension KernelAdapter {
   }
 
   /// Reads what the kernel tells of its adapters; only ours matters.
-  mutating func receiveNews() throws(TransportError) {
+  mutating func receiveNews(_ body: Intake) throws(TransportError) {
     do throws(SystemError) {
       while let news = try management.news() {
         switch news {
@@ -88,6 +93,10 @@ extension KernelAdapter {
           throw SystemError(.receive, ENODEV)
         case .settings(index, let settings) where !settings.contains(.powered):
           throw SystemError(.receive, ENETDOWN)
+        case .configured(index): isDaemons = isDaemons || BluetoothDaemon.isRunning
+        case .security(index, let report): try receive(report, body)
+        case .refused(index, let command, let status):
+          tell("\(name): the kernel refused \(command) with management status 0x\(String(status.rawValue, radix: 16))")
         default: break
         }
       }

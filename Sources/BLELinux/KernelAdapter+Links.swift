@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLESMP
 internal import BLEWire
 internal import CBluetoothLinux
 internal import Glibc
@@ -13,6 +14,12 @@ struct KernelLink: Sendable {
   var patienceEnds: Instant?
   /// The socket ended before the link did: what is sent goes nowhere.
   var isDeaf = false
+  /// What the host was last told that the link is worth; nil in the clear.
+  var strength: KeyStrength?
+  /// Until when the kernel may still be about to raise that.
+  var levelSettles: Instant?
+  /// Until when the link is to be encrypted for the kernel to take frames again.
+  var securingEnds: Instant?
 }
 
 /// Links and their sockets.
@@ -48,7 +55,7 @@ extension KernelAdapter {
   }
 
   /// Hands out what is left of a link and lets go of it.
-  mutating func linkEnded(_ handle: UInt16, _ body: (Span<UInt8>) -> Void) {
+  mutating func linkEnded(_ handle: UInt16, _ body: Intake) {
     guard let position = position(of: handle) else { return }
     if let socket = links[position].socket {
       do throws(SystemError) {
@@ -67,7 +74,7 @@ extension KernelAdapter {
   }
 
   /// Takes every link that waits on the listener.
-  mutating func acceptLinks(_ body: (Span<UInt8>) -> Void) throws(SystemError) {
+  mutating func acceptLinks(_ body: Intake) throws(SystemError) {
     guard let listener else { return }
     while let (number, peer) = try BluetoothSockets.accept(listener.descriptor, through: system) {
       let socket = MessageSocket(Descriptor(adopting: number))
@@ -81,16 +88,18 @@ extension KernelAdapter {
   }
 
   /// Gives a link its socket; one that was up before us is announced first.
-  mutating func adopt(_ socket: MessageSocket, handle: UInt16, peer: DeviceAddress, _ body: (Span<UInt8>) -> Void) {
+  mutating func adopt(_ socket: MessageSocket, handle: UInt16, peer: DeviceAddress, _ body: Intake) {
     if position(of: handle) == nil {
       links.append(KernelLink(handle: handle))
-      body(Self.connectionComplete(handle, peer).span)
+      body(Self.connectionComplete(handle, peer).span, nil)
     }
     guard let position = position(of: handle) else { return }
     links[position].socket = socket
     links[position].patienceEnds = nil
     links[position].isDeaf = false
     watch(socket, handle, for: .reading)
+    // It may have been encrypted before it had a socket to ask.
+    askLevel(position, body)
     flush(position)
   }
 
@@ -108,10 +117,11 @@ extension KernelAdapter {
   }
 
   /// A link's socket can go on.
-  mutating func serve(handle: UInt16, _ ready: Poller.Ready, _ body: (Span<UInt8>) -> Void) {
+  mutating func serve(handle: UInt16, _ ready: Poller.Ready, _ body: Intake) {
     guard let position = position(of: handle), let socket = links[position].socket else { return }
     if ready.canWrite { flush(position) }
     guard ready.canRead || ready.hasEnded else { return }
+    if links[position].levelSettles != nil { askLevel(position, body) }
     do throws(SystemError) {
       for _ in 0..<Self.readsInTurn {
         guard try receivePDU(handle, socket, body) else { break }
@@ -141,8 +151,11 @@ extension KernelAdapter {
         if try socket.send(pdu) { return count(1, of: handle) }
         watch(socket, handle, for: [.reading, .writing])
       } catch {
-        count(1, of: handle)
-        return deafen(position)
+        // While the kernel secures the link it takes nothing, and says that it is not connected.
+        guard error.number == ENOTCONN, links[position].securingEnds != nil else {
+          count(1, of: handle)
+          return deafen(position)
+        }
       }
     }
     // The host keeps to its credits; a frame past them is a fault of this process and is not kept.
@@ -150,7 +163,7 @@ extension KernelAdapter {
     links[position].waiting.append([UInt8](copying: pdu))
   }
 
-  private mutating func flush(_ position: Int) {
+  mutating func flush(_ position: Int) {
     guard let socket = links[position].socket, !links[position].waiting.isEmpty else { return }
     let handle = links[position].handle
     do throws(SystemError) {
@@ -160,7 +173,10 @@ extension KernelAdapter {
         count(1, of: handle)
       }
       watch(socket, handle, for: .reading)
-    } catch { deafen(position) }
+    } catch {
+      guard error.number == ENOTCONN, links[position].securingEnds != nil else { return deafen(position) }
+      watch(socket, handle, for: .reading)
+    }
   }
 
   private func watch(_ socket: MessageSocket, _ handle: UInt16, for interest: Poller.Interest) {
@@ -178,7 +194,7 @@ extension KernelAdapter {
   }
 
   /// Number Of Completed Packets (Vol 4, Part E, 7.7.19) for what the kernel took.
-  mutating func deliverCompletions(_ body: (Span<UInt8>) -> Void) {
+  mutating func deliverCompletions(_ body: Intake) {
     guard !completed.isEmpty else { return }
     for (handle, count) in completed {
       let event: InlineArray<8, UInt8> = [
@@ -186,7 +202,7 @@ extension KernelAdapter {
         UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8), UInt8(truncatingIfNeeded: count),
         UInt8(truncatingIfNeeded: count >> 8),
       ]
-      body(event.span)
+      body(event.span, nil)
     }
     completed.removeAll(keepingCapacity: true)
   }

@@ -38,6 +38,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   let system: SystemCalls
   let events: MessageSocket
   let management: ManagementSocket
+  /// Whether bluetoothd pairs on this adapter; then we do not.
+  var isDaemons: Bool
   let index: UInt16
   var listener: MessageSocket?
   var poller: Poller
@@ -62,7 +64,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   /// Puts an adapter together from its open sockets.
   static func over(
     named name: String, _ adapter: AdapterInformation, events: MessageSocket, management: ManagementSocket,
-    listener: MessageSocket?, through system: SystemCalls
+    listener: MessageSocket?, isDaemons: Bool = false, through system: SystemCalls
   ) throws(SystemError) -> KernelAdapter {
     let poller = try Poller(capacity: 32)
     let alarm = Descriptor(
@@ -71,18 +73,19 @@ package struct KernelAdapter: ~Copyable, Sendable {
     try poller.watch(management.socket.descriptor, token: KernelToken.management, for: .reading)
     try poller.watch(alarm, token: KernelToken.alarm, for: .reading)
     if let listener { try poller.watch(listener.descriptor, token: KernelToken.listener, for: .reading) }
-    return KernelAdapter(name, adapter, events, management, listener, poller, alarm, system)
+    return KernelAdapter(name, adapter, events, management, listener, isDaemons, poller, alarm, system)
   }
 
   private init(
     _ name: String, _ adapter: AdapterInformation, _ events: MessageSocket, _ management: ManagementSocket,
-    _ listener: MessageSocket?, _ poller: consuming Poller, _ alarm: consuming Descriptor, _ system: SystemCalls
+    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming Descriptor, _ system: SystemCalls
   ) {
     self.name = name
     self.system = system
     self.events = events
     self.management = management
     self.listener = listener
+    self.isDaemons = isDaemons
     self.poller = poller
     self.alarm = alarm
     index = adapter.index
@@ -101,7 +104,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   /// Hands out what has come: events before data, so that a link is known before its first PDU.
   ///
   /// - Throws: ``TransportError`` when the adapter is switched off (`poweredOff`) or gone (`closed`).
-  package mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
+  package mutating func receive(_ body: Intake) throws(TransportError) {
     do throws(SystemError) {
       let count = try poller.wait(until: .start, on: clock)
       deliverCompletions(body)
@@ -117,10 +120,10 @@ package struct KernelAdapter: ~Copyable, Sendable {
         default: serve(handle: UInt16(truncatingIfNeeded: ready.token &- KernelToken.links), ready, body)
         }
       }
-      try lookAfterListener()
+      try alarmWentOff(body)
       deliverCompletions(body)
     } catch { throw TransportError(usingAdapter: name, error) }
-    try receiveNews()
+    try receiveNews(body)
   }
 
   private func hasEventsReady(_ count: Int) -> Bool {
@@ -152,7 +155,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   ///
   /// - Returns: false where none waits.
   mutating func receivePDU(
-    _ handle: UInt16, _ socket: MessageSocket, _ body: (Span<UInt8>) -> Void
+    _ handle: UInt16, _ socket: MessageSocket, _ body: Intake
   ) throws(SystemError) -> Bool {
     guard let count = try socket.receive(into: &packet, at: Self.headerLength) else { return false }
     guard count > 0 else { throw SystemError(.receive, ECONNRESET) }
@@ -163,7 +166,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
     Self.put(UInt16(clamping: count + 4), in: &packet, at: 3)
     Self.put(UInt16(clamping: count), in: &packet, at: 5)
     Self.put(4, in: &packet, at: 7)
-    body(packet.span.extracting(first: Self.headerLength + count))
+    body(packet.span.extracting(first: Self.headerLength + count), nil)
     return true
   }
 

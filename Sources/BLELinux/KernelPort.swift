@@ -1,4 +1,5 @@
 internal import BLEHCI
+package import BLESMP
 package import BLEWire
 internal import CBluetoothLinux
 
@@ -138,7 +139,8 @@ package struct KernelPort: ~Copyable, Sendable {
     _ = try events.send(probe.span)
     let listener = try KernelAdapter.openListener(at: found.identity, through: system)
     return try KernelAdapter.over(
-      named: name, found, events: events, management: keeper.management, listener: listener, through: system)
+      named: name, found, events: events, management: keeper.management, listener: listener,
+      isDaemons: keeper.isDaemons, through: system)
   }
 
   /// The adapter is lost: closes it and waits for it.
@@ -169,9 +171,14 @@ package struct KernelPort: ~Copyable, Sendable {
     keeper.restore()
   }
 
-  package mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
+  package mutating func receive(_ body: Intake) throws(TransportError) {
     try adapter?.receive(body)
-    try channel?.receive(body)
+    try channel?.receive { body($0, nil) }
+  }
+
+  /// Hands over what the host asks of the kernel's security manager.
+  package mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {
+    try adapter?.perform(directives)
   }
 
   package mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {

@@ -1,3 +1,4 @@
+internal import BLESMP
 package import BLEWire
 internal import CBluetoothLinux
 internal import Glibc
@@ -15,9 +16,20 @@ struct ManagementSocket: Sendable {
     case readIndexList = 0x0003
     case readInformation = 0x0004
     case setPowered = 0x0005
+    case setBondable = 0x0009
     case setSecureSimplePairing = 0x000B
     case setLowEnergy = 0x000D
+    case loadLongTermKeys = 0x0013
+    case disconnect = 0x0014
+    case readConnections = 0x0015
+    case setIOCapability = 0x0018
+    case unpairDevice = 0x001B
+    case userConfirmationReply = 0x001C
+    case userConfirmationNegativeReply = 0x001D
+    case userPasskeyReply = 0x001E
+    case userPasskeyNegativeReply = 0x001F
     case setSecureConnections = 0x002D
+    case loadIdentityResolvingKeys = 0x0030
   }
 
   /// What the kernel answers a command with.
@@ -45,6 +57,11 @@ struct ManagementSocket: Sendable {
     case added(UInt16)
     case removed(UInt16)
     case settings(UInt16, AdapterSettings)
+    /// Another program has given the adapter a name or a class.
+    case configured(UInt16)
+    case security(UInt16, SecurityReport)
+    /// A command that ``post(_:_:_:)`` sent was refused.
+    case refused(UInt16, Command, Status)
     case other
   }
 
@@ -60,12 +77,7 @@ struct ManagementSocket: Sendable {
   func request(
     _ command: Command, _ index: UInt16 = noIndex, _ parameters: [UInt8] = []
   ) throws(SystemError) -> Reply {
-    var message: [UInt8] = []
-    message.append(littleEndian: command.rawValue)
-    message.append(littleEndian: index)
-    message.append(littleEndian: UInt16(clamping: parameters.count))
-    message += parameters
-    _ = try socket.send(message.span)
+    try post(command, index, parameters)
     let clock = MonotonicClock()
     let deadline = clock.now() + Self.patience
     var poller = try Poller(capacity: 1)
@@ -79,6 +91,16 @@ struct ManagementSocket: Sendable {
       guard clock.now() < deadline else { return Reply(status: .noAnswer, parameters: []) }
       try poller.wait(until: deadline, on: clock)
     }
+  }
+
+  /// Sends a command without waiting; ``news()`` tells where the kernel refuses it.
+  func post(_ command: Command, _ index: UInt16, _ parameters: [UInt8]) throws(SystemError) {
+    var message: [UInt8] = []
+    message.append(littleEndian: command.rawValue)
+    message.append(littleEndian: index)
+    message.append(littleEndian: UInt16(clamping: parameters.count))
+    message += parameters
+    _ = try socket.send(message.span)
   }
 
   /// The answer to `command` where `message` is one: Command Complete (0x0001) or Command Status (0x0002).
@@ -101,12 +123,22 @@ struct ManagementSocket: Sendable {
   static func news(_ message: Span<UInt8>) -> News {
     guard let event = message.uint16(at: 0), let index = message.uint16(at: 2) else { return .other }
     switch event {
+    case 0x0001, 0x0002:
+      guard let code = message.uint16(at: 6), let command = Command(rawValue: code), message.count > 8 else {
+        return .other
+      }
+      let status = Status(rawValue: message[8])
+      return status == .success ? .other : .refused(index, command, status)
+    case 0x0007, 0x0008: return .configured(index)
     case 0x0004: return .added(index)
     case 0x0005: return .removed(index)
     case 0x0006:
       guard let low = message.uint16(at: 6), let high = message.uint16(at: 8) else { return .other }
       return .settings(index, AdapterSettings(rawValue: UInt32(high) << 16 | UInt32(low)))
-    default: return .other
+    default:
+      guard message.count >= 6 else { return .other }
+      let parameters = [UInt8](copying: message.extracting(6..<message.count))
+      return report(event, parameters[...]).map { .security(index, $0) } ?? .other
     }
   }
 
@@ -115,6 +147,12 @@ struct ManagementSocket: Sendable {
     let reply = try request(.readIndexList)
     guard let count = reply.parameters.span.uint16(at: 0) else { return [] }
     return (0..<Int(count)).compactMap { reply.parameters.span.uint16(at: 2 + 2 * $0) }.sorted()
+  }
+
+  /// Whether the controller has links of anybody's.
+  func hasConnections(_ index: UInt16) throws(SystemError) -> Bool {
+    let reply = try request(.readConnections, index)
+    return (reply.parameters.span.uint16(at: 0) ?? 0) > 0
   }
 
   /// What the kernel knows of a controller; nil where it has none of that index.
@@ -135,6 +173,7 @@ struct ManagementSocket: Sendable {
 struct AdapterSettings: OptionSet, Sendable {
   let rawValue: UInt32
   static let powered = Self(rawValue: 1 << 0)
+  static let bondable = Self(rawValue: 1 << 4)
   static let secureSimplePairing = Self(rawValue: 1 << 6)
   static let lowEnergy = Self(rawValue: 1 << 9)
   static let secureConnections = Self(rawValue: 1 << 11)

@@ -159,7 +159,8 @@ extension HostLoop {
   private static func pump(
     _ pipe: inout Pipe, _ trace: inout PacketTrace?, _ core: inout Core, _ now: Instant, _ output: inout Core.Output
   ) throws(TransportError) {
-    try pipe.receive { packet in
+    try pipe.receive { packet, report in
+      if let report { return core.receive(report, now: now, into: &output) }
       Self.record(packet, .controllerToHost, &trace, &output)
       Self.endRecording(&trace, &output)
       core.receive(packet, now: now, into: &output)
@@ -181,6 +182,7 @@ extension HostLoop {
     interest = []
     core.pipeFailed(error, now: now, into: &output)
     output.packets.removeAll()
+    output.directives.removeAll()
     planReopening(pipe.isServer ? now : now + (options.reconnectionInterval ?? .zero))
   }
 
@@ -219,6 +221,7 @@ extension HostLoop {
   }
 
   private mutating func send() {
+    sendDirectives()
     guard !output.packets.isEmpty else { return }
     defer { output.packets.removeAll() }
     guard pipe.isOpen else { return }
@@ -232,6 +235,17 @@ extension HostLoop {
     do throws(TransportError) {
       try pipe.send(output.packets)
     } catch { pipeFailed(error, clock.now()) }
+  }
+}
+
+extension HostLoop {
+  /// The system's security manager first: what it is told may decide about what a packet brings.
+  private mutating func sendDirectives() {
+    guard !output.directives.isEmpty else { return }
+    let directives = output.directives
+    output.directives.removeAll(keepingCapacity: true)
+    attempt(clock.now()) { (pipe) throws(TransportError) in try pipe.perform(directives) }
+    if let notice = pipe.takeNotice() { output.events.append(Core.notice(notice)) }
   }
 }
 

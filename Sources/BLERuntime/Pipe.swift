@@ -1,4 +1,5 @@
 internal import BLELinux
+internal import BLESMP
 internal import BLEWire
 
 /// The loop's way to the controller: the open stream and the port that gives a new one when it is lost, or an adapter of
@@ -128,8 +129,9 @@ struct Pipe: ~Copyable, Sendable {
 
   mutating func reopen() throws(TransportError) { try port?.open() }
 
-  mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
-    try stream?.receive(body)
+  /// Hands out what has come; only an adapter of this machine has reports.
+  mutating func receive(_ body: Intake) throws(TransportError) {
+    try stream?.receive { body($0, nil) }
     try kernel?.receive(body)
   }
 
@@ -137,6 +139,9 @@ struct Pipe: ~Copyable, Sendable {
     try stream?.send(packets)
     try kernel?.send(packets)
   }
+
+  /// Asks the system's security manager, where there is one.
+  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) { try kernel?.perform(directives) }
 
   mutating func flush() throws(TransportError) {
     try stream?.flush()

@@ -1,4 +1,5 @@
 package import BLELinux
+package import BLESMP
 package import BLEWire
 
 /// What the event loop asks of the stack it runs: a machine without I/O that is driven by packets, commands and time.
@@ -18,6 +19,8 @@ package protocol StackCore: Sendable {
   mutating func start(now: Instant, into output: inout Output)
   /// One whole H4 packet came from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
+  /// The system's security manager has news.
+  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output)
   mutating func perform(_ command: Command, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
   /// The pipe to the controller is lost.
@@ -32,10 +35,12 @@ package protocol StackCore: Sendable {
   static func notice(_ text: String) -> Event
 }
 
-/// What a core gives back: whole H4 packets for the controller, events for the application, both in order.
+/// What a core gives back: whole H4 packets for the controller, requests to the system's security manager, events for the
+/// application, each in order.
 package protocol StackOutput: Sendable {
   associatedtype Event: Sendable
   var packets: PacketBuffer { get set }
+  var directives: [SecurityDirective] { get set }
   var events: [Event] { get set }
   init()
 }

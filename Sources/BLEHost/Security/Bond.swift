@@ -30,6 +30,14 @@ package struct Bond: Hashable, Sendable {
     self.identity = identity.identity
     self.strength = strength
   }
+
+  /// What a pairing has given.
+  package init(identity: DeviceAddress, _ outcome: PairingOutcome) {
+    self.init(identity: identity, strength: outcome.strength)
+    identityResolvingKey = outcome.peerIRK
+    (peripheralKey, centralKey) = (outcome.peripheralKey, outcome.centralKey)
+    (peerCSRK, ownCSRK) = (outcome.peerCSRK, outcome.ownCSRK)
+  }
 }
 
 /// How a bond turned out to be worthless, and what mends it.

@@ -10,19 +10,23 @@ extension HostCore {
 
   mutating func performSecurity(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
     switch command {
-    case .setPairing(let settings): setPairing(settings)
+    case .setPairing(let settings):
+      pairingSettings = settings
+      if isSecuredBySystem, state == .poweredOn { output.directives.append(.setPolicy(settings)) }
     case .setBonds(let new):
       bonds.replaceAll(with: Array(new.suffix(configuration.maximumBonds)))
       for index in links.indices where !links[index].cipher.isProven {
         links[index].identity = bonds.identity(of: links[index].address, toolbox)
         links[index].security.isBonded = bonds[links[index].identity] != nil
       }
+      loadSystemKeys(into: &output)
     case .removeBond(let identity):
       guard let bond = bonds.remove(identity) else { return }
       for index in links.indices where links[index].identity == bond.identity {
         links[index].security.isBonded = false
         links[index].cipher.isProven = false
       }
+      if isSecuredBySystem { output.directives.append(.forget(bond.identity)) }
       output.events.append(.bondRemoved(bond.identity))
     case .authorize(let peer, let isAuthorized):
       guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
@@ -35,16 +39,13 @@ extension HostCore {
     }
   }
 
-  /// On the kernel's controller the kernel's own security manager pairs, and its keys stay with it.
-  mutating func setPairing(_ settings: PairingSettings?) {
-    pairingSettings = configuration.ownership == .exclusive ? settings : nil
-  }
-
   /// Takes a bond in, new or changed.
   mutating func keep(_ bond: Bond, into output: inout HostOutput) {
     let dropped = bonds.update(bond, limit: configuration.maximumBonds)
     output.events.append(.bondChanged(bond))
-    if let dropped { output.events.append(.bondRemoved(dropped.identity)) }
+    guard let dropped else { return }
+    if isSecuredBySystem { output.directives.append(.forget(dropped.identity)) }
+    output.events.append(.bondRemoved(dropped.identity))
   }
 
   /// Writes down what a bonded client has configured, where it changed.

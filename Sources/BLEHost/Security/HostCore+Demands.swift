@@ -44,7 +44,9 @@ extension HostCore {
 
   /// Whether the link is being secured, or can be secured better than it is.
   private mutating func beginsSecuring(_ index: Int, now: Instant, into output: inout HostOutput) -> Bool {
-    func isUnderWay(_ link: Link) -> Bool { link.cipher.start != nil || link.pairing?.isPairing == true }
+    func isUnderWay(_ link: Link) -> Bool { 
+      link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
+    }
     if isUnderWay(links[index]) { return true }
     if links[index].security.level == .encrypted, pairingSettings?.asksForMITM == true {
       // A key that nobody vouches for was not enough: a better one, where the devices can make one.

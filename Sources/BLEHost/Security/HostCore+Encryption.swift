@@ -74,7 +74,10 @@ extension HostCore {
     _ handle: ConnectionHandle, _ status: HCIErrorCode, isOn: Bool, now: Instant, into output: inout HostOutput
   ) {
     guard let index = index(of: handle) else { return }
-    guard status == .success else { return encryptionFailed(index, status, now: now, into: &output) }
+    guard status == .success else {
+      if isSecuredBySystem { return systemEncryptionFailed(index, status, into: &output) }
+      return encryptionFailed(index, status, now: now, into: &output)
+    }
     guard isOn else {
       links[index].cipher.start = nil
       links[index].client.isLinkEncrypted = false
@@ -82,9 +85,11 @@ extension HostCore {
       links[index].security.keySize = 0
       return output.events.append(.security(links[index].peer, links[index].security))
     }
+    // The system knows the key and tells what it is worth.
+    guard !isSecuredBySystem else { return }
     guard let start = links[index].cipher.start else {
       // No key of ours stands behind it, so it proves nothing.
-      if links[index].security.level == .none, configuration.ownership == .exclusive {
+      if links[index].security.level == .none {
         report(
           .controller, "a link is said to be encrypted with a key that it was not given: it counts as plain",
           peer: links[index].peer, into: &output)
@@ -133,7 +138,7 @@ extension HostCore {
 
   /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
   /// 3.3.3.3).
-  private mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
+  mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard !links[index].cipher.isProven, let bond = bonds[links[index].identity] else { return }
     links[index].cipher.isProven = true
     let before = links[index].server.subscriptions(database: database)

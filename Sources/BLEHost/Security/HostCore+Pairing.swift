@@ -98,6 +98,7 @@ extension HostCore {
   mutating func answerPairing(
     _ index: Int, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
+    if isSecuredBySystem { return answerSystem(index, answer, into: &output) }
     guard links[index].pairing?.isPairing ?? false else { return }
     withPairing(index, now: now, into: &output) { machine, effects in
       machine.answer(answer, now: now, into: &effects)
@@ -106,11 +107,12 @@ extension HostCore {
 
   /// The application wants the link secured: a peripheral asks its central, a central encrypts or pairs.
   mutating func requestSecurity(_ index: Int, now: Instant, into output: inout HostOutput) {
-    guard pairingSettings != nil else {
-      let why = configuration.ownership == .exclusive ? "it is switched off" : "the kernel's security manager has it"
-      return output.events.append(.refused(.unsupported("pairing: \(why)")))
+    guard let settings = pairingSettings else {
+      return output.events.append(.refused(.unsupported("pairing: it is switched off")))
     }
-    if links[index].role == .central {
+    if isSecuredBySystem {
+      secureBySystem(index, isAuthenticated: settings.requiresMITM, into: &output)
+    } else if links[index].role == .central {
       secure(index, [], now: now, into: &output)
     } else {
       withPairing(index, now: now, into: &output) { machine, effects in machine.requestSecurity(into: &effects) }
@@ -122,6 +124,9 @@ extension HostCore {
     _ index: Int, _ wanted: AuthenticationRequirements, now: Instant, into output: inout HostOutput
   ) {
     guard links[index].role == .central else { return }
+    if isSecuredBySystem {
+      return secureBySystem(index, isAuthenticated: wanted.contains(.mitm), into: &output)
+    }
     if let key = bonds[links[index].identity]?.centralKey {
       let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.asksForMITM != true
       if isEnough {
@@ -132,7 +137,7 @@ extension HostCore {
     withPairing(index, now: now, into: &output) { machine, effects in machine.start(now: now, into: &effects) }
   }
 
-  private mutating func paired(
+  mutating func paired(
     _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
   ) {
     let link = links[index]
@@ -146,14 +151,9 @@ extension HostCore {
     // A device that hides behind private addresses and tells no identity cannot be known again.
     let isBonded = outcome.isBonded && identity.randomKind != .resolvablePrivate
     if isBonded {
-      var bond = Bond(identity: identity, strength: outcome.strength)
+      var bond = Bond(identity: identity, outcome)
       let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
       bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
-      bond.identityResolvingKey = outcome.peerIRK
-      bond.peripheralKey = outcome.peripheralKey
-      bond.centralKey = outcome.centralKey
-      bond.peerCSRK = outcome.peerCSRK
-      bond.ownCSRK = outcome.ownCSRK
       bond.client = link.server.record(database: database)
       links[index].identity = bond.identity
       links[index].cipher.isProven = true

@@ -95,6 +95,8 @@ package struct PairingFailure: Hashable, Sendable, CustomStringConvertible {
     /// The key was made, but the link could not be encrypted with it.
     case encryption
     case linkLost
+    /// The system's security manager ended it and gives no reason.
+    case system
   }
 
   package var reason: PairingFailedReason
@@ -112,6 +114,7 @@ package struct PairingFailure: Hashable, Sendable, CustomStringConvertible {
     case .timeout: "the device was silent for 30 seconds: connect again, then pair"
     case .encryption: "the link could not be encrypted with the new key"
     case .linkLost: "the link ended during the pairing"
+    case .system: "the system's security manager ended it and does not say why: a wrong passkey, or the device refused"
     }
   }
 }

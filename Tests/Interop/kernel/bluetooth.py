@@ -163,6 +163,25 @@ class Link:
         if pdu[0] == 0x1D:
             self.send(b"\x1e")
 
+    def security(self):
+        """The kernel's word: level (1 in the clear, 2 encrypted, 3 authenticated, 4 with Secure Connections), key size."""
+        answer = ctypes.create_string_buffer(2)
+        call("getsockopt", self.number, 274, 4, answer, ctypes.byref(ctypes.c_uint32(2)))
+        return tuple(answer.raw)
+
+    def secure(self, level, patience=10):
+        """Encrypts the link, with a key that is there or by a pairing; until then the kernel takes no PDU."""
+        call("setsockopt", self.number, 274, 4, bytes([level, 0]), 2)
+        deadline = time.monotonic() + patience
+        while True:
+            # On a link that has ended the level is only what was wished; it has no key then.
+            reached, size = self.security()
+            if reached >= level and size > 0:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError("the link is not encrypted")
+            time.sleep(0.02)
+
     def value_update(self, patience=10):
         if not self.pending:
             self._keep(self.receive(patience))

@@ -1,0 +1,241 @@
+import BLEGATT
+import BLEHCI
+package import BLESMP
+package import BLEWire
+
+/// Trust where the kernel has the controller: its security manager pairs and encrypts, and what is asked, decided and kept
+/// is the same as with our own (Docs/Decisions/0077).
+extension HostCore {
+  var isSecuredBySystem: Bool { configuration.ownership == .sharedWithKernel }
+
+  /// The system is told all it has to know, when it is there anew.
+  mutating func restoreTrust(into output: inout HostOutput) {
+    guard isSecuredBySystem else { return }
+    output.directives.append(.setPolicy(pairingSettings))
+    loadSystemKeys(into: &output)
+  }
+
+  mutating func loadSystemKeys(into output: inout HostOutput) {
+    guard isSecuredBySystem, state == .poweredOn else { return }
+    output.directives.append(.loadKeys(bonds.bonds.map(SystemKeys.init)))
+  }
+
+  /// Takes what the system's security manager says.
+  package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
+    guard isSecuredBySystem else { return }
+    switch report {
+    case .asked(let address, let question): asked(question, by: address, now: now, into: &output)
+    case .failed(let address):
+      guard let index = systemIndex(of: address) else { return }
+      systemPairingFailed(index, now: now, into: &output)
+    case .identity(let identity, let used, let key):
+      change(identity) {
+        $0 = SystemPairingOutcome()
+        $0.usedAddress = used
+        $0.identityResolvingKey = key
+      }
+    case .signatureKey(let identity, let key, let isOurs):
+      change(identity) { if isOurs { $0.ownCSRK = key } else { $0.peerCSRK = key } }
+    case .longTermKey(let identity, let key, let use, let isToBeKept):
+      keyMade(identity, key, use, isToBeKept: isToBeKept, now: now, into: &output)
+    case .level(let handle, let strength):
+      guard let index = index(of: ConnectionHandle(rawValue: handle)) else { return }
+      levelChanged(index, strength, now: now, into: &output)
+    }
+    endClosings(now: now, into: &output)
+  }
+
+  /// The link that the system means by an address: the identity once it knows it, before that the one on the air.
+  private func systemIndex(of address: DeviceAddress) -> Int? {
+    let plain = address.identity
+    if let index = links.firstIndex(where: { $0.address.identity == plain || $0.identity == plain }) { return index }
+    guard let used = systemOutcomes[plain]?.usedAddress else { return nil }
+    return links.firstIndex { $0.address == used }
+  }
+
+  private mutating func change(_ identity: DeviceAddress, _ body: (inout SystemPairingOutcome) -> Void) {
+    if systemOutcomes.count >= SystemPairingOutcome.limit, systemOutcomes[identity.identity] == nil {
+      systemOutcomes = [:]
+    }
+    body(&systemOutcomes[identity.identity, default: SystemPairingOutcome()])
+  }
+
+  /// A pairing that the peer began, or we did, needs an answer.
+  private mutating func asked(
+    _ question: PairingQuestion, by address: DeviceAddress, now: Instant, into output: inout HostOutput
+  ) {
+    guard let index = systemIndex(of: address), let settings = pairingSettings else {
+      return output.directives.append(.answer(address, question, .reject))
+    }
+    systemOutcomes[address.identity] = nil
+    links[index].system = SystemPairing(isUnderWay: true, isPairing: true, question: question)
+    if attempts.isBlocked(links[index].identity, now: now) {
+      return answerSystem(index, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
+    }
+    guard question == .consent else { return output.events.append(.pairing(links[index].peer, question)) }
+    if settings.requiresMITM {
+      answerSystem(index, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
+    } else if settings.asksConsent {
+      output.events.append(.pairing(links[index].peer, question))
+    } else {
+      answerSystem(index, .accept, nil, into: &output)
+    }
+  }
+
+  /// The application's answer.
+  mutating func answerSystem(_ index: Int, _ answer: PairingAnswer, into output: inout HostOutput) {
+    let reason: PairingFailedReason =
+      switch links[index].system.question {
+      case .compare: .numericComparisonFailed
+      case .enterPasskey: .passkeyEntryFailed
+      case .consent, .display, nil: .unspecifiedReason
+      }
+    answerSystem(index, answer, answer == .reject ? PairingFailure(reason, .local) : nil, into: &output)
+  }
+
+  private mutating func answerSystem(
+    _ index: Int, _ answer: PairingAnswer, _ refusal: PairingFailure?, into output: inout HostOutput
+  ) {
+    guard let question = links[index].system.question else { return }
+    // What is shown may be taken back until the pairing is over; the other questions have one answer.
+    if case .display = question, answer != .reject { return }
+    links[index].system.question = nil
+    links[index].system.refusal = refusal
+    output.directives.append(.answer(systemAddress(of: links[index]), question, answer))
+  }
+
+  /// The address by which the system knows the device of a link.
+  private func systemAddress(of link: Link) -> DeviceAddress {
+    if let known = systemOutcomes.first(where: { $0.value.usedAddress == link.address })?.key { return known }
+    return bonds[link.identity] == nil ? link.address.identity : link.identity
+  }
+
+  private mutating func systemPairingFailed(_ index: Int, now: Instant, into output: inout HostOutput) {
+    let system = links[index].system
+    guard system.isUnderWay else { return }
+    links[index].system = SystemPairing()
+    if system.refusal == nil, system.isPairing {
+      // It may have been a wrong guess at a passkey; who guesses has to wait.
+      attempts.failed(links[index].identity, PairingFailure(.confirmValueFailed, .local), now: now)
+    }
+    let failure = system.refusal ?? PairingFailure(.unspecifiedReason, .system)
+    output.events.append(.pairingFailed(links[index].peer, failure))
+    releaseParked(index, into: &output)
+  }
+
+  /// A link ended while the system was pairing on it.
+  mutating func systemLinkEnded(_ link: Link, into output: inout HostOutput) {
+    systemOutcomes[link.identity] = nil
+    guard link.system.isPairing else { return }
+    let failure = link.system.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
+    output.events.append(.pairingFailed(link.peer, failure))
+  }
+
+  /// A pairing has made a key; legacy pairing may make another one, for the other role.
+  private mutating func keyMade(
+    _ identity: DeviceAddress, _ key: LongTermKey, _ use: SecurityReport.KeyUse, isToBeKept: Bool, now: Instant,
+    into output: inout HostOutput
+  ) {
+    let index = systemIndex(of: identity)
+    if let refusal = refusal(of: key) {
+      output.directives.append(.forget(identity))
+      guard let index else { return }
+      links[index].system = SystemPairing()
+      output.events.append(.pairingFailed(links[index].peer, refusal))
+      return close(index, .authenticationFailure, now: now, into: &output)
+    }
+    let isBonded = isToBeKept && pairingSettings?.isBonding == true
+    let isFirst = systemOutcomes[identity.identity]?.isAnnounced != true
+    change(identity) { $0.isAnnounced = true }
+    guard isFirst else {
+      guard isBonded, var bond = bonds[identity] else { return }
+      bond.take(key, use)
+      return keep(bond, into: &output)
+    }
+    let known = systemOutcomes[identity.identity] ?? SystemPairingOutcome()
+    var outcome = PairingOutcome(isBonded: isBonded, strength: key.strength)
+    if use != .central { outcome.peripheralKey = key }
+    if use != .peripheral { outcome.centralKey = key }
+    outcome.peerIRK = known.identityResolvingKey
+    outcome.peerIdentity = identity.identity
+    (outcome.peerCSRK, outcome.ownCSRK) = (known.peerCSRK, known.ownCSRK)
+    if let index {
+      links[index].system = SystemPairing()
+      paired(index, outcome, now: now, into: &output)
+    } else if isBonded, identity.randomKind != .resolvablePrivate {
+      // The link has gone already; the device will come back and be known.
+      keep(Bond(identity: identity, outcome), into: &output)
+    }
+  }
+
+  /// What the system let pass and we do not.
+  private func refusal(of key: LongTermKey) -> PairingFailure? {
+    guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
+    if settings.requiresMITM, !key.strength.isAuthenticated {
+      return PairingFailure(.authenticationRequirements, .local)
+    }
+    return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
+  }
+
+  /// The system says what a link is worth: it knows the key.
+  private mutating func levelChanged(
+    _ index: Int, _ strength: KeyStrength?, now: Instant, into output: inout HostOutput
+  ) {
+    let handle = links[index].handle
+    links[index].client.isLinkEncrypted = strength != nil
+    links[index].security.level = strength?.level ?? .none
+    links[index].security.keySize = strength?.size ?? 0
+    output.events.append(.security(links[index].peer, links[index].security))
+    guard strength != nil else { return }
+    if !links[index].system.isPairing {
+      links[index].system.isUnderWay = false
+      recognised(index, now: now, into: &output)
+    }
+    if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
+  }
+
+  /// The link could not be encrypted with the keys of a bond (Vol 4, Part E, 7.7.8).
+  mutating func systemEncryptionFailed(
+    _ index: Int, _ status: HCIErrorCode, into output: inout HostOutput
+  ) {
+    let link = links[index]
+    links[index].system.isUnderWay = link.system.isPairing
+    guard !link.system.isPairing, bonds[link.identity] != nil else { return }
+    let loss: BondLoss = status == .pinOrKeyMissing ? .forgottenByPeer : .keysDiffer
+    output.events.append(.bondLost(link.peer, link.identity, loss))
+    releaseParked(index, into: &output)
+  }
+
+  /// The kernel has told the controller that it lacks the key that a central named (Vol 4, Part E, 7.8.26).
+  mutating func systemMissedKey(_ returned: Bytes, into output: inout HostOutput) {
+    let octets = [UInt8](returned)
+    guard let handle = octets.span.uint16(at: 1), let index = index(of: ConnectionHandle(rawValue: handle)) else {
+      return
+    }
+    let loss: BondLoss = bonds[links[index].identity] == nil ? .missingHere : .keysDiffer
+    output.events.append(.bondLost(links[index].peer, links[index].identity, loss))
+  }
+
+  /// Asks the system to secure a link; as a peripheral, to ask its central.
+  mutating func secureBySystem(_ index: Int, isAuthenticated: Bool, into output: inout HostOutput) {
+    guard !links[index].system.isUnderWay else { return }
+    links[index].system.isUnderWay = true
+    output.directives.append(
+      .secure(handle: links[index].handle.rawValue, isAuthenticated: isAuthenticated))
+  }
+}
+
+extension SystemKeys {
+  init(_ bond: Bond) {
+    self.init(identity: bond.identity)
+    (identityResolvingKey, peripheralKey, centralKey) = (bond.identityResolvingKey, bond.peripheralKey, bond.centralKey)
+  }
+}
+
+extension Bond {
+  /// A key more, of the same pairing.
+  mutating func take(_ key: LongTermKey, _ use: SecurityReport.KeyUse) {
+    if use != .central { peripheralKey = key }
+    if use != .peripheral { centralKey = key }
+  }
+}

@@ -1,0 +1,180 @@
+"""Pairing through the kernel's security manager, seen from a central that is nothing but the kernel's sockets."""
+
+import contextlib
+import re
+import struct
+
+import pytest
+from bluetooth import Refused
+from conftest import PATTERN, long_uuid
+from pairing import NEW_KEY, DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, User, vault
+
+OPEN, ENCRYPTED, AUTHENTICATED = (
+    bytes.fromhex(f"7a3c{short}52d64c1e9b0f6d1e2f3a4b5c")[::-1] for short in ("0101", "0102", "0103")
+)
+CONTROL, LONG = long_uuid("0006"), long_uuid("0002")
+# Types of long term keys in the management protocol.
+LEGACY, LEGACY_AUTHENTICATED, SECURE, SECURE_AUTHENTICATED = range(4)
+
+
+@pytest.fixture
+def user(controllers, identity, drop):
+    with contextlib.closing(User(1)) as user:
+        yield user
+        user.unpair(identity[0])
+
+
+def refusal(client, handle):
+    with pytest.raises(Refused) as refused:
+        client.read(handle)
+    return refused.value.code
+
+
+def never(question, number):
+    raise AssertionError(f"asked to {question} {number}")
+
+
+def last(program, word):
+    return int(re.findall(rf"{word} (\d+)", program.output)[-1])
+
+
+def test_just_works(user, connect, identity, logs, request):
+    with vault(logs, request.node.name) as program:
+        client = connect()
+        handles = client.characteristics()
+        assert client.read(handles[OPEN]) == b"open"
+        assert refusal(client, handles[ENCRYPTED]) == 0x05
+        assert user.pair(identity[0], NOTHING, never) == 0
+        assert user.key_types == [SECURE]
+        program.wait_for("paired")
+        assert client.read(handles[ENCRYPTED]) == b"secret"
+        assert refusal(client, handles[AUTHENTICATED]) == 0x05
+
+
+@pytest.mark.parametrize("secure, key", [(True, SECURE_AUTHENTICATED), (False, LEGACY_AUTHENTICATED)])
+def test_a_passkey_that_we_show(controllers, connect, drop, identity, logs, request, secure, key):
+    with contextlib.closing(User(1, secure)) as user:
+        with vault(logs, request.node.name, io="display") as program:
+            client = connect()
+            handles = client.characteristics()
+            assert refusal(client, handles[AUTHENTICATED]) == 0x05
+
+            def answer(question, number):
+                assert question == "enter"
+                program.wait_for("passkey")
+                return last(program, "passkey")
+
+            assert user.pair(identity[0], KEYBOARD_ONLY, answer) == 0
+            assert key in user.key_types
+            program.wait_for("paired")
+            assert client.read(handles[AUTHENTICATED]) == b"sealed"
+            assert client.read(handles[ENCRYPTED]) == b"secret"
+        user.unpair(identity[0])
+
+
+def test_a_wrong_passkey(user, connect, identity, logs, request):
+    with vault(logs, request.node.name, io="display") as program:
+        client = connect()
+        handles = client.characteristics()
+
+        def answer(question, number):
+            program.wait_for("passkey")
+            return (last(program, "passkey") + 1) % 1_000_000
+
+        assert user.pair(identity[0], KEYBOARD_ONLY, answer) == 5
+        program.wait_for("not paired")
+        # The central's kernel ends a link whose pairing failed.
+        program.wait_for("disconnected")
+        client.link.close()
+        assert refusal(connect(), handles[ENCRYPTED]) == 0x05
+
+
+def test_a_passkey_that_we_ask_for(user, connect, identity, logs, request):
+    with vault(logs, request.node.name, io="keyboard") as program:
+        client = connect()
+        handles = client.characteristics()
+
+        def answer(question, number):
+            assert question == "show"
+            program.process.stdin.write(f"{number}\n".encode())
+            program.process.stdin.flush()
+
+        assert user.pair(identity[0], DISPLAY_ONLY, answer) == 0
+        assert user.key_types == [SECURE_AUTHENTICATED]
+        assert client.read(handles[AUTHENTICATED]) == b"sealed"
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_two_numbers_compared(user, connect, identity, logs, request, agrees):
+    with vault(logs, request.node.name, io="display_yes_no") as program:
+        client = connect()
+        handles = client.characteristics()
+
+        def answer(question, number):
+            assert question == "compare"
+            program.wait_for("compared")
+            assert last(program, "compared") == number
+            return agrees
+
+        assert user.pair(identity[0], DISPLAY_YES_NO, answer) == (0 if agrees else 5)
+        if agrees:
+            assert client.read(handles[AUTHENTICATED]) == b"sealed"
+        else:
+            program.wait_for("not paired")
+            program.wait_for("disconnected")
+            client.link.close()
+            assert refusal(connect(), handles[AUTHENTICATED]) == 0x05
+
+
+def test_a_bond_outlives_our_process(user, connect, drop, identity, logs, request):
+    name = request.node.name
+    with vault(logs, name) as program:
+        client = connect()
+        handles = client.characteristics()
+        assert user.pair(identity[0], NOTHING, never) == 0
+        program.wait_for("paired")
+        drop(client)
+        program.wait_for("disconnected")
+    assert (logs / f"{name}.bonds").stat().st_mode & 0o777 == 0o600
+    with vault(logs, name, knows=True) as program:
+        client = connect()
+        # The central encrypts with the key it has: BT_SECURITY, level 2.
+        client.link.secure(2)
+        assert client.read(handles[ENCRYPTED]) == b"secret"
+        assert "paired" not in program.output and "bond lost" not in program.output
+
+
+def test_a_central_whose_bond_is_not_known_here(user, connect, drop, identity, logs, request):
+    name = request.node.name
+    with vault(logs, name) as program:
+        client = connect()
+        handles = client.characteristics()
+        assert user.pair(identity[0], NOTHING, never) == 0
+        program.wait_for("paired")
+        drop(client)
+        program.wait_for("disconnected")
+    with vault(logs, name) as program:
+        client = connect()
+        with pytest.raises(OSError):
+            client.link.secure(2, patience=3)
+        assert "let the device forget it" in program.wait_for("bond lost")
+
+
+def test_pairing_that_we_ask_for(user, connect, identity, logs, request):
+    with vault(logs, request.node.name, file="weather.json") as program:
+        client = connect()
+        handles = client.characteristics()
+        client.write_command(handles[CONTROL], b"\x05")
+        user.serve(never, lambda event, _: True if event == NEW_KEY else None)
+        program.wait_for("paired")
+        assert client.link.security() == (2, 16)
+        assert client.read(handles[LONG]) == PATTERN[:22]
+
+
+def test_what_the_kernel_offers_is_what_the_program_allows(user, connect, identity, logs, request):
+    """A user who does not bond gets no bond; Secure Connections alone takes no legacy pairing."""
+    with vault(logs, request.node.name, bonding=False) as program:
+        client = connect()
+        client.characteristics()
+        assert user.pair(identity[0], NOTHING, never) != 0
+        assert "\npaired" not in program.output
