@@ -85,7 +85,7 @@ let package = Package(
     tests("BLELinuxTests", on: ["BLELinux", "BLEHCI", "BLESMP", "BLEWire"]),
     tests(
       "BLERuntimeTests",
-      on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire"]),
+      on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire"]),
     tests(
       "BluetoothLETests",
       on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLESMP", "BLEWire"]),

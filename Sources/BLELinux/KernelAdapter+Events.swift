@@ -39,7 +39,8 @@ extension KernelAdapter {
     default: break
     }
     body(event.span.extracting(first: count), nil)
-    if event[1] == HCIEventCode.encryptionChange.rawValue || event[1] == HCIEventCode.encryptionKeyRefreshComplete.rawValue,
+    if event[1] == HCIEventCode.encryptionChange.rawValue
+      || event[1] == HCIEventCode.encryptionKeyRefreshComplete.rawValue,
       count >= 6, event[3] == 0
     {
       encryptionChanged(UInt16(event[4]) | UInt16(event[5]) << 8, body)

@@ -7,7 +7,9 @@ internal import Glibc
 extension KernelAdapter {
   /// Wakes the poller when the first link has something to wait for no longer.
   func setAlarm() {
-    let times = links.flatMap { [$0.patienceEnds, $0.securingEnds, $0.levelSettles.map { _ in clock.now() + Self.levelPace }] }
+    let times = links.flatMap {
+      [$0.patienceEnds, $0.securingEnds, $0.levelSettles.map { _ in clock.now() + Self.levelPace }]
+    }
     guard let next = times.compactMap(\.self).min() else { return }
     let (seconds, attoseconds) = max(.milliseconds(1), next - clock.now()).components
     var time = itimerspec()

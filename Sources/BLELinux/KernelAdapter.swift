@@ -78,7 +78,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   private init(
     _ name: String, _ adapter: AdapterInformation, _ events: MessageSocket, _ management: ManagementSocket,
-    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming Descriptor, _ system: SystemCalls
+    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming Descriptor,
+    _ system: SystemCalls
   ) {
     self.name = name
     self.system = system

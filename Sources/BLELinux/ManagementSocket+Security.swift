@@ -19,7 +19,8 @@ extension ManagementSocket {
     case .loadKeys(let keys): return [longTermKeys(of: keys), resolvingKeys(of: keys)]
     case .forget(let device): return [(.unpairDevice, octets(of: device) + [0])]
     case .disconnect(let device): return [(.disconnect, octets(of: device))]
-    case .answer(let device, let question, let answer): return [self.answer(device, question, answer)].compactMap(\.self)
+    case .answer(let device, let question, let answer):
+      return [self.answer(device, question, answer)].compactMap(\.self)
     case .secure: return []
     }
   }
@@ -93,8 +94,10 @@ extension ManagementSocket {
     switch event {
     // New Long Term Key: store hint, address, type, central's, size, EDIV, Rand, value.
     case 0x000A:
-      guard let hint = reader.octet, let device = reader.address, let kind = reader.octet, let isCentrals = reader.octet,
-        let size = reader.octet, let ediv = reader.number(2), let rand = reader.number(8), let value = reader.number(16),
+      guard let hint = reader.octet, let device = reader.address, let kind = reader.octet,
+        let isCentrals = reader.octet,
+        let size = reader.octet, let ediv = reader.number(2), let rand = reader.number(8),
+        let value = reader.number(16),
         (7...16).contains(size)
       else { return nil }
       let strength = KeyStrength(size: size, isAuthenticated: kind == 1 || kind == 3, isSecureConnections: kind >= 2)

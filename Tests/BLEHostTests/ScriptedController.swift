@@ -1,6 +1,7 @@
 import BLECrypto
 import BLEHCI
 import BLEHost
+import BLESMP
 import BLEWire
 
 /// A controller that a test plays by hand: it answers what it is told to answer and remembers every command.
@@ -135,6 +136,8 @@ struct Bench {
   var controller: ScriptedController
   private(set) var now = Instant.start
   private(set) var events: [HostEvent] = []
+  /// What it asked of the system's security manager.
+  private var directives: [SecurityDirective] = []
   /// ACL packets the host sent, whole, in order.
   private(set) var data: [[UInt8]] = []
   /// Give buffers back as soon as a packet arrives.
@@ -205,6 +208,17 @@ struct Bench {
     settle()
   }
 
+  /// Lets the system's security manager say something.
+  mutating func hear(_ report: SecurityReport) {
+    core.receive(report, now: now, into: &output)
+    settle()
+  }
+
+  mutating func takeDirectives() -> [SecurityDirective] {
+    defer { directives = [] }
+    return directives
+  }
+
   mutating func takeEvents() -> [HostEvent] {
     defer { events = [] }
     return events
@@ -212,10 +226,11 @@ struct Bench {
 
   /// Hands packets to and fro until nobody has anything to say.
   private mutating func settle() {
-    while !output.packets.isEmpty || !output.events.isEmpty {
+    while !output.packets.isEmpty || !output.events.isEmpty || !output.directives.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
       events += drained.events
+      directives += drained.directives
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])
         if packet.first == HCIPacketType.command.rawValue,

@@ -7,7 +7,7 @@ import Testing
 /// The management protocol, whose answers a test lays ready before they are asked for.
 @Suite struct AdapterKeeperTests {
   static let everything: AdapterSettings = [
-    .powered, .lowEnergy, .secureSimplePairing, .secureConnections,
+    .powered, .bondable, .lowEnergy, .secureSimplePairing, .secureConnections,
   ]
 
   static func octets(_ settings: AdapterSettings) -> [UInt8] {
@@ -40,9 +40,9 @@ import Testing
   }
 
   static func keeper(
-    _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterKeeper.Purpose = .sharing
+    _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterKeeper.Purpose = .sharing, daemonRuns: Bool = false
   ) throws -> AdapterKeeper {
-    AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(try #require(pair.near)))
+    AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(try #require(pair.near))) { daemonRuns }
   }
 
   @Test func theFirstOneIsFoundAgainByItsAddress() throws {
@@ -77,25 +77,63 @@ import Testing
     let found = try keeper.find()
     _ = try Self.asked(pair)
     // Secure Simple Pairing is refused, as by a controller for Low Energy alone.
-    for (command, status) in [(0x0D, 0), (0x0B, 0x0C), (0x2D, 0), (0x05, 0)] as [(UInt16, UInt8)] {
+    for (command, status) in [(0x0D, 0), (0x0B, 0x0C), (0x2D, 0), (0x09, 0), (0x05, 0)] as [(UInt16, UInt8)] {
       try pair.say(Self.reply(command, 0, status))
     }
     try keeper.prepare(try #require(found), isNew: true)
-    #expect(try Self.asked(pair) == [[0x0D, 1], [0x0B, 1], [0x2D, 1], [0x05, 1]])
-    for command in [0x05, 0x2D, 0x0D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
+    #expect(try Self.asked(pair) == [[0x0D, 1], [0x0B, 1], [0x2D, 1], [0x09, 1], [0x05, 1]])
+    for command in [0x05, 0x0D, 0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
     keeper.restore()
-    #expect(try Self.asked(pair) == [[0x05, 0], [0x2D, 0], [0x0D, 0]])
+    #expect(try Self.asked(pair) == [[0x05, 0], [0x0D, 0], [0x09, 0], [0x2D, 0]])
   }
 
-  @Test func anAdapterThatIsOnIsLeftAlone() throws {
+  /// One that somebody has set up for pairing, and one of bluetoothd.
+  @Test(arguments: [false, true]) func anAdapterThatIsOnIsLeftAlone(daemonRuns: Bool) throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair)
-    for message in [Self.list(0), Self.information(0, 0xA1, [.powered, .lowEnergy])] { try pair.say(message) }
+    var keeper = try Self.keeper(.index(0), pair, daemonRuns: daemonRuns)
+    var settings: AdapterSettings = [.powered, .lowEnergy, .secureConnections]
+    if !daemonRuns { settings.insert(.bondable) }
+    for message in [Self.list(0), Self.information(0, 0xA1, settings)] { try pair.say(message) }
     let found = try keeper.find()
     _ = try Self.asked(pair)
     try keeper.prepare(try #require(found), isNew: true)
-    keeper.restore()
+    #expect(keeper.isDaemons == daemonRuns)
     #expect(try Self.asked(pair) == [])
+    for command in [0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
+    keeper.restore()
+    // What the policy for pairing may have changed meanwhile is as it was.
+    #expect(try Self.asked(pair) == (daemonRuns ? [] : [[0x09, 1], [0x2D, 1]]))
+  }
+
+  /// The kernel's security manager comes to life only with an adapter that is switched on with its settings.
+  @Test func anAdapterThatIsOnWithoutSecurityIsSwitchedOffAndOn() throws {
+    let pair = try MessagePair()
+    var keeper = try Self.keeper(.index(0), pair)
+    let on: AdapterSettings = [.powered, .lowEnergy]
+    for message in [Self.list(0), Self.information(0, 0xA1, on), Self.reply(0x0015, 0, 0, [0, 0])] {
+      try pair.say(message)
+    }
+    let found = try keeper.find()
+    _ = try Self.asked(pair)
+    for command in [0x05, 0x0B, 0x2D, 0x09, 0x05] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
+    try keeper.prepare(try #require(found), isNew: true)
+    #expect(try Self.asked(pair) == [[0x15], [0x05, 0], [0x0B, 1], [0x2D, 1], [0x09, 1], [0x05, 1]])
+    for command in [0x0B, 0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
+    keeper.restore()
+    #expect(try Self.asked(pair) == [[0x0B, 0], [0x09, 0], [0x2D, 0]], "and it stays on")
+  }
+
+  @Test func anAdapterWithLinksIsNotSwitchedOff() throws {
+    let pair = try MessagePair()
+    var keeper = try Self.keeper(.index(0), pair)
+    let link: [UInt8] = [1, 0, 1, 2, 3, 4, 5, 6, 1]
+    for message in [
+      Self.list(0), Self.information(0, 0xA1, [.powered, .lowEnergy]), Self.reply(0x0015, 0, 0, link),
+    ] { try pair.say(message) }
+    let found = try keeper.find()
+    _ = try Self.asked(pair)
+    try keeper.prepare(try #require(found), isNew: true)
+    #expect(try Self.asked(pair) == [[0x15]])
   }
 
   @Test func whatItsUserSwitchedOffStaysOff() throws {

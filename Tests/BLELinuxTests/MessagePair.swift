@@ -1,3 +1,4 @@
+import BLESMP
 import BLEWire
 import Glibc
 import Testing
@@ -33,22 +34,33 @@ struct PlayedAdapter: ~Copyable {
   let management: MessagePair
   var adapter: KernelAdapter
 
-  init(listener: MessageSocket? = nil, through system: SystemCalls = .kernel) throws {
+  init(listener: MessageSocket? = nil, isDaemons: Bool = false, through system: SystemCalls = .kernel) throws {
     let (events, management) = (try MessagePair(), try MessagePair())
     let information = AdapterInformation(
       index: 0, address: BD_ADDR(0x00AA_0100_0000), supported: [.powered, .lowEnergy], current: [.powered, .lowEnergy])
     adapter = try KernelAdapter.over(
       named: "linux:hci0", information, events: try #require(events.near),
       management: ManagementSocket(try #require(management.near)),
-      listener: listener, through: system)
+      listener: listener, isDaemons: isDaemons, through: system)
     (self.events, self.management) = (events, management)
   }
 
   /// Every packet that the adapter hands out in one round.
   mutating func received() throws -> [[UInt8]] {
     var packets: [[UInt8]] = []
-    try adapter.receive { packets.append([UInt8](copying: $0)) }
+    try adapter.receive { packet, report in
+      if report == nil { packets.append([UInt8](copying: packet)) }
+    }
     return packets
+  }
+
+  /// Every report of the kernel's security manager in one round.
+  mutating func reported() throws -> [SecurityReport] {
+    var reports: [SecurityReport] = []
+    try adapter.receive { _, report in
+      if let report { reports.append(report) }
+    }
+    return reports
   }
 
   mutating func send(_ packets: [UInt8]...) throws {
@@ -64,7 +76,7 @@ struct PlayedAdapter: ~Copyable {
     let near = try #require(pair.near)
     pair.near = nil
     adapter.adopt(near, handle: handle, peer: DeviceAddress(octets: BD_ADDR(0x00AA_0101_0001), kind: .public)) {
-      packets.append([UInt8](copying: $0))
+      if $1 == nil { packets.append([UInt8](copying: $0)) }
     }
     return (pair, packets)
   }

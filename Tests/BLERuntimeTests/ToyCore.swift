@@ -1,5 +1,6 @@
 import BLELinux
 import BLERuntime
+import BLESMP
 import BLEWire
 import Foundation
 import Synchronization
@@ -31,6 +32,7 @@ struct ToyCore: StackCore {
 
   struct Output: StackOutput {
     var packets = PacketBuffer()
+    var directives: [SecurityDirective] = []
     var events: [Event] = []
   }
 
@@ -57,6 +59,8 @@ struct ToyCore: StackCore {
     output.events += [.started, .state(starts)]
     output.packets.append { $0 += Self.hello }
   }
+
+  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output) {}
 
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output) {
     output.events.append(.received([UInt8](copying: packet)))

@@ -44,7 +44,7 @@ extension HostCore {
 
   /// Whether the link is being secured, or can be secured better than it is.
   private mutating func beginsSecuring(_ index: Int, now: Instant, into output: inout HostOutput) -> Bool {
-    func isUnderWay(_ link: Link) -> Bool { 
+    func isUnderWay(_ link: Link) -> Bool {
       link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
     }
     if isUnderWay(links[index]) { return true }

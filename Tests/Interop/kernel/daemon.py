@@ -5,18 +5,19 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 from bluetooth import Management
 from programs import Program
 
 
 class BluetoothDaemon:
-    """BlueZ's daemon, on every adapter of the machine, ours included."""
+    """BlueZ's daemon, on every adapter of the machine, ours included; without hci0 where that is hidden from it."""
 
     PLACES = ("/usr/libexec/bluetooth/bluetoothd", "/usr/lib/bluetooth/bluetoothd", "/usr/sbin/bluetoothd")
 
-    def __init__(self, logs, adapters):
-        self.logs, self.adapters = logs, adapters
+    def __init__(self, logs, adapters, hides_ours=False):
+        self.logs, self.adapters, self.hides_ours = logs, adapters, hides_ours
 
     def __enter__(self):
         os.makedirs("/run/dbus", exist_ok=True)
@@ -26,7 +27,13 @@ class BluetoothDaemon:
         shutil.rmtree("/var/lib/bluetooth", ignore_errors=True)
         os.makedirs("/var/lib/bluetooth")
         place = next(path for path in self.PLACES if os.path.exists(path))
-        self.program = Program([place, "-n"], self.logs / f"bluetoothd{time.monotonic_ns()}")
+        command = [place, "-n"]
+        if self.hides_ours:
+            library = self.logs / "hide_adapter.so"
+            source = Path(__file__).with_name("hide_adapter.c")
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+            command = ["env", f"LD_PRELOAD={library}", *command]
+        self.program = Program(command, self.logs / f"bluetoothd{time.monotonic_ns()}")
         deadline = time.monotonic() + 30
         while not self._is_ready():
             assert time.monotonic() < deadline, self.program.output
@@ -39,7 +46,7 @@ class BluetoothDaemon:
              "org.freedesktop.DBus.ObjectManager.GetManagedObjects"],
             capture_output=True, text=True,
         )  # fmt: skip
-        return all(f"/org/bluez/hci{index}" in asked.stdout for index in range(self.adapters))
+        return all(f"/org/bluez/hci{index}" in asked.stdout for index in range(int(self.hides_ours), self.adapters))
 
     def __exit__(self, *failure):
         self.program.stop()

@@ -1,0 +1,270 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEWire
+import Testing
+
+/// The kernel has the controller and pairs; the host asks, decides and keeps what comes of it.
+@Suite("The system's security manager") struct SystemSecurityTests {
+  static let identity = EncryptionTests.identity
+  static let used = DeviceAddress(EncryptionTests.privateAddress, kind: .random).map(\.identity)
+  static let plainPeer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
+  static let key = EncryptionTests.key
+  static let legacyKey = LongTermKey(
+    value: SecretKey(7), ediv: 1, rand: 2,
+    strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: false))
+  static let number = Passkey(lowestDigitsOf: 123_456)
+
+  /// A host with the secured attributes of ``Couple`` and one link, handle 0x0040.
+  private struct Room {
+    var bench: Bench
+    var handles: [AttributeID: AttributeHandle] = [:]
+
+    init(
+      _ pairing: PairingSettings? = .with(), bonds: [Bond] = [], peer: String = EncryptionTests.privateAddress
+    ) {
+      var configuration = HostConfiguration()
+      (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
+      bench = Bench(configuration: configuration)
+      bench.perform(.addService(Couple.service))
+      for event in bench.takeEvents() {
+        if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+      }
+      bench.receive(ScriptedController.connected(0x40, from: peer))
+      _ = bench.takeEvents()
+    }
+
+    mutating func hear(_ reports: SecurityReport...) { for report in reports { bench.hear(report) } }
+
+    mutating func directives() -> [SecurityDirective] { bench.takeDirectives() }
+
+    mutating func read(_ attribute: AttributeID) -> [[UInt8]] {
+      guard let handle = handles[attribute]?.rawValue else { return [] }
+      return bench.att(0x40, [0x0A, UInt8(truncatingIfNeeded: handle), 0])
+    }
+
+    var failures: [PairingFailure] {
+      bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+    }
+    var paired: [PairedDevice] {
+      bench.events.compactMap { if case .paired(_, let device) = $0 { device } else { nil } }
+    }
+    var bond: Bond? {
+      bench.events.compactMap { if case .bondChanged(let bond) = $0 { bond } else { nil } }.last
+    }
+    var losses: [BondLoss] {
+      bench.events.compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+    }
+  }
+
+  @Test func theSystemIsToldPolicyAndKeysWhenItIsThere() throws {
+    var room = Room(bonds: [EncryptionTests.bond])
+    let told = room.directives()
+    try #require(told.count == 2)
+    guard case .setPolicy(.some) = told[0], case .loadKeys(let keys) = told[1] else { Issue.record("\(told)"); return }
+    #expect(keys.map(\.identity) == [Self.identity])
+    #expect(keys.first?.peripheralKey == Self.key && keys.first?.identityResolvingKey == EncryptionTests.irk)
+    room.bench.perform(.setPairing(nil))
+    guard case .setPolicy(nil) = room.directives().first else { Issue.record("not told"); return }
+    room.bench.perform(.removeBond(Self.identity))
+    guard case .forget(Self.identity) = room.directives().first else { Issue.record("not told"); return }
+    // Plugged in again it knows nothing.
+    room.bench.failTransport(.unsupported("an adapter"))
+    room.bench.restart()
+    guard case .loadKeys(let none) = room.directives().last else { Issue.record("not told"); return }
+    #expect(none.isEmpty)
+  }
+
+  /// Just Works: consent is given by itself; the level comes from the system, then the identity and the key.
+  @Test func justWorks() throws {
+    var room = Room()
+    _ = room.directives()
+    let used = try #require(Self.used)
+    room.hear(.asked(used, .consent))
+    guard case .answer(used, .consent, .accept) = room.directives().first else { Issue.record("no consent"); return }
+    #expect(room.read(Couple.encrypted).first?.last == 0x05)
+    // What the controller says counts only when the system has said what it is worth.
+    room.bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
+    #expect(room.read(Couple.encrypted).first?.last == 0x05)
+    room.hear(.level(handle: 0x40, Self.legacyKey.strength))
+    #expect(room.read(Couple.encrypted) == [[0x0B, 7]])
+    #expect(room.read(Couple.authenticated).first?.last == 0x05)
+    room.hear(
+      .identity(Self.identity, usedAs: used, EncryptionTests.irk),
+      .signatureKey(Self.identity, SecretKey(5), isOurs: false),
+      .longTermKey(Self.identity, Self.legacyKey, .peripheral, isToBeKept: true))
+    #expect(room.paired == [PairedDevice(identity: Self.identity, isBonded: true, strength: Self.legacyKey.strength)])
+    var central = Self.legacyKey
+    central.ediv = 9
+    room.hear(.longTermKey(Self.identity, central, .central, isToBeKept: true))
+    #expect(room.paired.count == 1)
+    let bond = try #require(room.bond)
+    #expect(bond.identity == Self.identity && bond.identityResolvingKey == EncryptionTests.irk)
+    #expect(bond.peripheralKey == Self.legacyKey && bond.centralKey == central && bond.peerCSRK == SecretKey(5))
+    #expect(room.failures.isEmpty && room.losses.isEmpty)
+  }
+
+  @Test func aKeyOfSecureConnectionsIsForBothRoles() throws {
+    var room = Room(.with(.displayYesNo), peer: "\(Self.plainPeer.octets)")
+    room.hear(.asked(Self.plainPeer, .compare(Self.number)))
+    guard case .pairing(let peer, .compare(Self.number)) = room.bench.events.last else { Issue.record("-"); return }
+    _ = room.directives()
+    room.bench.perform(.answerPairing(peer, .accept))
+    guard case .answer(Self.plainPeer, .compare, .accept) = room.directives().first else { Issue.record("-"); return }
+    // One question, one answer.
+    room.bench.perform(.answerPairing(peer, .accept))
+    #expect(room.directives().isEmpty)
+    room.hear(
+      .level(handle: 0x40, Self.key.strength), .longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
+    #expect(room.bond?.peripheralKey == Self.key && room.bond?.centralKey == Self.key)
+    #expect(room.read(Couple.secure) == [[0x0B, 7]])
+  }
+
+  @Test func aPasskeyIsAskedForAndRefused() {
+    var room = Room(.with(.keyboardOnly), peer: "\(Self.plainPeer.octets)")
+    room.hear(.asked(Self.plainPeer, .enterPasskey))
+    _ = room.directives()
+    room.bench.perform(.answerPairing(PeerID(rawValue: 1), .passkey(Self.number)))
+    guard case .answer(Self.plainPeer, .enterPasskey, .passkey(Self.number)) = room.directives().first else {
+      Issue.record("not answered")
+      return
+    }
+    room.hear(.failed(Self.plainPeer), .failed(Self.plainPeer))
+    #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)], "told once")
+    room.hear(.asked(Self.plainPeer, .enterPasskey))
+    room.bench.perform(.answerPairing(PeerID(rawValue: 1), .reject))
+    room.hear(.failed(Self.plainPeer))
+    #expect(room.failures.last == PairingFailure(.passkeyEntryFailed, .local))
+  }
+
+  /// Wrong guesses cost time here, too (Vol 3, Part H, 2.3.6).
+  @Test func whoGuessesHasToWait() {
+    var room = Room(.with(.displayOnly), peer: "\(Self.plainPeer.octets)")
+    for _ in 0..<5 { room.hear(.asked(Self.plainPeer, .display(Self.number)), .failed(Self.plainPeer)) }
+    _ = room.directives()
+    room.hear(.asked(Self.plainPeer, .display(Self.number)))
+    guard case .answer(Self.plainPeer, .display, .reject) = room.directives().first else { Issue.record("-"); return }
+    room.hear(.failed(Self.plainPeer))
+    #expect(room.failures.last == PairingFailure(.repeatedAttempts, .local))
+    room.bench.run(for: .seconds(3))
+    room.hear(.asked(Self.plainPeer, .display(Self.number)))
+    #expect(room.directives().isEmpty)
+  }
+
+  @Test func whatTheProgramDoesNotAllow() {
+    // Nobody vouches for the device.
+    var strict = Room(.with(.displayYesNo) { $0.requiresMITM = true }, peer: "\(Self.plainPeer.octets)")
+    _ = strict.directives()
+    strict.hear(.asked(Self.plainPeer, .consent))
+    guard case .answer(_, .consent, .reject) = strict.directives().first else { Issue.record("let in"); return }
+    // A system that did not ask: the key is thrown away, and the link goes.
+    strict.hear(.longTermKey(Self.plainPeer, Self.legacyKey, .peripheral, isToBeKept: true))
+    guard case .forget(Self.plainPeer) = strict.directives().first else { Issue.record("kept"); return }
+    #expect(strict.failures.last == PairingFailure(.authenticationRequirements, .local))
+    #expect(strict.bench.controller.commands.last?.opcode == .disconnect && strict.bond == nil)
+
+    var careful = Room(.with { $0.asksConsent = true }, peer: "\(Self.plainPeer.octets)")
+    _ = careful.directives()
+    careful.hear(.asked(Self.plainPeer, .consent))
+    #expect(careful.directives().isEmpty)
+    careful.bench.perform(.answerPairing(PeerID(rawValue: 1), .reject))
+    guard case .answer(_, .consent, .reject) = careful.directives().first else { Issue.record("let in"); return }
+
+    var off = Room(nil, peer: "\(Self.plainPeer.octets)")
+    _ = off.directives()
+    off.hear(.asked(Self.plainPeer, .consent))
+    guard case .answer(_, .consent, .reject) = off.directives().first else { Issue.record("let in"); return }
+    off.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    guard case .refused(.unsupported) = off.bench.events.last else { Issue.record("not refused"); return }
+
+    var short = Room(.with { $0.minimumKeySize = 16 }, peer: "\(Self.plainPeer.octets)")
+    var weak = Self.legacyKey
+    weak.strength.size = 7
+    short.hear(.longTermKey(Self.plainPeer, weak, .peripheral, isToBeKept: true))
+    #expect(short.failures == [PairingFailure(.encryptionKeySize, .local)] && short.bond == nil)
+
+    var forgetful = Room(.with { $0.isBonding = false }, peer: "\(Self.plainPeer.octets)")
+    forgetful.hear(.longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
+    #expect(forgetful.paired.map(\.isBonded) == [false] && forgetful.bond == nil)
+  }
+
+  /// Who is encrypted with the key of a bond is the bonded device and gets back what it had configured.
+  @Test func aBondedDeviceIsRecognised() throws {
+    var bond = EncryptionTests.bond
+    let descriptor = try #require(Room().handles[Couple.stream]).rawValue + 1
+    bond.client.configurations = [.init(descriptor: AttributeHandle(rawValue: descriptor), value: .notify)]
+    var room = Room(bonds: [bond])
+    #expect(!room.bench.events.contains { if case .subscription = $0 { true } else { false } })
+    room.hear(.level(handle: 0x40, Self.key.strength))
+    #expect(
+      room.bench.events.contains { if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false } })
+    #expect(room.paired.isEmpty && room.read(Couple.secure) == [[0x0B, 7]])
+    // In the clear again: only the system's word counts, and this is one.
+    room.hear(.level(handle: 0x40, nil))
+    #expect(room.read(Couple.secure).first?.last == 0x0F)
+  }
+
+  /// A pairing in the name of a bonded device proves nothing until it has made a key.
+  @Test func aPairingUnderWayIsNoRecognition() throws {
+    var bond = EncryptionTests.bond
+    let descriptor = try #require(Room().handles[Couple.stream]).rawValue + 1
+    bond.client.configurations = [.init(descriptor: AttributeHandle(rawValue: descriptor), value: .notify)]
+    var room = Room(bonds: [bond])
+    room.hear(.asked(Self.identity, .consent), .level(handle: 0x40, Self.legacyKey.strength))
+    #expect(!room.bench.events.contains { if case .subscription = $0 { true } else { false } })
+  }
+
+  @Test func lostBonds() {
+    // The central named a key that the kernel does not have (Vol 4, Part E, 7.8.26).
+    let refused: [UInt8] = [0x04, 0x0E, 6, 1, 0x1B, 0x20, 0, 0x40, 0]
+    var stranger = Room()
+    stranger.bench.receive(refused)
+    #expect(stranger.losses == [.missingHere])
+    var known = Room(bonds: [EncryptionTests.bond])
+    known.bench.receive(refused)
+    #expect(known.losses == [.keysDiffer])
+    // Our central's key is not there any more: Encryption Change, PIN or Key Missing.
+    known.bench.receive([0x04, 0x08, 4, 0x06, 0x40, 0, 0])
+    #expect(known.losses == [.keysDiffer, .forgottenByPeer])
+  }
+
+  @Test func securityIsAskedForOnce() {
+    var room = Room(peer: "\(Self.plainPeer.octets)")
+    _ = room.directives()
+    room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    let asked = room.directives()
+    #expect(asked.count == 1)
+    guard case .secure(handle: 0x40, isAuthenticated: false) = asked.first else { Issue.record("\(asked)"); return }
+    room.hear(.failed(Self.plainPeer))
+    #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)])
+  }
+
+  @Test func aLinkThatEndsDuringAPairingEndsIt() {
+    var room = Room(.with(.displayOnly), peer: "\(Self.plainPeer.octets)")
+    room.hear(.asked(Self.plainPeer, .display(Self.number)))
+    room.bench.receive(ScriptedController.disconnected(0x40))
+    #expect(room.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
+    // The keys of a link that has gone are kept all the same: the device will use them.
+    room.hear(.longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
+    #expect(room.bond?.identity == Self.plainPeer)
+  }
+
+  @Test func reportsThatFitNothing() {
+    var room = Room()
+    let nobody = DeviceAddress(octets: BD_ADDR(0x0102_0304_0506), kind: .public)
+    _ = room.directives()
+    room.hear(.failed(nobody), .level(handle: 0x99, Self.key.strength), .asked(nobody, .enterPasskey))
+    guard case .answer(nobody, .enterPasskey, .reject) = room.directives().first else { Issue.record("-"); return }
+    for number in 0..<100 as Range<UInt64> {
+      room.hear(.identity(DeviceAddress(octets: BD_ADDR(number), kind: .public), usedAs: nobody, SecretKey(1)))
+    }
+    #expect(room.paired.isEmpty && room.failures.isEmpty)
+    // Where the controller is ours nobody else has a say.
+    var own = Bench()
+    own.hear(.asked(nobody, .consent))
+    #expect(own.takeDirectives().isEmpty && own.takeEvents().allSatisfy { if case .state = $0 { true } else { false } })
+  }
+}
