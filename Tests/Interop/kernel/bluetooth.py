@@ -49,7 +49,7 @@ def readable(number, seconds):
 class Management:
     """The kernel's management protocol: requests and their answers; events between them are dropped."""
 
-    POWERED, LE = 0x0005, 0x000D
+    POWERED, LE, SC = 0x0005, 0x000D, 0x002D
 
     def __init__(self):
         self.number = open_hci(NO_DEVICE, CONTROL)

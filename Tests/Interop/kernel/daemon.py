@@ -33,6 +33,10 @@ class BluetoothDaemon:
             source = Path(__file__).with_name("hide_adapter.c")
             subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
             command = ["env", f"LD_PRELOAD={library}", *command]
+            with contextlib.closing(Management()) as management:
+                # What a daemon before it has left is how a program of ours would know the adapter for bluetoothd's.
+                management.switch(0, 0)
+                management.switch(0, 0, Management.SC)
         self.program = Program(command, self.logs / f"bluetoothd{time.monotonic_ns()}")
         deadline = time.monotonic() + 30
         while not self._is_ready():

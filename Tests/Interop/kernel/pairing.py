@@ -18,7 +18,7 @@ NEW_KEY, NEW_CONFIRMATION, NEW_PASSKEY_REQUEST, NEW_PASSKEY = 0x000A, 0x000F, 0x
 class User(Management):
     """Pairs from one adapter, and answers what the kernel asks with a function from question and number to answer."""
 
-    SSP, SC, BONDABLE, LOAD_KEYS = 0x000B, 0x002D, 0x0009, 0x0013
+    SSP, BONDABLE, LOAD_KEYS = 0x000B, 0x0009, 0x0013
 
     def __init__(self, adapter, secure_connections=True):
         super().__init__()
