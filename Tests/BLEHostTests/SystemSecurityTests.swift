@@ -165,6 +165,14 @@ import Testing
     #expect(strict.failures.last == PairingFailure(.authenticationRequirements, .local))
     #expect(strict.bench.controller.commands.last?.opcode == .disconnect && strict.bond == nil)
 
+    // Nor may a device take the place of a protected bond unprotected.
+    var bonded = Room(bonds: [EncryptionTests.bond])
+    _ = bonded.directives()
+    bonded.hear(.asked(Self.identity, .consent))
+    guard case .answer(_, .consent, .reject) = bonded.directives().first else { Issue.record("let in"); return }
+    bonded.hear(.failed(Self.identity))
+    #expect(bonded.losses == [.forgottenByPeer])
+
     var careful = Room(.with { $0.asksConsent = true }, peer: "\(Self.plainPeer.octets)")
     _ = careful.directives()
     careful.hear(.asked(Self.plainPeer, .consent))

@@ -70,7 +70,7 @@ extension HostCore {
     return settings
   }
 
-  private func isProtected(_ identity: DeviceAddress) -> Bool { bonds[identity]?.strength.isAuthenticated ?? false }
+  func isProtected(_ identity: DeviceAddress) -> Bool { bonds[identity]?.strength.isAuthenticated ?? false }
 
   private mutating func perform(
     _ effect: PairingEffect, on index: Int, now: Instant, into output: inout HostOutput
@@ -86,12 +86,18 @@ extension HostCore {
     case .failed(let failure):
       attempts.failed(links[index].identity, failure, now: now)
       if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
-      output.events.append(.pairingFailed(peer, failure))
-      if failure == PairingFailure(.authenticationRequirements, .local), isProtected(links[index].identity) {
-        output.events.append(.bondLost(peer, links[index].identity, .forgottenByPeer))
-      }
-      releaseParked(index, into: &output)
+      pairingEnded(index, failure, into: &output)
     }
+  }
+
+  /// A pairing came to nothing, whoever's security manager did it.
+  mutating func pairingEnded(_ index: Int, _ failure: PairingFailure, into output: inout HostOutput) {
+    let (peer, identity) = (links[index].peer, links[index].identity)
+    output.events.append(.pairingFailed(peer, failure))
+    if failure == PairingFailure(.authenticationRequirements, .local), isProtected(identity) {
+      output.events.append(.bondLost(peer, identity, .forgottenByPeer))
+    }
+    releaseParked(index, into: &output)
   }
 
   /// The application's answer to a question.

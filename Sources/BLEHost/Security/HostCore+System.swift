@@ -73,7 +73,8 @@ extension HostCore {
       return answerSystem(index, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
     guard question == .consent else { return output.events.append(.pairing(links[index].peer, question)) }
-    if settings.requiresMITM {
+    // A protected bond gives way to a protected one only.
+    if settings.requiresMITM || isProtected(links[index].identity) {
       answerSystem(index, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
     } else if settings.asksConsent {
       output.events.append(.pairing(links[index].peer, question))
@@ -119,8 +120,7 @@ extension HostCore {
       attempts.failed(links[index].identity, PairingFailure(.confirmValueFailed, .local), now: now)
     }
     let failure = system.refusal ?? PairingFailure(.unspecifiedReason, .system)
-    output.events.append(.pairingFailed(links[index].peer, failure))
-    releaseParked(index, into: &output)
+    pairingEnded(index, failure, into: &output)
   }
 
   /// A link ended while the system was pairing on it.
@@ -137,11 +137,11 @@ extension HostCore {
     into output: inout HostOutput
   ) {
     let index = systemIndex(of: identity)
-    if let refusal = refusal(of: key) {
+    if let refusal = refusal(of: key, for: index.map { links[$0].identity } ?? identity) {
       output.directives.append(.forget(identity))
       guard let index else { return }
       links[index].system = SystemPairing()
-      output.events.append(.pairingFailed(links[index].peer, refusal))
+      pairingEnded(index, refusal, into: &output)
       return close(index, .authenticationFailure, now: now, into: &output)
     }
     let isBonded = isToBeKept && pairingSettings?.isBonding == true
@@ -169,9 +169,9 @@ extension HostCore {
   }
 
   /// What the system let pass and we do not.
-  private func refusal(of key: LongTermKey) -> PairingFailure? {
+  private func refusal(of key: LongTermKey, for identity: DeviceAddress) -> PairingFailure? {
     guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
-    if settings.requiresMITM, !key.strength.isAuthenticated {
+    if settings.requiresMITM || isProtected(identity), !key.strength.isAuthenticated {
       return PairingFailure(.authenticationRequirements, .local)
     }
     return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
