@@ -36,6 +36,9 @@ extension AttributeDatabase {
     setStackValue("2A01", [UInt8(truncatingIfNeeded: appearance), UInt8(truncatingIfNeeded: appearance >> 8)])
   }
 
+  /// Changes the Central Address Resolution characteristic (Vol 3, Part C, 12.4). Without it nothing happens.
+  public mutating func setCentralAddressResolution(_ resolves: Bool) { setStackValue("2AA6", [resolves ? 1 : 0]) }
+
   private mutating func setStackValue(_ type: BluetoothUUID, _ value: [UInt8]) {
     guard let range = range(of: .genericAccess) else { return }
     var place = firstPlace(from: range.lowerBound)

@@ -129,7 +129,8 @@ extension AttributeDatabase {
     if let resolves = stack.centralAddressResolution {
       access.append(
         CharacteristicDefinition(
-          id: .stack, uuid: "2AA6", properties: .read, permissions: .readable, value: .fixed([resolves ? 1 : 0])))
+          id: .stack, uuid: "2AA6", properties: .read, permissions: .readable,
+          value: .stored([resolves ? 1 : 0], length: 1...1)))
     }
     insert(ServiceDefinition(id: .genericAccess, uuid: "1800", characteristics: access), at: 1)
 

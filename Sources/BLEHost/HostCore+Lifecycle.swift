@@ -67,6 +67,7 @@ extension HostCore {
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     setState(.poweredOn, nil, into: &output)
     scheduleRotation(now: now)
+    database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
     restoreAdvertising(now: now, into: &output)
     restoreScanning(now: now, into: &output)

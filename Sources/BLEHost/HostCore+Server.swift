@@ -17,7 +17,8 @@ extension HostCore {
     }
     return AttributeDatabase(
       services: StackServices(
-        deviceName: configuration.deviceName, appearance: configuration.appearance, databaseHashCMAC: cmac))
+        deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
+        databaseHashCMAC: cmac))
   }
 
   mutating func performDatabase(_ command: HostCommand, now: Instant, into output: inout HostOutput) {

@@ -130,8 +130,8 @@ struct ApplicationMisuseTests {
     var bench = Bench()
     bench.receive(ScriptedController.connected(0x40))
     // Service Changed has the type 0x2A05; its CCCD follows its value.
-    let found = bench.att(0x40, [0x08, 1, 0, 0xFF, 0xFF, 0x03, 0x28])
-    let declarations = found.first.map { Array($0.dropFirst(2)) } ?? []
+    let found = (1...2).flatMap { half in bench.att(0x40, [0x08, half == 1 ? 1 : 8, 0, 0xFF, 0xFF, 0x03, 0x28]) }
+    let declarations = found.flatMap { $0.dropFirst(2) }
     var value: UInt8?
     for start in stride(from: 0, to: declarations.count - 6, by: 7) where declarations[start + 5] == 0x05 {
       value = declarations[start + 3]

@@ -118,6 +118,14 @@ import Testing
     #expect(Set(bench.controller.commands.map(\.opcode)).isDisjoint(with: Self.listCommands.dropFirst()))
   }
 
+  /// Peripherals read whether they may direct advertisements at a private address of ours (Vol 3, Part C, 12.4).
+  @Test(arguments: [0, 8] as [UInt8]) func peersCanReadWhetherItIsThere(size: UInt8) {
+    var bench = bench(Self.controller(size: size), bonds: [])
+    bench.receive(ScriptedController.connected(0x40))
+    let answer = bench.att(0x40, [0x08, 1, 0, 0xFF, 0xFF, 0xA6, 0x2A])
+    #expect(answer.map { Array($0.suffix(1)) } == [[size > 0 ? 1 : 0]] && answer.first?.prefix(2) == [0x09, 3])
+  }
+
   @Test func ourKeyGoesWithTheEntriesWhereWeArePrivate() throws {
     var bench = bench(bonds: [Self.bond(1)])
     let before = bench.controller.commands.count
