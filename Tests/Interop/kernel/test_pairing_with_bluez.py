@@ -95,3 +95,13 @@ def read(control, is_authenticated):
         control.ask(f"select-attribute {UUID(short)}", short)
         control.ask("read", value)
     control.say("back")
+
+
+def test_where_bluetoothd_has_our_adapter_it_pairs(controllers, logs):
+    """Its agent is asked and its keys are used; we stay out of it and learn from the kernel what a link is worth."""
+    name = "bluetoothd-pairs"
+    with BluetoothDaemon(logs, 2), vault(logs, name) as program:
+        program.wait_for("bluetoothd is running and pairs by itself")
+        found = bleak(logs, name, "NoInputNoOutput")
+        check(found["read"], False)
+        assert "\npaired" not in program.output
