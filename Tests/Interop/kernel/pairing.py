@@ -18,7 +18,7 @@ NEW_KEY, NEW_CONFIRMATION, NEW_PASSKEY_REQUEST, NEW_PASSKEY = 0x000A, 0x000F, 0x
 class User(Management):
     """Pairs from one adapter, and answers what the kernel asks with a function from question and number to answer."""
 
-    SSP, BONDABLE, LOAD_KEYS = 0x000B, 0x0009, 0x0013
+    SSP, BONDABLE, LOAD_KEYS, PRIVACY = 0x000B, 0x0009, 0x0013, 0x002F
 
     def __init__(self, adapter, secure_connections=True):
         super().__init__()
@@ -29,6 +29,17 @@ class User(Management):
         self.forget_all()
         assert self.switch(adapter, 1) == 0
         self.key_types = []
+
+    def restart(self):
+        self.switch(self.adapter, 0)
+        assert self.switch(self.adapter, 1) == 0
+
+    def hide(self, is_hidden):
+        """Whether the adapter uses resolvable private addresses (Set Privacy)."""
+        self.switch(self.adapter, 0)
+        key = bytes(range(1, 17)) if is_hidden else bytes(16)
+        assert self.request(self.PRIVACY, self.adapter, bytes([is_hidden]) + key)[0] == 0
+        assert self.switch(self.adapter, 1) == 0
 
     def forget_all(self):
         assert self.request(self.LOAD_KEYS, self.adapter, b"\0\0")[0] == 0

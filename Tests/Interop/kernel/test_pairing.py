@@ -126,15 +126,26 @@ def test_two_numbers_compared(user, connect, identity, logs, request, agrees):
             assert refusal(connect(), handles[AUTHENTICATED]) == 0x05
 
 
-def test_a_bond_outlives_our_process(user, connect, drop, identity, logs, request):
+@pytest.fixture
+def bonded(user, connect, drop, identity, logs):
+    """Pairs, leaves and ends the program of that name; gives the handles."""
+
+    def bonded(name):
+        with vault(logs, name) as program:
+            client = connect()
+            handles = client.characteristics()
+            assert user.pair(identity[0], NOTHING, never) == 0
+            program.wait_for("paired")
+            drop(client)
+            program.wait_for("disconnected")
+        return handles
+
+    return bonded
+
+
+def test_a_bond_outlives_our_process(bonded, connect, logs, request):
     name = request.node.name
-    with vault(logs, name) as program:
-        client = connect()
-        handles = client.characteristics()
-        assert user.pair(identity[0], NOTHING, never) == 0
-        program.wait_for("paired")
-        drop(client)
-        program.wait_for("disconnected")
+    handles = bonded(name)
     assert (logs / f"{name}.bonds").stat().st_mode & 0o777 == 0o600
     with vault(logs, name, knows=True) as program:
         client = connect()
@@ -144,20 +155,37 @@ def test_a_bond_outlives_our_process(user, connect, drop, identity, logs, reques
         assert "paired" not in program.output and "bond lost" not in program.output
 
 
-def test_a_central_whose_bond_is_not_known_here(user, connect, drop, identity, logs, request):
+def test_a_central_whose_bond_is_not_known_here(bonded, connect, logs, request):
     name = request.node.name
-    with vault(logs, name) as program:
-        client = connect()
-        handles = client.characteristics()
-        assert user.pair(identity[0], NOTHING, never) == 0
-        program.wait_for("paired")
-        drop(client)
-        program.wait_for("disconnected")
+    bonded(name)
     with vault(logs, name) as program:
         client = connect()
         with pytest.raises(OSError):
             client.link.secure(2, patience=3)
         assert "let the device forget it" in program.wait_for("bond lost")
+
+
+def test_a_private_central_is_known_again(user, bonded, connect, drop, logs, request):
+    """It uses a new resolvable private address after each start of its adapter."""
+    name = request.node.name
+    user.hide(True)
+    try:
+        handles = bonded(name)
+        with vault(logs, name, knows=True) as program:
+            for _ in range(3):
+                user.restart()
+                client = connect()
+                client.link.secure(2)
+                assert client.read(handles[ENCRYPTED]) == b"secret"
+                drop(client)
+            names = re.findall(r"^connected (\S+)", program.output, re.MULTILINE)
+        assert len(names) == 3 and len(set(names)) == 1
+        trace = (logs / f"{name}.btsnoop").read_bytes()
+        # LE Enhanced Connection Complete: success, handle, peripheral, a random address.
+        addresses = re.findall(rb"\x04\x3e\x1f\x0a\x00..\x01\x01(.{6})", trace, re.DOTALL)
+        assert len(set(addresses)) == 3 and all(address[5] >> 6 == 0b01 for address in addresses)
+    finally:
+        user.hide(False)
 
 
 def test_pairing_that_we_ask_for(user, connect, identity, logs, request):
