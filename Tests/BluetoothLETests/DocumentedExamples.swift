@@ -39,6 +39,19 @@ import Testing
     }
   }
 
+  /// Lets in whom it knows, once they have proved who they are.
+  final class Porter: PairingDelegate {
+    let door: PeripheralManager
+    let residents: Set<UUID>
+
+    init(_ door: PeripheralManager, residents: Set<UUID>) { (self.door, self.residents) = (door, residents) }
+
+    func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
+      guard security.isBonded, let central = peer as? Central, residents.contains(central.identifier) else { return }
+      door.setAuthorized(true, for: central)
+    }
+  }
+
   /// A subclass overrides what CoreBluetooth lets it override.
   final class Spy: PeripheralManager, @unchecked Sendable {
     override func startAdvertising(_ advertisementData: [String: Any]?) { super.startAdvertising(advertisementData) }
@@ -55,6 +68,9 @@ import Testing
     #expect(spy.isAdvertising)
     let options = AdapterOptions(transport: "virtual:facade-clock", deviceName: "Clock")
     #expect(PeripheralManager(delegate: nil, queue: nil, adapter: options).connectedCentrals == [])
+    var hidden = AdapterOptions(transport: "virtual")
+    hidden.privacy.usesPrivateAddress = true
+    #expect(hidden != AdapterOptions(transport: "virtual") && hidden.privacy.rotation == .seconds(900))
     BluetoothLog.setHandler { level, text in print(level, text) }
     BluetoothLog.setHandler(nil)
     let tooHot = ATTError.Code(rawValue: 0x80)!

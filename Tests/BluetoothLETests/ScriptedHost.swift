@@ -12,6 +12,10 @@ import Synchronization
 /// what the test wants said.
 final class ScriptedHost: Sendable {
   private let state = Mutex(State())
+  /// Whose bonds its managers see.
+  let keeper: SecurityKeeper?
+
+  init(keeper: SecurityKeeper? = nil) { self.keeper = keeper }
 
   private struct State {
     var commands: [HostCommand] = []
@@ -137,6 +141,8 @@ private final class ScriptedLink: HostLink {
   }
 
   deinit { host.detach(number.withLock { $0 }) }
+
+  var keeper: SecurityKeeper? { host.keeper }
 
   func post(_ command: HostCommand) { host.post(command) }
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {

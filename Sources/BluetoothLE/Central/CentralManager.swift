@@ -124,10 +124,15 @@ open class CentralManager: Manager, @unchecked Sendable {
     run { $0.stopScan(into: &$1) }
   }
 
-  /// The devices of these identifiers that this process has seen.
+  /// The devices of these identifiers that this process has seen or the adapter is bonded with. A bonded device is found
+  /// under whatever private address it uses when it is connected to.
   open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
     guard accepts("retrievePeripherals") else { return [] }
-    return run { state, _ in state.retrieve(identifiers) }
+    let bonded = bonds.filter { identifiers.contains($0.id) }
+    return run { state, _ in
+      for bond in bonded { _ = state.remember(bond.record.identity) }
+      return state.retrieve(identifiers)
+    }
   }
 
   /// Devices that this process is connected to and that have one of the services. They need a

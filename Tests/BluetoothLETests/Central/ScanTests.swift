@@ -143,6 +143,18 @@ import Testing
     #expect(peripheral.name == "Name")
   }
 
+  /// A new run of the program connects to a device that it has not heard yet.
+  @Test func whoIsBondedIsRetrievedUnseen() throws {
+    let record = FileBondStoreTests.record(1)
+    let keeper = SecurityKeeper(PairingDelegateTests.Notebook(record), log: { _, _ in })
+    let stage = CentralStage(host: ScriptedHost(keeper: keeper))
+    let bond = record.bonds[1]
+    let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
+    #expect(peripheral.identifier == bond.id)
+    stage.manager.connect(peripheral)
+    guard case .connect(_, bond.record.identity, _)? = stage.commands().last else { Issue.record("not asked"); return }
+  }
+
   @Test func rule6_17_whatWasSeenIsRetrieved() throws {
     let stage = CentralStage()
     let peripheral = try stage.find(1)
