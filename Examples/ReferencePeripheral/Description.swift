@@ -19,16 +19,21 @@ struct Description: Decodable {
     var secureConnections: Bool?
     var legacy: Bool?
     var bonding: Bool?
+    /// Whether data for pairing out of band is printed, and the key for legacy pairing, least significant octet first.
+    var outOfBand: Bool?
+    var outOfBandLegacyKey: String?
+
+    enum CodingKeys: String, CodingKey {
+      case io, passkey, legacy, bonding
+      case secureConnections = "sc"
+      case outOfBand = "oob"
+      case outOfBandLegacyKey = "oob_tk"
+    }
 
     enum Capability: String, Decodable {
       case none, display, keyboard
       case displayYesNo = "display_yes_no"
       case keyboardDisplay = "keyboard_display"
-    }
-
-    enum CodingKeys: String, CodingKey {
-      case io, passkey, legacy, bonding
-      case secureConnections = "sc"
     }
   }
 
@@ -119,7 +124,7 @@ extension Description {
   }
 
   /// How it pairs.
-  var pairingOptions: PairingOptions {
+  func pairingOptions() throws(Failure) -> PairingOptions {
     var options = PairingOptions()
     guard let pairing else { return options }
     options.capability =
@@ -134,6 +139,12 @@ extension Description {
     options.allowsSecureConnections = pairing.secureConnections ?? true
     options.allowsLegacy = pairing.legacy ?? true
     options.isBonding = pairing.bonding ?? true
+    if pairing.outOfBand == true || pairing.outOfBandLegacyKey != nil {
+      do { options.outOfBand = try OutOfBandPairing() } catch {
+        throw .software("no data for pairing out of band: \(error)")
+      }
+      options.outOfBand?.legacyKey = try Self.octets(pairing.outOfBandLegacyKey)
+    }
     return options
   }
 

@@ -32,14 +32,17 @@ do throws(Failure) {
 }
 
 var options = AdapterOptions(
-  snoop: snoop, deviceName: description.name, appearance: description.appearance,
-  maximumMTU: description.maximumMTU, pairing: description.pairingOptions)
+  snoop: snoop, deviceName: description.name, appearance: description.appearance, maximumMTU: description.maximumMTU)
 if let seconds = description.privacy {
   options.privacy.usesPrivateAddress = true
   options.privacy.rotation = .seconds(seconds)
 }
 var peripherals: [ReferencePeripheral] = []
 do throws(Failure) {
+  options.pairing = try description.pairingOptions()
+  if let tag = options.pairing.outOfBand {
+    say("out of band \(tag.own.record.map { String(format: "%02x", $0) }.joined())")
+  }
   for transport in transports.isEmpty ? [nil] : transports {
     options.transport = transport
     peripherals.append(try ReferencePeripheral(description, on: options))

@@ -9,6 +9,7 @@ import bumble.core
 import pytest
 from bumble import hci
 from bumble.pairing import PairingConfig, PairingDelegate
+from bumble.smp import OobContext, OobLegacyContext, OobSharedData
 from central import ANSWER, Central, error
 from programs import HERE
 from radios import RADIOS, peripheral
@@ -40,8 +41,12 @@ def secure_radio(request, tmp_path):
 
 
 @contextlib.contextmanager
-def vault(radio, folder):
-    with peripheral(radio.transport, HERE / "vault.json", folder) as program:
+def vault(radio, folder, **pairing):
+    description = json.loads((HERE / "vault.json").read_text())
+    description["pairing"] |= pairing
+    path = folder / "vault.json"
+    path.write_text(json.dumps(description))
+    with peripheral(radio.transport, path, folder) as program:
         program.wait_for("READY")
         yield program
         program.check_alive()
@@ -72,11 +77,12 @@ class Visitor:
                 return await self.central.connect_to(data.address, 5)
         raise AssertionError(f"{NAME} does not answer")
 
-    async def pair(self, io=IO.NO_OUTPUT_NO_INPUT, sc=True):
+    async def pair(self, io=IO.NO_OUTPUT_NO_INPUT, sc=True, oob=None):
         self.central.device.pairing_config_factory = lambda _: PairingConfig(
             sc=sc,
             mitm=io != IO.NO_OUTPUT_NO_INPUT,
             bonding=True,
+            oob=oob,
             delegate=User(io),
             identity_address_type=PairingConfig.AddressType.RANDOM,
         )
@@ -239,3 +245,35 @@ DEBUG_KEY = (
     bytes.fromhex("20b003d2f297be2c5e2c83a7e9f9a5b9eff49111acf4fddbcc0301480e359de6")[::-1]
     + bytes.fromhex("dc809c49652aeb6d63329abf5a52155c766345c28fed3024741c8ed01589d28b")[::-1]
 )
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
+async def test_out_of_band(secure_radio, tmp_path, sc):
+    """What one device has told the other another way protects a pairing for which neither has a display or a keyboard."""
+    key = bytes(range(16))
+    with vault(secure_radio, tmp_path, io="none", oob=sc, **({} if sc else {"oob_tk": key.hex()})) as program:
+        record = bytes.fromhex(program.wait_for("out of band").split()[-1])
+        assert record[:2] == b"\x11\x22" and record[18:20] == b"\x11\x23" and len(record) == 36
+        told = OobSharedData(c=record[2:18], r=record[20:])
+        oob = PairingConfig.OobConfig(
+            our_context=OobContext() if sc else None,
+            peer_data=told if sc else None,
+            legacy_context=None if sc else OobLegacyContext(key),
+        )
+        async with visitor(secure_radio) as guest:
+            assert await guest.read(SEALED) == guest.refused(SEALED, 0x05)
+            keys = await guest.pair(sc=sc, oob=oob)
+            assert (keys.ltk or keys.ltk_central).authenticated
+            assert await guest.read(SEALED) == b"\x0bsealed"
+
+
+async def test_a_wrong_word_out_of_band(secure_radio, tmp_path):
+    with vault(secure_radio, tmp_path, io="none", oob=True) as program:
+        record = bytes.fromhex(program.wait_for("out of band").split()[-1])
+        told = OobSharedData(c=record[2:18], r=bytes(16))
+        oob = PairingConfig.OobConfig(our_context=OobContext(), peer_data=told, legacy_context=None)
+        async with visitor(secure_radio) as guest:
+            with pytest.raises(bumble.core.ProtocolError):
+                await guest.pair(oob=oob)
+            program.wait_for("not paired")
+            assert await guest.read(SEALED) == guest.refused(SEALED, 0x05)

@@ -51,6 +51,9 @@ public struct PairingOptions: Hashable, Sendable {
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
   /// the request is made again then.
   public var pairsOnDemand = true
+  /// What was and will be told another way than by radio; a pairing by it needs no user. On the kernel's adapter
+  /// (`linux`) it is without effect.
+  public var outOfBand: OutOfBandPairing?
   public var storage = Storage.standard
 
   public init() {}
@@ -99,7 +102,8 @@ extension PairingOptions {
     // Who asks to be told of keypresses tells of its own (Vol 3, Part H, 3.5.8): only a device that shows and never types.
     settings.keypress = capability == .displayOnly || capability == .displayYesNo
     settings.isBonding = isBonding
-    settings.asksForMITM = capability != .none
+    settings.asksForMITM = capability != .none || outOfBand != nil
+    if let outOfBand { settings.outOfBand = outOfBand.data }
     settings.requiresMITM = requiresProtection
     settings.allowsSecureConnections = allowsSecureConnections
     settings.allowsLegacy = allowsLegacy
