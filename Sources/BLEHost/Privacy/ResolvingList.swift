@@ -98,8 +98,9 @@ extension HostCore {
       report(.controller, "it resolves no addresses although it says it does: the host does it", into: &output)
       resolving.isUnreliable = true
     }
-    // A device we want to connect to may have another address than the one it is being called by.
-    if initiator.wishes.contains(where: { $0.address == identity }) { reconcileInitiator(now: now, into: &output) }
+    // A device we want to connect to may have another address than the one it is being called by. The kernel sees to that
+    // itself.
+    if configuration.ownership == .exclusive, initiator.wishes.contains(where: { $0.address == identity }) { reconcileInitiator(now: now, into: &output) }
     return identity
   }
 }

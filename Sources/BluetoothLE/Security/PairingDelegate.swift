@@ -22,7 +22,8 @@ public protocol PairingDelegate: AnyObject {
   /// Ask the user whether the other device shows the same six digits.
   func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply)
 
-  /// The devices are paired. `bond` is there where they will know each other again.
+  /// The devices are paired. `bond` is there where they will know each other again; its identifier is the peer's from the
+  /// next link on. On this one a device that came with a private address keeps the identifier it came with.
   func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?)
   func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError)
 

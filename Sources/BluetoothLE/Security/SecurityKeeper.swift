@@ -20,6 +20,8 @@ final class SecurityKeeper: Sendable {
   private let log: Log
   private let queue = DispatchQueue(label: "BluetoothLE.bonds")
   private let hearing = Mutex(Hearing())
+  /// Whether the host was told to hide.
+  private let isPrivate = Mutex(false)
 
   private struct Hearing {
     var attachment: HostAttachment?
@@ -34,7 +36,15 @@ final class SecurityKeeper: Sendable {
   static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> SecurityKeeper {
     keepers.withLock { keepers in
       keepers = keepers.filter { $0.value.keeper != nil }
-      if let keeper = keepers[ObjectIdentifier(host)]?.keeper { return keeper }
+      if let keeper = keepers[ObjectIdentifier(host)]?.keeper {
+        if options.privacy.usesPrivateAddress, !keeper.isPrivate.withLock({ $0 }) {
+          log(
+            .notice,
+            "\(host.transport): a manager asks for a private address, and another one opened the adapter without: the identity address is shown; ask for it in all of them"
+          )
+        }
+        return keeper
+      }
       let keeper = SecurityKeeper(options.pairing.storage.store(transport: "\(host.transport)"), log: log)
       keeper.begin(host, options)
       keepers[ObjectIdentifier(host)] = Reference(keeper: keeper)
@@ -67,6 +77,7 @@ final class SecurityKeeper: Sendable {
   }
 
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
+    isPrivate.withLock { $0 = options.privacy.usesPrivateAddress }
     if options.privacy.usesPrivateAddress { shareKey() }
     for command in commands(options.pairing, options.privacy) { host.post(command) }
     let attached = host.attach { [weak self] events in

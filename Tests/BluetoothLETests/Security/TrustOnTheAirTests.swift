@@ -68,7 +68,24 @@ import Testing
     return AdapterOptions(transport: "virtual:\(name)", snoop: "\(folder)/\(name).btsnoop", pairing: pairing)
   }
 
-  @Test func aValueThatDemandsTrustMakesTheTwoPairAndNoSecretIsSeen() async throws {
+  /// Who opens an adapter says whether it hides; a manager that comes later is told that it does not.
+  @Test func aPrivacyThatComesTooLateIsSaid() async throws {
+    let (said, say) = AsyncStream.makeStream(of: String.self)
+    BluetoothLog.setHandler { _, text in say.yield(text) }
+    defer { BluetoothLog.setHandler(nil) }
+    let vault = Vault(MutableService(type: "180F", primary: true))
+    var options = AdapterOptions(transport: "virtual:late-\(UUID().uuidString)")
+    let first = PeripheralManager(delegate: vault, queue: DispatchQueue(label: "vault"), adapter: options)
+    await vault.wait(for: "advertising")
+    options.privacy.usesPrivateAddress = true
+    let second = PeripheralManager(delegate: nil, queue: DispatchQueue(label: "late"), adapter: options)
+    for await line in said where line.contains("asks for a private address") { break }
+    withExtendedLifetime((first, second)) {}
+  }
+
+  /// The second time the private one is called through the object it was found with, whatever its address is by then.
+  @Test(arguments: [false, true])
+  func aValueThatDemandsTrustMakesTheTwoPairAndNoSecretIsSeen(isPrivate: Bool) async throws {
     let lines = Stage.Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
@@ -81,9 +98,10 @@ import Testing
     let vault = Vault(service)
     let (ours, theirs) = (PairingDelegateTests.Notebook(), PairingDelegateTests.Notebook())
     let name = UUID().uuidString
+    var hiding = options("v-\(name)", .displayOnly, ours, folder.path)
+    (hiding.privacy.usesPrivateAddress, hiding.privacy.rotation) = (isPrivate, .seconds(3600))
     var manager: PeripheralManager? = PeripheralManager(
-      delegate: vault, queue: DispatchQueue(label: "vault"),
-      adapter: options("v-\(name)", .displayOnly, ours, folder.path))
+      delegate: vault, queue: DispatchQueue(label: "vault"), adapter: hiding)
     manager?.pairingDelegate = vault
     await vault.wait(for: "advertising")
     var central: CentralManager? = CentralManager(
@@ -107,6 +125,11 @@ import Testing
       let value = try await peripheral.value(of: #require(characteristics.first), timeout: .seconds(20))
       #expect(value == Data("gold".utf8))
       if round == 1 { await vault.wait(for: "paired") }
+      // Any change of the settings draws another address.
+      hiding.privacy.rotation = .seconds(3599)
+      for command in manager?.link.keeper?.commands(hiding.pairing, hiding.privacy) ?? [] {
+        if case .setPrivacy = command { manager?.link.post(command) }
+      }
       try await central?.disconnect(peripheral, timeout: .seconds(20))
       await vault.wait(for: "disconnected")
     }
