@@ -32,17 +32,18 @@ enum SetupStep: Int, CaseIterable, Sendable {
   ) -> Self? {
     var step = self
     while let next = Self(rawValue: step.rawValue + 1) {
-      let isOurs = ownership == .exclusive || next.onlyReads
+      let isOurs = ownership == .exclusive || next.goesBesideKernel
       if isOurs, next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
       step = next
     }
     return nil
   }
 
-  /// Whether it leaves the controller as it is, so that it may be asked of one that the kernel runs.
-  private var onlyReads: Bool {
+  /// Whether it takes nothing from the kernel where that runs the controller: it reads, or tells it the random address,
+  /// which the kernel tells it only when it advertises or scans itself.
+  private var goesBesideKernel: Bool {
     switch self {
-    case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength, .randomAddress: false
+    case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false
     default: true
     }
   }

@@ -24,7 +24,10 @@ extension KernelAdapter {
 
   private mutating func handleEvent(_ event: inout [UInt8], _ count: Int, _ body: Intake) {
     switch HCIEventCode(rawValue: event[1]) {
-    case .commandComplete: Self.widenBuffers(&event, count)
+    case .commandComplete:
+      Self.widenBuffers(&event, count)
+      let opcode = HCIOpcode(rawValue: UInt16(event[4]) | UInt16(event[5]) << 8)
+      if opcode == .leSetScanEnable || opcode == .leSetExtendedScanEnable { endDiscovery() }
     case .disconnectionComplete where count >= 7 && event[3] == 0:
       // What the peer had sent before it left comes before its leaving.
       linkEnded(UInt16(event[4]) | UInt16(event[5]) << 8, body)
@@ -81,8 +84,19 @@ extension KernelAdapter {
     switch HCIOpcode(rawValue: opcode) {
     case .leSetAdvertisingEnable, .leSetExtendedAdvertisingEnable: if command[4] == 1 { advertises = true }
     case .leCreateConnection, .leExtendedCreateConnection: isInitiating = true
+    case .leSetScanEnable, .leSetExtendedScanEnable:
+      scans = command[4] == 1
+      if scans { discovery = .begun }
     default: break
     }
+  }
+
+  /// Ends what the kernel takes for its discovery, once our scan has ended.
+  private mutating func endDiscovery() {
+    guard !scans, case .told(let types) = discovery else { return }
+    discovery = .none
+    // Refused, it has ended already.
+    try? management.post(.stopDiscovery, index, [types])
   }
 
   /// Reads what the kernel tells of its adapters; only ours matters.
@@ -96,8 +110,17 @@ extension KernelAdapter {
           throw SystemError(.receive, ENETDOWN)
         case .configured(index): isDaemons = isDaemons || BluetoothDaemon.isRunning
         case .security(index, let report): try receive(report, body)
+        // Its answer says that it had ended already.
+        case .refused(index, .stopDiscovery, _): break
         case .refused(index, let command, let status):
           tell("\(name): the kernel refused \(command) with management status 0x\(String(status.rawValue, radix: 16))")
+        case .connected(index, let peer, let byUs):
+          // The controller's event came to us before the kernel acted on it.
+          try receiveEvents(body)
+          kernelHasLink(to: peer, byUs: byUs)
+        case .discovering(index, let types) where discovery == .begun:
+          discovery = .told(types: types)
+          endDiscovery()
         default: break
         }
       }

@@ -7,6 +7,7 @@ internal import Glibc
 /// One link of the adapter: known from its HCI event, from its socket, or from both, in either order.
 struct KernelLink: Sendable {
   let handle: UInt16
+  var isCentral = false
   var socket: MessageSocket?
   /// Frames that the socket has not taken yet, at most ``KernelAdapter/bufferCount``.
   var waiting: [[UInt8]] = []
@@ -20,6 +21,10 @@ struct KernelLink: Sendable {
   var levelSettles: Instant?
   /// Until when the link is to be encrypted for the kernel to take frames again.
   var securingEnds: Instant?
+  /// The peer of a link that we began, until the kernel tells that it has it too.
+  var awaited: DeviceAddress?
+  /// The socket takes nothing yet: the kernel still asks the peer for its features.
+  var isConnecting = false
 }
 
 /// Links and their sockets.
@@ -32,19 +37,40 @@ extension KernelAdapter {
     let isCentral = event[7] == 0
     guard !isCentral || isInitiating else { return }
     forget(handle)
-    var link = KernelLink(handle: handle)
+    var link = KernelLink(handle: handle, isCentral: isCentral)
     if isCentral {
       isInitiating = false
       let value = event[9..<15].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      let peer = DeviceAddress(octets: BD_ADDR(value), kind: event[8] & 1 == 0 ? .public : .random)
-      link.socket = try? clientSocket(to: peer)
-      link.isDeaf = link.socket == nil
-      if let socket = link.socket { watch(socket, handle, for: .reading) }
+      link.awaited = DeviceAddress(octets: BD_ADDR(value), kind: event[8] & 1 == 0 ? .public : .random)
     } else if listener != nil {
       link.patienceEnds = clock.now() + acceptPatience
     }
     links.append(link)
     setAlarm()
+  }
+
+  /// The kernel has a link to `peer`. If we began it, its socket may be connected now; earlier the kernel, which had not
+  /// seen the link's event, would have begun a second one. A little later the listener has it: the newest one, of whatever
+  /// program, gets the links that nobody has connected to.
+  mutating func kernelHasLink(to peer: DeviceAddress, byUs: Bool) {
+    // The kernel calls a device that it can resolve by its identity.
+    let position =
+      links.firstIndex { $0.awaited == peer }
+      ?? (byUs ? links.firstIndex { $0.awaited?.randomKind == .resolvablePrivate } : nil)
+    guard let position else { return }
+    links[position].awaited = nil
+    do throws(SystemError) {
+      // From any address it might leave by another adapter.
+      guard identity.octets.value != 0 else { throw SystemError(.connect, EBUSY) }
+      let socket = try clientSocket(to: peer)
+      links[position].socket = socket
+      links[position].isConnecting = true
+      watch(socket, links[position].handle, for: [.reading, .writing])
+    } catch {
+      guard error.number == EBUSY, listener != nil else { return deafen(position) }
+      links[position].patienceEnds = clock.now() + acceptPatience
+      setAlarm()
+    }
   }
 
   private func clientSocket(to peer: DeviceAddress) throws(SystemError) -> MessageSocket {
@@ -95,6 +121,7 @@ extension KernelAdapter {
     }
     guard let position = position(of: handle) else { return }
     links[position].socket = socket
+    links[position].awaited = nil
     links[position].patienceEnds = nil
     links[position].isDeaf = false
     watch(socket, handle, for: .reading)
@@ -119,7 +146,11 @@ extension KernelAdapter {
   /// A link's socket can go on.
   mutating func serve(handle: UInt16, _ ready: Poller.Ready, _ body: Intake) {
     guard let position = position(of: handle), let socket = links[position].socket else { return }
-    if ready.canWrite { flush(position) }
+    if ready.canWrite {
+      if links[position].isConnecting { watch(socket, handle, for: .reading) }
+      links[position].isConnecting = false
+      flush(position)
+    }
     guard ready.canRead || ready.hasEnded else { return }
     if links[position].levelSettles != nil { askLevel(position, body) }
     do throws(SystemError) {
@@ -146,7 +177,7 @@ extension KernelAdapter {
     // The kernel runs the other channels; the host has nothing to say on them.
     guard packet.uint16(at: 7) == 4, !links[position].isDeaf else { return count(1, of: handle) }
     let pdu = packet.extracting(Self.headerLength..<packet.count)
-    if let socket = links[position].socket, links[position].waiting.isEmpty {
+    if let socket = links[position].socket, links[position].waiting.isEmpty, !links[position].isConnecting {
       do throws(SystemError) {
         if try socket.send(pdu) { return count(1, of: handle) }
         watch(socket, handle, for: [.reading, .writing])

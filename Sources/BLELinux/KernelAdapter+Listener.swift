@@ -28,14 +28,14 @@ extension KernelAdapter {
 
   /// Takes the listener back where a link went to another program's: it is opened anew, which makes it the newest.
   ///
-  /// The link itself is ended where we advertised for it, so that its central comes back to us.
+  /// The link itself is ended where we began it or advertised for it, so that it is begun again and comes to us.
   private mutating func lookAfterListener(_ now: Instant) throws(SystemError) {
-    var lost: [UInt16] = []
+    var lost: [KernelLink] = []
     for position in links.indices {
       guard let end = links[position].patienceEnds, end <= now else { continue }
       links[position].patienceEnds = nil
       links[position].isDeaf = true
-      lost.append(links[position].handle)
+      lost.append(links[position])
     }
     guard !lost.isEmpty else { return }
     listener = nil
@@ -44,8 +44,7 @@ extension KernelAdapter {
     listener = opened
     let who = BluetoothDaemon.isRunning ? "bluetoothd" : "another program"
     tell("\(name): \(who) took a link that was meant for this one; listening again, so that the next one comes here")
-    guard advertises else { return }
-    for handle in lost { try endLink(handle, .remoteUserTerminatedConnection) }
+    for link in lost where link.isCentral || advertises { try endLink(link.handle, .remoteUserTerminatedConnection) }
   }
 
   static func openListener(

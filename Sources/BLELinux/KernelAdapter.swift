@@ -57,6 +57,9 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var advertises = false
   /// We asked for a link as its central.
   var isInitiating = false
+  /// Our last command switched scanning on.
+  var scans = false
+  var discovery = Discovery.none
   /// What the host is to be told by a line in the log.
   package private(set) var notice: String?
   private var packet: [UInt8]
@@ -175,6 +178,15 @@ package struct KernelAdapter: ~Copyable, Sendable {
     octets[offset] = UInt8(truncatingIfNeeded: value)
     octets[offset + 1] = UInt8(truncatingIfNeeded: value >> 8)
   }
+}
+
+/// What the kernel makes of our scan: it takes an active one for a discovery of its own, which the end of the scan does not
+/// end, and while it discovers it begins no connections.
+enum Discovery: Equatable {
+  case none
+  /// We began to scan; the kernel may still say that it discovers.
+  case begun
+  case told(types: UInt8)
 }
 
 /// What the adapter's poller tells readiness under.

@@ -28,6 +28,7 @@ struct ManagementSocket: Sendable {
     case userConfirmationNegativeReply = 0x001D
     case userPasskeyReply = 0x001E
     case userPasskeyNegativeReply = 0x001F
+    case stopDiscovery = 0x0024
     case setSecureConnections = 0x002D
     case loadIdentityResolvingKeys = 0x0030
   }
@@ -62,6 +63,10 @@ struct ManagementSocket: Sendable {
     case security(UInt16, SecurityReport)
     /// A command that ``post(_:_:_:)`` sent was refused.
     case refused(UInt16, Command, Status)
+    /// The kernel has a Low Energy link to a device, under the address it knows it by; this side began it, if it says so.
+    case connected(UInt16, DeviceAddress, byUs: Bool)
+    /// The kernel takes itself to be discovering, for devices of some types.
+    case discovering(UInt16, types: UInt8)
     case other
   }
 
@@ -135,6 +140,14 @@ struct ManagementSocket: Sendable {
     case 0x0006:
       guard let low = message.uint16(at: 6), let high = message.uint16(at: 8) else { return .other }
       return .settings(index, AdapterSettings(rawValue: UInt32(high) << 16 | UInt32(low)))
+    case 0x000B:
+      guard message.count >= 17, message[12] == 1 || message[12] == 2 else { return .other }
+      let octets = (6..<12).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64(message[$1]) }
+      let peer = DeviceAddress(octets: BD_ADDR(octets), kind: message[12] == 2 ? .random : .public)
+      return .connected(index, peer, byUs: message[13] & 0x08 != 0)
+    case 0x0013:
+      guard message.count >= 8, message[7] == 1 else { return .other }
+      return .discovering(index, types: message[6])
     default:
       guard message.count >= 6 else { return .other }
       let parameters = [UInt8](copying: message.extracting(6..<message.count))
@@ -188,9 +201,11 @@ struct AdapterInformation: Equatable, Sendable {
   var current: AdapterSettings
 
   /// What its L2CAP sockets are bound to: the identity, whatever address is advertised.
+  ///
+  /// The kernel says that an adapter goes by a static random address, and not by which: zero is any of that type.
   var identity: DeviceAddress {
-    let isStatic = address.value == 0 && current.contains(.staticAddress)
-    return DeviceAddress(octets: address, kind: isStatic ? .random : .public)
+    current.contains(.staticAddress)
+      ? DeviceAddress(octets: BD_ADDR(), kind: .random) : DeviceAddress(octets: address, kind: .public)
   }
 }
 
