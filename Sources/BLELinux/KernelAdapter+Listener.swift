@@ -62,6 +62,7 @@ extension KernelAdapter {
     command.append(3)
     command.append(littleEndian: handle)
     command.append(reason.rawValue)
+    noteOwnCommand(command)
     try sendCommand(command.span)
   }
 }

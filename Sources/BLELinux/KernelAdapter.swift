@@ -53,6 +53,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   /// Frames that the kernel took and the host has not heard of.
   var completed: [(handle: UInt16, count: UInt16)] = []
   var commands: [[UInt8]] = []
+  /// Commands that the host did not send, for its trace; at most ``commandLimit`` are kept.
+  private var ownCommands: [[UInt8]] = []
   /// Our last command switched advertising on.
   var advertises = false
   /// We asked for a link as its central.
@@ -99,6 +101,17 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   /// Whether frames were taken that the host has not heard of, so that ``receive(_:)`` has something at once.
   package var hasCompletions: Bool { !completed.isEmpty }
+
+  /// Hands over the commands that were sent here and not by the host, oldest first.
+  package mutating func takeOwnCommands() -> [[UInt8]] {
+    guard !ownCommands.isEmpty else { return [] }
+    defer { ownCommands.removeAll() }
+    return ownCommands
+  }
+
+  mutating func noteOwnCommand(_ command: [UInt8]) {
+    if ownCommands.count < Self.commandLimit { ownCommands.append(command) }
+  }
 
   package mutating func takeNotice() -> String? {
     defer { notice = nil }

@@ -138,9 +138,11 @@ package struct KernelPort: ~Copyable, Sendable {
     probe.append(0)
     _ = try events.send(probe.span)
     let listener = try KernelAdapter.openListener(at: found.identity, through: system)
-    return try KernelAdapter.over(
+    var adapter = try KernelAdapter.over(
       named: name, found, events: events, management: keeper.management, listener: listener,
       isDaemons: keeper.isDaemons, through: system)
+    adapter.noteOwnCommand(probe)
+    return adapter
   }
 
   /// The adapter is lost: closes it and waits for it.
@@ -204,6 +206,9 @@ package struct KernelPort: ~Copyable, Sendable {
   }
 
   package mutating func takeNotice() -> String? { adapter?.takeNotice() }
+
+  /// Commands that were sent here and not by the host, oldest first.
+  package mutating func takeOwnCommands() -> [[UInt8]] { adapter?.takeOwnCommands() ?? [] }
 
   /// Watches the open adapter.
   package func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {

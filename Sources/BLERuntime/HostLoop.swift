@@ -149,8 +149,10 @@ extension HostLoop {
 extension HostLoop {
   private mutating func receive(_ now: Instant) {
     guard pipe.isOpen else { return }
+    recordOwnCommands()
     do throws(TransportError) {
       try Self.pump(&pipe, &trace, &core, now, &output)
+      recordOwnCommands()
     } catch { pipeFailed(error, now) }
     if let notice = pipe.takeNotice() { output.events.append(Core.notice(notice)) }
   }
@@ -260,6 +262,13 @@ extension HostLoop {
       trace = nil
       output.events.append(Core.notice("\(error)"))
     }
+  }
+
+  /// What the pipe itself sent since the last time, before the answers to it.
+  private mutating func recordOwnCommands() {
+    guard trace != nil else { return }
+    for command in pipe.takeOwnCommands() { Self.record(command.span, .hostToController, &trace, &output) }
+    Self.endRecording(&trace, &output)
   }
 
   private static func endRecording(_ trace: inout PacketTrace?, _ output: inout Core.Output) {

@@ -78,6 +78,9 @@ struct Pipe: ~Copyable, Sendable {
   /// A line for the log, once.
   mutating func takeNotice() -> String? { kernel?.takeNotice() }
 
+  /// Commands that the host did not send, oldest first.
+  mutating func takeOwnCommands() -> [[UInt8]] { kernel?.takeOwnCommands() ?? [] }
+
   /// The TCP port that a server listens on.
   var listeningPort: UInt16? {
     switch port {

@@ -1,13 +1,31 @@
 """bluetoothd on the same adapter, started after us."""
 
+import struct
+
 import pytest
 from bluetooth import Refused
 from conftest import Peripheral, long_uuid
 from daemon import BluetoothDaemon
 
 
+# Disconnect with its three octets (Vol 4, Part E, 7.1.6), as H4.
+DISCONNECT = b"\x01\x06\x04\x03"
+
+
+def hci_packets(path):
+    """Our own trace: (sent by us, H4 packet), in order."""
+    octets = path.read_bytes()
+    place, found = 16, []
+    while place < len(octets):
+        length, _, flags, _ = struct.unpack_from(">IIII", octets, place)
+        found.append((flags & 1 == 0, octets[place + 24 : place + 24 + length]))
+        place += 24 + length
+    return found
+
+
 def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, connect, drop, logs):
-    with Peripheral("linux:hci0", logs / "later.txt") as peripheral:
+    trace = logs / "later.btsnoop"
+    with Peripheral("linux:hci0", logs / "later.txt", "--snoop", trace) as peripheral:
         peripheral.wait_for("READY")
         client = connect()
         assert client.characteristics()
@@ -27,3 +45,8 @@ def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, connect,
                 pytest.fail(peripheral.output)
             peripheral.wait_for("bluetoothd took a link that was meant for this one")
             peripheral.check_alive()
+    packets = [packet for _, packet in hci_packets(trace)]
+    disconnects = [place for place, packet in enumerate(packets) if packet[:4] == DISCONNECT]
+    answers = [place for place, packet in enumerate(packets) if packet[:2] == b"\x04\x0f" and packet[5:7] == b"\x06\x04"]
+    assert disconnects and len(disconnects) == len(answers), "what the adapter's keeper sends is in the trace, too"
+    assert all(sent < answered for sent, answered in zip(disconnects, answers))
