@@ -58,6 +58,20 @@ package struct KernelPort: ~Copyable, Sendable {
     return port
   }
 
+  /// The adapter that is meant, if the kernel has it now: its index, and its address if it has one.
+  package static func identify(
+    _ mode: Mode, through system: SystemCalls = .kernel
+  ) -> (index: UInt16, address: BD_ADDR?)? {
+    guard let management = try? ManagementSocket(through: system) else { return nil }
+    var keeper =
+      switch mode {
+      case .shared(let choice): AdapterKeeper(choice, .sharing, named: "", management)
+      case .userChannel(let index): AdapterKeeper(.index(index), .takingOver, named: "", management)
+      }
+    guard let found = try? keeper.find() else { return nil }
+    return (found.index, found.address.value == 0 ? nil : found.address)
+  }
+
   private init(_ name: String, _ mode: Mode, _ keeper: AdapterKeeper, _ system: SystemCalls) {
     self.name = name
     self.mode = mode

@@ -3,7 +3,7 @@ internal import BLELinux
 internal import BLEWire
 internal import Synchronization
 
-/// The hosts of the process, one for each transport.
+/// The hosts of the process, one for each transport, and one for each adapter of this machine however it is named.
 final class HostRegistry: Sendable {
   static let shared = HostRegistry()
 
@@ -26,12 +26,32 @@ final class HostRegistry: Sendable {
     case open(after: HostDesk<HostCommand, HostEvent>?)
   }
 
-  private let entries = Mutex<[TransportSpec: Entry]>([:])
+  private struct State {
+    var entries: [HostKey: Entry] = [:]
+    /// Under what the transports asked for so far are kept: the same string gives the same host although its adapter is
+    /// not there now.
+    var keys: [TransportSpec: HostKey] = [:]
+
+    func isAlive(_ key: HostKey) -> Bool {
+      switch entries[key] {
+      case .opening: true
+      case .open(let open): open.host != nil && !open.desk.isEnding
+      case nil: false
+      }
+    }
+  }
+
+  private let state = Mutex(State())
   private let tracePaths = Mutex<Set<String>>([])
+  private let find: @Sendable (TransportSpec) -> HostKey?
+
+  init(find: @escaping @Sendable (TransportSpec) -> HostKey? = HostKey.found) { self.find = find }
 
   /// The host of `transport`: the one that is there, or the one that `open` makes.
   ///
   /// Whoever asks while it is opened waits for the outcome; other transports are not held up.
+  ///
+  /// - Throws: ``TransportError``; of kind `busy` where this process has the adapter by the other of the two ways to it.
   func host(
     of transport: TransportSpec, patience: Duration, open: () throws(TransportError) -> Host
   ) throws(TransportError) -> Host {
@@ -42,8 +62,15 @@ final class HostRegistry: Sendable {
       throw TransportError(.inputOutput, at: "\(transport)", "no host can be made", cause: error)
     }
     while true {
-      switch turn(for: transport, latch) {
-      case .take(let host): return host
+      let key = key(of: transport)
+      switch turn(for: transport, key, latch) {
+      case .take(let host):
+        guard host.transport.goesWith(transport) else {
+          throw TransportError(
+            .busy, at: "\(transport)", "this process has the adapter as \(host.transport) already",
+            remedy: "name it the same way everywhere")
+        }
+        return host
       case .wait(let other): other.wait(atMost: patience)
       case .open(let ending):
         ending?.shutDown()
@@ -51,27 +78,41 @@ final class HostRegistry: Sendable {
         defer { latch.open() }
         do throws(TransportError) {
           let host = try open()
-          entries.withLock { $0[transport] = .open(OpenHost(host: host, desk: host.desk)) }
+          state.withLock { $0.entries[key] = .open(OpenHost(host: host, desk: host.desk)) }
           return host
         } catch {
-          entries.withLock { $0[transport] = nil }
+          state.withLock { $0.entries[key] = nil }
           throw error
         }
       }
     }
   }
 
-  private func turn(for transport: TransportSpec, _ latch: Latch) -> Turn {
-    entries.withLock { entries in
+  private func key(of transport: TransportSpec) -> HostKey {
+    let known = state.withLock { state in state.keys[transport].flatMap { state.isAlive($0) ? $0 : nil } }
+    if let key = known ?? find(transport) { return key }
+    // The kernel does not list an adapter that was taken from it, by this process for instance.
+    let other = state.withLock { state in
+      transport.otherWay.flatMap { state.keys[$0] }.flatMap { state.isAlive($0) ? $0 : nil }
+    }
+    return other ?? .transport(transport)
+  }
+
+  private func turn(for transport: TransportSpec, _ key: HostKey, _ latch: Latch) -> Turn {
+    state.withLock { state in
       var ending: HostDesk<HostCommand, HostEvent>?
-      switch entries[transport] {
+      switch state.entries[key] {
       case .opening(let other): return .wait(other)
       case .open(let open):
-        if let host = open.host, !open.desk.isEnding { return .take(host) }
+        if let host = open.host, !open.desk.isEnding {
+          if host.transport.goesWith(transport) { state.keys[transport] = key }
+          return .take(host)
+        }
         ending = open.desk
       case nil: break
       }
-      entries[transport] = .opening(latch)
+      state.entries[key] = .opening(latch)
+      state.keys[transport] = key
       return .open(after: ending)
     }
   }
@@ -82,8 +123,8 @@ final class HostRegistry: Sendable {
   }
 
   func shutDownAll(atMost patience: Duration) -> Bool {
-    let desks = entries.withLock { entries in
-      entries.values.compactMap { if case .open(let open) = $0 { open.desk } else { nil } }
+    let desks = state.withLock { state in
+      state.entries.values.compactMap { if case .open(let open) = $0 { open.desk } else { nil } }
     }
     for desk in desks { desk.shutDown() }
     let clock = MonotonicClock()

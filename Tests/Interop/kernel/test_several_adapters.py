@@ -1,9 +1,12 @@
-"""One process that serves on two adapters."""
+"""One process and several adapters, or several names of one."""
 
 import struct
+import subprocess
 
+import pytest
 from bluetooth import set_down
-from conftest import PATTERN, Peripheral, long_uuid, wait_for_count
+from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid, wait_for_count
+from programs import product
 
 
 def test_two_at_once(controllers, connect, drop, identity, logs):
@@ -34,3 +37,23 @@ def test_two_at_once(controllers, connect, drop, identity, logs):
         assert again.read_long(handles[long_uuid("0002")]) == PATTERN
         drop(again, 2, identity[3])
         drop(clients[0])
+
+
+def test_two_names_of_one_adapter_share_it(controllers, connect, drop, identity, logs):
+    names = ["linux:hci0", "--transport", "linux", "--transport", f"linux:{identity[0]}"]
+    with Peripheral(names[0], logs / "names.txt", *names[1:]) as peripheral:
+        wait_for_count(peripheral, "READY", 3)
+        client = connect()
+        # One database, with what each of the three managers publishes.
+        assert [uuid for _, _, uuid in client.services()].count(struct.pack("<H", 0x181A)) == 3
+        wait_for_count(peripheral, "\nconnected", 3)
+        drop(client)
+
+
+@pytest.mark.parametrize("first, second", [("linux:hci0", "hci-socket:0"), ("hci-socket:0", "linux:hci0")])
+def test_the_two_ways_to_one_adapter_exclude_each_other(controllers, first, second):
+    done = subprocess.run(
+        [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", first, "--transport", second],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 75 and f"{second}: this process has the adapter as {first} already" in done.stderr
