@@ -105,8 +105,12 @@ struct AdapterKeeper: Sendable {
         (ManagementSocket.Command.setSecureSimplePairing, AdapterSettings.secureSimplePairing),
         (.setSecureConnections, .secureConnections), (.setBondable, .bondable),
       ] where adapter.supported.contains(setting) && !adapter.current.contains(setting) {
-        // A controller for Low Energy alone refuses the first, and works.
-        try? change(command, to: true, back: setting == .secureSimplePairing ? false : nil, of: adapter)
+        do throws(TransportError) {
+          try change(command, to: true, back: setting == .secureSimplePairing ? false : nil, of: adapter)
+        } catch {
+          // A controller for Low Energy alone refuses the first, and works; one that does not answer does not.
+          guard error.kind != .inputOutput else { throw error }
+        }
       }
       try change(.setPowered, to: true, back: isOn ? nil : false, of: adapter)
     }

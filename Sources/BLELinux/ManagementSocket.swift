@@ -71,6 +71,8 @@ struct ManagementSocket: Sendable {
   }
 
   let socket: MessageSocket
+  /// How long ``request(_:_:_:)`` waits.
+  var patience = Self.patience
 
   init(through system: SystemCalls) throws(SystemError) {
     socket = MessageSocket(try BluetoothSockets.hci(.control, through: system))
@@ -84,7 +86,7 @@ struct ManagementSocket: Sendable {
   ) throws(SystemError) -> Reply {
     try post(command, index, parameters)
     let clock = MonotonicClock()
-    let deadline = clock.now() + Self.patience
+    let deadline = clock.now() + patience
     var poller = try Poller(capacity: 1)
     try poller.watch(socket.descriptor, token: 0, for: .reading)
     var buffer = [UInt8](repeating: 0, count: 1024)
@@ -155,22 +157,29 @@ struct ManagementSocket: Sendable {
     }
   }
 
+  /// Asks for what the kernel knows without asking the controller: where it does not answer that, nothing is to be had.
+  private func ask(_ command: Command, _ index: UInt16 = noIndex) throws(SystemError) -> Reply {
+    let reply = try request(command, index)
+    guard reply.status != .noAnswer else { throw SystemError(.receive, ETIMEDOUT) }
+    return reply
+  }
+
   /// The controllers that the kernel has, lowest index first.
   func indices() throws(SystemError) -> [UInt16] {
-    let reply = try request(.readIndexList)
+    let reply = try ask(.readIndexList)
     guard let count = reply.parameters.span.uint16(at: 0) else { return [] }
     return (0..<Int(count)).compactMap { reply.parameters.span.uint16(at: 2 + 2 * $0) }.sorted()
   }
 
   /// Whether the controller has links of anybody's.
   func hasConnections(_ index: UInt16) throws(SystemError) -> Bool {
-    let reply = try request(.readConnections, index)
+    let reply = try ask(.readConnections, index)
     return (reply.parameters.span.uint16(at: 0) ?? 0) > 0
   }
 
   /// What the kernel knows of a controller; nil where it has none of that index.
   func information(of index: UInt16) throws(SystemError) -> AdapterInformation? {
-    let reply = try request(.readInformation, index)
+    let reply = try ask(.readInformation, index)
     guard reply.status == .success, reply.parameters.count >= 17 else { return nil }
     func number(_ offset: Int) -> UInt32 {
       (0..<4).reversed().reduce(0) { $0 << 8 | UInt32(reply.parameters[offset + $1]) }

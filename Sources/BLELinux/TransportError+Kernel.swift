@@ -25,6 +25,10 @@ extension TransportError {
       self.init(.poweredOff, at: name, "the adapter is switched off", remedy: "btmgmt power on", cause: cause)
     case EPIPE, EBADFD, ENOTCONN, ECONNRESET, EIO, ENXIO:
       self.init(.closed, at: name, "the adapter was unplugged or reset", remedy: "plug it in again", cause: cause)
+    case ETIMEDOUT:
+      self.init(
+        .inputOutput, at: name, "the kernel's Bluetooth management does not answer",
+        remedy: "unplug the adapter and plug it in again", cause: cause)
     case ERFKILL:
       self.init(
         .poweredOff, at: name, "the adapter is blocked by a radio switch (rfkill)",

@@ -145,6 +145,23 @@ import Testing
     #expect(error?.kind == .poweredOff)
   }
 
+  /// Whoever opens an adapter waits for one answer that does not come, not for a row of them.
+  @Test(arguments: [0, 1, 2, 3])
+  func oneRequestWithoutAnAnswerEndsTheAttempt(answers: Int) throws {
+    let pair = try MessagePair()
+    var management = ManagementSocket(try #require(pair.near))
+    management.patience = .zero
+    var keeper = AdapterKeeper(.index(0), .sharing, named: "linux", management)
+    let replies = [Self.list(0), Self.information(0, 0xA1, []), Self.reply(0x000D, 0, 0)]
+    for message in replies.prefix(answers) { try pair.say(message) }
+    let error = #expect(throws: TransportError.self) {
+      let found = try keeper.find()
+      try keeper.prepare(try #require(found), isNew: true)
+    }
+    #expect(error?.kind == .inputOutput)
+    #expect(try Self.asked(pair).count == answers + 1)
+  }
+
   @Test(
     arguments: [
       (0x14, TransportError.Kind.noPermission, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
