@@ -12,13 +12,14 @@ KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-
 
 SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check bench test-kernel test-rootcanal clean
+.PHONY: help demo test check bench bench-kernel test-kernel test-rootcanal clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format and lint, build with warnings as errors, the unit tests"
 	@echo "make bench           what a request costs, against the reference server in C"
+	@echo "make bench-kernel    the same through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
 	@echo "make clean           removes what these commands made"
@@ -53,6 +54,14 @@ test-kernel:
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
 	@SWIFT="$(SWIFT)" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
+
+# The programs of this build are not those of the tests: they have a folder of their own.
+bench-kernel:
+	@scripts/debian-packages $(KERNEL_PACKAGES)
+	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
+	@$(SWIFT) build -c release --scratch-path .cache/release --product reference-peripheral
+	@REFERENCE_PERIPHERAL="$(CURDIR)/.cache/release/release/reference-peripheral" SWIFT="$(SWIFT)" \
+	  KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel -s benchmark.py
 
 test-rootcanal:
 	@scripts/debian-packages $(TEST_PACKAGES)
