@@ -19,12 +19,16 @@ struct KernelLink: Sendable {
   var strength: KeyStrength?
   /// Until when the kernel may still be about to raise that.
   var levelSettles: Instant?
+  /// The host waits for word of the level, new or not.
+  var owesLevel = false
   /// Until when the link is to be encrypted for the kernel to take frames again.
   var securingEnds: Instant?
   /// The peer of a link that we began, until the kernel tells that it has it too.
   var awaited: DeviceAddress?
   /// The socket takes nothing yet: the kernel still asks the peer for its features.
   var isConnecting = false
+  /// The level that is wanted as soon as the link has its socket.
+  var wantedLevel: UInt8?
 }
 
 /// Links and their sockets.
@@ -127,6 +131,7 @@ extension KernelAdapter {
     watch(socket, handle, for: .reading)
     // It may have been encrypted before it had a socket to ask.
     askLevel(position, body)
+    if let level = links[position].wantedLevel { secure(position, level) }
     flush(position)
   }
 

@@ -20,7 +20,7 @@ extension KernelAdapter {
     do throws(SystemError) {
       for directive in directives {
         if case .secure(let handle, let isAuthenticated) = directive {
-          secure(handle, isAuthenticated: isAuthenticated)
+          if let position = position(of: handle) { secure(position, isAuthenticated ? 3 : 2) }
         } else if !isDaemons {
           for message in ManagementSocket.messages(for: directive) {
             try management.post(message.command, index, message.parameters)
@@ -33,11 +33,16 @@ extension KernelAdapter {
   }
 
   /// Raises the level of one link: as a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
-  private mutating func secure(_ handle: UInt16, isAuthenticated: Bool) {
-    guard let position = position(of: handle), let socket = links[position].socket else { return }
-    // EINVAL: it is that secure already.
-    guard BluetoothSockets.raise(socket.descriptor, to: isAuthenticated ? 3 : 2, through: system) else { return }
-    links[position].securingEnds = clock.now() + Self.securingPatience
+  mutating func secure(_ position: Int, _ level: UInt8) {
+    guard let socket = links[position].socket else { return links[position].wantedLevel = level }
+    links[position].wantedLevel = nil
+    if BluetoothSockets.raise(socket.descriptor, to: level, through: system) {
+      links[position].securingEnds = clock.now() + Self.securingPatience
+    } else {
+      // It is that secure already, or cannot be: the host is told what it is.
+      links[position].owesLevel = true
+      links[position].levelSettles = clock.now()
+    }
     setAlarm()
   }
 
@@ -63,8 +68,8 @@ extension KernelAdapter {
     else { return }
     let strength =
       level < 2 ? nil : KeyStrength(size: size, isAuthenticated: level >= 3, isSecureConnections: level >= 4)
-    guard strength != links[position].strength else { return }
-    links[position].strength = strength
+    guard strength != links[position].strength || links[position].owesLevel else { return }
+    (links[position].strength, links[position].owesLevel) = (strength, false)
     tell(.level(handle: links[position].handle, strength), body)
     guard strength != nil, links[position].securingEnds != nil else { return }
     links[position].securingEnds = nil

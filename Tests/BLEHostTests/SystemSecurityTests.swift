@@ -248,6 +248,20 @@ import Testing
     guard case .secure(handle: 0x40, isAuthenticated: false) = asked.first else { Issue.record("\(asked)"); return }
     room.hear(.failed(Self.plainPeer))
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)])
+    // The kernel would carry nothing on it any more.
+    #expect(room.bench.controller.commands.last?.opcode == .disconnect)
+  }
+
+  @Test func securityThatIsThereAlreadyNeedsNoPairing() {
+    var room = Room(peer: "\(Self.plainPeer.octets)")
+    room.hear(.level(handle: 0x40, Self.legacyKey.strength))
+    for _ in 0..<2 {
+      _ = room.directives()
+      room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+      guard case .secure = room.directives().first else { Issue.record("not asked"); return }
+      room.hear(.level(handle: 0x40, Self.legacyKey.strength))
+    }
+    #expect(room.failures.isEmpty)
   }
 
   @Test func aLinkThatEndsDuringAPairingEndsIt() {

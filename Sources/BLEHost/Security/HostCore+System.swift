@@ -68,7 +68,9 @@ extension HostCore {
       return output.directives.append(.answer(address, question, .reject))
     }
     systemOutcomes[address.identity] = nil
-    links[index].system = SystemPairing(isUnderWay: true, isPairing: true, question: question)
+    let isOurWish = links[index].system.isOurWish
+    links[index].system = SystemPairing(
+      isUnderWay: true, isOurWish: isOurWish, isPairing: true, question: question)
     if attempts.isBlocked(links[index].identity, now: now) {
       return answerSystem(index, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
@@ -121,6 +123,8 @@ extension HostCore {
     }
     let failure = system.refusal ?? PairingFailure(.unspecifiedReason, .system)
     pairingEnded(index, failure, into: &output)
+    // Nothing would be heard on it any more.
+    if system.isOurWish { close(index, .authenticationFailure, now: now, into: &output) }
   }
 
   /// A link ended while the system was pairing on it.
@@ -188,7 +192,7 @@ extension HostCore {
     output.events.append(.security(links[index].peer, links[index].security))
     guard strength != nil else { return }
     if !links[index].system.isPairing {
-      links[index].system.isUnderWay = false
+      links[index].system = SystemPairing()
       recognised(index, now: now, into: &output)
     }
     if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
@@ -219,7 +223,7 @@ extension HostCore {
   /// Asks the system to secure a link; as a peripheral, to ask its central.
   mutating func secureBySystem(_ index: Int, isAuthenticated: Bool, into output: inout HostOutput) {
     guard !links[index].system.isUnderWay else { return }
-    links[index].system.isUnderWay = true
+    (links[index].system.isUnderWay, links[index].system.isOurWish) = (true, true)
     output.directives.append(
       .secure(handle: links[index].handle.rawValue, isAuthenticated: isAuthenticated))
   }

@@ -5,6 +5,8 @@ import BLEWire
 struct SystemPairing: Sendable {
   /// It was asked to secure the link, or has asked us something: nothing has come of it yet.
   var isUnderWay = false
+  /// We asked for it: until it has come about the kernel carries no ATT on the link.
+  var isOurWish = false
   /// A pairing is known to be under way, so that a key is a new one.
   var isPairing = false
   /// What it asked last and has no answer to.

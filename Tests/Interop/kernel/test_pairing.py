@@ -199,6 +199,27 @@ def test_pairing_that_we_ask_for(user, connect, identity, logs, request):
         assert client.read(handles[LONG]) == PATTERN[:22]
 
 
+def test_a_central_that_does_not_want_what_we_ask_for(user, connect, logs, request):
+    """Its kernel refuses to bond; ours carries no ATT until the link is encrypted, so the link is ended and another works."""
+    user.switch(1, 0, user.BONDABLE)
+    with vault(logs, request.node.name, file="weather.json") as program:
+        client = connect()
+        handles = client.characteristics()
+        client.write_command(handles[CONTROL], b"\x05")
+        program.wait_for("not paired")
+        program.wait_for("disconnected")
+        client.link.close()
+        client = connect()
+        assert client.read(handles[LONG]) == PATTERN[:22]
+        # Asked again on a link that is secure already, nothing happens.
+        user.switch(1, 1, user.BONDABLE)
+        for _ in range(2):
+            client.write_command(handles[CONTROL], b"\x05")
+            if client.link.security()[0] < 2:
+                user.serve(never, lambda event, _: True if event == NEW_KEY else None)
+            assert client.read(handles[LONG]) == PATTERN[:22]
+
+
 def test_what_the_kernel_offers_is_what_the_program_allows(user, connect, identity, logs, request):
     """A user who does not bond gets no bond; Secure Connections alone takes no legacy pairing."""
     with vault(logs, request.node.name, bonding=False) as program:
