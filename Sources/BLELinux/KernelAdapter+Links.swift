@@ -154,6 +154,7 @@ extension KernelAdapter {
     if ready.canWrite {
       if links[position].isConnecting { watch(socket, handle, for: .reading) }
       links[position].isConnecting = false
+      if let level = links[position].wantedLevel { secure(position, level) }
       flush(position)
     }
     guard ready.canRead || ready.hasEnded else { return }

@@ -34,7 +34,9 @@ extension KernelAdapter {
 
   /// Raises the level of one link: as a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
   mutating func secure(_ position: Int, _ level: UInt8) {
-    guard let socket = links[position].socket else { return links[position].wantedLevel = level }
+    guard let socket = links[position].socket, !links[position].isConnecting else {
+      return links[position].wantedLevel = level
+    }
     links[position].wantedLevel = nil
     if BluetoothSockets.raise(socket.descriptor, to: level, through: system) {
       links[position].securingEnds = clock.now() + Self.securingPatience

@@ -1,0 +1,54 @@
+"""Our central on linux:hci1 pairs by itself, because a peripheral on hci0 refuses it a value."""
+
+import contextlib
+import json
+
+import pytest
+from bluetooth import Management
+from conftest import wait_for_count
+from programs import Program, product
+
+STRAP = {
+    "name": "Strap",
+    "advertising": {"flags": 6, "uuids_complete": ["180D"]},
+    "services": [
+        {
+            "uuid": "180D",
+            "characteristics": [
+                {"uuid": "2A38", "properties": ["read"], "value": "01", "permissions": {"read": "encrypted"}},
+                {"uuid": "2A37", "properties": ["notify"], "value": ""},
+            ],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def adapters(controllers):
+    """Without what the other tests have paired."""
+    with contextlib.closing(Management()) as management:
+        for index in (0, 1):
+            management.switch(index, 0)
+            management.request(0x0013, index, b"\0\0")
+
+
+@pytest.mark.parametrize("transport", ["linux:hci0", "hci-socket:0"])
+def test_it_pairs_once_and_is_known_by_another_run(adapters, logs, monkeypatch, transport):
+    place = "kernel" if transport.startswith("linux") else "channel"
+    description = logs / "strap.json"
+    description.write_text(json.dumps(STRAP))
+    for role in ("strap", "watch"):
+        (logs / f"{role}-{place}.bonds").unlink(missing_ok=True)
+    monkeypatch.setenv("BLE_BONDS", str(logs / f"strap-{place}.bonds"))
+    command = [*product("reference-peripheral"), "--desc", description, "--transport", transport]
+    with Program(command, logs / f"strap-{place}.txt") as strap:
+        strap.wait_for("READY")
+        monkeypatch.setenv("BLE_BONDS", str(logs / f"watch-{place}.bonds"))
+        for run in (1, 2):
+            words = ["--role", "central", "--transport", "linux:hci1", "--rounds", "1"]
+            with Program([*product("heart-rate"), *words], logs / f"watch-{place}-{run}.txt") as watch:
+                watch.wait_for("reads: worn on the chest")
+            wait_for_count(strap, "disconnected", run, 30)
+        assert strap.output.count("\npaired") == 1 and "bond lost" not in strap.output
+    bonds = json.loads((logs / f"watch-{place}.bonds").read_text())["bonds"]
+    assert len(bonds) == 1 and "centralKey" in bonds[0]
