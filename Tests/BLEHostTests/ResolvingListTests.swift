@@ -93,6 +93,23 @@ import Testing
     guard told.count == 1, case .bondRemoved = told[0] else { Issue.record("\(told)"); return }
   }
 
+  /// The reason is gone before everything is off: it is switched on again all the same.
+  @Test func aBondThatGoesAtOnceHoldsNothingUp() {
+    var bench = bench(bonds: [])
+    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.startScanning(ScanParameters()))
+    bench.controller.silent = [.leSetAdvertisingEnable]
+    bench.perform(.setBonds([Self.bond(1)]))
+    bench.perform(.removeBond(EncryptionTests.identity))
+    let before = bench.controller.commands.count
+    bench.controller.silent = []
+    bench.receive(ScriptedController.complete(.leSetAdvertisingEnable, [0]))
+    let after = sent(bench, after: before)
+    #expect(Set(after).isDisjoint(with: Self.listCommands) && after.contains(.leSetScanEnable))
+    #expect(bench.controller.commands.last { $0.opcode == .leSetAdvertisingEnable }?.parameters == [1])
+    #expect(bench.controller.commands.last { $0.opcode == .leSetScanEnable }?.parameters == [1, 1])
+  }
+
   @Test func takesTheNewestBondsOfAsManyAsFit() {
     var bench = bench(Self.controller(size: 2), bonds: [Self.bond(1), Self.bond(2), Self.bond(3)])
     #expect(named(bench, .leAddDeviceToResolvingList) == [3, 2])

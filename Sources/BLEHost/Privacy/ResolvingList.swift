@@ -54,7 +54,8 @@ extension HostCore {
       bonds: bonds.revision, localKey: privacy.settings?.identityResolvingKey, isUnreliable: resolving.isUnreliable)
     guard basis != resolving.chosenFor else { return }
     resolving.chosenFor = basis
-    stillness.needsList = !resolvingSteps().isEmpty
+    // Once everything is being switched off, it takes a last step to switch it on again, even with nothing left to change.
+    if !resolvingSteps().isEmpty { stillness.needsList = true }
   }
 
   /// The newest bonds that have a key, as many as there is room for.
