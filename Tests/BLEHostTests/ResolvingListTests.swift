@@ -18,7 +18,7 @@ import Testing
     .leSetAddressResolutionEnable, .leSetPrivacyMode,
   ]
 
-  private static func controller(size: UInt8 = 8, without missing: HCIOpcode? = nil) -> ScriptedController {
+  static func controller(size: UInt8 = 8, without missing: HCIOpcode? = nil) -> ScriptedController {
     var controller = ScriptedController()
     controller.leFeatures = [.encryption, .llPrivacy]
     controller.resolvingListSize = size
@@ -26,7 +26,7 @@ import Testing
     return controller
   }
 
-  private static func bond(_ number: UInt64) -> Bond {
+  static func bond(_ number: UInt64) -> Bond {
     var bond = EncryptionTests.bond
     bond.identity = DeviceAddress(octets: BD_ADDR(0xC0FF_EE00_0000 + number), kind: .random)
     bond.identityResolvingKey = number == 1 ? EncryptionTests.irk : SecretKey(UInt128(number))
