@@ -6,7 +6,8 @@ import struct
 
 import pytest
 from bluetooth import Management
-from conftest import wait_for_count
+from conftest import Peripheral, wait_for_count
+from daemon import BluetoothDaemon
 from programs import Program, product
 
 
@@ -15,16 +16,36 @@ def collector(log, rounds, *more):
     return Program([*product("heart-rate"), *words], log)
 
 
-def test_twenty_times_our_own(controllers, logs):
-    words = ["--role", "peripheral", "--transport", "linux:hci0", "--beats", "1", "--rounds", "20"]
+def meet(logs, rounds):
+    """Our monitor and our collector, so many times; gives what the collector says."""
+    words = ["--role", "peripheral", "--transport", "linux:hci0", "--beats", "1", "--rounds", rounds]
     with Program([*product("heart-rate"), *words], logs / "monitor.txt") as monitor:
         monitor.wait_for("advertises")
-        with collector(logs / "collector.txt", 20, "--snoop", logs / "collector.btsnoop") as central:
+        with collector(logs / "collector.txt", rounds, "--snoop", logs / "collector.btsnoop") as central:
             assert central.wait_for_end(200) == 0, central.output
         assert monitor.wait_for_end(20) == 0, monitor.output
-    heard = central.output
+    return central.output
+
+
+def test_twenty_times_our_own(controllers, logs):
+    heard = meet(logs, 20)
     for line in ("connected to Strap", "reads: made by", "battery at 87 %", "♥", "is refused", "disconnected"):
         assert heard.count(line) == 20, f"{line}: {heard.count(line)}\n{heard[-3000:]}"
+
+
+def test_the_kernel_connects_after_our_scan(controllers, connect, drop, logs):
+    """An active scan of ours is a discovery for the kernel, and while it discovers it connects nobody."""
+    meet(logs, 1)
+    with Peripheral("linux:hci0", logs / "after-scan.txt") as peripheral:
+        peripheral.wait_for("READY")
+        client = connect(1)
+        assert client.characteristics()
+        drop(client)
+
+
+def test_beside_a_daemon_on_both_adapters(controllers, logs):
+    with BluetoothDaemon(logs, 2):
+        assert meet(logs, 5).count("disconnected") == 5
 
 
 @pytest.mark.skipif("BTGATT_SERVER" not in os.environ, reason="btgatt-server is not built")

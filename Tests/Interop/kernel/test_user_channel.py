@@ -34,7 +34,8 @@ def test_a_second_program_is_told_who_is_there(taken):
         capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     print(done.stderr)
-    assert done.returncode == 75 and "another program holds" in done.stderr
+    held = "hci-socket:0: another program holds the adapter (bind: Device or resource busy (EBUSY)): end it"
+    assert done.returncode == 75 and held in done.stderr
 
 
 def test_the_kernel_gets_it_back(controllers, logs):
