@@ -153,7 +153,7 @@ import Testing
     #expect(room.directives().isEmpty)
   }
 
-  @Test func whatTheProgramDoesNotAllow() {
+  @Test func whatTheProgramDoesNotAllow() throws {
     // Nobody vouches for the device.
     var strict = Room(.with(.displayYesNo) { $0.requiresMITM = true }, peer: "\(Self.plainPeer.octets)")
     _ = strict.directives()
@@ -172,6 +172,18 @@ import Testing
     guard case .answer(_, .consent, .reject) = bonded.directives().first else { Issue.record("let in"); return }
     bonded.hear(.failed(Self.identity))
     #expect(bonded.losses == [.forgottenByPeer])
+    // One that names its identity only at the end: the bond gets its own key back.
+    var late = Room(bonds: [EncryptionTests.bond], peer: "\(Self.plainPeer.octets)")
+    late.hear(.asked(Self.plainPeer, .consent), .identity(Self.identity, usedAs: Self.plainPeer, SecretKey(1)))
+    _ = late.directives()
+    late.hear(.longTermKey(Self.identity, Self.legacyKey, .peripheral, isToBeKept: true))
+    let undone = late.directives()
+    try #require(undone.count == 2)
+    guard case .forget(Self.identity) = undone[0], case .loadKeys(let keys) = undone[1] else {
+      Issue.record("\(undone)")
+      return
+    }
+    #expect(keys.first?.peripheralKey == Self.key && late.bond == nil && late.paired.isEmpty)
 
     var careful = Room(.with { $0.asksConsent = true }, peer: "\(Self.plainPeer.octets)")
     _ = careful.directives()

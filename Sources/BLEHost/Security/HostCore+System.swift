@@ -141,8 +141,10 @@ extension HostCore {
     into output: inout HostOutput
   ) {
     let index = systemIndex(of: identity)
-    if let refusal = refusal(of: key, for: index.map { links[$0].identity } ?? identity) {
+    if let refusal = refusal(of: key, for: [identity] + (index.map { [links[$0].identity] } ?? [])) {
       output.directives.append(.forget(identity))
+      // The system has put the new key in the place of the bond's.
+      if bonds[identity] != nil { loadSystemKeys(into: &output) }
       guard let index else { return }
       links[index].system = SystemPairing()
       pairingEnded(index, refusal, into: &output)
@@ -173,9 +175,9 @@ extension HostCore {
   }
 
   /// What the system let pass and we do not.
-  private func refusal(of key: LongTermKey, for identity: DeviceAddress) -> PairingFailure? {
+  private func refusal(of key: LongTermKey, for identities: [DeviceAddress]) -> PairingFailure? {
     guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
-    if settings.requiresMITM || isProtected(identity), !key.strength.isAuthenticated {
+    if settings.requiresMITM || identities.contains(where: isProtected), !key.strength.isAuthenticated {
       return PairingFailure(.authenticationRequirements, .local)
     }
     return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil

@@ -146,7 +146,14 @@ def bonded(user, connect, drop, identity, logs):
 def test_a_bond_outlives_our_process(bonded, connect, logs, request):
     name = request.node.name
     handles = bonded(name)
-    assert (logs / f"{name}.bonds").stat().st_mode & 0o777 == 0o600
+    bonds = logs / f"{name}.bonds"
+    assert bonds.stat().st_mode & 0o777 == 0o600
+    keys = re.findall(r'"([0-9a-fA-F]{32})"', bonds.read_text())
+    assert len(keys) >= 2
+    for key in map(bytes.fromhex, keys):
+        for place in (logs / f"{name}.txt", logs / f"{name}.btsnoop"):
+            seen = place.read_bytes()
+            assert not any(secret in seen for secret in (key, key[::-1], key.hex().encode(), key.hex().upper().encode()))
     with vault(logs, name, knows=True) as program:
         client = connect()
         # The central encrypts with the key it has: BT_SECURITY, level 2.
