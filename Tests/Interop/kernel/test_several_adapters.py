@@ -3,7 +3,6 @@
 import struct
 import subprocess
 
-import pytest
 from bluetooth import set_down
 from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid, wait_for_count
 from programs import product
@@ -50,10 +49,12 @@ def test_two_names_of_one_adapter_share_it(controllers, connect, drop, identity,
         drop(client)
 
 
-@pytest.mark.parametrize("first, second", [("linux:hci0", "hci-socket:0"), ("hci-socket:0", "linux:hci0")])
-def test_the_two_ways_to_one_adapter_exclude_each_other(controllers, first, second):
+def test_the_two_ways_to_one_adapter_exclude_each_other(controllers):
+    ways = ["linux:hci0", "hci-socket:0"]
     done = subprocess.run(
-        [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", first, "--transport", second],
+        [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", ways[0], "--transport", ways[1]],
         capture_output=True, text=True, timeout=30,
     )  # fmt: skip
-    assert done.returncode == 75 and f"{second}: this process has the adapter as {first} already" in done.stderr
+    # Each manager opens its own, and either may be the first.
+    refusals = [f"{late}: this process has the adapter as {early} already" for early, late in (ways, ways[::-1])]
+    assert done.returncode == 75 and any(refusal in done.stderr for refusal in refusals)
