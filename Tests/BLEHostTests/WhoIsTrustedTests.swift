@@ -1,0 +1,123 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEVirtual
+import BLEWire
+import Testing
+
+@Suite("Who is taken for whom, and let in") struct WhoIsTrustedTests {
+  /// Authorization comes behind encryption, and goes with the link (Vol 3, Part C, 10.5; Part F, 4).
+  @Test func authorization() throws {
+    var couple = Couple()
+    try couple.connect()
+    var link = try #require(couple.links[1])
+    couple.world.ask(0, .authorize(link.peripheral, true))
+    #expect(couple.security(0)?.isAuthorized == true)
+    #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthentication))
+    couple.world.ask(0, .authorize(link.peripheral, false))
+    couple.secure()
+    #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
+    couple.world.ask(0, .authorize(link.peripheral, true))
+    #expect(couple.read(Couple.authorized) == .success([7]))
+    couple.world.ask(0, .authorize(link.peripheral, false))
+    #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
+    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.disconnect()
+    couple.world.ask(0, .authorize(link.peripheral, true))
+    try couple.connect()
+    couple.secure()
+    link = try #require(couple.links[1])
+    #expect(couple.security(0)?.isAuthorized == false)
+    #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
+  }
+
+  /// Whoever takes a bonded device's address, or claims its identity, does not get the place of a protected bond by a
+  /// pairing that nobody vouches for; a protected pairing does, and so does any once the bond was removed.
+  @Test func aProtectedBondIsNotReplacedByAnUnprotectedOne() throws {
+    var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
+    try couple.connect()
+    couple.secure()
+    let bond = try #require(couple.bond(0))
+    #expect(bond.strength.isAuthenticated)
+    func pairAgain(_ couple: inout Couple, _ settings: PairingSettings) throws {
+      couple.disconnect()
+      couple.world.ask(1, .setPairing(settings))
+      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.forget()
+      try couple.connect()
+      couple.secure()
+    }
+    try pairAgain(&couple, .with())
+    #expect(couple.failures(0) == [PairingFailure(.authenticationRequirements, .local)])
+    #expect(couple.losses(0) == [.forgottenByPeer] && couple.paired(0).isEmpty && couple.bond(0) == nil)
+    #expect(couple.security(0) == nil)
+    try pairAgain(&couple, .with(.keyboardOnly))
+    #expect(couple.paired(0).count == 1 && couple.bond(0)?.peripheralKey != bond.peripheralKey)
+    couple.disconnect()
+    couple.world.ask(0, .removeBond(bond.identity))
+    try pairAgain(&couple, .with())
+    #expect(couple.bond(0)?.strength.isAuthenticated == false)
+  }
+
+  /// The device gives the identity of another one only when the pairing is through (Vol 3, Part H, 3.6.5).
+  @Test func aClaimedIdentityIsNotBelievedOverAProtectedBond() throws {
+    var couple = Couple()
+    let key = LongTermKey(
+      value: SecretKey(1), strength: KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true))
+    var bond = Bond(identity: couple.world.hosts[1].ownAddress, strength: key.strength)
+    bond.peripheralKey = key
+    couple.world.ask(0, .setBonds([bond]))
+    // Its address on the air is another one, so that nobody suspects it before it tells.
+    couple.world.ask(1, .setPrivacy(PrivacySettings(identityResolvingKey: SecretKey(2))))
+    couple.world.run(for: .seconds(1))
+    try couple.connect()
+    couple.secure()
+    #expect(couple.failures(0) == [PairingFailure(.authenticationRequirements, .local)])
+    #expect(couple.losses(0) == [.forgottenByPeer] && couple.paired(0).isEmpty && couple.bond(0) == nil)
+    #expect(couple.security(0)?.isBonded == false)
+  }
+
+  /// A device that gives a public identity and goes by a static address: known by either the next time, and called by the
+  /// one it uses.
+  @Test(arguments: [true, false]) func aFixedAddressBesideTheIdentity(resolves: Bool) throws {
+    var controller = VirtualControllerConfiguration()
+    if !resolves { controller.features.remove(.llPrivacy) }
+    var couple = Couple(controller: controller)
+    let identity = DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public)
+    let used = couple.world.hosts[1].ownAddress
+    couple.world.claimed = { host, packet in
+      // Identity Address Information (3.6.5) of the central.
+      host == 1 && packet.count == 17 && packet[9] == 9
+        ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
+    }
+    try couple.connect()
+    couple.secure()
+    #expect(couple.bond(0)?.identity == identity && couple.bond(0)?.addressOnAir == used)
+    couple.disconnect()
+    couple.forget()
+    try couple.connect()
+    couple.secure()
+    let connections = couple.events(0).compactMap {
+      if case .connected(let connection) = $0 { connection } else { nil }
+    }
+    #expect(connections.map(\.address) == [identity])
+    #expect(couple.security(0)?.level == .encrypted && couple.paired(0).isEmpty)
+    // The other way round: our peripheral calls it.
+    couple.disconnect()
+    couple.forget()
+    couple.world.ask(
+      1, .startAdvertising(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    couple.world.ask(0, .startScanning(ScanParameters()))
+    couple.world.run(for: .seconds(1))
+    let heard = couple.events(0).compactMap {
+      if case .discovered(let discovery) = $0 { discovery.address } else { nil }
+    }
+    #expect(heard.contains(identity))
+    couple.world.ask(0, .connect(ConnectID(rawValue: 5), identity, ConnectionParameters()))
+    couple.world.run(for: .seconds(1))
+    let calls = couple.events(0).compactMap { if case .connected(let connection) = $0 { connection } else { nil } }
+    #expect(calls.map(\.request) == [ConnectID(rawValue: 5)])
+  }
+}
