@@ -125,8 +125,8 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
     return .status(sent.remove(at: match).purpose, event.opcode, event.status)
   }
 
-  /// When ``tick(now:into:)`` has something to do.
-  package var deadline: Instant? { .nearer(sent.map(\.deadline).min(), starvingUntil) }
+  /// When ``tick(now:into:)`` has something to do. All commands have the same time, so the oldest is due first.
+  package var deadline: Instant? { .nearer(sent.first?.deadline, starvingUntil) }
 
   /// Gives up one command whose time has run out, and sends what that makes room for.
   ///
