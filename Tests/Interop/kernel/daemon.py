@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from programs import Program
 class BluetoothDaemon:
     """BlueZ's daemon, on every adapter of the machine, ours included; without hci0 where that is hidden from it."""
 
+    STATE = "/var/lib/bluetooth"
     PLACES = ("/usr/libexec/bluetooth/bluetoothd", "/usr/lib/bluetooth/bluetoothd", "/usr/sbin/bluetoothd")
 
     def __init__(self, logs, adapters, hides_ours=False):
@@ -24,8 +24,9 @@ class BluetoothDaemon:
         subprocess.run(["dbus-uuidgen", "--ensure=/etc/machine-id"], check=True)
         if not os.path.exists("/run/dbus/system_bus_socket"):
             subprocess.run(["dbus-daemon", "--system", "--fork", "--nopidfile"], check=True)
-        shutil.rmtree("/var/lib/bluetooth", ignore_errors=True)
-        os.makedirs("/var/lib/bluetooth")
+        # This computer's own may be closed to who runs the machine.
+        os.makedirs(self.STATE, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", self.STATE], check=True)
         place = next(path for path in self.PLACES if os.path.exists(path))
         command = [place, "-n"]
         if self.hides_ours:
@@ -54,6 +55,7 @@ class BluetoothDaemon:
 
     def __exit__(self, *failure):
         self.program.stop()
+        subprocess.run(["umount", self.STATE], check=True)
         # It switches every adapter off as it leaves.
         with contextlib.closing(Management()) as management:
             for index in range(1, self.adapters):
