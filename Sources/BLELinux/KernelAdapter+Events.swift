@@ -27,7 +27,8 @@ extension KernelAdapter {
     case .commandComplete:
       Self.widenBuffers(&event, count)
       let opcode = HCIOpcode(rawValue: UInt16(event[4]) | UInt16(event[5]) << 8)
-      if opcode == .leSetScanEnable || opcode == .leSetExtendedScanEnable { endDiscovery() }
+      if opcode == .leSetScanEnable || opcode == .leSetExtendedScanEnable { try? endDiscovery() }
+      if opcode == Self.probedOpcode { probeAnswered() }
     case .disconnectionComplete where count >= 7 && event[3] == 0:
       // What the peer had sent before it left comes before its leaving.
       linkEnded(UInt16(event[4]) | UInt16(event[5]) << 8, body)
@@ -86,17 +87,9 @@ extension KernelAdapter {
     case .leCreateConnection, .leExtendedCreateConnection: isInitiating = true
     case .leSetScanEnable, .leSetExtendedScanEnable:
       scans = command[4] == 1
-      if scans { discovery = .begun }
+      if scans { discovery = discovery.begunAgain }
     default: break
     }
-  }
-
-  /// Ends what the kernel takes for its discovery, once our scan has ended.
-  private mutating func endDiscovery() {
-    guard !scans, case .told(let types) = discovery else { return }
-    discovery = .none
-    // Refused, it has ended already.
-    try? management.post(.stopDiscovery, index, [types])
   }
 
   /// Reads what the kernel tells of its adapters; only ours matters.
@@ -120,7 +113,7 @@ extension KernelAdapter {
           kernelHasLink(to: peer, byUs: byUs)
         case .discovering(index, let types) where discovery == .begun:
           discovery = .told(types: types)
-          endDiscovery()
+          try endDiscovery()
         default: break
         }
       }

@@ -193,15 +193,6 @@ package struct KernelAdapter: ~Copyable, Sendable {
   }
 }
 
-/// What the kernel makes of our scan: it takes an active one for a discovery of its own, which the end of the scan does not
-/// end, and while it discovers it begins no connections.
-enum Discovery: Equatable {
-  case none
-  /// We began to scan; the kernel may still say that it discovers.
-  case begun
-  case told(types: UInt8)
-}
-
 /// What the adapter's poller tells readiness under.
 enum KernelToken {
   static let events: UInt64 = 0

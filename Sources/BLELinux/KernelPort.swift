@@ -147,9 +147,7 @@ package struct KernelPort: ~Copyable, Sendable {
     BluetoothSockets.setRoom(SO_RCVBUFFORCE, KernelAdapter.eventRoom, on: raw)
     let events = MessageSocket(raw)
     // A command that every process may not send: says at once whether this one may.
-    var probe: [UInt8] = [HCIPacketType.command.rawValue]
-    probe.append(littleEndian: HCIOpcode.leReadLocalSupportedFeatures.rawValue)
-    probe.append(0)
+    let probe = KernelAdapter.probe
     _ = try events.send(probe.span)
     let listener = try KernelAdapter.openListener(at: found.identity, through: system)
     var adapter = try KernelAdapter.over(
@@ -183,6 +181,7 @@ package struct KernelPort: ~Copyable, Sendable {
 
   /// Closes all and puts the adapter back as it was.
   package mutating func end() {
+    adapter?.finish()
     close()
     keeper.restore()
   }

@@ -79,6 +79,8 @@ import Testing
 
   static func scan(_ on: UInt8) -> [UInt8] { [0x01, 0x42, 0x20, 0x06, on, 0x00, 0x00, 0x00, 0x00, 0x00] }
   static let scanAnswer: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x42, 0x20, 0x00]
+  /// LE Read Local Supported Features: none.
+  static let probeAnswer: [UInt8] = [0x04, 0x0E, 0x0C, 0x01, 0x03, 0x20, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]
   static let discovering: [UInt8] = [0x13, 0x00, 0x00, 0x00, 0x02, 0x00, 0x06, 0x01]
   static let stopDiscovery: [UInt8] = [0x24, 0x00, 0x00, 0x00, 0x01, 0x00, 0x06]
 
@@ -97,6 +99,8 @@ import Testing
       #expect(try played.management.sent() == nil, "not before the scan has ended")
       try played.events.say(Self.scanAnswer)
       _ = try played.received()
+      #expect(try played.management.sent() == nil, "not before the kernel has seen that")
+      try Self.answerProbe(&played)
       #expect(try played.management.sent() == Self.stopDiscovery)
     }
     try played.management.say(Self.discovering)
@@ -111,7 +115,50 @@ import Testing
     _ = try played.received()
     try played.management.say(Self.discovering)
     _ = try played.received()
+    try Self.answerProbe(&played)
     #expect(try played.management.sent() == Self.stopDiscovery)
+  }
+
+  /// The kernel, which discovers already, does not say so again.
+  @Test func aScanThatBeginsAgainIsNotForgotten() throws {
+    var played = try PlayedAdapter()
+    try played.send(Self.scan(1))
+    try played.management.say(Self.discovering)
+    _ = try played.received()
+    try played.send(Self.scan(0))
+    try played.events.say(Self.scanAnswer)
+    _ = try played.received()
+    try played.send(Self.scan(1))
+    try played.events.say(Self.probeAnswer)
+    _ = try played.received()
+    #expect(try played.management.sent() == nil, "we scan")
+    try played.send(Self.scan(0))
+    try played.events.say(Self.scanAnswer)
+    _ = try played.received()
+    try played.events.say(Self.probeAnswer)
+    _ = try played.received()
+    #expect(try played.management.sent() == Self.stopDiscovery)
+  }
+
+  @Test func whoLeavesRightAfterAScanWaitsForTheKernel() throws {
+    var played = try PlayedAdapter()
+    try played.send(Self.scan(1), Self.scan(0))
+    try played.management.say(Self.discovering)
+    for answer in [Self.scanAnswer, Self.scanAnswer, Self.probeAnswer] { try played.events.say(answer) }
+    _ = try played.received()
+    try played.events.say(Self.probeAnswer)
+    played.adapter.finish()
+    #expect(try played.management.sent() == Self.stopDiscovery)
+  }
+
+  /// The adapter asked something of the controller, which answers.
+  private static func answerProbe(_ played: inout PlayedAdapter) throws {
+    var last: [UInt8]?
+    while let sent = try played.events.sent() { last = sent }
+    #expect(last == KernelAdapter.probe)
+    #expect(played.adapter.takeOwnCommands() == [KernelAdapter.probe])
+    try played.events.say(probeAnswer)
+    #expect(try played.received() == [probeAnswer])
   }
 }
 
