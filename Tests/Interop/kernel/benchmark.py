@@ -47,8 +47,7 @@ def ours(connect, drop, logs):
 
 def btgatt_server(connect, drop, logs):
     with contextlib.closing(Management()) as management:
-        management.switch(0, 1, Management.LE)
-        management.switch(0, 1)
+        management.switch_on(0)
         command = ["stdbuf", "-oL", os.environ["BTGATT_SERVER"], "-i", "hci0"]
         with Program(command, logs / "benchmark-btgatt.txt") as program:
             program.wait_for("listening on ATT channel")

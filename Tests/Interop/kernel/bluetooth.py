@@ -78,6 +78,14 @@ class Management:
     def switch(self, index, on, opcode=POWERED):
         return self.request(opcode, index, bytes([on]))[0]
 
+    def switch_on(self, index, patience=15):
+        """With Low Energy, which without a daemon is not the kernel's default. Who else changes the adapter may keep it busy."""
+        deadline = time.monotonic() + patience
+        while self.settings(index) & 0x201 != 0x201:
+            assert time.monotonic() < deadline, f"hci{index} stays off: settings {self.settings(index):#x}"
+            if self.switch(index, 1, self.LE) or self.switch(index, 1):
+                time.sleep(0.1)
+
     def set_static_address(self, index, address):
         """Set Static Address; all zeros is none. The adapter must be off."""
         assert self.request(0x002B, index, address_octets(address))[0] == 0

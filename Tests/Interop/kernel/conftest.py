@@ -56,9 +56,7 @@ class Controllers:
     @staticmethod
     def switch_on(management, indices):
         for index in indices:
-            # Without a daemon beside it, the kernel's default is BR/EDR alone.
-            management.switch(index, 1, Management.LE)
-            assert management.switch(index, 1) == 0
+            management.switch_on(index)
 
     def stop(self):
         self.program.process.kill()

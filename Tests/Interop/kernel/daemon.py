@@ -59,5 +59,4 @@ class BluetoothDaemon:
         # It switches every adapter off as it leaves.
         with contextlib.closing(Management()) as management:
             for index in range(1, self.adapters):
-                management.switch(index, 1, Management.LE)
-                management.switch(index, 1)
+                management.switch_on(index)

@@ -52,8 +52,7 @@ def test_beside_a_daemon_on_both_adapters(controllers, logs):
 def test_twenty_times_btgatt_server(controllers, logs):
     command = ["stdbuf", "-oL", os.environ["BTGATT_SERVER"], "-i", "hci0", "-r"]
     with contextlib.closing(Management()) as management:
-        management.switch(0, 1, Management.LE)
-        assert management.switch(0, 1) == 0
+        management.switch_on(0)
         with collector(logs / "collector-btgatt.txt", 20) as central:
             for round in range(1, 21):
                 # It serves one link; nobody is to come where it does not listen.
