@@ -14,7 +14,7 @@ from bluetooth import Management
 from conftest import Peripheral
 from programs import Program
 
-ROUNDS = int(os.environ.get("ROUNDS", "7"))
+ROUNDS = 7
 REQUESTS = 2000
 
 
