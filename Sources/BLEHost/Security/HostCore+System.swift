@@ -78,7 +78,7 @@ extension HostCore {
     // A protected bond gives way to a protected one only.
     if settings.requiresMITM || isProtected(links[index].identity) {
       answerSystem(index, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
-    } else if settings.asksConsent {
+    } else if settings.asksConsent, links[index].role == .peripheral {
       output.events.append(.pairing(links[index].peer, question))
     } else {
       answerSystem(index, .accept, nil, into: &output)
