@@ -87,14 +87,21 @@ extension KernelAdapter {
   /// Hands out what is left of a link and lets go of it.
   mutating func linkEnded(_ handle: UInt16, _ body: Intake) {
     guard let position = position(of: handle) else { return }
-    if let socket = links[position].socket {
+    if let socket = links[position].socket { receiveRest(handle, socket, body) }
+    forget(handle)
+  }
+
+  /// Reads a socket to its end.
+  ///
+  /// The kernel tells of an error, once, before it hands out what came before it: reading goes on behind it.
+  private mutating func receiveRest(_ handle: UInt16, _ socket: MessageSocket, _ body: Intake) {
+    for _ in 0..<2 {
       do throws(SystemError) {
         while try receivePDU(handle, socket, body) {}
       } catch {
-        // Its end: everything before it has been read.
+        // ECONNRESET, EACCES, or its end.
       }
     }
-    forget(handle)
   }
 
   /// Drops a link with its socket and all that waits on it.
@@ -165,6 +172,7 @@ extension KernelAdapter {
       }
     } catch {
       // ECONNRESET, or EACCES after a failed authentication: the link's own event tells the reason.
+      receiveRest(handle, socket, body)
       deafen(position)
     }
   }

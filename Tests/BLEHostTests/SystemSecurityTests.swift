@@ -281,6 +281,11 @@ import Testing
     room.hear(.asked(Self.plainPeer, .display(Self.number)))
     room.bench.receive(ScriptedController.disconnected(0x40))
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
+    // Also where the link goes before the system has said that the device refused what we asked for.
+    var other = Room(peer: "\(Self.plainPeer.octets)")
+    other.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    other.bench.receive(ScriptedController.disconnected(0x40, .authenticationFailure))
+    #expect(other.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
     // The keys of a link that has gone are kept all the same: the device will use them.
     room.hear(.longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
     #expect(room.bond?.identity == Self.plainPeer)

@@ -139,6 +139,23 @@ import Testing
     #expect(throws: SystemError.self) { try pair.far.send(Self.request.span) }
   }
 
+  /// A socket with an error tells that first, and what came before it afterwards; so does a local one whose other end leaves
+  /// something unread.
+  @Test func anErrorDoesNotSwallowWhatCameBeforeIt() throws {
+    for linkEnds in [false, true] {
+      var played = try PlayedAdapter()
+      var pair = Optional(try played.link(0x0040).pair)
+      try played.send(Self.responsePacket)
+      _ = try played.received()
+      try pair?.say(Self.request)
+      try pair?.say(Self.request)
+      pair = nil
+      if linkEnds { try played.events.say(Self.disconnectionComplete) }
+      let ends = linkEnds ? [Self.disconnectionComplete] : []
+      #expect(try Self.round(&played) == [Self.requestPacket, Self.requestPacket] + ends)
+    }
+  }
+
   @Test func aSocketThatEndsBeforeItsLinkTakesFramesIntoNothing() throws {
     var played = try PlayedAdapter()
     var pair = Optional(try played.link(0x0040).pair)

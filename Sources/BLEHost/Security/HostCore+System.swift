@@ -130,7 +130,8 @@ extension HostCore {
   /// A link ended while the system was pairing on it.
   mutating func systemLinkEnded(_ link: Link, into output: inout HostOutput) {
     systemOutcomes[link.identity] = nil
-    guard link.system.isPairing else { return }
+    // With a bonded device it would have been no pairing.
+    guard link.system.isPairing || (link.system.isOurWish && bonds[link.identity] == nil) else { return }
     let failure = link.system.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
     output.events.append(.pairingFailed(link.peer, failure))
   }

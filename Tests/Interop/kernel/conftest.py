@@ -102,9 +102,9 @@ def wait_for_count(program, text, count, seconds=20):
 class Peripheral(Program):
     """reference-peripheral on one transport."""
 
-    def __init__(self, transport, log, *more, executable=None):
+    def __init__(self, transport, log, *more, executable=None, description=DESCRIPTION):
         command = executable or product("reference-peripheral")
-        super().__init__([*command, "--desc", DESCRIPTION, "--transport", transport, *more], log)
+        super().__init__([*command, "--desc", description, "--transport", transport, *more], log)
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

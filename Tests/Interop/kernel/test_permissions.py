@@ -12,18 +12,22 @@ from programs import product
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
+DESCRIBED = Path("/run/weather.json")
+
+
 def copy():
-    """The program where file capabilities are kept."""
+    """The program where file capabilities are kept, and its description where everyone may read."""
     path = Path("/run/reference-peripheral")
-    shutil.copy(product("reference-peripheral")[0], path)
-    os.chmod(path, 0o755)
+    for source, place, mode in ((product("reference-peripheral")[0], path, 0o755), (DESCRIPTION, DESCRIBED, 0o644)):
+        shutil.copy(source, place)
+        os.chmod(place, mode)
     return path
 
 
 def test_without_capabilities(controllers):
     path = copy()
     done = subprocess.run(
-        [*NOBODY, path, "--desc", DESCRIPTION, "--transport", "linux:hci0"],
+        [*NOBODY, path, "--desc", DESCRIBED, "--transport", "linux:hci0"],
         capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     print(done.stderr)
@@ -35,7 +39,8 @@ def test_without_capabilities(controllers):
 def test_with_capabilities(controllers, identity, logs):
     path = copy()
     subprocess.run(["setcap", "cap_net_raw,cap_net_admin+eip", path], check=True)
-    with Peripheral("linux:hci0", logs / "setcap.txt", executable=[*NOBODY, path]) as program:
+    program = [*NOBODY, path]
+    with Peripheral("linux:hci0", logs / "setcap.txt", executable=program, description=DESCRIBED) as program:
         program.wait_for("READY")
         with Link(identity[1], identity[0]) as link:
             client = Client(link)
