@@ -91,6 +91,13 @@ def controllers(logs):
     controllers.stop()
 
 
+@pytest.fixture(autouse=True)
+def centrals(controllers):
+    """Every test finds the centrals' adapters switched on, whatever the one before left."""
+    with contextlib.closing(Management()) as management:
+        controllers.switch_on(management, range(1, controllers.count))
+
+
 def wait_for_count(program, text, count, seconds=20):
     deadline = time.monotonic() + seconds
     while program.output.count(text) < count:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from bluetooth import Refused
-from conftest import PATTERN, long_uuid
+from conftest import PATTERN, long_uuid, wait_for_count
 
 
 def test_discovery(peripheral, connect):
@@ -62,7 +62,7 @@ def test_the_peripheral_ends_the_link_and_advertises_again(peripheral, connect):
             while True:
                 client.link.receive(5)
         client.link.close()
-    assert peripheral.output.count("disconnected") == 5
+    wait_for_count(peripheral, "disconnected", 5)
 
 
 def test_three_centrals_at_once(peripheral, connect):
@@ -95,4 +95,5 @@ def test_two_hundred_links_leak_nothing(peripheral, connect, drop):
     while peripheral.descriptors() > before and time.monotonic() < deadline:
         time.sleep(0.1)
     assert peripheral.descriptors() <= before
+    wait_for_count(peripheral, "\nconnected", 200)
     assert peripheral.output.count("\nconnected") == 200
