@@ -143,12 +143,13 @@ def connect(identity):
     """Makes links to hci0, or another adapter's address, from any other adapter; ends them after the test."""
     with contextlib.ExitStack() as stack:
 
-        def connect(adapter=1, patience=10, to=None, kind=PUBLIC):
+        def connect(adapter=1, patience=20, to=None, kind=PUBLIC):
             deadline = time.monotonic() + patience
             while True:
                 try:
                     own = identity[adapter] if isinstance(adapter, int) else adapter
-                    return Client(stack.enter_context(Link(own, to or identity[0], kind)))
+                    # btvirt tells of an advertisement once: a kernel that has missed it has to begin again.
+                    return Client(stack.enter_context(Link(own, to or identity[0], kind, patience=4)))
                 except OSError:
                     if time.monotonic() > deadline:
                         raise
