@@ -112,6 +112,16 @@ package struct KernelPort: ~Copyable, Sendable {
   }
 
   private mutating func seek() throws(TransportError) -> Bool {
+    do throws(TransportError) {
+      return try attempt()
+    } catch {
+      // It went down while it was opened, and the kernel may have said so before anyone listened.
+      guard error.cause?.number == ENETDOWN else { throw error }
+      return try attempt()
+    }
+  }
+
+  private mutating func attempt() throws(TransportError) -> Bool {
     guard let found = try keeper.find() else {
       keeper.adapterWentAway()
       isNew = true
