@@ -22,6 +22,8 @@ struct AdapterKeeper: Sendable {
   private var undoing: [(command: ManagementSocket.Command, parameters: [UInt8])] = []
   /// Whether it was off when we first met it, so that switching it on is our business when it is plugged in again.
   private(set) var switchesOn = false
+  /// We met it on and switched it off to set it up: whatever came between, it is to be on in the end.
+  private var wasOn = false
   /// Whether bluetoothd has set the adapter up: then pairing is its business.
   private(set) var isDaemons = false
   private let daemonRuns: @Sendable () -> Bool
@@ -92,13 +94,14 @@ struct AdapterKeeper: Sendable {
         if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
         return
       }
-      guard isOn || isNew || switchesOn else {
+      guard isOn || isNew || switchesOn || wasOn else {
         throw TransportError(.poweredOff, at: name, "hci\(adapter.index) is switched off", remedy: powerOnLine(adapter))
       }
       if isOn {
+        wasOn = true
         try change(.setPowered, to: false, back: nil, of: adapter)
       } else {
-        switchesOn = true
+        switchesOn = !wasOn
       }
       if !adapter.current.contains(.lowEnergy) { try change(.setLowEnergy, to: true, back: false, of: adapter) }
       for (command, setting) in [
@@ -112,7 +115,7 @@ struct AdapterKeeper: Sendable {
           guard error.kind != .inputOutput else { throw error }
         }
       }
-      try change(.setPowered, to: true, back: isOn ? nil : false, of: adapter)
+      try change(.setPowered, to: true, back: wasOn ? nil : false, of: adapter)
     }
   }
 
@@ -138,7 +141,7 @@ struct AdapterKeeper: Sendable {
 
   /// Switching the adapter on is its user's business from now on, and it is left on in the end.
   mutating func leaveToUser() {
-    switchesOn = false
+    (switchesOn, wasOn) = (false, false)
     undoing.removeAll { $0.command == .setPowered }
   }
 
