@@ -92,7 +92,6 @@ import Testing
     #expect(Self.messages(.setPolicy(settings)) == [[0x2D, 2], [0x18, 1], [0x09, 0]])
     #expect(Self.messages(.setPolicy(nil)) == [[0x09, 0]])
     #expect(Self.messages(.forget(Self.peer)) == [[0x1B] + Self.peerOctets + [0]])
-    #expect(Self.messages(.disconnect(Self.random)) == [[0x14] + Self.randomOctets])
   }
 
   @Test func answersGoToTheirQuestions() {

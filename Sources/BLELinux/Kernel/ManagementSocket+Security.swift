@@ -18,7 +18,6 @@ extension ManagementSocket {
       ]
     case .loadKeys(let keys): return [longTermKeys(of: keys), resolvingKeys(of: keys)]
     case .forget(let device): return [(.unpairDevice, octets(of: device) + [0])]
-    case .disconnect(let device): return [(.disconnect, octets(of: device))]
     case .answer(let device, let question, let answer):
       return [self.answer(device, question, answer)].compactMap(\.self)
     case .secure: return []

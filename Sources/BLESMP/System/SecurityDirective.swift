@@ -16,8 +16,6 @@ package enum SecurityDirective: Sendable {
   case answer(DeviceAddress, PairingQuestion, PairingAnswer)
   /// Encrypt the link with this handle, by the keys that are there or by a pairing; a peripheral asks its central for it.
   case secure(handle: UInt16, isAuthenticated: Bool)
-  /// End the link to a device.
-  case disconnect(DeviceAddress)
 }
 
 /// What the system is to know of one bonded device.
