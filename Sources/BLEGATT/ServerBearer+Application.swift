@@ -13,7 +13,7 @@ struct PendingRequest: Sendable {
     case readByType(AttributeHandle)
     case readMultiple(GatheredValues)
     case write(AttributeHandle)
-    case execute(ExecutionPlan)
+    case execute(PreparedWrites)
   }
 }
 
@@ -73,8 +73,8 @@ extension ServerBearer {
       output.refuse(request.opcode, handle, code.speakable)
     case (.readMultiple(let gathered), .error(let code, _)):
       output.refuse(request.opcode, gathered.handles[gathered.next], code.speakable)
-    case (.execute(let plan), .error(let code, let attribute)):
-      output.refuse(request.opcode, plan.handle(of: attribute), code.speakable)
+    case (.execute(let queue), .error(let code, let attribute)):
+      output.refuse(request.opcode, queue.handle(of: attribute), code.speakable)
     case (.read, _):
       let part = response.octets.prefix(mtu - 1)
       output.pdus.append { buffer in
@@ -93,7 +93,7 @@ extension ServerBearer {
       gathered.append(response.octets.prefix(ATT.maximumValueLength))
       gather(gathered, request.opcode, security, database, now, &output)
     case (.write, _): output.pdus.append { $0.append(ATTOpcode.writeResponse.rawValue) }
-    case (.execute(let plan), _): carryOut(plan, &database, &output)
+    case (.execute(let queue), _): executeAccepted(queue, request.opcode, security, &database, &output)
     }
     goOn(security, &database, now, &output)
   }

@@ -5,6 +5,9 @@ import BLEWire
 ///
 ///     Prepare ─► queue ─► Prepare … ─► Execute(write) ─► every part is tried on copies ─┬─► one fails: error, nothing changed
 ///                                 └──► Execute(cancel) ─► forgotten                    └─► all fit: written
+///
+/// Where the application has to accept parts first, the queue is kept and every part is tried again at its answer: services,
+/// values and the link's security may have changed while it decided.
 extension ServerBearer {
   /// Prepare Write (Vol 3, Part F, 3.4.6.1): permissions are looked at now, offset and length at the execution.
   mutating func prepareWrite(
@@ -20,7 +23,7 @@ extension ServerBearer {
     guard prepared.parts.count < limits.maximumPreparedWrites,
       prepared.octets.count + pdu.count - 5 <= limits.maximumPreparedOctets
     else { return output.refuse(opcode, handle, .prepareQueueFull) }
-    prepared.append(handle, offset: Int(pdu.uint16(at: 3) ?? 0), pdu.extracting(5...))
+    prepared.append(database.attributes[place], offset: Int(pdu.uint16(at: 3) ?? 0), pdu.extracting(5...))
     output.pdus.append { buffer in
       buffer.append(ATTOpcode.prepareWriteResponse.rawValue)
       buffer.append(copying: pdu.extracting(1...))
@@ -43,10 +46,20 @@ extension ServerBearer {
       if plan.parts.isEmpty {
         carryOut(plan, &database, &output)
       } else {
-        let parts = plan.parts
-        let token = suspend(opcode, .execute(plan), now)
-        output.events.append(.write(token, parts, isPrepared: true))
+        let token = suspend(opcode, .execute(queue), now)
+        output.events.append(.write(token, plan.parts, isPrepared: true))
       }
+    }
+  }
+
+  /// Executes a queue whose parts for the application are accepted: all of it as things are now, or nothing.
+  mutating func executeAccepted(
+    _ queue: PreparedWrites, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
+    _ output: inout ServerOutput
+  ) {
+    switch plan(queue, security, database) {
+    case .failure(let refusal): output.refuse(opcode, refusal.handle, refusal.code)
+    case .success(let plan): carryOut(plan, &database, &output)
     }
   }
 
@@ -57,6 +70,9 @@ extension ServerBearer {
   }
 
   /// Tries each part in the order it came, on copies.
+  ///
+  /// A handle that another attribute has got since the part was prepared is as invalid as one that no attribute has: the
+  /// client meant the attribute that is gone.
   private func plan(
     _ queue: PreparedWrites, _ security: LinkSecurity, _ database: AttributeDatabase
   ) -> Result<ExecutionPlan, Refusal> {
@@ -65,7 +81,9 @@ extension ServerBearer {
       func refused(_ code: ATTErrorCode) -> Result<ExecutionPlan, Refusal> {
         .failure(Refusal(handle: part.handle, code: code))
       }
-      guard let place = database.place(of: part.handle) else { return refused(.invalidHandle) }
+      guard let place = database.place(of: part.handle), part.names(database.attributes[place]) else {
+        return refused(.invalidHandle)
+      }
       let attribute = database.attributes[place]
       if let refusal = attribute.write.refusal(for: security, otherwise: .writeNotPermitted) {
         return refused(refusal)
@@ -115,7 +133,9 @@ extension ServerBearer {
   }
 
   /// Writes what was found right, and answers.
-  mutating func carryOut(_ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout ServerOutput) {
+  private mutating func carryOut(
+    _ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout ServerOutput
+  ) {
     for write in plan.writes {
       guard let place = database.place(of: write.handle) else { continue }
       let attribute = database.attributes[place]
@@ -137,18 +157,37 @@ extension ServerBearer {
 struct PreparedWrites: Sendable {
   struct Part: Sendable {
     var handle: AttributeHandle
+    /// What the handle named when the part was prepared.
+    var type: UInt128
+    var id: AttributeID
+    var kind: Attribute.Kind
     var offset: Int
     /// Where its octets lie in those of the queue.
     var range: Range<Int>
+
+    /// Whether `attribute`, which has the part's handle now, is the one that had it then.
+    func names(_ attribute: Attribute) -> Bool {
+      attribute.id == id && attribute.kind == kind && attribute.type == type
+    }
   }
 
   private(set) var parts: [Part] = []
   private(set) var octets: [UInt8] = []
 
-  mutating func append(_ handle: AttributeHandle, offset: Int, _ value: Span<UInt8>) {
+  mutating func append(_ attribute: Attribute, offset: Int, _ value: Span<UInt8>) {
     let start = octets.count
     octets.append(copying: value)
-    parts.append(Part(handle: handle, offset: offset, range: start..<octets.count))
+    parts.append(
+      Part(
+        handle: attribute.handle, type: attribute.type, id: attribute.id, kind: attribute.kind, offset: offset,
+        range: start..<octets.count))
+  }
+
+  /// The handle to name in an error about `attribute`; where it is nil or not in the queue, that of the first part which
+  /// the application has to accept.
+  func handle(of attribute: AttributeID?) -> AttributeHandle {
+    let asked = parts.filter { $0.kind == .dynamic }
+    return (asked.first { $0.id == attribute } ?? asked.first)?.handle ?? .none
   }
 
   mutating func removeAll() {
@@ -172,9 +211,8 @@ struct ExecutionPlan: Sendable {
   /// Values that the stack keeps, each attribute once.
   var writes: [Write] = []
   /// What the application must write; parts that continue each other are one.
-  var parts: [WritePart] = []
-  /// The handles of `parts`, for the error response.
-  private(set) var handles: [AttributeHandle] = []
+  private(set) var parts: [WritePart] = []
+  private var lastHandle = AttributeHandle.none
 
   /// The place in `writes` of this attribute, which begins with the value that `first` gives.
   mutating func write(to handle: AttributeHandle, beginningWith first: () -> [UInt8]) -> Int {
@@ -184,20 +222,14 @@ struct ExecutionPlan: Sendable {
   }
 
   mutating func append(_ value: Bytes, offset: Int, to attribute: Attribute) {
-    if let last = parts.indices.last, parts[last].attribute == attribute.id, handles[last] == attribute.handle,
+    if let last = parts.indices.last, lastHandle == attribute.handle,
       parts[last].offset + parts[last].value.count == offset
     {
       parts[last].value.append(contentsOf: value)
     } else {
       parts.append(WritePart(attribute: attribute.id, offset: offset, value: Array(value)))
-      handles.append(attribute.handle)
+      lastHandle = attribute.handle
     }
-  }
-
-  /// The handle to name in an error about `attribute`; about the first part where it is nil or none of them.
-  func handle(of attribute: AttributeID?) -> AttributeHandle {
-    let part = parts.firstIndex { $0.attribute == attribute } ?? 0
-    return part < handles.count ? handles[part] : .none
   }
 }
 
