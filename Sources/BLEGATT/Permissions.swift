@@ -26,6 +26,14 @@ public struct AccessRequirement: Hashable, Sendable {
     self.authorization = authorization
   }
 
+  /// Demands whatever one of the two demands.
+  public func combined(with other: Self) -> Self {
+    func keySize(_ requirement: Self) -> UInt8 { requirement.security == .none ? 0 : requirement.minimumKeySize }
+    return Self(
+      security: max(security, other.security), minimumKeySize: max(7, keySize(self), keySize(other)),
+      authorization: authorization || other.authorization)
+  }
+
   /// Anyone may.
   public static let open = Self()
   public static let encrypted = Self(security: .encrypted)

@@ -21,12 +21,27 @@ extension ServerBearer {
 
   /// Every characteristic value that the client subscribed to.
   public func subscriptions(database: AttributeDatabase) -> [AttributeID: Subscription] {
+    subscriptions(database) { _ in true }
+  }
+
+  /// Those of them that a link of this security may be sent.
+  ///
+  /// A bonded client's configuration outlives its links, and may demand more than the link that it is on has, or has yet:
+  /// it is kept, and nothing is sent meanwhile.
+  public func subscriptions(
+    inForceFor security: LinkSecurity, database: AttributeDatabase
+  ) -> [AttributeID: Subscription] {
+    subscriptions(database) { $0.write.refusal(for: security, otherwise: .writeNotPermitted) == nil }
+  }
+
+  private func subscriptions(
+    _ database: AttributeDatabase, where isWanted: (Attribute) -> Bool
+  ) -> [AttributeID: Subscription] {
     var subscriptions: [AttributeID: Subscription] = [:]
     for configuration in configurations {
-      guard let place = database.place(of: configuration.descriptor), database.attributes[place].id != .stack else {
-        continue
-      }
-      subscriptions[database.attributes[place].id] = configuration.value
+      guard let place = database.place(of: configuration.descriptor) else { continue }
+      let descriptor = database.attributes[place]
+      if descriptor.id != .stack, isWanted(descriptor) { subscriptions[descriptor.id] = configuration.value }
     }
     return subscriptions
   }

@@ -103,7 +103,7 @@ public enum UpdateOutcome: Hashable, Sendable {
   case sent
   /// The client has not subscribed.
   case notSubscribed
-  /// The characteristic needs an encrypted link, and this one is not.
+  /// The characteristic demands more of a link for its updates (``CharacteristicDefinition/updateRequirement``).
   case insufficientSecurity
   /// ``ServerLimits/maximumQueuedIndications`` indications wait already.
   case queueFull

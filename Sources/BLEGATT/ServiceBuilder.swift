@@ -66,13 +66,11 @@ struct ServiceBuilder {
     }
   }
 
-  /// Anyone may read it; where the characteristic wants encryption for its updates, so does subscribing.
+  /// Anyone may read it; who may write it, and be sent updates, says ``CharacteristicDefinition/updateRequirement``.
   private mutating func appendConfiguration(of characteristic: CharacteristicDefinition) {
-    let encrypted: CharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
-    let isEncrypted = !characteristic.properties.isDisjoint(with: encrypted)
     append(
       AttributeType.clientConfiguration, .clientConfiguration, id: characteristic.id,
-      write: isEncrypted ? .encrypted : .open, value: [])
+      write: characteristic.updateRequirement, value: [])
     attributes[attributes.count - 1].configuration =
       characteristic.properties.union(CharacteristicProperties(rawValue: UInt16(characteristic.properties.onAir)))
       .rawValue

@@ -49,6 +49,22 @@ public struct CharacteristicDefinition: Sendable {
     self.value = value
     self.descriptors = descriptors
   }
+
+  /// What a link must have before a client may subscribe, and before it is sent an update (Vol 3, Part C, 10.3.1).
+  ///
+  /// Where the properties demand encryption for updates, everything that a read demands besides: level, key size and
+  /// authorization. Where they do not, nothing, whatever a read demands: see ``isOpenedByUpdates``.
+  public var updateRequirement: AccessRequirement {
+    let encrypted: CharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
+    guard !properties.isDisjoint(with: encrypted) else { return .open }
+    return AccessRequirement.encrypted.combined(with: permissions.read ?? .open)
+  }
+
+  /// Whether any client can subscribe to a value that not every client may read.
+  public var isOpenedByUpdates: Bool {
+    guard isConfigurable, let read = permissions.read else { return false }
+    return read != .open && updateRequirement == .open
+  }
 }
 
 /// A descriptor as the application describes it (Vol 3, Part G, 3.3.3); 0x2900 and 0x2902 are made by the database.
@@ -90,9 +106,11 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
   public static let indicate = Self(rawValue: 0x20)
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
   public static let extendedProperties = Self(rawValue: 0x80)
-  /// As ``notify``, for clients on an encrypted link only. The bit itself never travels.
+  /// As ``notify``, for clients on an encrypted link only, which must also be as secure as a read demands
+  /// (``CharacteristicDefinition/updateRequirement``). The bit itself never travels.
   public static let notifyEncryptionRequired = Self(rawValue: 0x100)
-  /// As ``indicate``, for clients on an encrypted link only. The bit itself never travels.
+  /// As ``indicate``, for clients on an encrypted link only, which must also be as secure as a read demands
+  /// (``CharacteristicDefinition/updateRequirement``). The bit itself never travels.
   public static let indicateEncryptionRequired = Self(rawValue: 0x200)
 
   /// The octet in the declaration.

@@ -49,7 +49,7 @@ extension HostCore {
     var pairingEffects: [PairingEffect] = []
     link.pairing?.linkEnded(into: &pairingEffects)
     for case .failed(let failure) in pairingEffects { output.events.append(.pairingFailed(link.peer, failure)) }
-    for (attribute, subscription) in link.server.subscriptions(database: database) where !subscription.isEmpty {
+    for attribute in link.reportedSubscriptions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       output.events.append(.subscription(link.peer, attribute, []))
     }
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }

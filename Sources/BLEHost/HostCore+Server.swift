@@ -57,6 +57,10 @@ extension HostCore {
   ) {
     for index in links.indices {
       links[index].server.serviceChanged(range, database: database, now: now, into: &scratch.server)
+      // Whoever removed a service knows that its subscribers have gone with it.
+      for attribute in links[index].reportedSubscriptions.keys where database.handle(of: attribute) == nil {
+        links[index].reportedSubscriptions[attribute] = nil
+      }
       drainServer(index, now: now, into: &output)
     }
   }
@@ -159,6 +163,7 @@ extension HostCore {
     case .stored(let attribute):
       output.events.append(.stored(peer, attribute, database.storedValue(of: attribute) ?? []))
     case .subscription(let attribute, let subscription):
+      links[index].reportedSubscriptions[attribute] = subscription.isEmpty ? nil : subscription
       output.events.append(.subscription(peer, attribute, subscription))
       keepRecord(of: links[index], into: &output)
     case .mtuChanged(let mtu):
@@ -176,6 +181,19 @@ extension HostCore {
     case .overflow:
       report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer, into: &output)
     case .violation(let violation): report(.peer, "\(violation)", peer: peer, into: &output)
+    }
+  }
+
+  /// Reports the subscriptions that are in force on a link as it is secured now, where that is news: a bonded client's
+  /// are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C, 10.3.1).
+  mutating func reportSubscriptions(_ index: Int, into output: inout HostOutput) {
+    let before = links[index].reportedSubscriptions
+    let after = links[index].server.subscriptions(inForceFor: links[index].security, database: database)
+    guard before != after else { return }
+    links[index].reportedSubscriptions = after
+    for attribute in Set(before.keys).union(after.keys).sorted(by: { $0.rawValue < $1.rawValue })
+    where before[attribute] != after[attribute] {
+      output.events.append(.subscription(links[index].peer, attribute, after[attribute] ?? []))
     }
   }
 

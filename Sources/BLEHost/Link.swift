@@ -30,6 +30,8 @@ struct Link: Sendable {
   var signalling: SignallingChannel
   var server: ServerBearer
   var client: GATTClient
+  /// The subscriptions that the application was told of: those that the link may be sent.
+  var reportedSubscriptions: [AttributeID: Subscription] = [:]
   /// The updates whose notifications are on their way on this link, in order.
   var notifications: [UpdateToken] = []
   /// The update each indication belongs to, in the order they were handed to the server; nil for the stack's own.

@@ -33,6 +33,93 @@ import Testing
     #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
   }
 
+  /// What takes an authenticated link to read is not notified to another one, where updates demand encryption; where they
+  /// do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0021).
+  @Test(arguments: [true, false]) func updatesAreNoEasierToHaveThanReads(encrypted: Bool) throws {
+    var couple = Couple()
+    let id = AttributeID(rawValue: 77)
+    let handle = try Self.publish(
+      id, encrypted ? [.read, .notifyEncryptionRequired] : [.read, .notify], read: .authenticated, in: &couple)
+    try couple.connect()
+    couple.secure()
+    #expect(couple.read(id) == .failure(.insufficientAuthentication))
+    let subscribed = couple.perform(.write(AttributeHandle(rawValue: handle.rawValue + 1), [1, 0]))
+    if case .failure(.refused(.insufficientAuthentication, _, _)) = subscribed {
+      #expect(encrypted)
+    } else {
+      #expect(!encrypted)
+    }
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [42, 43], to: nil))
+    couple.world.run(for: .seconds(1))
+    #expect(Self.notified(couple) == (encrypted ? [] : [[42, 43]]))
+    #expect(Self.subscriptions(couple, to: id) == (encrypted ? [] : [.notify]))
+  }
+
+  /// A bonded client's subscription is restored with its link, and counts once the link may have it.
+  @Test func aRestoredSubscriptionWaitsForAuthorization() throws {
+    var couple = Couple()
+    let id = AttributeID(rawValue: 77)
+    let handle = try Self.publish(
+      id, [.read, .notifyEncryptionRequired], read: AccessRequirement(security: .encrypted, authorization: true),
+      in: &couple)
+    try couple.connect()
+    couple.secure()
+    couple.world.ask(0, .authorize(try #require(couple.links[1]).peripheral, true))
+    _ = couple.perform(.write(AttributeHandle(rawValue: handle.rawValue + 1), [1, 0]))
+    #expect(Self.subscriptions(couple, to: id) == [.notify])
+    couple.disconnect()
+    #expect(Self.subscriptions(couple, to: id) == [.notify, []])
+    couple.forget()
+
+    try couple.connect()
+    couple.secure()
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [1], to: nil))
+    couple.world.run(for: .seconds(1))
+    #expect(Self.subscriptions(couple, to: id) == [] && Self.notified(couple) == [])
+    let peer = try #require(couple.links[1]).peripheral
+    couple.world.ask(0, .authorize(peer, true))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 2), id, [2], to: nil))
+    couple.world.run(for: .seconds(1))
+    couple.world.ask(0, .authorize(peer, false))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 3), id, [3], to: nil))
+    couple.world.run(for: .seconds(1))
+    #expect(Self.subscriptions(couple, to: id) == [.notify, []])
+    #expect(Self.notified(couple) == [[2]])
+    // The subscription itself is the client's, and outlives the link that could not have it.
+    couple.disconnect()
+    #expect(Self.subscriptions(couple, to: id) == [.notify, []])
+    #expect(couple.bond(0)?.client.configurations.count ?? 1 == 1)
+  }
+
+  static func publish(
+    _ id: AttributeID, _ properties: CharacteristicProperties, read: AccessRequirement, in couple: inout Couple
+  ) throws -> AttributeHandle {
+    let characteristic = CharacteristicDefinition(
+      id: id, uuid: BluetoothUUID(0xFFE1), properties: properties, permissions: AttributePermissions(read: read),
+      value: .stored([42], length: 0...20))
+    couple.world.ask(
+      0,
+      .addService(
+        ServiceDefinition(
+          id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFFE0), characteristics: [characteristic])))
+    for event in couple.world.takeHeard(0) {
+      if case .serviceAdded(_, .success(let added)) = event { couple.handles[id] = added.attributes[id] }
+    }
+    return try #require(couple.handles[id])
+  }
+
+  static func notified(_ couple: Couple) -> [[UInt8]] {
+    couple.events(1).compactMap {
+      if case .client(_, .notification(_, let value)) = $0 { Array(value) } else { nil }
+    }
+  }
+
+  static func subscriptions(_ couple: Couple, to id: AttributeID) -> [Subscription] {
+    couple.events(0).compactMap {
+      if case .subscription(_, id, let subscription) = $0 { subscription } else { nil }
+    }
+  }
+
   /// Whoever takes a bonded device's address, or claims its identity, does not get the place of a protected bond by a
   /// pairing that nobody vouches for; a protected pairing does, and so does any once the bond was removed.
   @Test func aProtectedBondIsNotReplacedByAnUnprotectedOne() throws {

@@ -160,6 +160,35 @@ import Testing
     #expect(definition.characteristics.first?.properties == .notifyEncryptionRequired)
   }
 
+  /// Reads that demand more than a subscription: published as asked, and the log names what would protect the updates.
+  @Test func warnsOfUpdatesThatAreEasierToHaveThanReads() throws {
+    let table: [(CharacteristicProperties, AttributePermissions, String?)] = [
+      ([.read, .notify], [.readable, .readEncryptionRequired], "notifyEncryptionRequired"),
+      ([.read, .notify], [.readAuthenticationRequired], "notifyEncryptionRequired"),
+      ([.read, .notify], [.readAuthorizationRequired], "notifyEncryptionRequired"),
+      ([.indicate], [.readEncryptionRequired], "indicateEncryptionRequired"),
+      (
+        [.notify, .indicate], [.readEncryptionRequired], "notifyEncryptionRequired and indicateEncryptionRequired"
+      ),
+      ([.read, .notify], [.readable], nil), ([.notify], [], nil), ([.notify], [.writeEncryptionRequired], nil),
+      ([.read], [.readAuthenticationRequired], nil),
+      ([.read, .notifyEncryptionRequired], [.readAuthenticationRequired], nil),
+      ([.read, .notify, .indicateEncryptionRequired], [.readAuthenticationRequired], nil),
+    ]
+    for (properties, permissions, missing) in table {
+      let stage = Stage()
+      let service = MutableService(type: "180D", primary: true)
+      service.characteristics = [dynamic("2A37", properties, permissions: permissions)]
+      stage.manager.add(service)
+      #expect(stage.heard() == ["didAdd 180D"])
+      let lines = stage.logged()
+      #expect(lines.count == (missing == nil ? 0 : 1), "\(properties) \(permissions)")
+      if let missing {
+        #expect(lines.first?.contains("2A37") == true && lines.first?.hasSuffix("add the property \(missing).") == true)
+      }
+    }
+  }
+
   @Test func rule2_7_eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
     let stage = Stage()
     let services = ["180D", "1800", "180F", "1801", "180A"].map {

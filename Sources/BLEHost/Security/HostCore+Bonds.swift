@@ -32,6 +32,7 @@ extension HostCore {
       guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
       links[index].security.isAuthorized = isAuthorized
       output.events.append(.security(peer, links[index].security))
+      reportSubscriptions(index, into: &output)
     case .answerPairing(let peer, let answer):
       guard let index = index(of: peer) else { return }
       answerPairing(index, answer, now: now, into: &output)

@@ -83,7 +83,8 @@ extension HostCore {
       links[index].client.isLinkEncrypted = false
       links[index].security.level = .none
       links[index].security.keySize = 0
-      return output.events.append(.security(links[index].peer, links[index].security))
+      output.events.append(.security(links[index].peer, links[index].security))
+      return reportSubscriptions(index, into: &output)
     }
     // The system knows the key and tells what it is worth.
     guard !isSecuredBySystem else { return }
@@ -101,6 +102,7 @@ extension HostCore {
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
     output.events.append(.security(links[index].peer, links[index].security))
+    reportSubscriptions(index, into: &output)
     switch start.origin {
     case .bond: recognised(index, now: now, into: &output)
     case .pairing:
@@ -141,16 +143,8 @@ extension HostCore {
   mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard !links[index].cipher.isProven, let bond = bonds[links[index].identity] else { return }
     links[index].cipher.isProven = true
-    let before = links[index].server.subscriptions(database: database)
     links[index].server.restore(bond.client, database: database, now: now, into: &scratch.server)
-    let after = links[index].server.subscriptions(database: database)
-    for (attribute, subscription) in after.sorted(by: { $0.key.rawValue < $1.key.rawValue })
-    where before[attribute] != subscription {
-      output.events.append(.subscription(links[index].peer, attribute, subscription))
-    }
-    for attribute in before.keys.sorted(by: { $0.rawValue < $1.rawValue }) where after[attribute] == nil {
-      output.events.append(.subscription(links[index].peer, attribute, []))
-    }
+    reportSubscriptions(index, into: &output)
     drainServer(index, now: now, into: &output)
   }
 }

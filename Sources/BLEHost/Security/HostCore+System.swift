@@ -193,6 +193,7 @@ extension HostCore {
     links[index].security.level = strength?.level ?? .none
     links[index].security.keySize = strength?.size ?? 0
     output.events.append(.security(links[index].peer, links[index].security))
+    reportSubscriptions(index, into: &output)
     guard strength != nil else { return }
     if !links[index].system.isPairing {
       links[index].system = SystemPairing()

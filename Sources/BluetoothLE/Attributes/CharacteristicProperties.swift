@@ -13,9 +13,14 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
   /// For a characteristic of one's own only where its value is stored; the stack makes the descriptor 0x2900 then.
   public static let extendedProperties = Self(rawValue: 0x80)
-  /// Notifies, and only an encrypted link may subscribe. Never on the air: there it is ``notify``.
+  /// Notifies centrals on an encrypted link only. Where the permissions demand more for a read (an authenticated key,
+  /// authorization), subscribing and each notification demand the same (Vol 3, Part C, 10.3.1).
+  ///
+  /// ``notify`` alone demands nothing, even where reads are protected: any central can subscribe, and
+  /// ``PeripheralManager/add(_:)`` logs a warning. On the link the property is ``notify``.
   public static let notifyEncryptionRequired = Self(rawValue: 0x100)
-  /// Indicates, and only an encrypted link may subscribe. Never on the air: there it is ``indicate``.
+  /// Indicates to centrals on an encrypted link only. Where the permissions demand more for a read, subscribing and each
+  /// indication demand the same, as for ``notifyEncryptionRequired``. On the link the property is ``indicate``.
   public static let indicateEncryptionRequired = Self(rawValue: 0x200)
 }
 

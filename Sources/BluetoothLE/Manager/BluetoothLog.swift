@@ -12,7 +12,8 @@ public enum BluetoothLog {
   public enum Level: String, Sendable {
     /// The program used the API in a way that has no effect.
     case misuse
-    /// A peer, the controller or the transport did something worth knowing.
+    /// A peer, the controller or the transport did something that the program may want to know of; or the program asked for
+    /// something that has an effect which it may not expect.
     case notice
   }
 

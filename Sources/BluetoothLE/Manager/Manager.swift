@@ -132,5 +132,7 @@ open class Manager: NSObject, @unchecked Sendable {
     if link.isSpeaker { log(.notice, line) }
   }
 
+  final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }
+
   final func misuse(_ text: String) { log(.misuse, "API MISUSE: \(type(of: self)): \(text)") }
 }

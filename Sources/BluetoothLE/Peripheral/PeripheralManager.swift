@@ -134,6 +134,11 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   /// Services it includes must be published before. Errors: ``BluetoothError/invalidParameters``, with a text that says
   /// which object is at fault and what mends it; ``BluetoothError/uuidNotAllowed`` for the stack's own services 1800 and
   /// 1801; ``BluetoothError/outOfSpace`` when the handles are used up.
+  ///
+  /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies or
+  /// indicates without ``CharacteristicProperties/notifyEncryptionRequired`` or
+  /// ``CharacteristicProperties/indicateEncryptionRequired`` sends its value to any central that subscribes, as in
+  /// CoreBluetooth. It is published, and a line in the log names the characteristic and the property to add.
   open func add(_ service: MutableService) {
     guard accepts("add") else { return }
     run { $0.add(service, into: &$1) }
@@ -240,6 +245,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
       return (result, effects)
     }
     for line in effects.misuses { misuse(line) }
+    for line in effects.warnings { warn(line) }
     return (result, effects.calls)
   }
 

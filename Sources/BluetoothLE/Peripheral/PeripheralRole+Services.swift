@@ -17,6 +17,7 @@ extension PeripheralRole {
       serviceIDs[ObjectIdentifier(service)] = id
       adds.ask(id, service)
       effects.commands.append(.addService(blueprint.definition))
+      effects.warnings += blueprint.warnings
     } catch {
       adds.ask(id, service, answer: .failure(error))
       flushAnswers(into: &effects)

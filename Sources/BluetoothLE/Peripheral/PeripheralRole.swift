@@ -73,4 +73,6 @@ struct PeripheralEffects: Sendable {
   var calls: [DelegateCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
+  /// Lines for the log about calls that took effect, and may have another one than was meant.
+  var warnings: [String] = []
 }

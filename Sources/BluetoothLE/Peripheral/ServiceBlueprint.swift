@@ -47,6 +47,19 @@ struct ServiceBlueprint {
     self.definition = definition
   }
 
+  /// Lines for the log about characteristics whose values are protected from reads, and not from subscriptions.
+  var warnings: [String] {
+    definition.characteristics.filter(\.isOpenedByUpdates).map { characteristic in
+      let properties = characteristic.properties
+      let missing = [
+        properties.contains(.notify) ? "notifyEncryptionRequired" : nil,
+        properties.contains(.indicate) ? "indicateEncryptionRequired" : nil,
+      ].compactMap(\.self)
+      return
+        "add: characteristic \(characteristic.uuid) of service \(definition.uuid): reads are protected by permissions, updates are not: any central can subscribe. To protect updates like reads, add the property \(missing.joined(separator: " and "))."
+    }
+  }
+
   /// The stack's own services, whatever the size their UUID is written in.
   private static let stackServices: Set<BluetoothUUID> = [BluetoothUUID(0x1800), BluetoothUUID(0x1801)]
   static let maximumValueLength = 512

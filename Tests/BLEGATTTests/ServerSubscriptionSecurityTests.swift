@@ -1,0 +1,136 @@
+import BLEATT
+import BLEWire
+import Testing
+
+@testable import BLEGATT
+
+/// Updates that demand encryption are no easier to get than reads (Vol 3, Part C, 10.3.1; Part G, 3.3.3.3).
+@Suite("What a subscription demands")
+struct ServerSubscriptionSecurityTests {
+  /// A characteristic whose reads demand `read`.
+  static func server(
+    reads read: AccessRequirement?,
+    _ properties: CharacteristicProperties = [.read, .notifyEncryptionRequired, .indicateEncryptionRequired]
+  ) throws -> TestServer {
+    var database = AttributeDatabase(services: StackServices(deviceName: "Lamp"))
+    let characteristic = CharacteristicDefinition(
+      id: .both, uuid: "FFF3", properties: properties, permissions: AttributePermissions(read: read),
+      value: .stored([1], length: 0...20))
+    try database.add(
+      ServiceDefinition(id: ServiceID(rawValue: 1), uuid: "FFF0", characteristics: [characteristic]))
+    return TestServer(database)
+  }
+
+  static let authorized = AccessRequirement(security: .encrypted, authorization: true)
+  static let longKey = AccessRequirement(security: .encrypted, minimumKeySize: 16)
+
+  static let stranger = LinkSecurity.none
+  static let bonded = LinkSecurity(isBonded: true)
+  static let justWorks = LinkSecurity(level: .encrypted, keySize: 16, isBonded: true)
+  static let shortKey = LinkSecurity(level: .encrypted, keySize: 7, isBonded: true)
+  static let passkey = LinkSecurity(level: .authenticated, keySize: 16, isBonded: true)
+  static let shortPasskey = LinkSecurity(level: .secureConnections, keySize: 15, isBonded: true)
+  static let secure = LinkSecurity(level: .secureConnections, keySize: 16, isBonded: true)
+  static let letIn = LinkSecurity(level: .encrypted, keySize: 16, isBonded: true, isAuthorized: true)
+
+  /// What reads demand, a link, and why it may not subscribe; nil is that it may.
+  static let table: [(read: AccessRequirement?, link: LinkSecurity, refusal: ATTErrorCode?)] = [
+    (.open, stranger, .insufficientAuthentication), (.open, bonded, .insufficientEncryption), (.open, shortKey, nil),
+    (nil, stranger, .insufficientAuthentication), (nil, shortKey, nil),
+    (.encrypted, stranger, .insufficientAuthentication), (.encrypted, justWorks, nil),
+    (longKey, shortKey, .insufficientEncryptionKeySize), (longKey, justWorks, nil),
+    (.authenticated, stranger, .insufficientAuthentication), (.authenticated, bonded, .insufficientEncryption),
+    (.authenticated, justWorks, .insufficientAuthentication), (.authenticated, passkey, nil),
+    (.secureConnections, passkey, .insufficientAuthentication),
+    (.secureConnections, shortPasskey, .insufficientEncryptionKeySize), (.secureConnections, secure, nil),
+    (authorized, justWorks, .insufficientAuthorization), (authorized, letIn, nil),
+    // Authorization alone says nothing of the link; encryption for updates does.
+    (AccessRequirement(authorization: true), stranger, .insufficientAuthentication),
+    (AccessRequirement(authorization: true), justWorks, .insufficientAuthorization),
+    (AccessRequirement(authorization: true), letIn, nil),
+  ]
+
+  @Test(arguments: [UInt8(1), 2]) func aWriteOfTheDescriptorDemandsWhatAReadDemands(bits: UInt8) throws {
+    for (read, link, refusal) in Self.table {
+      var server = try Self.server(reads: read)
+      server.security = link
+      let descriptor = server.descriptor(.both)
+      let answer = server.subscribe(.both, bits)
+      let expected = refusal.map { ATTPDU.refusal(.writeRequest, descriptor, $0) }
+      #expect(answer == expected ?? .writeResponse(.init()), "\(String(describing: read)) \(link)")
+      // A client that may subscribe may read, where anyone may.
+      if read != nil, refusal == nil {
+        #expect(server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1])))
+      }
+      #expect(server.bearer.subscriptions(database: server.database).isEmpty == (refusal != nil))
+    }
+  }
+
+  @Test func preparedWritesOfTheDescriptorDemandItToo() throws {
+    for (read, link, refusal) in Self.table {
+      var server = try Self.server(reads: read)
+      server.security = link
+      let descriptor = server.descriptor(.both)
+      let part = PrepareWriteRequest(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])
+      #expect(
+        server.request(.prepareWriteRequest(part))
+          == refusal.map { .refusal(.prepareWriteRequest, descriptor, $0) }
+          ?? .prepareWriteResponse(.init(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
+      // A link that has lost it by the time of the execution.
+      server.security = .none
+      let answer = server.request(.executeWriteRequest(.init(flags: .write)))
+      let lost = ATTPDU.refusal(.executeWriteRequest, descriptor, .insufficientAuthentication)
+      #expect(answer == (refusal == nil ? lost : .executeWriteResponse(.init())))
+      #expect(server.bearer.subscriptions(database: server.database).isEmpty)
+    }
+  }
+
+  @Test func sendingDemandsWhatAReadDemands() throws {
+    for (read, link, refusal) in Self.table {
+      var server = try Self.server(reads: read)
+      // A bonded client has its configuration back before its link is as it was.
+      let record = ClientRecord(configurations: [.init(descriptor: server.descriptor(.both), value: .notify)])
+      _ = server.restore(record)
+      server.security = link
+      #expect(server.notify(.both, [5]).0 == (refusal == nil ? .sent : .insufficientSecurity))
+      var output = ServerOutput()
+      server.bearer.features = .multipleHandleValueNotifications
+      let isSent = server.bearer.notify(
+        together: [(.both, [1]), (.both, [2])], security: link, database: server.database, into: &output)
+      #expect(isSent == (refusal == nil))
+    }
+  }
+
+  @Test func aRestoredSubscriptionIsInForceOnceTheLinkMayHaveIt() throws {
+    var server = try Self.server(reads: Self.authorized)
+    let record = ClientRecord(configurations: [.init(descriptor: server.descriptor(.both), value: .indicate)])
+    _ = server.restore(record)
+    for (link, inForce) in [(Self.stranger, [:]), (Self.justWorks, [:]), (Self.letIn, [.both: .indicate])]
+      as [(LinkSecurity, [AttributeID: Subscription])]
+    {
+      #expect(server.bearer.subscriptions(inForceFor: link, database: server.database) == inForce)
+    }
+    // What the client configured stays its own, and is kept for the next link.
+    #expect(server.bearer.subscriptions(database: server.database) == [.both: .indicate])
+    #expect(server.bearer.record(database: server.database).configurations == record.configurations)
+  }
+
+  @Test func indicationsThatWaitDemandIt() throws {
+    var server = try Self.server(reads: Self.authorized)
+    server.security = Self.letIn
+    _ = server.subscribe(.both, 2)
+    _ = server.notify(.both, [1])
+    _ = server.notify(.both, [2])
+    _ = server.takeEvents()
+    server.security.isAuthorized = false
+    #expect(server.send([0x1E]) == [])
+    #expect(server.takeEvents() == [.confirmed(.both), .unsent(.both)])
+  }
+
+  /// The application's choice, of which its log warns: a protected value that any client may subscribe to.
+  @Test func withoutTheDemandAnyoneMaySubscribe() throws {
+    var server = try Self.server(reads: .authenticated, [.read, .notify])
+    #expect(server.subscribe(.both, 1) == .writeResponse(.init()))
+    #expect(server.notify(.both, [5]).0 == .sent)
+  }
+}
