@@ -43,8 +43,9 @@ package enum HostCommand: Sendable {
   /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link. ``HostEvent/security(_:_:)``
   /// answers where it is news.
   case authorize(PeerID, Bool)
-  /// Answers a ``HostEvent/pairing(_:_:)``.
-  case answerPairing(PeerID, PairingAnswer)
+  /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
+  /// question asks for, changes nothing and is reported as a diagnostic.
+  case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
   /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.
   case setBonds([Bond])
   /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers where it was known.

@@ -48,7 +48,13 @@ extension HostCore {
     systemLinkEnded(link, into: &output)
     var pairingEffects: [PairingEffect] = []
     link.pairing?.linkEnded(into: &pairingEffects)
-    for case .failed(let failure) in pairingEffects { output.events.append(.pairingFailed(link.peer, failure)) }
+    for effect in pairingEffects {
+      switch effect {
+      case .withdraw(let id): output.events.append(.pairingQuestionWithdrawn(link.peer, id))
+      case .failed(let failure): output.events.append(.pairingFailed(link.peer, failure))
+      default: break
+      }
+    }
     for attribute in link.reportedSubscriptions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       output.events.append(.subscription(link.peer, attribute, []))
     }

@@ -45,6 +45,8 @@ package struct HostCore: Sendable {
   var pairingSettings: PairingSettings?
   var bonds = BondTable()
   var attempts = RepeatedAttempts()
+  /// The last identifier given to a question of a pairing.
+  var lastQuestion: UInt64 = 0
   var privacy = OwnPrivacy()
   var stillness = Stillness()
   var resolving = ResolvingList()

@@ -27,8 +27,11 @@ package enum HostEvent: Sendable {
   /// What the link is worth now, as the controller and the key say.
   case security(PeerID, LinkSecurity)
 
-  /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:)``.
-  case pairing(PeerID, PairingQuestion)
+  /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
+  case pairing(PeerID, PairingQuestionID, PairingQuestion)
+  /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A passkey
+  /// that was displayed is void when its pairing ends, with success or without.
+  case pairingQuestionWithdrawn(PeerID, PairingQuestionID)
   case paired(PeerID, PairedDevice)
   case pairingFailed(PeerID, PairingFailure)
   /// The other device's user is typing the passkey that is displayed here (Vol 3, Part H, 3.5.8).

@@ -231,7 +231,8 @@ import Testing
     }
     #expect(ended() == 1)
     // The user gives up: all the others hear their refusal.
-    couple.world.ask(1, .answerPairing(link.central, .reject))
+    let question = try #require(couple.questions(1).last)
+    couple.world.ask(1, .answerPairing(link.central, question.id, .reject))
     couple.world.run(for: .seconds(1))
     #expect(ended() == 65)
     #expect(couple.read(Couple.plain) == .success([7]))

@@ -36,10 +36,10 @@ struct Couple {
       })
     // Users who do what they are asked: the passkey is known, the numbers agree.
     world.application = { _, event in
-      guard case .pairing(let peer, let question) = event else { return [] }
+      guard case .pairing(let peer, let id, let question) = event else { return [] }
       switch question {
-      case .consent, .compare: return [.answerPairing(peer, .accept)]
-      case .enterPasskey: return Passkey(123_456).map { [.answerPairing(peer, .passkey($0))] } ?? []
+      case .consent, .compare: return [.answerPairing(peer, id, .accept)]
+      case .enterPasskey: return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
       case .display: return []
       }
     }
@@ -141,6 +141,34 @@ struct Couple {
 
   func losses(_ host: Int) -> [BondLoss] {
     world.heard[host].compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+  }
+
+  /// Puts a PDU of the Security Manager on the link behind the back of one of its hosts, which is the one that it seems to
+  /// come from.
+  mutating func forge(_ pdu: [UInt8], onSecurityChannelFrom host: Int) {
+    let last = world.sent[host].last { $0[0] == 2 && $0.count > 2 }
+    var packet: [UInt8] = [2]
+    packet.append(littleEndian: last.map { UInt16($0[1]) | UInt16($0[2] & 0x0F) << 8 } ?? 0)
+    packet.append(littleEndian: UInt16(pdu.count + 4))
+    packet.append(littleEndian: UInt16(pdu.count))
+    packet.append(littleEndian: UInt16(6))
+    world.forge(packet + pdu, from: host)
+  }
+
+  /// What a host's application was asked, in order.
+  func questions(_ host: Int) -> [(id: PairingQuestionID, question: PairingQuestion)] {
+    world.heard[host].compactMap { if case .pairing(_, let id, let question) = $0 { (id, question) } else { nil } }
+  }
+
+  func withdrawn(_ host: Int) -> [PairingQuestionID] {
+    world.heard[host].compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
+  }
+
+  /// What a host logged as the application's fault.
+  func misuses(_ host: Int) -> Int {
+    world.heard[host].count {
+      if case .diagnostic(let diagnostic) = $0 { diagnostic.origin == .application } else { false }
+    }
   }
 
   mutating func forget() {

@@ -189,7 +189,8 @@ import Testing
       case 2: bench.receive([0x04, 0x30, 3, UInt8(random.next() % 2), 0x40, 0])
       case 3:
         let peer = PeerID(rawValue: UInt32(random.next() % 3))
-        bench.perform(.answerPairing(peer, random.next() % 2 == 0 ? .accept : .reject))
+        let question = PairingQuestionID(rawValue: random.next() % 4)
+        bench.perform(.answerPairing(peer, question, random.next() % 2 == 0 ? .accept : .reject))
       default:
         let code = Int(random.next() % 16)
         let count = random.next() % 8 == 0 ? Int(random.next() % 70) : max(0, lengths[code] - 1)

@@ -12,20 +12,8 @@ import Testing
   /// Puts an SMP PDU on the air behind the back of the central's host.
   private func send(_ pdu: [UInt8], from central: Int, in couple: inout Couple) {
     couple.world.deaf.insert(central)
-    let handle = Self.handle(of: central, in: couple)
-    var packet: [UInt8] = [2]
-    packet.append(littleEndian: handle)
-    packet.append(littleEndian: UInt16(pdu.count + 4))
-    packet.append(littleEndian: UInt16(pdu.count))
-    packet.append(littleEndian: UInt16(6))
-    couple.world.forge(packet + pdu, from: central)
+    couple.forge(pdu, onSecurityChannelFrom: central)
     couple.world.run(for: .milliseconds(500))
-  }
-
-  /// The handle that the central's host last sent data on.
-  private static func handle(of central: Int, in couple: Couple) -> UInt16 {
-    let packet = couple.world.sent[central].last { $0[0] == 2 && $0.count > 2 }
-    return packet.map { UInt16($0[1]) | UInt16($0[2] & 0x0F) << 8 } ?? 0
   }
 
   /// SMP PDUs that the peripheral sent since `start`, without their headers.
@@ -144,8 +132,8 @@ import Testing
   @Test func guessing() throws {
     var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, .enterPasskey) = event else { return [] }
-      return Passkey(1).map { [.answerPairing(peer, .passkey($0))] } ?? []
+      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      return Passkey(1).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
     }
     // The fifth wrong guess costs 2 seconds, which the new link takes anyway; the sixth costs 4.
     for _ in 1...7 {
@@ -159,8 +147,8 @@ import Testing
     couple.world.run(for: .seconds(10))
     try couple.connect()
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, .enterPasskey) = event else { return [] }
-      return Passkey(123_456).map { [.answerPairing(peer, .passkey($0))] } ?? []
+      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
     }
     couple.secure()
     #expect(couple.read(Couple.authenticated) == .success([7]))

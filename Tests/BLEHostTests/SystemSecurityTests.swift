@@ -40,6 +40,19 @@ import Testing
 
     mutating func directives() -> [SecurityDirective] { bench.takeDirectives() }
 
+    /// Answers the newest question.
+    mutating func answer(_ answer: PairingAnswer) {
+      guard let question = questions.last else { return }
+      bench.perform(.answerPairing(PeerID(rawValue: 1), question.id, answer))
+    }
+
+    var questions: [(id: PairingQuestionID, question: PairingQuestion)] {
+      bench.events.compactMap { if case .pairing(_, let id, let question) = $0 { (id, question) } else { nil } }
+    }
+    var withdrawn: [PairingQuestionID] {
+      bench.events.compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
+    }
+
     mutating func read(_ attribute: AttributeID) -> [[UInt8]] {
       guard let handle = handles[attribute]?.rawValue else { return [] }
       return bench.att(0x40, [0x0A, UInt8(truncatingIfNeeded: handle), 0])
@@ -109,12 +122,15 @@ import Testing
   @Test func aKeyOfSecureConnectionsIsForBothRoles() throws {
     var room = Room(.with(.displayYesNo), peer: "\(Self.plainPeer.octets)")
     room.hear(.asked(Self.plainPeer, .compare(Self.number)))
-    guard case .pairing(let peer, .compare(Self.number)) = room.bench.events.last else { Issue.record("-"); return }
+    guard case .pairing(let peer, let id, .compare(Self.number)) = room.bench.events.last else {
+      Issue.record("not asked")
+      return
+    }
     _ = room.directives()
-    room.bench.perform(.answerPairing(peer, .accept))
+    room.bench.perform(.answerPairing(peer, id, .accept))
     guard case .answer(Self.plainPeer, .compare, .accept) = room.directives().first else { Issue.record("-"); return }
     // One question, one answer.
-    room.bench.perform(.answerPairing(peer, .accept))
+    room.bench.perform(.answerPairing(peer, id, .accept))
     #expect(room.directives().isEmpty)
     room.hear(
       .level(handle: 0x40, Self.key.strength), .longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
@@ -126,7 +142,7 @@ import Testing
     var room = Room(.with(.keyboardOnly), peer: "\(Self.plainPeer.octets)")
     room.hear(.asked(Self.plainPeer, .enterPasskey))
     _ = room.directives()
-    room.bench.perform(.answerPairing(PeerID(rawValue: 1), .passkey(Self.number)))
+    room.answer(.passkey(Self.number))
     guard case .answer(Self.plainPeer, .enterPasskey, .passkey(Self.number)) = room.directives().first else {
       Issue.record("not answered")
       return
@@ -134,7 +150,7 @@ import Testing
     room.hear(.failed(Self.plainPeer), .failed(Self.plainPeer))
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)], "told once")
     room.hear(.asked(Self.plainPeer, .enterPasskey))
-    room.bench.perform(.answerPairing(PeerID(rawValue: 1), .reject))
+    room.answer(.reject)
     room.hear(.failed(Self.plainPeer))
     #expect(room.failures.last == PairingFailure(.passkeyEntryFailed, .local))
   }
@@ -189,7 +205,7 @@ import Testing
     _ = careful.directives()
     careful.hear(.asked(Self.plainPeer, .consent))
     #expect(careful.directives().isEmpty)
-    careful.bench.perform(.answerPairing(PeerID(rawValue: 1), .reject))
+    careful.answer(.reject)
     guard case .answer(_, .consent, .reject) = careful.directives().first else { Issue.record("let in"); return }
 
     var off = Room(nil, peer: "\(Self.plainPeer.octets)")

@@ -164,8 +164,7 @@ import Testing
           guard let question = pair.questions[side]?.first else { continue }
           let answer: PairingAnswer =
             question == .enterPasskey ? .passkey(pair.displayed ?? Passkey(lowestDigitsOf: 7)) : .accept
-          pair.on(side) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
-          pair.run()
+          pair.reply(answer, to: pair.names[side]?.first, at: side)
         }
         pair.expectPaired()
       }
@@ -183,8 +182,7 @@ import Testing
     if agreed {
       #expect(pair.keypresses.map(\.rawValue) == [0, 1, 2, 1, 3, 4])
       let answer = PairingAnswer.passkey(pair.displayed ?? Passkey(lowestDigitsOf: 7))
-      pair.on(.initiator) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
-      pair.run()
+      pair.reply(answer, at: .initiator)
       pair.expectPaired()
     } else {
       #expect(pair.keypresses.isEmpty && pair.failures[.responder]?.reason == .unspecifiedReason)

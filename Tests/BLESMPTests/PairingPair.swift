@@ -18,6 +18,11 @@ struct PairingPair {
   var outcomes: [Side: PairingOutcome] = [:]
   var failures: [Side: PairingFailure] = [:]
   var questions: [Side: [PairingQuestion]] = [:]
+  /// The identifiers of those questions.
+  var names: [Side: [PairingQuestionID]] = [:]
+  var withdrawn: [Side: [PairingQuestionID]] = [:]
+  /// What became of answers that were of no effect.
+  var faults: [PairingAnswerFault] = []
   var link: LongTermKey?
   /// The users: what they answer; nil leaves the question open.
   var answer: (Side, PairingQuestion, PairingPair) -> PairingAnswer? = { _, question, pair in
@@ -80,14 +85,17 @@ struct PairingPair {
         for octets in tamper(side, octets, air.count) {
           on(other) { machine, now, effects in machine.receive(octets[...], now: now, into: &effects) }
         }
-      case .ask(.enterPasskey) where displayed == nil && queue.contains(where: { $0.1 != .ask(.enterPasskey) }):
+      case .ask(_, .enterPasskey) where displayed == nil && queue.contains(where: { !$0.1.asksForPasskey }):
         // Who types has to see first what the other device shows.
         queue.append((side, effect))
-      case .ask(let question):
+      case .ask(let id, let question):
         questions[side, default: []].append(question)
+        names[side, default: []].append(id)
         if let answer = answer(side, question, self) {
-          on(side) { machine, now, effects in machine.answer(answer, now: now, into: &effects) }
+          on(side) { machine, now, effects in machine.answer(id, answer, now: now, into: &effects) }
         }
+      case .withdraw(let id): withdrawn[side, default: []].append(id)
+      case .ignoredAnswer(let fault): faults.append(fault)
       case .encrypt(let key):
         let answered = responder.longTermKey(ediv: key.ediv, rand: key.rand)
         let isEnabled = answered?.value == key.value
@@ -136,10 +144,22 @@ struct PairingPair {
     #expect(!initiator.isPairing && !responder.isPairing, sourceLocation: sourceLocation)
   }
 
+  /// A user answers a question, the newest one of `side` where none is named.
+  mutating func reply(_ answer: PairingAnswer, to id: PairingQuestionID? = nil, at side: Side) {
+    guard let id = id ?? names[side]?.last else { return }
+    on(side) { machine, now, effects in machine.answer(id, answer, now: now, into: &effects) }
+    run()
+  }
+
   /// Forgets what happened; the machines stay.
   mutating func forget() {
     (outcomes, failures, questions, air, link) = ([:], [:], [:], [], nil)
+    (names, withdrawn, faults) = ([:], [:], [])
   }
+}
+
+extension PairingEffect {
+  fileprivate var asksForPasskey: Bool { if case .ask(_, .enterPasskey) = self { true } else { false } }
 }
 
 extension PairingSettings {

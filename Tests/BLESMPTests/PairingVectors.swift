@@ -145,20 +145,22 @@ struct PairingVectors {
     }
 
     mutating func answerQuestions() {
+      // A passkey that is displayed ends with its pairing; nothing is sent for that.
+      defer { effects.removeAll { if case .withdraw = $0 { true } else { false } } }
       while let index = effects.firstIndex(where: { if case .ask = $0 { true } else { false } }) {
-        guard case .ask(let question) = effects.remove(at: index) else { return }
+        guard case .ask(let id, let question) = effects.remove(at: index) else { return }
         switch question {
-        case .consent: machine.answer(.accept, now: .start, into: &effects)
+        case .consent: machine.answer(id, .accept, now: .start, into: &effects)
         case .display(let passkey): #expect(passkey.value == vector.passkey)
         case .enterPasskey:
           guard let passkey = vector.passkey.flatMap(Passkey.init) else {
             Issue.record("a passkey is asked for and the vector has none")
             return
           }
-          machine.answer(.passkey(passkey), now: .start, into: &effects)
+          machine.answer(id, .passkey(passkey), now: .start, into: &effects)
         case .compare(let number):
           #expect(number.digits == vector.numericComparison)
-          machine.answer(.accept, now: .start, into: &effects)
+          machine.answer(id, .accept, now: .start, into: &effects)
         }
       }
     }

@@ -33,9 +33,9 @@ extension HostCore {
       links[index].security.isAuthorized = isAuthorized
       output.events.append(.security(peer, links[index].security))
       reportSubscriptions(index, into: &output)
-    case .answerPairing(let peer, let answer):
-      guard let index = index(of: peer) else { return }
-      answerPairing(index, answer, now: now, into: &output)
+    case .answerPairing(let peer, let question, let answer):
+      guard let index = index(of: peer) else { return ignore(.notOpen, peer: peer, into: &output) }
+      answerPairing(index, question, answer, now: now, into: &output)
     default: break
     }
   }

@@ -45,8 +45,10 @@ extension HostCore {
     // What the application changed holds for the next pairing, not for the one under way.
     if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings, for: links[index]) }
     machine.refusesAttempts = attempts.isBlocked(links[index].identity, now: now)
+    machine.lastQuestion = lastQuestion
     var effects: [PairingEffect] = []
     body(&machine, &effects)
+    lastQuestion = machine.lastQuestion
     links[index].pairing = machine
     let peer = links[index].peer
     for effect in effects {
@@ -78,7 +80,9 @@ extension HostCore {
     let peer = links[index].peer
     switch effect {
     case .send(let pdu): sendSMP(index, pdu, into: &output)
-    case .ask(let question): output.events.append(.pairing(peer, question))
+    case .ask(let id, let question): output.events.append(.pairing(peer, id, question))
+    case .withdraw(let id): output.events.append(.pairingQuestionWithdrawn(peer, id))
+    case .ignoredAnswer(let fault): ignore(fault, peer: peer, into: &output)
     case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
     case .securityRequested(let authReq): secure(index, authReq, now: now, into: &output)
     case .completed(let outcome): paired(index, outcome, now: now, into: &output)
@@ -102,13 +106,18 @@ extension HostCore {
 
   /// The application's answer to a question.
   mutating func answerPairing(
-    _ index: Int, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
+    _ index: Int, _ question: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
-    if isSecuredBySystem { return answerSystem(index, answer, into: &output) }
-    guard links[index].pairing?.isPairing ?? false else { return }
+    if isSecuredBySystem { return answerSystem(index, question, answer, into: &output) }
+    guard links[index].pairing != nil else { return ignore(.notOpen, peer: links[index].peer, into: &output) }
     withPairing(index, now: now, into: &output) { machine, effects in
-      machine.answer(answer, now: now, into: &effects)
+      machine.answer(question, answer, now: now, into: &effects)
     }
+  }
+
+  /// An answer changed nothing, and is logged (Vol 3, Part H, 2.3.5.6.2: a yes is worth only what the user compared).
+  func ignore(_ fault: PairingAnswerFault, peer: PeerID, into output: inout HostOutput) {
+    report(.application, "an answer to a pairing question is ignored: \(fault)", peer: peer, into: &output)
   }
 
   /// The application wants the link secured: a peripheral asks its central, a central encrypts or pairs.

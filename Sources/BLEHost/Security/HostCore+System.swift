@@ -68,43 +68,64 @@ extension HostCore {
       return output.directives.append(.answer(address, question, .reject))
     }
     systemOutcomes[address.identity] = nil
-    let isOurWish = links[index].system.isOurWish
-    links[index].system = SystemPairing(
-      isUnderWay: true, isOurWish: isOurWish, isPairing: true, question: question)
+    // A question that is still open was of a pairing that this one supersedes.
+    let isOurWish = endSystemPairing(index, into: &output).isOurWish
+    links[index].system = SystemPairing(isUnderWay: true, isOurWish: isOurWish, isPairing: true)
     if attempts.isBlocked(links[index].identity, now: now) {
-      return answerSystem(index, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
+      return answerSystem(index, question, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
-    guard question == .consent else { return output.events.append(.pairing(links[index].peer, question)) }
+    guard question == .consent else { return ask(question, on: index, into: &output) }
     // A protected bond gives way to a protected one only.
     if settings.requiresMITM || isProtected(links[index].identity) {
-      answerSystem(index, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
+      answerSystem(index, question, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
     } else if settings.asksConsent, links[index].role == .peripheral {
-      output.events.append(.pairing(links[index].peer, question))
+      ask(question, on: index, into: &output)
     } else {
-      answerSystem(index, .accept, nil, into: &output)
+      answerSystem(index, question, .accept, nil, into: &output)
     }
   }
 
-  /// The application's answer.
-  mutating func answerSystem(_ index: Int, _ answer: PairingAnswer, into output: inout HostOutput) {
+  private mutating func ask(_ question: PairingQuestion, on index: Int, into output: inout HostOutput) {
+    let id = links[index].system.questions.ask(question, after: &lastQuestion)
+    output.events.append(.pairing(links[index].peer, id, question))
+  }
+
+  /// The application's answer to one question. What is shown may be rejected until the pairing has ended.
+  mutating func answerSystem(
+    _ index: Int, _ id: PairingQuestionID, _ answer: PairingAnswer, into output: inout HostOutput
+  ) {
+    let question: PairingQuestion
+    do throws(PairingAnswerFault) {
+      question = try links[index].system.questions.close(id, with: answer)
+    } catch {
+      return ignore(error, peer: links[index].peer, into: &output)
+    }
     let reason: PairingFailedReason =
-      switch links[index].system.question {
+      switch question {
       case .compare: .numericComparisonFailed
       case .enterPasskey: .passkeyEntryFailed
-      case .consent, .display, nil: .unspecifiedReason
+      case .consent, .display: .unspecifiedReason
       }
-    answerSystem(index, answer, answer == .reject ? PairingFailure(reason, .local) : nil, into: &output)
+    let refusal = answer == .reject ? PairingFailure(reason, .local) : nil
+    answerSystem(index, question, answer, refusal, into: &output)
   }
 
   private mutating func answerSystem(
-    _ index: Int, _ answer: PairingAnswer, _ refusal: PairingFailure?, into output: inout HostOutput
+    _ index: Int, _ question: PairingQuestion, _ answer: PairingAnswer, _ refusal: PairingFailure?,
+    into output: inout HostOutput
   ) {
-    guard let question = links[index].system.question else { return }
-    // What is shown may be taken back until the pairing is over; the other questions have one answer.
-    if case .display = question, answer != .reject { return }
-    links[index].system.question = nil
     links[index].system.refusal = refusal
     output.directives.append(.answer(systemAddress(of: links[index]), question, answer))
+  }
+
+  /// What is known of a pairing by the system is void, and with it the question that is open.
+  @discardableResult
+  private mutating func endSystemPairing(_ index: Int, into output: inout HostOutput) -> SystemPairing {
+    if let id = links[index].system.questions.withdraw() {
+      output.events.append(.pairingQuestionWithdrawn(links[index].peer, id))
+    }
+    defer { links[index].system = SystemPairing() }
+    return links[index].system
   }
 
   /// The address by which the system knows the device of a link.
@@ -114,9 +135,8 @@ extension HostCore {
   }
 
   private mutating func systemPairingFailed(_ index: Int, now: Instant, into output: inout HostOutput) {
-    let system = links[index].system
-    guard system.isUnderWay else { return }
-    links[index].system = SystemPairing()
+    guard links[index].system.isUnderWay else { return }
+    let system = endSystemPairing(index, into: &output)
     if system.refusal == nil, system.isPairing {
       // It may have been a wrong guess at a passkey; who guesses has to wait.
       attempts.failed(links[index].identity, PairingFailure(.confirmValueFailed, .local), now: now)
@@ -130,6 +150,9 @@ extension HostCore {
   /// A link ended while the system was pairing on it.
   mutating func systemLinkEnded(_ link: Link, into output: inout HostOutput) {
     systemOutcomes[link.identity] = nil
+    if let open = link.system.questions.open {
+      output.events.append(.pairingQuestionWithdrawn(link.peer, open.id))
+    }
     // With a bonded device it would have been no pairing.
     guard link.system.isPairing || (link.system.isOurWish && bonds[link.identity] == nil) else { return }
     let failure = link.system.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
@@ -147,7 +170,7 @@ extension HostCore {
       // The system has put the new key in the place of the bond's.
       if bonds[identity] != nil { loadSystemKeys(into: &output) }
       guard let index else { return }
-      links[index].system = SystemPairing()
+      endSystemPairing(index, into: &output)
       pairingEnded(index, refusal, into: &output)
       return close(index, .authenticationFailure, now: now, into: &output)
     }
@@ -167,7 +190,7 @@ extension HostCore {
     outcome.peerIdentity = identity.identity
     (outcome.peerCSRK, outcome.ownCSRK) = (known.peerCSRK, known.ownCSRK)
     if let index {
-      links[index].system = SystemPairing()
+      endSystemPairing(index, into: &output)
       paired(index, outcome, now: now, into: &output)
     } else if isBonded, identity.randomKind != .resolvablePrivate {
       // The link has gone already; the device will come back and be known.
@@ -196,7 +219,7 @@ extension HostCore {
     reportSubscriptions(index, into: &output)
     guard strength != nil else { return }
     if !links[index].system.isPairing {
-      links[index].system = SystemPairing()
+      endSystemPairing(index, into: &output)
       recognised(index, now: now, into: &output)
     }
     if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }

@@ -10,7 +10,7 @@ struct SystemPairing: Sendable {
   /// A pairing is known to be under way, so that a key is a new one.
   var isPairing = false
   /// What it asked last and has no answer to.
-  var question: PairingQuestion?
+  var questions = PairingQuestions()
   /// Why we ended the pairing, where we did.
   var refusal: PairingFailure?
 }

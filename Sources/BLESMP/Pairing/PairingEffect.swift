@@ -3,7 +3,11 @@ package import BLEWire
 /// What a pairing machine wants done, in order.
 package enum PairingEffect: Equatable, Sendable {
   case send(SMPPDU)
-  case ask(PairingQuestion)
+  case ask(PairingQuestionID, PairingQuestion)
+  /// The pairing has ended, and with it this question, which had no answer.
+  case withdraw(PairingQuestionID)
+  /// An answer changed nothing.
+  case ignoredAnswer(PairingAnswerFault)
   /// The initiator encrypts the link with this key (Vol 4, Part E, 7.8.24).
   case encrypt(LongTermKey)
   /// A peripheral asks its central, us, for security (Vol 3, Part H, 2.4.6).
@@ -12,24 +16,6 @@ package enum PairingEffect: Equatable, Sendable {
   case keypress(KeypressNotificationType)
   case completed(PairingOutcome)
   case failed(PairingFailure)
-}
-
-/// What the user or the application is asked, or shown.
-package enum PairingQuestion: Hashable, Sendable {
-  /// Whether to pair without anybody vouching for the device. Answer with accept or reject.
-  case consent
-  /// Show this passkey; there is nothing to answer, but a rejection ends the pairing.
-  case display(Passkey)
-  /// Ask for the passkey that the other device shows. Answer with the passkey.
-  case enterPasskey
-  /// Ask whether the other device shows the same number. Answer with accept or reject.
-  case compare(Passkey)
-}
-
-package enum PairingAnswer: Hashable, Sendable {
-  case accept
-  case reject
-  case passkey(Passkey)
 }
 
 /// A key to encrypt links with, and what names it on the air; both names are zero for Secure Connections.

@@ -25,7 +25,7 @@ extension PairingMachine {
       }
       pairing.isApproved = false
       phase = .secureConnections(pairing)
-      return effects.append(.ask(.compare(Passkey(lowestDigitsOf: number))))
+      return ask(.compare(Passkey(lowestDigitsOf: number)), into: &effects)
     }
     try continueWithCheck(&pairing, now: now, into: &effects)
   }

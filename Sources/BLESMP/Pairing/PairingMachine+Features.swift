@@ -92,7 +92,7 @@ extension PairingMachine {
     deadline = now + settings.timeout
     phase = .consent(agreement)
     if settings.asksConsent, agreement.model == .justWorks {
-      effects.append(.ask(.consent))
+      ask(.consent, into: &effects)
     } else {
       try consented(agreement, .accept, now: now, into: &effects)
     }

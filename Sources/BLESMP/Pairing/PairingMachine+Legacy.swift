@@ -34,9 +34,9 @@ extension PairingMachine {
       if agreement.passkeyPart(of: role) == .displays {
         let passkey = passkeyToDisplay()
         pairing.temporaryKey = UInt128(passkey.value)
-        effects.append(.ask(.display(passkey)))
+        ask(.display(passkey), into: &effects)
       } else {
-        effects.append(.ask(.enterPasskey))
+        ask(.enterPasskey, into: &effects)
       }
     }
     if role == .initiator { try commit(&pairing, now: now, into: &effects) }

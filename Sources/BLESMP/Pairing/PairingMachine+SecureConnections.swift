@@ -64,8 +64,8 @@ extension PairingMachine {
     case .displays:
       let passkey = passkeyToDisplay()
       pairing.passkey = passkey
-      effects.append(.ask(.display(passkey)))
-    case .enters: effects.append(.ask(.enterPasskey))
+      ask(.display(passkey), into: &effects)
+    case .enters: ask(.enterPasskey, into: &effects)
     case nil: break
     }
     phase = .secureConnections(pairing)

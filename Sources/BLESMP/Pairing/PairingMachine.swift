@@ -20,6 +20,9 @@ package struct PairingMachine: Sendable {
   package var settings: PairingSettings
   /// Whether Pairing Requests are refused with Repeated Attempts: the host's memory of earlier failures says so.
   package var refusesAttempts = false
+  /// The last identifier that the host has given to a question, on any link; the host keeps it across machines.
+  package var lastQuestion: UInt64 = 0
+  var questions = PairingQuestions()
   /// The device that the link was made with, by the address it used on the air.
   let peer: DeviceAddress
   let own: DeviceAddress
@@ -103,8 +106,16 @@ package struct PairingMachine: Sendable {
     }
   }
 
-  /// Takes the answer to a ``PairingEffect/ask(_:)``; one that comes too late is without effect.
-  package mutating func answer(_ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]) {
+  /// Takes the answer to one ``PairingEffect/ask(_:_:)``. An answer to a question that is not open, and one of another
+  /// kind than the question asks for, change nothing.
+  package mutating func answer(
+    _ id: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  ) {
+    do throws(PairingAnswerFault) {
+      _ = try questions.close(id, with: answer)
+    } catch {
+      return effects.append(.ignoredAnswer(error))
+    }
     do throws(PairingFailedReason) {
       switch phase {
       case .consent(let agreement): try consented(agreement, answer, now: now, into: &effects)
@@ -112,12 +123,18 @@ package struct PairingMachine: Sendable {
         try answered(&pairing, answer, now: now, into: &effects)
       case .secureConnections(var pairing):
         try answered(&pairing, answer, now: now, into: &effects)
-      case .requested, .encrypting, .distributing: if answer == .reject { throw .unspecifiedReason }
+      // What is displayed stays open until the pairing ends; its one answer is no.
+      case .requested, .encrypting, .distributing: throw .unspecifiedReason
+      // A question is closed with its pairing.
       case .idle, .closed: break
       }
     } catch {
       fail(error, now: now, into: &effects)
     }
+  }
+
+  mutating func ask(_ question: PairingQuestion, into effects: inout [PairingEffect]) {
+    effects.append(.ask(questions.ask(question, after: &lastQuestion), question))
   }
 
   /// The key with this name, where it is one of the pairing under way (Vol 4, Part E, 7.7.65.5).
@@ -165,6 +182,7 @@ package struct PairingMachine: Sendable {
   mutating func finish(_ end: PairingEffect, into effects: inout [PairingEffect]) {
     phase = .idle
     deadline = nil
+    if let id = questions.withdraw() { effects.append(.withdraw(id)) }
     effects.append(end)
   }
 

@@ -32,7 +32,8 @@ extension PeripheralRole {
     case .subscription(let peer, let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
     case .updateFinished(let token): updates.remove(token)
-    case .pairing, .paired, .pairingFailed, .keypress, .bondChanged, .bondRemoved, .bondLost: break
+    case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress, .bondChanged, .bondRemoved, .bondLost:
+      break
     case .state, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
     }
   }

@@ -22,9 +22,12 @@ extension Manager {
   /// What is asked and told of trust, on the queue.
   final func receiveSecurity(_ event: HostEvent) {
     switch event {
-    case .pairing(let name, let question):
+    case .pairing(let name, let id, let question):
       guard let peer = peer(named: name) else { return }
-      ask(question, of: peer, reply: PairingReply(link: link, peer: name))
+      ask(question, of: peer, reply: PairingReply(link: link, peer: name, question: id))
+    case .pairingQuestionWithdrawn(let name, let id):
+      guard let peer = peer(named: name) else { return }
+      pairingDelegate?.manager(self, didWithdrawQuestion: PairingReply.ID(rawValue: id.rawValue), of: peer)
     case .keypress(let name, let keypress):
       guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else { return }
       pairingDelegate?.manager(self, peer: peer, didType: keypress)
@@ -57,7 +60,7 @@ extension Manager {
       guard let delegate else {
         return log(.notice, "a passkey is to be shown and there is no pairing delegate: set pairingDelegate")
       }
-      delegate.manager(self, display: passkey.digits, toPairWith: peer)
+      delegate.manager(self, display: passkey.digits, toPairWith: peer, reply: reply)
     case .enterPasskey:
       guard let delegate else { return decline("for a passkey", reply) }
       delegate.manager(self, enterPasskeyToPairWith: peer, reply: reply)

@@ -6,11 +6,19 @@ public import Foundation
 /// the system does it.
 ///
 /// Calls come on the manager's queue. All have defaults: questions are declined, news is passed over.
+///
+/// A ``PairingReply`` answers the question it came with and no other: an answer that comes after the question was answered,
+/// or after its pairing has ended, changes nothing and is logged.
 public protocol PairingDelegate: AnyObject {
   /// Somebody wants to pair and nothing vouches for them; asked only with ``PairingOptions/asksConsent``.
   func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply)
 
-  /// Show these six digits to the user, who types them on the other device. It is over when the pairing is.
+  /// Show these six digits to the user, who types them on the other device, until
+  /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. ``PairingReply/reject()`` ends the pairing; no other answer is
+  /// expected. The default calls ``manager(_:display:toPairWith:)``.
+  func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply)
+
+  /// As ``manager(_:display:toPairWith:reply:)``, for a user who cannot reject.
   func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer)
 
   /// The user of the other device types the passkey that is shown here, where that device tells (Vol 3, Part H, 3.5.8).
@@ -21,6 +29,12 @@ public protocol PairingDelegate: AnyObject {
 
   /// Ask the user whether the other device shows the same six digits.
   func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply)
+
+  /// A question is void: close its dialogue. Its pairing has ended without an answer to it (failed, the link lost), or
+  /// another question has taken its place. For digits that are displayed this call always comes, when the pairing ends.
+  ///
+  /// - Parameter id: ``PairingReply/id`` of the reply that came with the question.
+  func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer)
 
   /// The devices are paired. `bond` is there where they will know each other again; its identifier is the peer's from the
   /// next link on. On this one a device that came with a private address keeps the identifier it came with.
@@ -39,12 +53,16 @@ public protocol PairingDelegate: AnyObject {
 
 extension PairingDelegate {
   public func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply) {
+    self.manager(manager, display: passkey, toPairWith: peer)
+  }
   public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) {}
   public func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress) {}
   public func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) { reply.reject() }
   public func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
     reply.reject()
   }
+  public func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer) {}
   public func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?) {}
   public func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {}
   public func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {}
@@ -52,18 +70,32 @@ extension PairingDelegate {
   public func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {}
 }
 
-/// The way an answer goes back, once, on any thread; within 30 seconds, after which the other device gives up.
-public struct PairingReply: Sendable {
+/// Answers one question, once, on any thread; within 30 seconds, after which the other device ends the pairing.
+///
+/// It is bound to its question. A second answer, an answer after ``PairingDelegate/manager(_:didWithdrawQuestion:of:)``, and
+/// an answer of another kind than the question asks for change nothing and are logged.
+public struct PairingReply: Sendable, Identifiable {
+  /// Identifies the question among all questions of the adapter, for as long as the process lives.
+  public struct ID: Hashable, Sendable {
+    let rawValue: UInt64
+  }
+
   let link: any HostLink
   let peer: PeerID
+  let question: PairingQuestionID
 
-  public func accept() { link.post(.answerPairing(peer, .accept)) }
-  public func reject() { link.post(.answerPairing(peer, .reject)) }
+  public var id: ID { ID(rawValue: question.rawValue) }
+
+  /// Says yes: to pair, or that the numbers agree.
+  public func accept() { answer(.accept) }
+
+  /// Says no, or ends the pairing whose digits are displayed.
+  public func reject() { answer(.reject) }
 
   /// - Parameter passkey: 0 to 999999; a larger number rejects.
-  public func enter(passkey: UInt32) {
-    link.post(.answerPairing(peer, Passkey(passkey).map { .passkey($0) } ?? .reject))
-  }
+  public func enter(passkey: UInt32) { answer(Passkey(passkey).map { .passkey($0) } ?? .reject) }
+
+  private func answer(_ answer: PairingAnswer) { link.post(.answerPairing(peer, question, answer)) }
 }
 
 /// What somebody does who types a passkey; which digits they are, nobody tells.

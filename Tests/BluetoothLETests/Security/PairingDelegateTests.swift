@@ -32,6 +32,9 @@ import Testing
     func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress) {
       lines.append("types \(keypress)")
     }
+    func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer) {
+      lines.append("withdrawn \(id.rawValue)")
+    }
     func manager(_ manager: Manager, didPairWith peer: Peer, bond: BluetoothLE.Bond?) {
       lines.append("paired \(bond != nil)")
     }
@@ -48,8 +51,10 @@ import Testing
   }
 
   private func answers(_ stage: Stage) -> [PairingAnswer] {
-    stage.host.commands.compactMap { if case .answerPairing(_, let answer) = $0 { answer } else { nil } }
+    stage.host.commands.compactMap { if case .answerPairing(_, _, let answer) = $0 { answer } else { nil } }
   }
+
+  private func id(_ number: UInt64) -> PairingQuestionID { PairingQuestionID(rawValue: number) }
 
   @Test func everyQuestionReachesTheDelegateAndEveryAnswerTheHost() throws {
     let stage = Stage()
@@ -58,19 +63,57 @@ import Testing
     let listener = Listener { $0.accept() }
     stage.manager.pairingDelegate = listener
     for question in [PairingQuestion.consent, .display(number), .compare(number)] {
-      stage.say(.pairing(central.peer, question))
+      stage.say(.pairing(central.peer, id(1), question))
     }
     #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042"])
     #expect(answers(stage) == [.accept, .accept])
     let typist = Listener { $0.enter(passkey: 123_456) }
     stage.manager.pairingDelegate = typist
-    stage.say(.pairing(central.peer, .enterPasskey))
+    stage.say(.pairing(central.peer, id(1), .enterPasskey))
     #expect(answers(stage).last == Passkey(123_456).map { .passkey($0) })
     let mistaken = Listener { $0.enter(passkey: 1_000_000) }
     stage.manager.pairingDelegate = mistaken
-    stage.say(.pairing(central.peer, .enterPasskey))
+    stage.say(.pairing(central.peer, id(1), .enterPasskey))
     #expect(answers(stage).last == .reject)
     withExtendedLifetime((listener, typist, mistaken)) {}
+  }
+
+  /// A dialogue of the application holds on to its reply, whatever is asked after it.
+  @Test func aReplyAnswersTheQuestionItCameWith() throws {
+    let stage = Stage()
+    let central = stage.connect(7)
+    let replies = Mutex<[PairingReply]>([])
+    let listener = Listener { reply in replies.withLock { $0.append(reply) } }
+    stage.manager.pairingDelegate = listener
+    let number = try #require(Passkey(42))
+    stage.say(.pairing(central.peer, id(5), .consent))
+    stage.say(.pairingQuestionWithdrawn(central.peer, id(5)))
+    stage.say(.pairing(central.peer, id(6), .compare(number)))
+    #expect(listener.lines.take() == ["consent", "withdrawn 5", "compare 000042"])
+    let held = replies.withLock { $0 }
+    #expect(held.map(\.id.rawValue) == [5, 6])
+    held[0].accept()
+    held[1].reject()
+    let named = stage.host.commands.compactMap {
+      if case .answerPairing(central.peer, let id, let answer) = $0 { (id.rawValue, answer) } else { nil }
+    }
+    #expect(named.map(\.0) == [5, 6] && named.map(\.1) == [.accept, .reject])
+  }
+
+  /// The reply to displayed digits rejects; a delegate that has only the older call hears of them, too.
+  @Test func displayedDigitsMayBeRejected() throws {
+    final class Refuser: PairingDelegate, Sendable {
+      func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply) {
+        reply.reject()
+      }
+    }
+    let stage = Stage()
+    let central = stage.connect(7)
+    let refuser = Refuser()
+    stage.manager.pairingDelegate = refuser
+    stage.say(.pairing(central.peer, id(1), .display(try #require(Passkey(42)))))
+    #expect(answers(stage) == [.reject])
+    withExtendedLifetime(refuser) {}
   }
 
   /// Nobody to ask: declined at once, so that the other device need not wait, with a line that holds no digits.
@@ -79,9 +122,9 @@ import Testing
     let central = stage.connect(7)
     let number = try #require(Passkey(987_654))
     for question in [PairingQuestion.consent, .enterPasskey, .compare(number)] {
-      stage.say(.pairing(central.peer, question))
+      stage.say(.pairing(central.peer, id(1), question))
     }
-    stage.say(.pairing(central.peer, .display(number)))
+    stage.say(.pairing(central.peer, id(2), .display(number)))
     #expect(answers(stage) == [.reject, .reject, .reject])
     let lines = stage.logged()
     #expect(lines.count == 4 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
@@ -114,7 +157,7 @@ import Testing
     let stage = Stage()
     let listener = Listener { $0.accept() }
     stage.manager.pairingDelegate = listener
-    stage.say(.pairing(PeerID(rawValue: 99), .consent))
+    stage.say(.pairing(PeerID(rawValue: 99), id(1), .consent))
     #expect(listener.lines.take().isEmpty && answers(stage).isEmpty)
   }
 

@@ -166,6 +166,94 @@ import Testing
     }
   }
 
+  /// Asked to compare a number, and slow: it keeps every reply.
+  final class Hesitant: NSObject, PeripheralManagerDelegate, PairingDelegate, Sendable {
+    let service: MutableService
+    let replies = Mutex<[PairingReply]>([])
+    let lines: AsyncStream<String>
+    private let say: AsyncStream<String>.Continuation
+
+    init(_ service: MutableService) {
+      self.service = service
+      (lines, say) = AsyncStream.makeStream(of: String.self)
+    }
+
+    func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+      guard peripheral.state == .poweredOn else { return }
+      peripheral.add(service)
+      peripheral.startAdvertising([AdvertisementDataServiceUUIDsKey: [service.uuid]])
+    }
+    func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
+      say.yield("advertising")
+    }
+    func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+      replies.withLock { $0.append(reply) }
+      say.yield("compare")
+    }
+    func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer) {
+      say.yield(replies.withLock { $0.first?.id == id } ? "first withdrawn" : "another withdrawn")
+    }
+    func wait(for line: String) async { for await said in lines where said == line { return } }
+  }
+
+  /// Rejects the first number and accepts every later one.
+  final class Attacker: PairingDelegate, Sendable {
+    private let compared = Mutex(0)
+    func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+      let isFirst = compared.withLock { count in
+        count += 1
+        return count == 1
+      }
+      if isFirst { reply.reject() } else { reply.accept() }
+    }
+  }
+
+  @Test func anOldReplyAnswersNoNewQuestion() async throws {
+    let lines = Stage.Lines()
+    BluetoothLog.setHandler { _, text in lines.append(text) }
+    defer { BluetoothLog.setHandler(nil) }
+    let service = MutableService(type: BluetoothUUID(nsuuid: UUID()), primary: true)
+    service.characteristics = [
+      MutableCharacteristic(
+        type: "2A6E", properties: [.read], value: Data("gold".utf8), permissions: [.readAuthenticationRequired])
+    ]
+    let victim = Hesitant(service)
+    let name = UUID().uuidString
+    var options = AdapterOptions(transport: "virtual:h-\(name)")
+    options.pairing.capability = .displayYesNo
+    let manager = PeripheralManager(delegate: victim, queue: DispatchQueue(label: "hesitant"), adapter: options)
+    manager.pairingDelegate = victim
+    await victim.wait(for: "advertising")
+    var theirs = AdapterOptions(transport: "virtual:a-\(name)")
+    (theirs.pairing.capability, theirs.pairing.pairsOnDemand) = (.displayYesNo, false)
+    let central = CentralManager(delegate: nil, queue: DispatchQueue(label: "attacker"), adapter: theirs)
+    let attacker = Attacker()
+    central.pairingDelegate = attacker
+    try await central.waitUntilPoweredOn(timeout: .seconds(20))
+    var found: Peripheral?
+    for await device in central.discoveries(withServices: [service.uuid]) {
+      found = device.peripheral
+      break
+    }
+    let peripheral = try #require(found)
+    try await central.connect(peripheral, timeout: .seconds(20))
+    central.pair(with: peripheral)
+    await victim.wait(for: "first withdrawn")
+    central.pair(with: peripheral)
+    await victim.wait(for: "compare")
+    // The user taps "the same" in the dialogue of the first number, whose pairing failed.
+    let replies = victim.replies.withLock { $0 }
+    try #require(replies.count == 2)
+    replies[0].accept()
+    // Commands are performed in order: behind this one the answer has had its effect.
+    central.pair(with: peripheral)
+    try await central.disconnect(peripheral, timeout: .seconds(20))
+    await victim.wait(for: "another withdrawn")
+    #expect(manager.bonds.isEmpty && central.bonds.isEmpty)
+    #expect(lines.take().contains { $0.contains("an answer to a pairing question is ignored") })
+    withExtendedLifetime((manager, central, attacker)) {}
+  }
+
   private static func contains(_ octets: [UInt8], _ part: [UInt8]) -> Bool {
     guard let first = part.first, octets.count >= part.count else { return false }
     var index = 0
