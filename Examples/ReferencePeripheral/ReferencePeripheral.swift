@@ -11,6 +11,9 @@ import BluetoothLE
   private var unanswered = 0
   /// What was published stays while the adapter is merely off, and is gone after worse.
   private var isPublished = false
+  /// The question for a passkey that is open; lines of standard input answer it.
+  private var typing: PairingReply?
+  private var isReading = false
 
   init(_ description: Description, on options: AdapterOptions) throws(Failure) {
     name = description.name
@@ -144,10 +147,25 @@ extension ReferencePeripheral: @MainActor PairingDelegate {
   func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) {
     if let passkey { return reply.enter(passkey: passkey) }
     say("enter the passkey")
-    Thread.detachNewThread {
-      guard let line = readLine(), let typed = UInt32(line) else { return reply.reject() }
-      reply.enter(passkey: typed)
+    typing = reply
+    guard !isReading else { return }
+    isReading = true
+    Thread.detachNewThread { [weak self] in
+      while let line = readLine() {
+        DispatchQueue.main.async { self?.typed(UInt32(line)) }
+      }
+      DispatchQueue.main.async { self?.typed(nil) }
     }
+  }
+
+  /// A line answers the question that is open now, never one whose pairing has ended.
+  private func typed(_ passkey: UInt32?) {
+    if let passkey { typing?.enter(passkey: passkey) } else { typing?.reject() }
+    typing = nil
+  }
+
+  func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer) {
+    if typing?.id == id { typing = nil }
   }
 
   func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
