@@ -55,8 +55,9 @@ let package = Package(
     layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
-    layer("BLELinux", on: ["CBluetoothLinux", "BLEHCI", "BLESMP", "BLEWire"]),
-    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
+    layer("BLELinux", on: ["CBluetoothLinux", "BLEWire"]),
+    layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
+    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer(
       "BluetoothLE",
       on: [
@@ -82,10 +83,13 @@ let package = Package(
         "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
-    tests("BLELinuxTests", on: ["BLELinux", "BLEHCI", "BLESMP", "BLEWire"]),
+    tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
+    tests("BLEKernelTests", on: ["BLEKernel", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
     tests(
       "BLERuntimeTests",
-      on: ["BLERuntime", "BLECrypto", "BLEHost", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire"]),
+      on: [
+        "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire",
+      ]),
     tests(
       "BluetoothLETests",
       on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLESMP", "BLEWire"]),

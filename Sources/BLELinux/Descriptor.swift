@@ -12,7 +12,7 @@ package struct Descriptor: ~Copyable, Sendable {
   deinit { _ = close(rawValue) }
 
   /// Opens a file, device or terminal at `path`.
-  static func open(
+  package static func open(
     _ path: String, flags: Int32, mode: UInt32 = 0, through system: SystemCalls
   ) throws(SystemError) -> Descriptor {
     Descriptor(adopting: try system(.open) { ble_open(path, flags | O_CLOEXEC | O_NONBLOCK, mode) })
@@ -25,7 +25,7 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Sets an option whose value is a C int.
-  func setOption(
+  package func setOption(
     level: Int32, _ name: Int32, _ value: Int32, through system: SystemCalls
   ) throws(SystemError) {
     var value = value

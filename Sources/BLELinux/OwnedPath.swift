@@ -17,7 +17,7 @@ struct OwnedPath: ~Copyable, Sendable {
 }
 
 /// Which file a path means, links not followed.
-struct FileIdentity: Equatable, Sendable {
+package struct FileIdentity: Equatable, Sendable {
   enum Kind: Sendable { case socket, link, other }
 
   let kind: Kind
@@ -25,7 +25,7 @@ struct FileIdentity: Equatable, Sendable {
   private let node: UInt
   private let changed: Int
 
-  init?(at path: String) {
+  package init?(at path: String) {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else { return nil }
     device = UInt(status.st_dev)

@@ -50,7 +50,7 @@ package struct SystemCalls: Sendable {
 
   /// Makes a call that answers -1 for failure, again where a signal interrupted it.
   @discardableResult
-  func callAsFunction(_ call: SystemCall, _ body: () -> Int32) throws(SystemError) -> Int32 {
+  package func callAsFunction(_ call: SystemCall, _ body: () -> Int32) throws(SystemError) -> Int32 {
     if let forcedFailure, let number = forcedFailure(call) { throw SystemError(call, number) }
     while true {
       let answer = body()

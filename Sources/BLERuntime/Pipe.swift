@@ -1,3 +1,4 @@
+internal import BLEKernel
 internal import BLELinux
 internal import BLESMP
 internal import BLEWire

@@ -1,3 +1,4 @@
+internal import BLEKernel
 package import BLELinux
 internal import BLEWire
 

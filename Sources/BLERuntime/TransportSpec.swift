@@ -1,3 +1,4 @@
+package import BLEKernel
 package import BLELinux
 
 /// The way to a controller, as a transport string names it.

@@ -1,4 +1,5 @@
 import BLEHost
+import BLEKernel
 import BLELinux
 import BLEWire
 import Synchronization

@@ -1,3 +1,4 @@
+import BLEKernel
 import BLELinux
 import BLERuntime
 import BLEWire

@@ -1,4 +1,5 @@
 internal import BLEHCI
+package import BLELinux
 package import BLEWire
 internal import CBluetoothLinux
 

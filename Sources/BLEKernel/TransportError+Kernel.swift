@@ -1,3 +1,4 @@
+package import BLELinux
 internal import CBluetoothLinux
 internal import Glibc
 

@@ -1,9 +1,10 @@
+import BLELinux
 import BLEWire
 import Glibc
 import Synchronization
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 /// What scanning and connecting past the kernel takes, so that the kernel keeps up.
 @Suite struct KernelCentralTests {

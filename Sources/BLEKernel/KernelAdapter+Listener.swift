@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLELinux
 internal import BLEWire
 internal import CBluetoothLinux
 internal import Glibc

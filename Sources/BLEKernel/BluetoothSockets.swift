@@ -1,3 +1,4 @@
+internal import BLELinux
 internal import BLEWire
 internal import CBluetoothLinux
 internal import Glibc

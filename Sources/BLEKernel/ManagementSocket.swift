@@ -1,3 +1,4 @@
+internal import BLELinux
 internal import BLESMP
 package import BLEWire
 internal import CBluetoothLinux

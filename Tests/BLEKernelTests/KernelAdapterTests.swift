@@ -1,8 +1,9 @@
+import BLELinux
 import BLEWire
 import Glibc
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 @Suite struct KernelAdapterTests {
   /// LE Connection Complete: handle 0x0040, we are the peripheral, peer 00:AA:01:01:00:01.

@@ -1,9 +1,10 @@
+import BLELinux
 import BLESMP
 import BLEWire
 import Glibc
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 /// A socket of the kernel's, played by a test: what the adapter holds and the end that the test talks to it by.
 struct MessagePair {

@@ -1,8 +1,9 @@
+import BLELinux
 import BLEWire
 import Glibc
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 /// The management protocol, whose answers a test lays ready before they are asked for.
 @Suite struct AdapterKeeperTests {

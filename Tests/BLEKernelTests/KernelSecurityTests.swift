@@ -1,8 +1,9 @@
+import BLELinux
 import BLESMP
 import BLEWire
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 /// The management protocol's words for pairing and keys, octet for octet as BlueZ's `doc/mgmt-api.txt` gives them.
 @Suite struct KernelSecurityTests {

@@ -1,7 +1,8 @@
+import BLELinux
 import Foundation
 import Testing
 
-@testable import BLELinux
+@testable import BLEKernel
 
 /// The files that the kernel shows of a radio switch.
 @Suite struct RadioSwitchTests {
@@ -21,4 +22,18 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder.file("hci0/power"), withIntermediateDirectories: true)
     #expect(!RadioSwitch.blocks(hci: 0, in: folder.path))
   }
+}
+
+/// A folder of a test's own, gone with the test.
+private final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = "/tmp/ble-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func file(_ name: String) -> String { "\(path)/\(name)" }
 }

@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLELinux
 internal import BLEWire
 
 /// What the kernel makes of our scan: it takes an active one for a discovery of its own, which the end of the scan does not
