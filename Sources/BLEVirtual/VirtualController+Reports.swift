@@ -50,6 +50,11 @@ extension VirtualController {
     return false
   }
 
+  /// After how many octets of an extended advertisement it loses the rest; nil is never.
+  private var lengthOfChains: Int? {
+    configuration.faults.compactMap { if case .losesChains(let length) = $0 { max(0, length) } else { nil } }.min()
+  }
+
   private mutating func report(
     _ advertisement: Advertisement, from address: DeviceAddress?, isUnresolvedTarget: Bool, _ air: inout Air
   ) {
@@ -86,12 +91,14 @@ extension VirtualController {
     _ advertisement: Advertisement, from address: DeviceAddress?, _ air: inout Air
   ) {
     var rest = advertisement.data
+    if !advertisement.isLegacyPDU, let length = lengthOfChains { rest = rest.prefix(length) }
+    let isTruncated = rest.count < advertisement.data.count
     repeat {
       let piece = rest.prefix(Self.dataPerReport)
       rest = rest.dropFirst(Self.dataPerReport)
       var report = HCI.ExtendedAdvertisingReport()
       report.eventType = advertisement.extendedReportType
-      report.eventType.dataStatus = rest.isEmpty ? .complete : .moreToCome
+      report.eventType.dataStatus = rest.isEmpty ? (isTruncated ? .truncated : .complete) : .moreToCome
       report.address = address ?? DeviceAddress(octets: BD_ADDR(), kind: .anonymous)
       report.primaryPHY = advertisement.isLegacyPDU ? .le1M : advertisement.parameters.primaryAdvertisingPHY
       report.secondaryPHY = advertisement.isLegacyPDU ? .none : advertisement.parameters.secondaryAdvertisingPHY

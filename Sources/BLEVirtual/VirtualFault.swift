@@ -28,6 +28,9 @@ public enum VirtualFault: Hashable, Sendable {
   case answers(Commands, with: [UInt8])
   /// So many of a hundred advertisements and scan responses go unheard.
   case losesReports(percent: Int)
+  /// Of extended advertisements and scan responses longer than this it receives so many octets, and loses the rest of the
+  /// chain of PDUs: the data status of the last report is truncated (Vol 4, Part E, 7.7.65.13).
+  case losesChains(behind: Int)
   /// At this time every link goes silent, and dies by supervision timeout on both sides.
   case dropsLinks(at: Instant)
   /// At this time these octets go to the host, unasked.

@@ -72,6 +72,32 @@ struct ExtendedAdvertisingTests {
     #expect(try stage.extendedReports(scanner).count == 1)
   }
 
+  /// A scanner that loses the rest of a chain says so in the last report (Vol 4, Part E, 7.7.65.13).
+  @Test(
+    arguments: [
+      (300, [229, 71], [.moreToCome, .truncated]), (458, [229, 229], [.moreToCome, .truncated]), (0, [0], [.truncated]),
+      (600, [229, 229, 142], [.moreToCome, .moreToCome, .complete]),
+    ] as [(Int, [Int], [HCI.ExtendedAdvertisingReportType.DataStatus])])
+  func aChainThatIsLost(
+    octets: Int, counts: [Int], statuses: [HCI.ExtendedAdvertisingReportType.DataStatus]
+  ) throws {
+    var stage = RadioStage()
+    let advertiser = stage.attach()
+    let scanner = stage.attach { $0.faults = [.losesChains(behind: octets)] }
+    try stage.expect(.success, for: Parameters(), from: advertiser)
+    let sent = (0..<600).map { UInt8($0 & 0xFF) }
+    try stage.expect(.success, for: data(0, sent[0..<250], .first), from: advertiser)
+    try stage.expect(.success, for: data(0, sent[250..<500], .intermediate), from: advertiser)
+    try stage.expect(.success, for: data(0, sent[500...], .last), from: advertiser)
+    try stage.expect(.success, for: enable(0), from: advertiser)
+    try scan(&stage, scanner)
+    stage.run(for: .seconds(3))
+    let reports = try stage.extendedReports(scanner)
+    #expect(reports.map(\.data.count) == counts)
+    #expect(reports.map(\.eventType.dataStatus) == statuses)
+    #expect(reports.flatMap(\.data) == Array(sent.prefix(octets)))
+  }
+
   /// Legacy PDUs from an extended set, heard by both kinds of scanner (Vol 4, Part E, 7.7.65.13, table of event types).
   @Test(arguments: [
     (HCI.AdvertisingEventProperties(rawValue: 0x13), [0x13, 0x1B] as [UInt16]), (.init(rawValue: 0x12), [0x12, 0x1A]),
