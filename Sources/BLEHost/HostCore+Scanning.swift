@@ -16,12 +16,15 @@ struct Scanner: Sendable {
   var isForItself: Bool { wanted == nil && applied != nil }
   /// The controller does not listen while it waits to connect.
   var cannotSeek = false
+  /// Extended advertisements of which the controller has reported only a part.
+  var assembler = ExtendedReportAssembler()
 
   /// The controller lost its state; the intent stays.
   mutating func suspend() {
     phase = .off
     applied = nil
     cannotSeek = false
+    assembler.removeAll()
   }
 }
 
@@ -93,6 +96,7 @@ extension HostCore {
     case .disable:
       scanner.phase = .off
       scanner.applied = nil
+      scanner.assembler.removeAll()
     }
     reconcileScanner(now: now, into: &output)
   }
@@ -153,16 +157,19 @@ extension HostCore {
     }
   }
 
+  /// Every report of the event, in order; an advertisement in several reports is one discovery, at its last report
+  /// (Vol 4, Part E, 7.7.65.13).
   mutating func discovered(_ event: HCI.LEExtendedAdvertisingReport, now: Instant, into output: inout HostOutput) {
     for report in event.reports {
       let address = heard(report.address, now: now, into: &output)
-      guard !scanner.isForItself else { continue }
+      guard !scanner.isForItself, let advertisement = scanner.assembler.receive(report, now: now) else { continue }
+      let whole = advertisement.report
       output.events.append(
         .discovered(
           Discovery(
-            address: address,
-            isConnectable: report.eventType.contains(.connectable),
-            isScanResponse: report.eventType.contains(.scanResponse), data: Array(report.data), rssi: report.rssi)))
+            address: address, isConnectable: whole.eventType.contains(.connectable),
+            isScanResponse: whole.eventType.contains(.scanResponse), data: Array(whole.data),
+            isTruncated: advertisement.isTruncated, rssi: whole.rssi)))
     }
   }
 }

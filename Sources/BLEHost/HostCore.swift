@@ -75,6 +75,7 @@ package struct HostCore: Sendable {
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
     var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
+    deadline = .nearer(deadline, scanner.assembler.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
     return deadline
   }
@@ -107,6 +108,7 @@ package struct HostCore: Sendable {
     for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
       tickLink(index, now: now, into: &output)
     }
+    scanner.assembler.tick(now: now)
     endClosings(now: now, into: &output)
     rotateAddress(now: now, into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }

@@ -115,16 +115,20 @@ package struct Discovery: Equatable, Sendable {
   package var isScanResponse: Bool
   /// The AD structures, unparsed.
   package var data: [UInt8]
+  /// Whether the data ends before its end, because the controller lost the rest (Vol 4, Part E, 7.7.65.13).
+  package var isTruncated: Bool
   /// In dBm; 127 where the controller has none.
   package var rssi: Int8
 
   package init(
-    address: DeviceAddress, isConnectable: Bool, isScanResponse: Bool, data: [UInt8], rssi: Int8
+    address: DeviceAddress, isConnectable: Bool, isScanResponse: Bool, data: [UInt8], isTruncated: Bool = false,
+    rssi: Int8
   ) {
     self.address = address
     self.isConnectable = isConnectable
     self.isScanResponse = isScanResponse
     self.data = data
+    self.isTruncated = isTruncated
     self.rssi = rssi
   }
 }

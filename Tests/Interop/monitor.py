@@ -6,7 +6,7 @@ import secrets
 
 from bumble import hci
 from bumble.core import UUID, AdvertisingData
-from bumble.device import Device
+from bumble.device import AdvertisingEventProperties, AdvertisingParameters, Device
 from bumble.gatt import Characteristic, Descriptor, Service
 from bumble.keys import MemoryKeyStore
 from bumble.pairing import PairingConfig
@@ -90,4 +90,27 @@ class Monitor:
         )
         await self.device.start_advertising(
             own_address_type=hci.OwnAddressType.RANDOM, advertising_data=bytes(data), scan_response_data=b""
+        )
+
+    async def advertise_at_length(self):
+        """With 240 octets of extended advertising data: all that fits one AUX_ADV_IND, as a connectable one must, but not
+        one report of 229 octets. The list of services lies across the border of two reports."""
+
+        def company(length):
+            return bytes([length - 1, AdvertisingData.MANUFACTURER_SPECIFIC_DATA, *([0xFF] * (length - 2))])
+
+        services = bytes([3, AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, 0x0D, 0x18])
+        data = bytes([2, 1, 6]) + company(224) + services + company(9)
+        assert len(data) == 240 and data[227:231] == services
+        properties = AdvertisingEventProperties(is_connectable=True, is_scannable=False, is_legacy=False)
+        await self.device.create_advertising_set(
+            advertising_parameters=AdvertisingParameters(
+                advertising_event_properties=properties,
+                primary_advertising_interval_min=100,
+                primary_advertising_interval_max=100,
+                own_address_type=hci.OwnAddressType.RANDOM,
+                advertising_sid=5,
+            ),
+            random_address=hci.Address.generate_private_address(self.device.irk),
+            advertising_data=data,
         )

@@ -43,3 +43,17 @@ async def test_our_central_and_a_monitor_that_demands_trust(radio, tmp_path):
             assert "worn on the chest" in collector.output
             assert (monitor.pairings, monitor.encryptions) == (1, run)
         assert len(set(monitor.addresses)) == 2
+
+
+@pytest.mark.limit(90)
+async def test_our_central_finds_a_long_advertisement(radio, tmp_path):
+    """The service is named across the border of two reports (Vol 4, Part E, 7.7.65.13)."""
+    if radio.name not in ("virtual", "rootcanal"):
+        pytest.skip("our host scans by legacy commands with these controllers")
+    command = ["env", f"BLE_BONDS={tmp_path / 'bonds.json'}", *product("heart-rate"), "--transport", radio.transport]
+    async with Monitor(radio.transport) as monitor:
+        await monitor.advertise_at_length()
+        trace = tmp_path / "central.snoop"
+        with Program([*command, "--role", "central", "--beats", 3, "--snoop", trace], tmp_path / "central.log") as central:
+            assert await asyncio.to_thread(central.wait_for_end, 45) == 0, central.output
+    assert central.output.count("72 bpm") == 3, central.output

@@ -16,5 +16,8 @@ public let AdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedServiceUU
 public let AdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
 /// `NSNumber`: a Boolean.
 public let AdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
+/// `NSNumber`: true where the data ends before its end, because the controller lost the rest of an extended advertisement;
+/// absent otherwise. CoreBluetooth has no such key.
+public let AdvertisementDataIsTruncatedKey = "BLEAdvDataIsTruncated"
 /// `[BluetoothUUID]`: services the device looks for.
 public let AdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"

@@ -23,26 +23,40 @@ struct Scan: Sendable {
 
 /// What was heard of a device.
 struct Sighting: Sendable {
-  private(set) var advertisingData: [UInt8] = []
-  private(set) var scanResponse: [UInt8] = []
+  /// Advertising data or a scan response, as last received.
+  private struct Area: Sendable {
+    var octets: [UInt8] = []
+    var isTruncated = false
+
+    /// - Returns: whether it is another one now. The beginning of what is there, whose end was lost, is not.
+    mutating func replace(by discovery: Discovery) -> Bool {
+      if discovery.isTruncated, octets.starts(with: discovery.data), !octets.isEmpty { return false }
+      guard discovery.data != octets || discovery.isTruncated != isTruncated else { return false }
+      (octets, isTruncated) = (discovery.data, discovery.isTruncated)
+      return true
+    }
+  }
+
+  private var advertisingData = Area()
+  private var scanResponse = Area()
   private(set) var isConnectable = false
   /// Both areas in one view.
   private(set) var data = AdvertisedData()
   private(set) var name: String?
   /// What was last reported, and in which scan.
-  var reported: (scan: UInt64, data: AdvertisedData)?
+  var reported: (scan: UInt64, data: AdvertisedData, isTruncated: Bool)?
+  /// Whether one of the areas ends before its end.
+  var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
   /// - Returns: whether something is new.
   mutating func add(_ discovery: Discovery) -> Bool {
     if discovery.isScanResponse {
-      guard discovery.data != scanResponse else { return false }
-      scanResponse = discovery.data
+      guard scanResponse.replace(by: discovery) else { return false }
     } else {
       isConnectable = discovery.isConnectable
-      guard discovery.data != advertisingData else { return false }
-      advertisingData = discovery.data
+      guard advertisingData.replace(by: discovery) else { return false }
     }
-    data = AdvertisedData(advertisingData: advertisingData[...], scanResponse: scanResponse[...])
+    data = AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
     if let name = data.localName { self.name = name.text ?? name.displayText }
     return true
   }
@@ -53,6 +67,9 @@ public struct SightedDevice: Sendable {
   /// What it said, advertising data and scan response together.
   public let data: AdvertisedData
   public let isConnectable: Bool
+  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
+  /// 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
+  public let isTruncated: Bool
   /// Those of the services looked for whose bits are set in the overflow area: perhaps it has them.
   public let overflowServiceUUIDs: [BluetoothUUID]
   /// In dBm; 127 where the controller has none.
@@ -76,6 +93,7 @@ public struct SightedDevice: Sendable {
     if !data.solicitedServiceUUIDs.isEmpty {
       dictionary[AdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs
     }
+    if isTruncated { dictionary[AdvertisementDataIsTruncatedKey] = NSNumber(value: true) }
     if let level = data.txPowerLevel { dictionary[AdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
     return dictionary
   }
@@ -115,17 +133,18 @@ extension CentralState {
         effects.calls.append(.peripheral(object, .updatedName))
       }
     }
-    // One report for each device, and another one when its scan response adds to it.
+    // One report for each device, and another one when its scan response adds to it, or when what was truncated is whole.
     let isReported = sighting.reported?.scan == scan.number
-    let adds = isNew && discovery.isScanResponse && sighting.reported?.data != sighting.data
+    let completes = sighting.reported?.isTruncated == true && !sighting.isTruncated
+    let adds = isNew && (discovery.isScanResponse || completes) && sighting.reported?.data != sighting.data
     guard scan.allowsDuplicates || !isReported || adds, scan.matches(sighting.data) else { return }
-    devices[address]?.sighting.reported = (scan.number, sighting.data)
+    devices[address]?.sighting.reported = (scan.number, sighting.data, sighting.isTruncated)
     guard let object = peripheral(at: address) else { return }
     effects.calls.append(
       .discovered(
         object,
         SightedDevice(
-          data: sighting.data, isConnectable: sighting.isConnectable,
+          data: sighting.data, isConnectable: sighting.isConnectable, isTruncated: sighting.isTruncated,
           overflowServiceUUIDs: sighting.data.overflowArea?.matches(of: scan.services) ?? [],
           rssi: Int(discovery.rssi))))
   }

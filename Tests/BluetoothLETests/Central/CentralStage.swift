@@ -91,13 +91,14 @@ final class CentralStage: Sendable {
 
   /// A device is heard.
   func advertise(
-    _ number: UInt8, _ data: String = "", isScanResponse: Bool = false, isConnectable: Bool = true, rssi: Int8 = -40
+    _ number: UInt8, _ data: String = "", isScanResponse: Bool = false, isConnectable: Bool = true,
+    isTruncated: Bool = false, rssi: Int8 = -40
   ) {
     say(
       .discovered(
         Discovery(
           address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
-          data: [UInt8](hexadecimal: data) ?? [], rssi: rssi)))
+          data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)))
   }
 
   /// A device that was heard, as an object that the test holds.

@@ -117,6 +117,29 @@ import Testing
     #expect(Array(stage.recorder.lastDictionary.keys) == [AdvertisementDataIsConnectable])
   }
 
+  /// Data whose end the controller has lost: reported and marked, and once more when it is whole.
+  @Test func aTruncatedAdvertisementIsMarked() {
+    let stage = CentralStage()
+    stage.manager.scanForPeripherals(withServices: nil)
+    // The name is cut: the flags and the services count.
+    let cut = String(Self.strap.dropLast(4))
+    stage.advertise(1, cut, isTruncated: true)
+    #expect(stage.heard() == ["discovered - -40"])
+    #expect(["1", "true"].contains(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey]))
+    #expect(stage.recorder.lastDictionary[AdvertisementDataServiceUUIDsKey] == "[180D, 180F]")
+    stage.advertise(1, String(cut.dropLast(2)), isTruncated: true)
+    #expect(stage.heard() == [])
+    stage.advertise(1, Self.strap)
+    #expect(stage.heard() == ["discovered Strap -40"])
+    #expect(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
+    // A beginning of what is known whole changes nothing.
+    stage.advertise(1, cut, isTruncated: true)
+    stage.manager.scanForPeripherals(withServices: nil)
+    stage.advertise(1, cut, isTruncated: true)
+    #expect(stage.heard() == ["discovered Strap -40"])
+    #expect(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
+  }
+
   @Test func rule6_2_servicesAreNilUntilDiscovered() throws {
     let stage = CentralStage()
     let peripheral = try stage.find(1, Self.strap)
