@@ -26,6 +26,8 @@ extension SystemError: CustomStringConvertible {
 /// The system calls of the Linux edge that can fail for a reason the user can mend.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, close, read, write, unlink, symlink, readlink, stat
+  case openIn = "openat", makeFolder = "mkdir", rename = "renameat", flush = "fsync", lock = "flock"
+  case setPermissions = "fchmod", truncate = "ftruncate"
   case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery =
     "getsockopt"
   case resolve = "getaddrinfo"

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,6 +39,9 @@ extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, 
 
 // Variadic in C, so not callable from Swift as they are.
 static inline int ble_open(const char *path, int flags, unsigned mode) { return open(path, flags, mode); }
+static inline int ble_openat(int folder, const char *name, int flags, unsigned mode) {
+  return openat(folder, name, flags, mode);
+}
 static inline int ble_set_nonblocking(int descriptor) {
   int flags = fcntl(descriptor, F_GETFL);
   return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);

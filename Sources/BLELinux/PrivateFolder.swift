@@ -1,0 +1,221 @@
+internal import CBluetoothLinux
+internal import Glibc
+
+/// A folder that holds secrets of this user, with the operations that no other user of the machine can interfere with.
+///
+/// The folder is opened once. Its owner is this user or root, and neither group nor others may write it, sticky bit or
+/// not; that is checked on the descriptor. Every file is named relative to that descriptor, so a path that is exchanged
+/// later changes nothing. Folders above it are not checked: a user who may rename one of them can hide the folder, but
+/// cannot put a file of their own into it.
+///
+/// ```swift
+/// if let folder = try PrivateFolder.open("/var/lib/clock") { let octets = try folder.read("bonds.json") }
+/// ```
+package struct PrivateFolder: ~Copyable {
+  /// The longest file that is read, in octets: several times the bonds that a host keeps.
+  package static let lengthLimit = 16 << 20
+  /// Files set aside beside each other; one more is left where it is.
+  package static let setAsideLimit = 1000
+
+  private let descriptor: Descriptor
+  private let user: UInt32
+  private let system: SystemCalls
+
+  private init(_ descriptor: consuming Descriptor, _ user: UInt32, _ system: SystemCalls) {
+    (self.user, self.system) = (user, system)
+    self.descriptor = descriptor
+  }
+
+  /// Opens the folder; an empty path is the working folder.
+  ///
+  /// - Parameters:
+  ///   - isMade: whether a missing folder, and those above it, are made: for this user alone (0700).
+  ///   - user: the user ID that files have to belong to; nil is the effective user of the process.
+  /// - Returns: nil where there is no such folder.
+  package static func open(
+    _ path: String, isMade: Bool = false, user: UInt32? = nil, through system: SystemCalls = .kernel
+  ) throws(FileRefusal) -> PrivateFolder? {
+    let (path, user) = (path.isEmpty ? "." : path, user ?? geteuid())
+    if isMade { try make(path, through: system) }
+    let descriptor: Descriptor
+    do throws(SystemError) {
+      descriptor = try Descriptor.open(path, flags: O_RDONLY | O_DIRECTORY, through: system)
+    } catch {
+      if error.number == ENOENT { return nil }
+      throw .failed(error)
+    }
+    let status = try FileStatus(of: descriptor, through: system)
+    guard status.owner == user || status.owner == 0 else { throw .folderIsOwned(by: status.owner) }
+    guard status.permissions & FileStatus.writeOfGroupAndOthers == 0 else {
+      throw .folderIsOpen(permissions: status.permissions, isSticky: status.isSticky)
+    }
+    return PrivateFolder(descriptor, user, system)
+  }
+
+  /// Makes the folder and those that are missing above it.
+  private static func make(_ path: String, through system: SystemCalls) throws(FileRefusal) {
+    var end = path.startIndex
+    while end < path.endIndex {
+      end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
+      let part = String(path[..<end])
+      guard access(part, F_OK) != 0 else { continue }
+      do throws(SystemError) {
+        try system(.makeFolder) { mkdir(part, 0o700) }
+      } catch {
+        // Another program made it meanwhile.
+        guard error.number == EEXIST else { throw .failed(error) }
+      }
+    }
+  }
+
+  /// The octets of a file that belongs to this user and that nobody else may read or write.
+  ///
+  /// - Returns: nil where there is no file of that name.
+  package func read(_ name: String) throws(FileRefusal) -> [UInt8]? {
+    guard let file = try openForReading(name) else { return nil }
+    let number = file.rawValue
+    var octets: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = try system.file(.read) {
+        unsafe part.withUnsafeMutableBytes { unsafe Int32(clamping: Glibc.read(number, $0.baseAddress, $0.count)) }
+      }
+      if count == 0 { return octets }
+      octets += part.prefix(Int(count))
+      guard octets.count <= Self.lengthLimit else { throw .isTooLong }
+    }
+  }
+
+  /// Whether a file may be read; nothing is read or made.
+  ///
+  /// - Throws: what ``read(_:)`` would throw before it reads.
+  package func check(_ name: String) throws(FileRefusal) { _ = try openForReading(name) }
+
+  private func openForReading(_ name: String) throws(FileRefusal) -> Descriptor? {
+    guard let file = try open(name, O_RDONLY) else { return nil }
+    let permissions = try check(file).permissions
+    guard permissions & FileStatus.groupAndOthers == 0 else { throw .isOpen(permissions: permissions) }
+    return file
+  }
+
+  /// The steps of ``replace(_:with:_:)``, in order.
+  package enum Step: CaseIterable, Sendable { case opened, halfWritten, written, flushed, renamed }
+
+  /// Puts a file with these octets in the place of the one of that name, which is there whole until then.
+  ///
+  /// The new file is written beside it, flushed to the disk and renamed. Only this user may read or write it (0600).
+  ///
+  /// - Parameter progress: is called after each step; what it throws ends the work there.
+  /// - Throws: ``FileRefusal``, or what `progress` throws.
+  package func replace(_ name: String, with octets: [UInt8], _ progress: (Step) throws -> Void = { _ in }) throws {
+    let (new, folder) = ("\(name).\(getpid()).new", descriptor.rawValue)
+    _ = unlinkat(folder, new, 0)
+    guard let file = try open(new, O_WRONLY | O_CREAT | O_EXCL) else { throw FileRefusal.isNotRegular }
+    do {
+      // The mask of the process may have taken from what was asked for.
+      try setOwnerOnly(file)
+      try progress(.opened)
+      let half = octets.count / 2
+      try write(octets[..<half], to: file)
+      try progress(.halfWritten)
+      try write(octets[half...], to: file)
+      try progress(.written)
+      let number = file.rawValue
+      try system.file(.flush) { fsync(number) }
+      try progress(.flushed)
+      try system.file(.rename) { renameat(folder, new, folder, name) }
+      try progress(.renamed)
+    } catch {
+      // After a rename there is nothing of that name any more.
+      _ = unlinkat(folder, new, 0)
+      throw error
+    }
+    // The folder's own entry; a file system that cannot flush it is no failure.
+    _ = fsync(folder)
+  }
+
+  private func write(_ octets: ArraySlice<UInt8>, to file: borrowing Descriptor) throws(FileRefusal) {
+    let number = file.rawValue
+    var rest = octets
+    while !rest.isEmpty {
+      let count = try system.file(.write) {
+        unsafe rest.withUnsafeBytes { unsafe Int32(clamping: Glibc.write(number, $0.baseAddress, $0.count)) }
+      }
+      rest = rest.dropFirst(Int(count))
+    }
+  }
+
+  /// Moves a file to the first free name beside it: `NAME.corrupt-1` and so on. Hold the lock meanwhile.
+  ///
+  /// - Returns: the new name; nil where it cannot be moved.
+  package func setAside(_ name: String) -> String? {
+    let folder = descriptor.rawValue
+    for number in 1...Self.setAsideLimit {
+      let aside = "\(name).corrupt-\(number)"
+      guard faccessat(folder, aside, F_OK, Int32(AT_SYMLINK_NOFOLLOW)) != 0 else { continue }
+      return renameat(folder, name, folder, aside) == 0 ? aside : nil
+    }
+    return nil
+  }
+
+  /// Locks the file `NAME.lock`, which stays there afterwards, against every other program that does so.
+  ///
+  /// A file system without locks is used without.
+  ///
+  /// - Parameter patience: how long another program may hold the lock.
+  package func lock(_ name: String, waiting patience: Duration) throws(FileRefusal) -> FileLock {
+    guard let file = try open("\(name).lock", O_RDWR | O_CREAT) else { throw .isNotRegular }
+    if try check(file).permissions != FileStatus.ownerOnly { try setOwnerOnly(file) }
+    let (number, clock) = (file.rawValue, ContinuousClock())
+    let end = clock.now + patience
+    while true {
+      do throws(SystemError) {
+        try system(.lock) { flock(number, LOCK_EX | LOCK_NB) }
+        return FileLock(file)
+      } catch {
+        guard error.number == EWOULDBLOCK else { return FileLock(file) }
+      }
+      guard clock.now < end else { throw .isLocked }
+      usleep(5_000)
+    }
+  }
+
+  /// Opens a file of the folder; nil where there is none.
+  private func open(_ name: String, _ flags: Int32) throws(FileRefusal) -> Descriptor? {
+    guard !name.isEmpty else { throw .isNotRegular }
+    let folder = descriptor.rawValue
+    do throws(SystemError) {
+      // Not blocking: a pipe would wait for its other end.
+      let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+      return Descriptor(adopting: try system(.openIn) { ble_openat(folder, name, flags, FileStatus.ownerOnly) })
+    } catch {
+      switch error.number {
+      case ENOENT: return nil
+      case ELOOP: throw .isSymbolicLink
+      case EISDIR, ENXIO: throw .isNotRegular
+      default: throw .failed(error)
+      }
+    }
+  }
+
+  private func check(_ file: borrowing Descriptor) throws(FileRefusal) -> FileStatus {
+    let status = try FileStatus(of: file, through: system)
+    guard status.kind == .regular else { throw .isNotRegular }
+    guard status.owner == user else { throw .isOwned(by: status.owner) }
+    return status
+  }
+
+  private func setOwnerOnly(_ file: borrowing Descriptor) throws(FileRefusal) {
+    let number = file.rawValue
+    try system.file(.setPermissions) { fchmod(number, FileStatus.ownerOnly) }
+  }
+}
+
+/// A lock that other programs respect, until it is released or goes out of scope.
+package struct FileLock: ~Copyable {
+  private let file: Descriptor
+
+  fileprivate init(_ file: consuming Descriptor) { self.file = file }
+
+  package consuming func release() {}
+}
