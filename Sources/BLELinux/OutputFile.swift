@@ -1,13 +1,59 @@
 internal import CBluetoothLinux
 internal import Glibc
 
-/// A new file that is written from its beginning to its end.
+/// A file that is written from its beginning to its end, for this user alone.
+///
+/// | the path names | it is |
+/// |---|---|
+/// | nothing yet, or a regular file of this user | emptied, with the permissions 0600 whatever they were |
+/// | a pipe of this user (`mkfifo`) | given the permissions 0600; a full pipe is a failed write, not a wait |
+/// | a character device, such as `/dev/null` | written as it is |
+/// | a descriptor of this process: `/dev/stdout`, `/dev/stderr`, `/dev/fd/N`, `/proc/self/fd/N` | appended to as it is: its opener decided who reads it |
+/// | a symbolic link, a folder, a socket, a file of another user, a file with several names | refused |
 package struct OutputFile: ~Copyable, Sendable {
   private let descriptor: Descriptor
 
-  /// Makes the file, or empties one that is there; readable and writable for its owner alone.
-  package init(at path: String, through system: SystemCalls = .kernel) throws(SystemError) {
-    descriptor = try Descriptor.open(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600, through: system)
+  package init(at path: String, through system: SystemCalls = .kernel) throws(FileRefusal) {
+    descriptor = try Self.open(path, through: system)
+  }
+
+  private static func open(_ path: String, through system: SystemCalls) throws(FileRefusal) -> Descriptor {
+    let isOwnDescriptor = namesDescriptor(path)
+    // Emptied only once it is clear whose it is.
+    let flags = O_WRONLY | (isOwnDescriptor ? O_APPEND : O_CREAT | O_NOFOLLOW)
+    let file: Descriptor
+    do throws(SystemError) {
+      file = try Descriptor.open(path, flags: flags, mode: FileStatus.ownerOnly, through: system)
+    } catch {
+      switch error.number {
+      case ELOOP: throw .isSymbolicLink
+      case EISDIR: throw .isNotRegular
+      default: throw .failed(error)
+      }
+    }
+    if !isOwnDescriptor { try claim(file, through: system) }
+    return file
+  }
+
+  private static func namesDescriptor(_ path: String) -> Bool {
+    if path == "/dev/stdout" || path == "/dev/stderr" { return true }
+    return ["/dev/fd/", "/proc/self/fd/"].contains { path.hasPrefix($0) && UInt16(path.dropFirst($0.count)) != nil }
+  }
+
+  private static func claim(_ file: borrowing Descriptor, through system: SystemCalls) throws(FileRefusal) {
+    let status = try FileStatus(of: file, through: system)
+    switch status.kind {
+    case .regular, .pipe: break
+    case .characterDevice: return
+    case .folder, .other: throw .isNotRegular
+    }
+    guard status.owner == geteuid() else { throw .isOwned(by: status.owner) }
+    guard status.names <= 1 else { throw .hasSeveralNames }
+    let number = file.rawValue
+    if status.permissions != FileStatus.ownerOnly {
+      try system.file(.setPermissions) { fchmod(number, FileStatus.ownerOnly) }
+    }
+    if status.kind == .regular { try system.file(.truncate) { ftruncate(number, 0) } }
   }
 
   /// Appends all of `octets`.
@@ -24,4 +70,9 @@ package struct OutputFile: ~Copyable, Sendable {
       written += count
     }
   }
+}
+
+extension SystemError {
+  /// Whether a pipe could not be opened because no program reads from it.
+  package var isWithoutReader: Bool { call == .open && number == ENXIO }
 }

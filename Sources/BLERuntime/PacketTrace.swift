@@ -24,11 +24,12 @@ package struct PacketTrace: ~Copyable, Sendable {
   private var eraser: TraceEraser?
   private let now: @Sendable () -> Int64
 
-  /// Makes the file at `path`, which only its owner may read, and writes its header.
+  /// Makes or empties the file at `path`, which only its owner may read, and writes its header.
   ///
   /// - Parameters:
   ///   - keepingKeys: whether keys stay readable in the trace.
   ///   - now: the time of day in microseconds since 1970.
+  /// - Throws: an error also for a symbolic link and for a file of another user; ``OutputFile`` lists what is accepted.
   package init(
     at path: String, keepingKeys: Bool = false, now: @escaping @Sendable () -> Int64 = { WallClock.microseconds() }
   ) throws(TransportError) {
@@ -47,19 +48,22 @@ package struct PacketTrace: ~Copyable, Sendable {
   }
 
   private static func makeFile(at path: String) throws(TransportError) -> OutputFile {
-    do throws(SystemError) {
-      let file = try OutputFile(at: path)
-      var header = Array("btsnoop".utf8)
-      header.append(0)
-      header.append(bigEndian: formatVersion)
-      header.append(bigEndian: dataLinkH4)
-      try file.write(header.span)
-      return file
+    let file: OutputFile
+    do throws(FileRefusal) {
+      file = try OutputFile(at: path)
     } catch {
-      throw TransportError(
-        .inputOutput, at: path, "the packet trace cannot be written there",
-        remedy: "name a file in a folder that you may write to", cause: error)
+      throw TransportError(tracingTo: path, error)
     }
+    var header = Array("btsnoop".utf8)
+    header.append(0)
+    header.append(bigEndian: formatVersion)
+    header.append(bigEndian: dataLinkH4)
+    do throws(SystemError) {
+      try file.write(header.span)
+    } catch {
+      throw TransportError(tracingTo: path, .failed(error))
+    }
+    return file
   }
 
   /// Appends one whole H4 packet.
@@ -88,6 +92,25 @@ package struct PacketTrace: ~Copyable, Sendable {
     } catch {
       throw TransportError(
         .inputOutput, at: path, "the packet trace ends here", remedy: "free space on that disk", cause: error)
+    }
+  }
+}
+
+extension TransportError {
+  fileprivate init(tracingTo path: String, _ refusal: FileRefusal) {
+    let what = "the packet trace cannot be written there"
+    let remedy =
+      switch refusal {
+      case .failed(let error) where error.isWithoutReader: "start the program that reads this pipe first"
+      case .isSymbolicLink: "name the file itself, or a pipe made with mkfifo"
+      case .isNotRegular: "name a file, or a pipe made with mkfifo"
+      case .isOwned, .hasSeveralNames: "remove it, or name a file in a folder of your own"
+      default: "name a file in a folder that you may write to"
+      }
+    if case .failed(let error) = refusal {
+      self.init(.inputOutput, at: path, what, remedy: remedy, cause: error)
+    } else {
+      self.init(.inputOutput, at: path, "\(what) (\(refusal))", remedy: remedy)
     }
   }
 }

@@ -91,6 +91,29 @@ struct TraceReader {
     #expect(missing.exitCode == 74 && !missing.remedy.isEmpty)
   }
 
+  /// Others could read the file before, or lead the trace to a file of theirs or ours.
+  @Test func aTraceIsForItsOwnerAlone() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("t")
+    _ = FileManager.default.createFile(atPath: path, contents: Data(), attributes: [.posixPermissions: 0o644])
+    do { _ = try PacketTrace(at: path) }
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let target = folder.file("precious")
+    _ = FileManager.default.createFile(atPath: target, contents: Data("precious".utf8))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: target)
+    let error = try #require(throws: TransportError.self) { _ = try PacketTrace(at: folder.file("link")) }
+    #expect(error.what.contains("symbolic link") && error.exitCode == 74 && !error.remedy.isEmpty)
+    #expect(FileManager.default.contents(atPath: target) == Data("precious".utf8))
+  }
+
+  @Test func aPipeWithoutAReaderIsSaid() throws {
+    let folder = try TemporaryFolder()
+    #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
+    let error = try #require(throws: TransportError.self) { _ = try PacketTrace(at: folder.file("pipe")) }
+    #expect(error.remedy.contains("reads this pipe"))
+  }
+
   @Test func aSecondTraceOfTheSameNameIsNumbered() {
     var taken: Set<String> = []
     let names = ["demo.btsnoop", "demo.btsnoop", "demo.btsnoop", "a.b/trace", "a.b/trace", "a/.hidden", "a/.hidden"]
