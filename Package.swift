@@ -92,7 +92,7 @@ let package = Package(
       ]),
     tests(
       "BluetoothLETests",
-      on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLESMP", "BLEWire"]),
+      on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLELinux", "BLESMP", "BLEWire"]),
   ],
   swiftLanguageModes: [.v6]
 )

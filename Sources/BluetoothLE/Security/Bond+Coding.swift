@@ -32,6 +32,41 @@ extension BondRecord: Codable {
   }
 }
 
+/// Octets that are no record of bonds.
+struct CorruptRecord: Error, CustomStringConvertible {
+  /// Why, without the octets themselves: they may be a key.
+  let description: String
+
+  fileprivate init(_ error: any Error) {
+    let place: String? =
+      switch error {
+      case DecodingError.keyNotFound(let key, _): "\"\(key.stringValue)\" is missing"
+      case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
+        context.codingPath.map(\.stringValue).joined(separator: ".")
+      default: nil
+      }
+    description = "it is not a file of bonds" + (place.map { ": \($0)" } ?? "")
+  }
+}
+
+extension BondRecord {
+  /// Reads the whole content of a file.
+  init(decoding octets: [UInt8]) throws(CorruptRecord) {
+    do {
+      self = try JSONDecoder().decode(BondRecord.self, from: Data(octets))
+    } catch {
+      throw CorruptRecord(error)
+    }
+  }
+
+  /// The content of a file.
+  func encoded() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    return [UInt8](try encoder.encode(self))
+  }
+}
+
 extension Bond: Codable {
   private struct Form: Codable {
     struct Strength: Codable { var size: UInt8, authenticated, secureConnections: Bool }

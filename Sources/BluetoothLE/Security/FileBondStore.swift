@@ -1,15 +1,20 @@
-public import Foundation
+import BLELinux
 import Glibc
 import Synchronization
 
 /// Keeps bonds in a file that only its owner may read and write.
 ///
 /// A file is replaced whole: the new one is written beside it, flushed to the disk and renamed, so that whatever happens
-/// there is the old one or the new one. A file that cannot be understood is moved aside, never read in part, and
-/// ``BondStoreError`` tells where it is.
+/// there is the old one or the new one.
 ///
-/// Programs may share a file. A store that has loaded it writes down what changed since and leaves what others have written
-/// meanwhile; one that has not replaces everything. What others have written is known at the next load.
+/// The file belongs to the effective user of the process, is a regular file and gives group and others no access; its
+/// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is neither
+/// read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on), never read
+/// in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
+///
+/// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded it writes down what
+/// changed since and leaves what others have written meanwhile; one that has not replaces everything. What others have
+/// written is known at the next load.
 ///
 /// ```swift
 /// let store = FileBondStore(path: "/var/lib/clock/bonds.json")
@@ -21,153 +26,98 @@ public final class FileBondStore: BondStore {
   private let known = Mutex<BondRecord?>(nil)
   /// How long another program may be writing.
   private let patience: Duration
+  private let log: Log
   /// What a test lets go wrong between two steps.
   private let interruption: (@Sendable (Step) throws -> Void)?
 
-  enum Step: CaseIterable, Sendable { case opened, halfWritten, written, flushed, renamed }
+  typealias Step = PrivateFolder.Step
 
-  public convenience init(path: String) { self.init(path: path, interruption: nil) }
+  public convenience init(path: String) { self.init(path: path, log: BluetoothLog.write) }
 
   init(
-    path: String, patience: Duration = .seconds(2), interruption: (@Sendable (Step) throws -> Void)?
+    path: String, patience: Duration = .seconds(2), log: @escaping Log = BluetoothLog.write,
+    interruption: (@Sendable (Step) throws -> Void)? = nil
   ) {
     self.path = path
     self.patience = patience
+    self.log = log
     self.interruption = interruption
   }
 
   public func load() throws -> BondRecord? {
-    let record = try read()
+    let record = try reporting("the bonds cannot be loaded") { try read() }
     known.withLock { $0 = record ?? BondRecord() }
     return record
   }
 
   private func read() throws -> BondRecord? {
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
-    } catch CocoaError.fileReadNoSuchFile {
-      return nil
-    } catch {
-      throw BondStoreError(path, "cannot be read: \(error.localizedDescription)", "make it readable for this program")
-    }
-    do {
-      return try JSONDecoder().decode(BondRecord.self, from: data)
-    } catch {
-      let aside = setAside()
-      throw BondStoreError(
-        path, "is no file of bonds\(Self.explain(error))",
-        aside.map { "it was moved to \($0); devices have to pair again" }
-          ?? "it could not be moved aside: remove it")
-    }
+    let (path, name) = Self.split(path)
+    guard let folder = try PrivateFolder.open(path), let octets = try folder.read(name) else { return nil }
+    if let record = try? BondRecord(decoding: octets) { return record }
+    // Once more with the lock: another program may have replaced it meanwhile.
+    let lock = try folder.lock(name, waiting: patience)
+    let content = try content(of: name, in: folder)
+    lock.release()
+    return try content.get()
   }
 
   public func save(_ record: BondRecord) throws {
-    let folder = (path as NSString).deletingLastPathComponent
-    if !folder.isEmpty {
-      try? FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    }
-    let directory = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    defer { if directory >= 0 { close(directory) } }
-    try lock(directory)
-    var merged = record
-    // What cannot be understood has been set aside by now.
-    if let base = known.withLock({ $0 }), let theirs = (try? read()) ?? nil {
-      merged = record.merged(with: theirs, since: base)
-    }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try replace(with: try encoder.encode(merged))
-    // The folder's own entry; file systems without that are content.
-    if directory >= 0 { fsync(directory) }
+    try reporting("the bonds cannot be saved") { try write(record) }
     known.withLock { $0 = record }
   }
 
-  /// Keeps other writers of the folder out until its descriptor is closed. A file system that has no locks has no say.
-  private func lock(_ directory: Int32) throws {
-    let clock = ContinuousClock()
-    let end = clock.now + patience
-    while directory >= 0, flock(directory, LOCK_EX | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK || errno == EINTR else { return }
-      guard clock.now < end else {
-        throw BondStoreError(
-          path, "is being written by another program, which has not finished in \(patience)",
-          "end that program, or give each a file of its own with PairingOptions.storage or BLE_BONDS")
-      }
-      usleep(5_000)
+  private func write(_ record: BondRecord) throws {
+    let (path, name) = Self.split(path)
+    guard let folder = try PrivateFolder.open(path, isMade: true) else {
+      throw FileRefusal.failed(SystemError(.open, ENOENT))
     }
+    // Before anything is made beside it.
+    try folder.check(name)
+    let lock = try folder.lock(name, waiting: patience)
+    var merged = record
+    // A file that cannot be read ends the call here, and stays.
+    switch try content(of: name, in: folder) {
+    case .success(let theirs):
+      if let base = known.withLock({ $0 }), let theirs { merged = record.merged(with: theirs, since: base) }
+    case .failure(let error): log(.notice, "\(error)")
+    }
+    try folder.replace(name, with: try merged.encoded()) { try interruption?($0) }
+    lock.release()
   }
 
-  private func replace(with data: Data) throws {
-    let new = "\(path).\(getpid()).new"
-    unlink(new)
-    let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard file >= 0 else { throw failure("cannot be written") }
-    do {
-      defer { close(file) }
-      try interruption?(.opened)
-      let half = data.count / 2
-      try write(data.prefix(half), to: file)
-      try interruption?(.halfWritten)
-      try write(data.dropFirst(half), to: file)
-      try interruption?(.written)
-      guard fsync(file) == 0 else { throw failure("cannot be flushed") }
-      try interruption?(.flushed)
-      guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
-      try interruption?(.renamed)
+  /// What the file holds; call it with the lock held.
+  ///
+  /// - Returns: nil where there is no file; a failure where it was no record of bonds and has been set aside.
+  /// - Throws: where it can be neither read nor set aside.
+  private func content(
+    of name: String, in folder: borrowing PrivateFolder
+  ) throws -> Result<BondRecord?, BondStoreError> {
+    guard let octets = try folder.read(name) else { return .success(nil) }
+    do throws(CorruptRecord) {
+      return .success(try BondRecord(decoding: octets))
     } catch {
-      // After a rename there is nothing of that name any more.
-      unlink(new)
-      throw error
+      let (reason, failure) = (error.description, "the bonds cannot be loaded")
+      guard let aside = folder.setAside(name) else {
+        throw BondStoreError(path, failure, because: reason, remedy: "It could not be moved aside: remove it.")
+      }
+      let place = path.dropLast(name.count) + aside
+      return .failure(
+        BondStoreError(path, failure, because: reason, remedy: "It was moved to \(place): pair the devices again."))
     }
   }
 
-  private func write(_ data: Data, to file: Int32) throws {
-    var rest = data
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw failure("cannot be written") }
-      rest = rest.dropFirst(count)
+  private func reporting<Result>(_ failure: String, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let refusal as FileRefusal {
+      throw BondStoreError(path, failure, refusal)
     }
   }
 
-  /// Moves what cannot be read to the first free name beside it.
-  private func setAside() -> String? {
-    for number in 1...1000 {
-      let aside = "\(path).corrupt-\(number)"
-      guard !FileManager.default.fileExists(atPath: aside) else { continue }
-      return rename(path, aside) == 0 ? aside : nil
-    }
-    return nil
+  /// The folder, empty for the working one, and the name in it, empty where the path ends with a slash.
+  static func split(_ path: String) -> (folder: String, name: String) {
+    guard let slash = path.lastIndex(of: "/") else { return ("", path) }
+    let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+    return (folder, String(path[path.index(after: slash)...]))
   }
-
-  private func failure(_ what: String) -> BondStoreError {
-    let why = String(cString: strerror(errno))
-    return BondStoreError(path, "\(what): \(why)", "bonds made now are lost when the program ends")
-  }
-
-  /// What the decoder says, without the octets it stumbled over: they may be a key.
-  private static func explain(_ error: any Error) -> String {
-    switch error {
-    case DecodingError.keyNotFound(let key, _): " (\"\(key.stringValue)\" is missing)"
-    case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
-      " (\(context.codingPath.map(\.stringValue).joined(separator: ".")))"
-    default: ""
-    }
-  }
-}
-
-/// Why bonds could not be kept or read, and what mends it.
-public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible, LocalizedError {
-  public let path: String
-  public let description: String
-
-  init(_ path: String, _ what: String, _ remedy: String) {
-    self.path = path
-    description = "the bonds in \(path): the file \(what); \(remedy)"
-  }
-
-  public var errorDescription: String? { description }
 }

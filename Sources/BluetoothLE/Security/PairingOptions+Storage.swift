@@ -2,26 +2,44 @@ import BLELinux
 import Foundation
 
 extension PairingOptions.Storage {
-  /// The store of an adapter that is reached by `transport`.
+  /// The store of an adapter that is reached by `transport`; `log` receives why bonds are kept in memory, where they are.
   func store(
     transport: String, program: String = CommandLine.arguments.first ?? "program",
-    environment: (String) -> String? = Environment.value
+    environment: (String) -> String? = Environment.value, log: @escaping Log = BluetoothLog.write
   ) -> any BondStore {
     switch self {
     case .custom(let store): return store
     case .memory: return MemoryBondStore()
-    case .file(let path): return FileBondStore(path: path)
+    case .file(let path): return FileBondStore(path: path, log: log)
     case .standard:
-      if let path = environment("BLE_BONDS") { return FileBondStore(path: path) }
+      if let path = environment("BLE_BONDS") { return FileBondStore(path: path, log: log) }
       // A simulated adapter is gone with the program, and so is everybody who knew it.
       if transport.hasPrefix("virtual") { return MemoryBondStore() }
-      let state =
-        environment("XDG_STATE_HOME") ?? environment("HOME").map { $0 + "/.local/state" }
-        ?? NSTemporaryDirectory() + "/\(getuid())"
+      guard let folder = Self.stateFolder(environment) else {
+        log(
+          .notice,
+          "\(transport): bonds are kept in memory and lost at the end (no folder for them: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME holds an absolute path). Set BLE_BONDS to the path of a file, or StateDirectory= in the systemd unit."
+        )
+        return MemoryBondStore()
+      }
       let name = (program as NSString).lastPathComponent + "-" + transport
       let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._"))
       let file = String(String.UnicodeScalarView(name.unicodeScalars.map { allowed.contains($0) ? $0 : "_" }))
-      return FileBondStore(path: "\(state)/BluetoothLE/\(file).json")
+      return FileBondStore(path: "\(folder)/BluetoothLE/\(file).json", log: log)
     }
+  }
+
+  /// The folder for state of this user, which only systemd or the user chooses; never a temporary one, in which any user
+  /// could have put a file.
+  ///
+  /// systemd separates the folders of `StateDirectory=` with colons. A path that is not absolute is passed over, as the
+  /// XDG Base Directory Specification says.
+  private static func stateFolder(_ environment: (String) -> String?) -> String? {
+    let candidates = [
+      environment("STATE_DIRECTORY").flatMap { $0.split(separator: ":").first.map(String.init) },
+      environment("XDG_STATE_HOME"),
+      environment("HOME").map { $0 + "/.local/state" },
+    ]
+    return candidates.compactMap(\.self).first { $0.hasPrefix("/") }
   }
 }

@@ -20,10 +20,12 @@ public struct PairingOptions: Hashable, Sendable {
 
   /// Where bonds are kept between runs.
   public enum Storage: Sendable {
-    /// A file of the program and the adapter in the user's state folder, `$XDG_STATE_HOME/BluetoothLE` or
-    /// `~/.local/state/BluetoothLE`; the environment variable `BLE_BONDS` names another. On the transport `virtual`, as
-    /// `memory`.
+    /// The file that the environment variable `BLE_BONDS` names, else a file of the program and the adapter in the folder
+    /// `BluetoothLE` of the first of these folders that is set, by an absolute path: the first of `STATE_DIRECTORY`
+    /// (systemd), `XDG_STATE_HOME`, `$HOME/.local/state`. Without any, as `memory`, with a line in the log. On the
+    /// transport `virtual` without `BLE_BONDS`, as `memory`.
     case standard
+    /// The file at this path; see ``FileBondStore`` for the permissions that it and its folder need.
     case file(String)
     /// Nowhere: a new run knows nobody.
     case memory

@@ -2,6 +2,7 @@ import BLEATT
 import BLECrypto
 import BLEGATT
 import BLEHost
+import BLELinux
 import BLESMP
 import BLEWire
 import Foundation
@@ -14,9 +15,19 @@ import Testing
   /// A folder of its own for each test, gone afterwards.
   final class Folder {
     let path = NSTemporaryDirectory() + "bonds-" + UUID().uuidString
-    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+    init() throws {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
     deinit { try? FileManager.default.removeItem(atPath: path) }
     var file: String { path + "/bonds.json" }
+    /// A file that only the owner may read or write.
+    func write(_ octets: Data, permissions: Int = 0o600) {
+      _ = FileManager.default.createFile(atPath: file, contents: octets, attributes: [.posixPermissions: permissions])
+    }
+    func permissions(_ path: String) -> Int? {
+      (try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+    }
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
   }
 
@@ -66,21 +77,27 @@ import Testing
       try store.save(record)
       #expect(try FileBondStore(path: folder.file).load() == record)
     }
-    #expect(folder.names == ["bonds.json"])
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
   }
 
-  /// Only the owner may read it, whatever the mask of the process and whoever could read the file before.
-  @Test func onlyTheOwnerMayReadIt() throws {
-    let folder = try Folder()
-    _ = FileManager.default.createFile(
-      atPath: folder.file, contents: Data("old".utf8), attributes: [.posixPermissions: 0o666])
-    try FileBondStore(path: folder.file).save(Self.record(1))
-    let attributes = try FileManager.default.attributesOfItem(atPath: folder.file)
-    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-    let deeper = folder.path + "/deeper/still/bonds.json"
-    try FileBondStore(path: deeper).save(Self.record(1))
-    let inner = try FileManager.default.attributesOfItem(atPath: folder.path + "/deeper/still")
-    #expect((inner[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+  /// The file, its lock and the folders that were missing, whatever the mask of the process says.
+  @Test func onlyTheOwnerMayReadIt() async {
+    await #expect(processExitsWith: .success) {
+      for mask: mode_t in [0, 0o777] {
+        let folder = try Folder()
+        umask(mask)
+        defer { umask(0o022) }
+        let store = FileBondStore(path: folder.file)
+        try store.save(Self.record(1))
+        try #require(folder.permissions(folder.file) == 0o600)
+        try #require(folder.permissions(folder.file + ".lock") == 0o600)
+        umask(0o022)
+        let deeper = folder.path + "/deeper/still/bonds.json"
+        try FileBondStore(path: deeper).save(Self.record(1))
+        try #require(folder.permissions(folder.path + "/deeper") == 0o700)
+        try #require(folder.permissions(folder.path + "/deeper/still") == 0o700)
+      }
+    }
   }
 
   private struct Killed: Error {}
@@ -94,7 +111,7 @@ import Testing
       try FileBondStore(path: folder.file).save(old)
       let debris = Mutex<[String: Data]>([:])
       let path = folder.path
-      let store = FileBondStore(path: folder.file) { reached in
+      let interruption: @Sendable (FileBondStore.Step) throws -> Void = { reached in
         guard reached == step else { return }
         // What a killed process cannot clean up any more.
         debris.withLock { debris in
@@ -104,6 +121,7 @@ import Testing
         }
         throw Killed()
       }
+      let store = FileBondStore(path: folder.file, interruption: interruption)
       #expect(throws: Killed.self) { try store.save(new) }
       if keepsDebris {
         for (name, data) in debris.withLock({ $0 }) {
@@ -113,7 +131,7 @@ import Testing
       #expect(try FileBondStore(path: folder.file).load() == (step == .renamed ? new : old))
       try FileBondStore(path: folder.file).save(new)
       #expect(try FileBondStore(path: folder.file).load() == new)
-      #expect(folder.names == ["bonds.json"])
+      #expect(folder.names == ["bonds.json", "bonds.json.lock"])
     }
   }
 
@@ -128,7 +146,7 @@ import Testing
     bad.append(Data("{\"bonds\":[]}".utf8))
     bad.append(Data([0xFF, 0, 1]))
     for (number, octets) in bad.enumerated() {
-      try octets.write(to: URL(fileURLWithPath: folder.file))
+      folder.write(octets)
       let error = #expect(throws: BondStoreError.self) { try store.load() }
       let aside = "\(folder.file).corrupt-\(number + 1)"
       #expect(error?.description.contains(aside) == true)
@@ -173,14 +191,14 @@ import Testing
     try one.save(first)
     try two.save(second)
     #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == false)
-    #expect(folder.names == ["bonds.json"])
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
   }
 
   @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
     let folder = try Folder()
-    let elsewhere = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let elsewhere = open(folder.file + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
-    let store = FileBondStore(path: folder.file, patience: .zero, interruption: nil)
+    let store = FileBondStore(path: folder.file, patience: .zero)
     let error = #expect(throws: BondStoreError.self) { try store.save(Self.record(1)) }
     #expect(error?.description.contains("another program") == true)
     close(elsewhere)
@@ -209,7 +227,7 @@ import Testing
       let digits = key.value.bigEndianOctets.hexadecimal
       #expect(whole.contains(digits))
       let broken = whole.replacingOccurrences(of: digits, with: String(digits.dropLast()))
-      try Data(broken.utf8).write(to: URL(fileURLWithPath: folder.file))
+      folder.write(Data(broken.utf8))
       let error = #expect(throws: BondStoreError.self) { try store.load() }
       text += error?.description ?? ""
       whole = whole.replacingOccurrences(of: digits, with: digits)
@@ -217,19 +235,5 @@ import Testing
     for key in Self.keys(of: record) {
       #expect(!text.contains(key.value.bigEndianOctets.hexadecimal.prefix(16)) && !text.contains("\(key.value)"))
     }
-  }
-
-  @Test func theStandardPlace() {
-    func path(_ transport: String, _ variables: [String: String]) -> String? {
-      let store = PairingOptions.Storage.standard.store(
-        transport: transport, program: "/usr/bin/clock", environment: { variables[$0] })
-      return (store as? FileBondStore)?.path
-    }
-    #expect(
-      path("tcp-client:127.0.0.1:6402", ["HOME": "/home/a"])
-        == "/home/a/.local/state/BluetoothLE/clock-tcp-client_127.0.0.1_6402.json")
-    #expect(path("linux", ["XDG_STATE_HOME": "/s", "HOME": "/home/a"]) == "/s/BluetoothLE/clock-linux.json")
-    #expect(path("virtual:a", ["HOME": "/home/a"]) == nil)
-    #expect(path("virtual:a", ["BLE_BONDS": "/b"]) == "/b")
   }
 }
