@@ -43,6 +43,14 @@ public struct BondRecord: Hashable, Sendable {
 /// Keeps what an adapter must remember between runs of the program.
 ///
 /// Its calls come one at a time, on a thread of their own, and may take their time.
+///
+/// - A store whose ``load()`` throws is not saved to. Before each later attempt to save, it is loaded again; once that
+///   succeeds, what it holds and what has changed in this run are put together and saved. So a store whose content is
+///   damaged for good puts it aside, throws, and returns nil the next time.
+/// - A save that throws is repeated after a pause of 1 second, then of twice as long up to 60 seconds, and at the end of
+///   the program. The log has one line at the first failure and one when a save succeeds again.
+/// - A bond that is new, paired anew or removed is saved at once; what peers change as often as they like (subscriptions,
+///   sign counters) at most once a second.
 public protocol BondStore: AnyObject, Sendable {
   /// What was saved last; nil where nothing was.
   func load() throws -> BondRecord?

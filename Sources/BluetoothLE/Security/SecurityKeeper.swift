@@ -1,30 +1,52 @@
 import BLECrypto
 import BLEHost
+import BLELinux
 import BLERuntime
 import BLESMP
+import BLEWire
 import Dispatch
 import Synchronization
 
-/// Keeps one host's bonds: hands it those of earlier runs, and writes down what changes.
+/// Keeps one host's bonds: hands it those of earlier runs, and saves what changes.
 ///
-/// All managers of a host share it; it lives as long as one of them. Files are written on a queue of its own, the newest
-/// state only where several changes come at once.
+/// All managers of a host share it; it lives as long as one of them. The store is called on a queue of its own, with the
+/// newest state only where several changes come at once; ``BondSaveSchedule`` says when. A store that could not be
+/// loaded is not saved to: each attempt to save loads it first, until that succeeds.
 final class SecurityKeeper: Sendable {
-  private struct State {
-    var record: BondRecord
-    var isSaved = true
+  /// The clock and the timer, which tests replace.
+  struct Timing: Sendable {
+    var now: @Sendable () -> Instant
+    /// Calls the body after the delay, one at a time.
+    var after: @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
   }
+
+  fileprivate struct State {
+    var record: BondRecord
+    /// The key of our private addresses in this run; another one than that of the record only after a late load.
+    var key: SecretKey
+    var isLoaded: Bool
+    /// Bonds removed before the store could be loaded, the newest last.
+    var removed: [DeviceAddress] = []
+    var schedule = BondSaveSchedule()
+    /// When the timer runs that was started last.
+    var timer: Instant?
+  }
+
+  /// Bonds that may be removed while the store cannot be loaded; of more, the oldest come back with it.
+  static let removedLimit = 1024
 
   private let state: Mutex<State>
   private let store: any BondStore
   private let log: Log
-  private let queue = DispatchQueue(label: "BluetoothLE.bonds")
+  private let timing: Timing
+  private let queue: DispatchQueue
   private let hearing = Mutex(Hearing())
   /// Whether the host was told to hide.
   private let isPrivate = Mutex(false)
 
   private struct Hearing {
     var attachment: HostAttachment?
+    var post: (@Sendable (HostCommand) -> Void)?
     /// Events taken before the attachment was there to say so.
     var consumed = 0
   }
@@ -45,36 +67,57 @@ final class SecurityKeeper: Sendable {
         }
         return keeper
       }
-      let keeper = SecurityKeeper(options.pairing.storage.store(transport: "\(host.transport)"), log: log)
+      let keeper = SecurityKeeper(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
       keeper.begin(host, options)
       keepers[ObjectIdentifier(host)] = Reference(keeper: keeper)
       return keeper
     }
   }
 
-  /// Writes down what is not written yet, of all hosts; what a program does last.
+  /// Saves what is not saved yet, of all hosts; what a program does last.
   static func saveAll() {
     let all = keepers.withLock { $0.values.compactMap(\.keeper) }
-    for keeper in all { keeper.settle() }
+    for keeper in all { keeper.settle(isLast: true) }
   }
 
-  /// Waits until everything is written down.
-  func settle() { queue.sync { save() } }
+  /// Saves what is not saved yet, and waits for it.
+  ///
+  /// - Parameter isLast: whether the program ends, so that a failure is the end of what has changed.
+  func settle(isLast: Bool = false) {
+    queue.sync { save(isLast: isLast) }
+    startTimer()
+  }
 
-  init(_ store: any BondStore, log: @escaping Log) {
+  /// - Parameter timing: the real time where it is nil.
+  init(_ store: any BondStore, log: @escaping Log, timing: Timing? = nil) {
     (self.store, self.log) = (store, log)
+    let queue = DispatchQueue(label: "BluetoothLE.bonds")
+    self.queue = queue
+    let clock = MonotonicClock()
+    self.timing =
+      timing
+      ?? Timing(
+        now: { clock.now() },
+        after: { delay, body in
+          let (seconds, attoseconds) = delay.components
+          let nanoseconds = Int(clamping: seconds) &* 1_000_000_000 &+ Int(attoseconds / 1_000_000_000)
+          queue.asyncAfter(deadline: .now() + .nanoseconds(nanoseconds), execute: body)
+        })
     var record = BondRecord()
+    var isLoaded = true
     do {
       record = try store.load() ?? record
     } catch {
+      isLoaded = false
       log(.notice, "\(error)")
     }
-    if record.identityResolvingKey == nil {
-      var random = RandomSource.system
-      record.identityResolvingKey = SecretKey(random.uint128())
-    }
-    state = Mutex(State(record: record))
+    var random = RandomSource.system
+    let key = record.identityResolvingKey ?? SecretKey(random.uint128())
+    record.identityResolvingKey = key
+    state = Mutex(State(record: record, key: key, isLoaded: isLoaded))
   }
+
+  deinit { save(isLast: true) }
 
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
     isPrivate.withLock { $0 = options.privacy.usesPrivateAddress }
@@ -84,16 +127,20 @@ final class SecurityKeeper: Sendable {
       for event in events { self?.receive(event) }
       self?.consumed(events.count)
     }
-    hearing.withLock { $0.attachment = attached }
+    hearing.withLock { hearing in
+      hearing.attachment = attached
+      hearing.post = { [weak host] in host?.post($0) }
+    }
     consumed(0)
   }
 
-  /// Writes our key down before it is used: a program that shares the store and begins at the same time has the same one.
+  /// Saves our key before it is used: a program that shares the store and begins at the same time has the same one. To be
+  /// called before anything else changes.
   func shareKey() {
-    state.withLock { $0.isSaved = false }
+    state.withLock { $0.schedule.change(.atOnce, now: timing.now()) }
     settle()
-    guard let shared = try? store.load()?.identityResolvingKey else { return }
-    state.withLock { $0.record.identityResolvingKey = shared }
+    guard let shared = queue.sync(execute: { try? store.load() }), let key = shared.identityResolvingKey else { return }
+    state.withLock { ($0.record, $0.key) = (shared, key) }
   }
 
   private func consumed(_ count: Int) {
@@ -107,10 +154,9 @@ final class SecurityKeeper: Sendable {
 
   /// What a host is told first.
   func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
-    let record = state.withLock { $0.record }
-    guard let key = record.identityResolvingKey else { return [] }
+    let (bonds, key) = state.withLock { ($0.record.bonds, $0.key) }
     return [
-      .setBonds(record.bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
+      .setBonds(bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
       .setPrivacy(privacy.settings(identityResolvingKey: key)),
     ]
   }
@@ -118,39 +164,103 @@ final class SecurityKeeper: Sendable {
   var bonds: [Bond] { state.withLock { $0.record.bonds } }
 
   func receive(_ event: HostEvent) {
-    switch event {
-    case .bondChanged(let bond):
-      change { bonds in
-        if let index = bonds.firstIndex(where: { $0.record.identity == bond.identity }) {
-          bonds[index] = Bond(bond)
-        } else {
-          bonds.append(Bond(bond))
-        }
-      }
-    case .bondRemoved(let identity): change { $0.removeAll { $0.record.identity == identity } }
-    default: break
-    }
-  }
-
-  private func change(_ body: (inout [Bond]) -> Void) {
+    let now = timing.now()
     state.withLock { state in
-      body(&state.record.bonds)
-      state.isSaved = false
+      switch event {
+      case .bondChanged(let bond): state.update(bond, now: now)
+      case .bondRemoved(let identity): state.remove(identity, now: now)
+      default: break
+      }
     }
-    queue.async { [self] in save() }
+    startTimer()
+  }
+}
+
+extension SecurityKeeper.State {
+  fileprivate mutating func update(_ bond: BLEHost.Bond, now: Instant) {
+    guard let index = record.bonds.firstIndex(where: { $0.record.identity == bond.identity }) else {
+      record.bonds.append(Bond(bond))
+      return schedule.change(.atOnce, now: now)
+    }
+    let old = record.bonds[index].record
+    record.bonds[index] = Bond(bond)
+    // A counter of ours that is used must not be used again, whatever happens (Vol 3, Part H, 2.4.5).
+    let isUrgent = !bond.isSamePairing(as: old) || bond.ownSignCounter != old.ownSignCounter
+    if bond != old { schedule.change(isUrgent ? .atOnce : .soon, now: now) }
   }
 
-  private func save() {
-    let record: BondRecord? = state.withLock { state in
-      guard !state.isSaved else { return nil }
-      state.isSaved = true
-      return state.record
+  fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
+    record.bonds.removeAll { $0.record.identity == identity }
+    if !isLoaded { removed = removed.suffix(SecurityKeeper.removedLimit - 1) + [identity] }
+    schedule.change(.atOnce, now: now)
+  }
+
+  /// Adds what a store held that could not be loaded before. Peers of this run have the key of this run; those of earlier
+  /// runs are more, so their key stays in the store.
+  fileprivate mutating func add(_ loaded: BondRecord) {
+    record = record.merged(with: loaded, since: BondRecord())
+    record.bonds.removeAll { bond in
+      removed.contains(bond.record.identity) && loaded.bonds.contains(bond)
     }
-    guard let record else { return }
+    (isLoaded, removed) = (true, [])
+  }
+}
+
+/// Saving, on the queue.
+extension SecurityKeeper {
+  private func startTimer() {
+    let now = timing.now()
+    let delay: Duration? = state.withLock { state in
+      guard let deadline = state.schedule.deadline, state.timer.map({ deadline < $0 }) ?? true else { return nil }
+      state.timer = deadline
+      return max(.zero, deadline - now)
+    }
+    guard let delay else { return }
+    timing.after(delay) { [weak self] in self?.timerFired() }
+  }
+
+  private func timerFired() {
+    let now = timing.now()
+    let isDue = state.withLock { state in
+      state.timer = nil
+      return state.schedule.deadline.map { $0 <= now } ?? false
+    }
+    if isDue { save() }
+    startTimer()
+  }
+
+  private func save(isLast: Bool = false) {
+    let now = timing.now()
+    let isPending = state.withLock { state in
+      guard state.schedule.deadline != nil else { return false }
+      state.schedule.begin(now: now)
+      return true
+    }
+    guard isPending else { return }
     do {
-      try store.save(record)
+      if !state.withLock({ $0.isLoaded }) { try loadLate() }
+      try store.save(state.withLock { $0.record })
+      let failures = state.withLock { $0.schedule.succeed() }
+      if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {
-      log(.notice, "\(error)")
+      let isFirst = state.withLock { $0.schedule.fail(now: timing.now()) }
+      if isLast {
+        log(.notice, "bonds that changed are lost: \(error)")
+      } else if isFirst {
+        log(.notice, "bonds are kept in memory, and saving is tried again: \(error)")
+      }
     }
+  }
+
+  /// Loads the store that could not be loaded before; the host gets what it held.
+  private func loadLate() throws {
+    let loaded = try store.load() ?? BondRecord()
+    let bonds = state.withLock { state in
+      state.add(loaded)
+      return state.record.bonds.map(\.record)
+    }
+    guard !loaded.bonds.isEmpty else { return }
+    log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")
+    hearing.withLock { $0.post }?(.setBonds(bonds))
   }
 }
