@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where the stack says what has no other way to be heard: commands used wrongly, requests nobody answered.
 ///
-/// Without a handler the lines go to standard error.
+/// Without a handler the lines go to standard error; where that is closed they are dropped.
 ///
 /// ```swift
 /// BluetoothLog.setHandler { level, text in print(level, text) }
@@ -28,7 +28,7 @@ public enum BluetoothLog {
     if let handler = handler.withLock({ $0 }) {
       handler(level, text)
     } else {
-      FileHandle.standardError.write(Data("[BluetoothLE] \(text)\n".utf8))
+      try? FileHandle.standardError.write(contentsOf: Data("[BluetoothLE] \(text)\n".utf8))
     }
   }
 }
