@@ -7,6 +7,7 @@ import BluetoothLE
 @main
 struct HeartRate {
   static func main() async {
+    Output.prepare()
     let signals = endingInGoodOrder(on: [SIGINT, SIGTERM])
     defer { for signal in signals { signal.cancel() } }
     do {
@@ -14,12 +15,16 @@ struct HeartRate {
       try await run(options)
       Manager.shutDownAll()
     } catch let help as Options.Help {
-      print(help.text)
+      Output.write("\(help.text)\n")
     } catch {
       Manager.shutDownAll()
-      FileHandle.standardError.write(Data("heart-rate: \(error)\n".utf8))
-      exit((error as? AdapterError)?.exitStatus ?? 1)
+      // A conversation that was cut short because nobody reads it has not failed.
+      if !Output.isClosed {
+        Output.write("heart-rate: \(error)\n", to: STDERR_FILENO)
+        exit((error as? AdapterError)?.exitStatus ?? 1)
+      }
     }
+    if Output.isClosed { exit(Output.closedStatus) }
   }
 
   /// Ends the program as it should end: advertising off, links closed, the transport given back.
@@ -48,7 +53,7 @@ struct HeartRate {
         try await within(.seconds(60), "the whole conversation") { try await collector.collect(options.beats) }
       }
       try await within(.seconds(5), "the monitor to notice the end") { try await served.value }
-      print("\nDone. The packets, as the monitor saw them, are in \(options.snoop ?? "no file").")
+      Output.write("\nDone. The packets, as the monitor saw them, are in \(options.snoop ?? "no file").\n")
     case .peripheral:
       let monitor = HeartRateMonitor(
         adapter: AdapterOptions(transport: options.transport, snoop: options.snoop), beats: options.beats)
@@ -85,5 +90,5 @@ func within<Value: Sendable>(
 
 /// Prints a line of the conversation.
 func say(_ who: String, _ what: String) {
-  FileHandle.standardOutput.write(Data("\(who.padding(toLength: 8, withPad: " ", startingAt: 0))│ \(what)\n".utf8))
+  Output.write("\(who.padding(toLength: 8, withPad: " ", startingAt: 0))│ \(what)\n")
 }

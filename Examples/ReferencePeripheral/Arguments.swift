@@ -55,13 +55,12 @@ enum Failure: Error {
   }
 }
 
-/// Says a line at once, whatever standard output is.
-func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+func say(_ line: String) { Output.write("\(line)\n") }
 
-func warn(_ line: String) { FileHandle.standardError.write(Data("reference-peripheral: \(line)\n".utf8)) }
+func warn(_ line: String) { Output.write("reference-peripheral: \(line)\n", to: STDERR_FILENO) }
 
 func fail(_ failure: Failure) -> Never {
   warn(failure.text)
   Manager.shutDownAll()
-  exit(failure.status)
+  exit(Output.isClosed ? Output.closedStatus : failure.status)
 }

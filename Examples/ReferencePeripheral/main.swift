@@ -13,6 +13,7 @@ let usageText = """
     --snoop FILE      write the packet trace there (btsnoop; default: BLE_SNOOP, else none)
   """
 
+Output.prepare()
 let description: Description
 var transports: [String?] = []
 let snoop: String?

@@ -8,16 +8,19 @@ import Foundation
 //
 // then point two hosts at tcp-client:127.0.0.1:6402 and let the one find the other.
 
-func tell(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+func tell(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
+
+Output.prepare()
 
 do {
   let arguments = try RadioArguments(parsing: CommandLine.arguments.dropFirst())
   if arguments.wantsHelp {
-    print(RadioArguments.help)
+    Output.write("\(RadioArguments.help)\n")
     exit(0)
   }
   let ended = try Latch()
   try TerminationSignals.catchOnce { _ in ended.open() }
+  Output.whenClosed { ended.open() }
 
   var settings = arguments.settings
   settings.log = { tell($0) }
@@ -31,9 +34,10 @@ do {
     let port = try radio.listen(on: door)
     places.append(port.map { "tcp-client:127.0.0.1:\($0)" } ?? door.clientName)
   }
-  FileHandle.standardOutput.write(Data("READY \(places.joined(separator: " "))\n".utf8))
+  Output.write("READY \(places.joined(separator: " "))\n")
   while !ended.wait(atMost: .seconds(3600)) {}
   radio.end()
+  if Output.isClosed { exit(Output.closedStatus) }
 } catch let error as RadioArguments.Wrong {
   tell("virtual-radio: \(error.text)\n\n\(RadioArguments.help)")
   exit(64)
