@@ -59,3 +59,8 @@ public protocol FieldGroup: Equatable, Sendable {
   /// States the fields once, in wire order; every ``FieldVisitor`` walks them.
   mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure)
 }
+
+extension FieldGroup {
+  /// Whether `other` has the same type and equal fields.
+  public func isEqual(to other: any FieldGroup) -> Bool { other as? Self == self }
+}

@@ -10,10 +10,19 @@
 /// }
 /// let request = try ReadRequest(decoding: [0x03, 0x00])
 /// ```
-public protocol Packet: FieldGroup {}
-
-extension Packet {
+public protocol Packet: FieldGroup {
   /// Reads a packet that fills `bytes` exactly.
+  ///
+  /// - Throws: ``CodecError`` where the octets end early, hold a forbidden value, or go on behind the last field.
+  init(decoding bytes: Bytes) throws(CodecError)
+
+  /// Appends the octets of the packet to `buffer`.
+  func encode(to buffer: inout [UInt8])
+}
+
+// Both are requirements, though the defaults serve every packet: a call on `any Packet` then reaches code that the compiler
+// has specialised for the type behind it.
+extension Packet {
   @inlinable public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
     var decoder = Decoder(bytes)
@@ -29,7 +38,6 @@ extension Packet {
     bytes = decoder.remaining
   }
 
-  /// Appends the packet to `buffer`.
   @inlinable public func encode(to buffer: inout [UInt8]) {
     var copy = self
     var encoder = Encoder(taking: &buffer)
