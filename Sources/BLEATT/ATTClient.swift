@@ -129,7 +129,7 @@ public struct ATTClient: Sendable {
   ) -> Reception {
     guard !pdu.isEmpty else { return .empty }
     let opcode = ATTOpcode(rawValue: pdu[0])
-    guard opcode.isForClient else { return .notForClient(opcode) }
+    guard opcode.isSentByServer else { return .notForClient(opcode) }
     switch opcode {
     case .handleValueNotification, .handleValueIndication, .multipleHandleValueNotification:
       return receiveValue(pdu, opcode, into: &pdus)

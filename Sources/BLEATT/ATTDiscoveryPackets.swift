@@ -1,8 +1,29 @@
 public import BLEWire
 
+extension ATTOpcode {
+  /// ATT_FIND_INFORMATION_REQ.
+  public static let findInformationRequest = Self(rawValue: 0x04)
+  /// ATT_FIND_INFORMATION_RSP.
+  public static let findInformationResponse = Self(rawValue: 0x05)
+  /// ATT_FIND_BY_TYPE_VALUE_REQ.
+  public static let findByTypeValueRequest = Self(rawValue: 0x06)
+  /// ATT_FIND_BY_TYPE_VALUE_RSP.
+  public static let findByTypeValueResponse = Self(rawValue: 0x07)
+  /// ATT_READ_BY_TYPE_REQ.
+  public static let readByTypeRequest = Self(rawValue: 0x08)
+  /// ATT_READ_BY_TYPE_RSP.
+  public static let readByTypeResponse = Self(rawValue: 0x09)
+  /// ATT_READ_BY_GROUP_TYPE_REQ.
+  public static let readByGroupTypeRequest = Self(rawValue: 0x10)
+  /// ATT_READ_BY_GROUP_TYPE_RSP.
+  public static let readByGroupTypeResponse = Self(rawValue: 0x11)
+}
+
 /// ATT_FIND_INFORMATION_REQ: the handles and types in a range (Vol 3, Part F, 3.4.3.1).
 public struct FindInformationRequest: ATTPacket {
   public static let opcode = ATTOpcode.findInformationRequest
+  public static let name: StaticString = "Find Information Request"
+  public static let pduType = ATTPDUType.request
 
   public var startingHandle = AttributeHandle.none
   public var endingHandle = AttributeHandle.none
@@ -23,6 +44,8 @@ public struct FindInformationRequest: ATTPacket {
 /// ATT_FIND_INFORMATION_RSP: handles with their types, all of one size (Vol 3, Part F, 3.4.3.2).
 public struct FindInformationResponse: ATTPacket {
   public static let opcode = ATTOpcode.findInformationResponse
+  public static let name: StaticString = "Find Information Response"
+  public static let pduType = ATTPDUType.response
 
   /// Which size the types in one response have.
   public enum Format: UInt8, Sendable { case uuid16 = 0x01, uuid128 = 0x02 }
@@ -61,6 +84,8 @@ public struct FindInformationResponse: ATTPacket {
 /// ATT_FIND_BY_TYPE_VALUE_REQ: the groups in a range whose attribute has this type and value (Vol 3, Part F, 3.4.3.3).
 public struct FindByTypeValueRequest: ATTPacket {
   public static let opcode = ATTOpcode.findByTypeValueRequest
+  public static let name: StaticString = "Find By Type Value Request"
+  public static let pduType = ATTPDUType.request
 
   public var startingHandle = AttributeHandle.none
   public var endingHandle = AttributeHandle.none
@@ -90,6 +115,8 @@ public struct FindByTypeValueRequest: ATTPacket {
 /// ATT_FIND_BY_TYPE_VALUE_RSP: where each group begins and ends (Vol 3, Part F, 3.4.3.4).
 public struct FindByTypeValueResponse: ATTPacket {
   public static let opcode = ATTOpcode.findByTypeValueResponse
+  public static let name: StaticString = "Find By Type Value Response"
+  public static let pduType = ATTPDUType.response
 
   public struct HandlesInformation: FieldGroup {
     public var foundAttributeHandle = AttributeHandle.none
@@ -122,6 +149,8 @@ public struct FindByTypeValueResponse: ATTPacket {
 /// ATT_READ_BY_TYPE_REQ: the values in a range whose attribute has this type (Vol 3, Part F, 3.4.4.1).
 public struct ReadByTypeRequest: ATTPacket {
   public static let opcode = ATTOpcode.readByTypeRequest
+  public static let name: StaticString = "Read By Type Request"
+  public static let pduType = ATTPDUType.request
 
   public var startingHandle = AttributeHandle.none
   public var endingHandle = AttributeHandle.none
@@ -146,6 +175,8 @@ public struct ReadByTypeRequest: ATTPacket {
 /// ATT_READ_BY_TYPE_RSP: handles with their values, all of one length (Vol 3, Part F, 3.4.4.2).
 public struct ReadByTypeResponse: ATTPacket {
   public static let opcode = ATTOpcode.readByTypeResponse
+  public static let name: StaticString = "Read By Type Response"
+  public static let pduType = ATTPDUType.response
 
   public struct AttributeData: FieldGroup {
     public var handle = AttributeHandle.none
@@ -181,6 +212,8 @@ public struct ReadByTypeResponse: ATTPacket {
 /// ATT_READ_BY_GROUP_TYPE_REQ: the groups in a range, with the value of what begins them (Vol 3, Part F, 3.4.4.9).
 public struct ReadByGroupTypeRequest: ATTPacket {
   public static let opcode = ATTOpcode.readByGroupTypeRequest
+  public static let name: StaticString = "Read By Group Type Request"
+  public static let pduType = ATTPDUType.request
 
   public var startingHandle = AttributeHandle.none
   public var endingHandle = AttributeHandle.none
@@ -205,6 +238,8 @@ public struct ReadByGroupTypeRequest: ATTPacket {
 /// ATT_READ_BY_GROUP_TYPE_RSP: where each group begins and ends, and its value (Vol 3, Part F, 3.4.4.10).
 public struct ReadByGroupTypeResponse: ATTPacket {
   public static let opcode = ATTOpcode.readByGroupTypeResponse
+  public static let name: StaticString = "Read By Group Type Response"
+  public static let pduType = ATTPDUType.response
 
   public struct AttributeData: FieldGroup {
     public var handle = AttributeHandle.none

@@ -1,8 +1,21 @@
 public import BLEWire
 
+extension ATTOpcode {
+  /// ATT_HANDLE_VALUE_NTF.
+  public static let handleValueNotification = Self(rawValue: 0x1B)
+  /// ATT_HANDLE_VALUE_IND.
+  public static let handleValueIndication = Self(rawValue: 0x1D)
+  /// ATT_HANDLE_VALUE_CFM.
+  public static let handleValueConfirmation = Self(rawValue: 0x1E)
+  /// ATT_MULTIPLE_HANDLE_VALUE_NTF.
+  public static let multipleHandleValueNotification = Self(rawValue: 0x23)
+}
+
 /// ATT_HANDLE_VALUE_NTF: a value the client did not ask for, not acknowledged (Vol 3, Part F, 3.4.7.1).
 public struct HandleValueNotification: ATTPacket {
   public static let opcode = ATTOpcode.handleValueNotification
+  public static let name: StaticString = "Handle Value Notification"
+  public static let pduType = ATTPDUType.notification
 
   public var handle = AttributeHandle.none
   public var value: Bytes = []
@@ -23,6 +36,8 @@ public struct HandleValueNotification: ATTPacket {
 /// ATT_HANDLE_VALUE_IND: a value the client did not ask for, to be confirmed (Vol 3, Part F, 3.4.7.2).
 public struct HandleValueIndication: ATTPacket {
   public static let opcode = ATTOpcode.handleValueIndication
+  public static let name: StaticString = "Handle Value Indication"
+  public static let pduType = ATTPDUType.indication
 
   public var handle = AttributeHandle.none
   public var value: Bytes = []
@@ -43,6 +58,8 @@ public struct HandleValueIndication: ATTPacket {
 /// ATT_HANDLE_VALUE_CFM: the indication arrived (Vol 3, Part F, 3.4.7.3).
 public struct HandleValueConfirmation: ATTPacket {
   public static let opcode = ATTOpcode.handleValueConfirmation
+  public static let name: StaticString = "Handle Value Confirmation"
+  public static let pduType = ATTPDUType.confirmation
 
   public init() {}
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
@@ -51,6 +68,8 @@ public struct HandleValueConfirmation: ATTPacket {
 /// ATT_MULTIPLE_HANDLE_VALUE_NTF: two or more values in one notification (Vol 3, Part F, 3.4.7.4).
 public struct MultipleHandleValueNotification: ATTPacket {
   public static let opcode = ATTOpcode.multipleHandleValueNotification
+  public static let name: StaticString = "Multiple Handle Value Notification"
+  public static let pduType = ATTPDUType.notification
 
   public struct HandleLengthValueTuple: FieldGroup {
     public var handle = AttributeHandle.none

@@ -1,133 +1,123 @@
 public import BLEWire
 
-/// Any PDU of the Attribute Protocol, in opcode order (Vol 3, Part F, 3.4.8).
+/// An ATT PDU: an opcode, then the parameters that ``FieldGroup/layout(_:)`` declares (Vol 3, Part F, 3.3.1).
+///
+/// A PDU is registered by its declaration and its entry in ``ATT/packets``: decoding, the opcode's name and direction, the
+/// description and the round-trip tests derive from these.
+public protocol ATTPacket: Packet {
+  /// The first octet of the PDU.
+  static var opcode: ATTOpcode { get }
+
+  /// The name in plain words, such as `Read Request` for ATT_READ_REQ.
+  static var name: StaticString { get }
+
+  /// Who sends the PDU, and whether it is answered.
+  static var pduType: ATTPDUType { get }
+}
+
+extension ATTPacket {
+  /// Appends the PDU to `buffer`: the opcode, then the parameters.
+  @inlinable public func encodePDU(to buffer: inout [UInt8]) {
+    buffer.append(Self.opcode.rawValue)
+    encode(to: &buffer)
+  }
+
+  /// The PDU as octets: the opcode, then the parameters.
+  @inlinable public var encodedPDU: [UInt8] {
+    var buffer: [UInt8] = []
+    encodePDU(to: &buffer)
+    return buffer
+  }
+}
+
+/// The six types of ATT PDUs (Vol 3, Part F, 3.3, table 3.1).
+public enum ATTPDUType: Sendable {
+  /// From the client; the server does not answer.
+  case command
+  /// From the client; the server answers with a response.
+  case request
+  /// From the server, the answer to a request. The Error Response is one.
+  case response
+  /// From the server; the client does not answer.
+  case notification
+  /// From the server; the client answers with a confirmation.
+  case indication
+  /// From the client, the answer to an indication.
+  case confirmation
+}
+
+/// The numbers that hold for all of ATT on an LE link, and the list of its PDUs.
+public enum ATT {
+  /// The ATT_MTU before any exchange, and the smallest allowed, in octets (Vol 3, Part G, 5.2.1).
+  public static let defaultMTU = 23
+  /// The largest ATT_MTU that is of use, in octets: a 512-octet value and the five octets of a Prepare Write header.
+  public static let maximumMTU = 517
+  /// The longest attribute value, in octets (Vol 3, Part F, 3.2.9).
+  public static let maximumValueLength = 512
+  /// How long a request or an indication may wait for its answer (Vol 3, Part F, 3.3.3).
+  public static let transactionTimeout: Duration = .seconds(30)
+
+  /// Every PDU of the Attribute Protocol, in the order of the opcodes (Vol 3, Part F, 3.4.8).
+  public static let packets: [any ATTPacket.Type] = [
+    ErrorResponse.self,
+    ExchangeMTURequest.self, ExchangeMTUResponse.self,
+    FindInformationRequest.self, FindInformationResponse.self,
+    FindByTypeValueRequest.self, FindByTypeValueResponse.self,
+    ReadByTypeRequest.self, ReadByTypeResponse.self,
+    ReadRequest.self, ReadResponse.self,
+    ReadBlobRequest.self, ReadBlobResponse.self,
+    ReadMultipleRequest.self, ReadMultipleResponse.self,
+    ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
+    WriteRequest.self, WriteResponse.self,
+    PrepareWriteRequest.self, PrepareWriteResponse.self,
+    ExecuteWriteRequest.self, ExecuteWriteResponse.self,
+    HandleValueNotification.self,
+    HandleValueIndication.self, HandleValueConfirmation.self,
+    ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
+    MultipleHandleValueNotification.self,
+    WriteCommand.self, SignedWriteCommand.self,
+  ]
+
+  static let packetsByOpcode: [ATTOpcode: any ATTPacket.Type] = Dictionary(
+    packets.map { ($0.opcode, $0) }, uniquingKeysWith: { first, _ in first })
+}
+
+/// Any PDU of the Attribute Protocol.
 ///
 /// ```swift
-/// let pdu = try ATTPDU(decoding: [0x0A, 0x03, 0x00])  // .readRequest(ReadRequest(handle: 0x0003))
+/// let pdu = try ATTPDU(decoding: [0x0A, 0x03, 0x00])
+/// if let request = pdu.packet as? ReadRequest { print(request.handle) }  // 0x0003
 /// ```
-public enum ATTPDU: Equatable, Sendable {
-  case errorResponse(ErrorResponse)
-  case exchangeMTURequest(ExchangeMTURequest)
-  case exchangeMTUResponse(ExchangeMTUResponse)
-  case findInformationRequest(FindInformationRequest)
-  case findInformationResponse(FindInformationResponse)
-  case findByTypeValueRequest(FindByTypeValueRequest)
-  case findByTypeValueResponse(FindByTypeValueResponse)
-  case readByTypeRequest(ReadByTypeRequest)
-  case readByTypeResponse(ReadByTypeResponse)
-  case readRequest(ReadRequest)
-  case readResponse(ReadResponse)
-  case readBlobRequest(ReadBlobRequest)
-  case readBlobResponse(ReadBlobResponse)
-  case readMultipleRequest(ReadMultipleRequest)
-  case readMultipleResponse(ReadMultipleResponse)
-  case readByGroupTypeRequest(ReadByGroupTypeRequest)
-  case readByGroupTypeResponse(ReadByGroupTypeResponse)
-  case writeRequest(WriteRequest)
-  case writeResponse(WriteResponse)
-  case prepareWriteRequest(PrepareWriteRequest)
-  case prepareWriteResponse(PrepareWriteResponse)
-  case executeWriteRequest(ExecuteWriteRequest)
-  case executeWriteResponse(ExecuteWriteResponse)
-  case handleValueNotification(HandleValueNotification)
-  case handleValueIndication(HandleValueIndication)
-  case handleValueConfirmation(HandleValueConfirmation)
-  case readMultipleVariableRequest(ReadMultipleVariableRequest)
-  case readMultipleVariableResponse(ReadMultipleVariableResponse)
-  case multipleHandleValueNotification(MultipleHandleValueNotification)
-  case writeCommand(WriteCommand)
-  case signedWriteCommand(SignedWriteCommand)
+public struct ATTPDU: Sendable {
+  /// The declared packet.
+  public let packet: any ATTPacket
+
+  /// The PDU of a declared packet.
+  public init(_ packet: some ATTPacket) { self.packet = packet }
 
   /// Reads the PDU that fills `bytes` exactly.
   ///
   /// - Throws: ``BLEWire/CodecError``; an opcode that the specification does not define is an invalid one.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let opcode = bytes.first else { throw .truncated(field: "Attribute Opcode") }
-    let parameters = bytes.dropFirst()
-    switch ATTOpcode(rawValue: opcode) {
-    case .errorResponse: self = .errorResponse(try ErrorResponse(decoding: parameters))
-    case .exchangeMTURequest: self = .exchangeMTURequest(try ExchangeMTURequest(decoding: parameters))
-    case .exchangeMTUResponse: self = .exchangeMTUResponse(try ExchangeMTUResponse(decoding: parameters))
-    case .findInformationRequest: self = .findInformationRequest(try FindInformationRequest(decoding: parameters))
-    case .findInformationResponse: self = .findInformationResponse(try FindInformationResponse(decoding: parameters))
-    case .findByTypeValueRequest: self = .findByTypeValueRequest(try FindByTypeValueRequest(decoding: parameters))
-    case .findByTypeValueResponse: self = .findByTypeValueResponse(try FindByTypeValueResponse(decoding: parameters))
-    case .readByTypeRequest: self = .readByTypeRequest(try ReadByTypeRequest(decoding: parameters))
-    case .readByTypeResponse: self = .readByTypeResponse(try ReadByTypeResponse(decoding: parameters))
-    case .readRequest: self = .readRequest(try ReadRequest(decoding: parameters))
-    case .readResponse: self = .readResponse(try ReadResponse(decoding: parameters))
-    case .readBlobRequest: self = .readBlobRequest(try ReadBlobRequest(decoding: parameters))
-    case .readBlobResponse: self = .readBlobResponse(try ReadBlobResponse(decoding: parameters))
-    case .readMultipleRequest: self = .readMultipleRequest(try ReadMultipleRequest(decoding: parameters))
-    case .readMultipleResponse: self = .readMultipleResponse(try ReadMultipleResponse(decoding: parameters))
-    case .readByGroupTypeRequest: self = .readByGroupTypeRequest(try ReadByGroupTypeRequest(decoding: parameters))
-    case .readByGroupTypeResponse: self = .readByGroupTypeResponse(try ReadByGroupTypeResponse(decoding: parameters))
-    case .writeRequest: self = .writeRequest(try WriteRequest(decoding: parameters))
-    case .writeResponse: self = .writeResponse(try WriteResponse(decoding: parameters))
-    case .prepareWriteRequest: self = .prepareWriteRequest(try PrepareWriteRequest(decoding: parameters))
-    case .prepareWriteResponse: self = .prepareWriteResponse(try PrepareWriteResponse(decoding: parameters))
-    case .executeWriteRequest: self = .executeWriteRequest(try ExecuteWriteRequest(decoding: parameters))
-    case .executeWriteResponse: self = .executeWriteResponse(try ExecuteWriteResponse(decoding: parameters))
-    case .handleValueNotification: self = .handleValueNotification(try HandleValueNotification(decoding: parameters))
-    case .handleValueIndication: self = .handleValueIndication(try HandleValueIndication(decoding: parameters))
-    case .handleValueConfirmation: self = .handleValueConfirmation(try HandleValueConfirmation(decoding: parameters))
-    case .readMultipleVariableRequest:
-      self = .readMultipleVariableRequest(try ReadMultipleVariableRequest(decoding: parameters))
-    case .readMultipleVariableResponse:
-      self = .readMultipleVariableResponse(try ReadMultipleVariableResponse(decoding: parameters))
-    case .multipleHandleValueNotification:
-      self = .multipleHandleValueNotification(try MultipleHandleValueNotification(decoding: parameters))
-    case .writeCommand: self = .writeCommand(try WriteCommand(decoding: parameters))
-    case .signedWriteCommand: self = .signedWriteCommand(try SignedWriteCommand(decoding: parameters))
-    default: throw .invalid(field: "Attribute Opcode")
-    }
+    guard let type = ATT.packetsByOpcode[ATTOpcode(rawValue: opcode)] else { throw .invalid(field: "Attribute Opcode") }
+    packet = try type.init(decoding: bytes.dropFirst())
   }
 
-  /// The declared packet inside.
-  public var packet: any ATTPacket {
-    switch self {
-    case .errorResponse(let packet): packet
-    case .exchangeMTURequest(let packet): packet
-    case .exchangeMTUResponse(let packet): packet
-    case .findInformationRequest(let packet): packet
-    case .findInformationResponse(let packet): packet
-    case .findByTypeValueRequest(let packet): packet
-    case .findByTypeValueResponse(let packet): packet
-    case .readByTypeRequest(let packet): packet
-    case .readByTypeResponse(let packet): packet
-    case .readRequest(let packet): packet
-    case .readResponse(let packet): packet
-    case .readBlobRequest(let packet): packet
-    case .readBlobResponse(let packet): packet
-    case .readMultipleRequest(let packet): packet
-    case .readMultipleResponse(let packet): packet
-    case .readByGroupTypeRequest(let packet): packet
-    case .readByGroupTypeResponse(let packet): packet
-    case .writeRequest(let packet): packet
-    case .writeResponse(let packet): packet
-    case .prepareWriteRequest(let packet): packet
-    case .prepareWriteResponse(let packet): packet
-    case .executeWriteRequest(let packet): packet
-    case .executeWriteResponse(let packet): packet
-    case .handleValueNotification(let packet): packet
-    case .handleValueIndication(let packet): packet
-    case .handleValueConfirmation(let packet): packet
-    case .readMultipleVariableRequest(let packet): packet
-    case .readMultipleVariableResponse(let packet): packet
-    case .multipleHandleValueNotification(let packet): packet
-    case .writeCommand(let packet): packet
-    case .signedWriteCommand(let packet): packet
-    }
-  }
-
+  /// The first octet of the PDU.
   public var opcode: ATTOpcode { type(of: packet).opcode }
 
   /// The PDU as octets: the opcode, then the parameters.
   public var encoded: [UInt8] { packet.encodedPDU }
 }
 
+extension ATTPDU: Equatable {
+  /// Whether both are the same PDU with equal fields.
+  public static func == (a: Self, b: Self) -> Bool { a.packet.isEqual(to: b.packet) }
+}
+
 extension ATTPDU: CustomStringConvertible {
-  /// The name of the specification and each field: `ATT_READ_REQ (0..<2  Attribute Handle: 0x0003)`.
+  /// The name and each field: `Read Request (0x0A) (0..<2  Attribute Handle: 0x0003)`.
   public var description: String {
     let lines = packet.fieldLines
     return lines.isEmpty ? "\(opcode)" : "\(opcode) (\(lines.joined(separator: ", ")))"

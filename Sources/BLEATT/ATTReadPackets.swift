@@ -1,8 +1,29 @@
 public import BLEWire
 
+extension ATTOpcode {
+  /// ATT_READ_REQ.
+  public static let readRequest = Self(rawValue: 0x0A)
+  /// ATT_READ_RSP.
+  public static let readResponse = Self(rawValue: 0x0B)
+  /// ATT_READ_BLOB_REQ.
+  public static let readBlobRequest = Self(rawValue: 0x0C)
+  /// ATT_READ_BLOB_RSP.
+  public static let readBlobResponse = Self(rawValue: 0x0D)
+  /// ATT_READ_MULTIPLE_REQ.
+  public static let readMultipleRequest = Self(rawValue: 0x0E)
+  /// ATT_READ_MULTIPLE_RSP.
+  public static let readMultipleResponse = Self(rawValue: 0x0F)
+  /// ATT_READ_MULTIPLE_VARIABLE_REQ.
+  public static let readMultipleVariableRequest = Self(rawValue: 0x20)
+  /// ATT_READ_MULTIPLE_VARIABLE_RSP.
+  public static let readMultipleVariableResponse = Self(rawValue: 0x21)
+}
+
 /// ATT_READ_REQ: the value of one attribute (Vol 3, Part F, 3.4.4.3).
 public struct ReadRequest: ATTPacket {
   public static let opcode = ATTOpcode.readRequest
+  public static let name: StaticString = "Read Request"
+  public static let pduType = ATTPDUType.request
 
   public var handle = AttributeHandle.none
 
@@ -17,6 +38,8 @@ public struct ReadRequest: ATTPacket {
 /// ATT_READ_RSP: the value, or as much of it as ATT_MTU - 1 octets hold (Vol 3, Part F, 3.4.4.4).
 public struct ReadResponse: ATTPacket {
   public static let opcode = ATTOpcode.readResponse
+  public static let name: StaticString = "Read Response"
+  public static let pduType = ATTPDUType.response
 
   public var value: Bytes = []
 
@@ -31,6 +54,8 @@ public struct ReadResponse: ATTPacket {
 /// ATT_READ_BLOB_REQ: a part of a value (Vol 3, Part F, 3.4.4.5).
 public struct ReadBlobRequest: ATTPacket {
   public static let opcode = ATTOpcode.readBlobRequest
+  public static let name: StaticString = "Read Blob Request"
+  public static let pduType = ATTPDUType.request
 
   public var handle = AttributeHandle.none
   /// Counted from 0.
@@ -52,6 +77,8 @@ public struct ReadBlobRequest: ATTPacket {
 /// ATT_READ_BLOB_RSP: the part of the value; empty at its end (Vol 3, Part F, 3.4.4.6).
 public struct ReadBlobResponse: ATTPacket {
   public static let opcode = ATTOpcode.readBlobResponse
+  public static let name: StaticString = "Read Blob Response"
+  public static let pduType = ATTPDUType.response
 
   public var partAttributeValue: Bytes = []
 
@@ -66,6 +93,8 @@ public struct ReadBlobResponse: ATTPacket {
 /// ATT_READ_MULTIPLE_REQ: several values whose lengths the client knows (Vol 3, Part F, 3.4.4.7).
 public struct ReadMultipleRequest: ATTPacket {
   public static let opcode = ATTOpcode.readMultipleRequest
+  public static let name: StaticString = "Read Multiple Request"
+  public static let pduType = ATTPDUType.request
 
   /// Two or more.
   public var setOfHandles: [AttributeHandle] = []
@@ -81,6 +110,8 @@ public struct ReadMultipleRequest: ATTPacket {
 /// ATT_READ_MULTIPLE_RSP: the values one behind the other, cut at ATT_MTU - 1 octets (Vol 3, Part F, 3.4.4.8).
 public struct ReadMultipleResponse: ATTPacket {
   public static let opcode = ATTOpcode.readMultipleResponse
+  public static let name: StaticString = "Read Multiple Response"
+  public static let pduType = ATTPDUType.response
 
   public var setOfValues: Bytes = []
 
@@ -95,6 +126,8 @@ public struct ReadMultipleResponse: ATTPacket {
 /// ATT_READ_MULTIPLE_VARIABLE_REQ: several values of any length (Vol 3, Part F, 3.4.4.11).
 public struct ReadMultipleVariableRequest: ATTPacket {
   public static let opcode = ATTOpcode.readMultipleVariableRequest
+  public static let name: StaticString = "Read Multiple Variable Request"
+  public static let pduType = ATTPDUType.request
 
   /// Two or more.
   public var setOfHandles: [AttributeHandle] = []
@@ -113,6 +146,8 @@ public struct ReadMultipleVariableRequest: ATTPacket {
 /// is kept as octets; ``values`` takes it apart.
 public struct ReadMultipleVariableResponse: ATTPacket {
   public static let opcode = ATTOpcode.readMultipleVariableResponse
+  public static let name: StaticString = "Read Multiple Variable Response"
+  public static let pduType = ATTPDUType.response
 
   /// A value and the length it has on the server; fewer octets than that means that the response was cut there.
   public struct LengthValueTuple: Hashable, Sendable {

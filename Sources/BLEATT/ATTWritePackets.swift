@@ -1,8 +1,29 @@
 public import BLEWire
 
+extension ATTOpcode {
+  /// ATT_WRITE_REQ.
+  public static let writeRequest = Self(rawValue: 0x12)
+  /// ATT_WRITE_RSP.
+  public static let writeResponse = Self(rawValue: 0x13)
+  /// ATT_WRITE_CMD.
+  public static let writeCommand = Self(rawValue: 0x52)
+  /// ATT_SIGNED_WRITE_CMD.
+  public static let signedWriteCommand = Self(rawValue: 0xD2)
+  /// ATT_PREPARE_WRITE_REQ.
+  public static let prepareWriteRequest = Self(rawValue: 0x16)
+  /// ATT_PREPARE_WRITE_RSP.
+  public static let prepareWriteResponse = Self(rawValue: 0x17)
+  /// ATT_EXECUTE_WRITE_REQ.
+  public static let executeWriteRequest = Self(rawValue: 0x18)
+  /// ATT_EXECUTE_WRITE_RSP.
+  public static let executeWriteResponse = Self(rawValue: 0x19)
+}
+
 /// ATT_WRITE_REQ: a new value, acknowledged (Vol 3, Part F, 3.4.5.1).
 public struct WriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.writeRequest
+  public static let name: StaticString = "Write Request"
+  public static let pduType = ATTPDUType.request
 
   public var handle = AttributeHandle.none
   public var value: Bytes = []
@@ -23,6 +44,8 @@ public struct WriteRequest: ATTPacket {
 /// ATT_WRITE_RSP: the value was written (Vol 3, Part F, 3.4.5.2).
 public struct WriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.writeResponse
+  public static let name: StaticString = "Write Response"
+  public static let pduType = ATTPDUType.response
 
   public init() {}
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
@@ -31,6 +54,8 @@ public struct WriteResponse: ATTPacket {
 /// ATT_WRITE_CMD: a new value, never answered (Vol 3, Part F, 3.4.5.3).
 public struct WriteCommand: ATTPacket {
   public static let opcode = ATTOpcode.writeCommand
+  public static let name: StaticString = "Write Command"
+  public static let pduType = ATTPDUType.command
 
   public var handle = AttributeHandle.none
   public var value: Bytes = []
@@ -51,6 +76,8 @@ public struct WriteCommand: ATTPacket {
 /// ATT_SIGNED_WRITE_CMD: a new value with a signature, never answered (Vol 3, Part F, 3.4.5.4).
 public struct SignedWriteCommand: ATTPacket {
   public static let opcode = ATTOpcode.signedWriteCommand
+  public static let name: StaticString = "Signed Write Command"
+  public static let pduType = ATTPDUType.command
 
   public var handle = AttributeHandle.none
   public var value: Bytes = []
@@ -79,6 +106,8 @@ public struct SignedWriteCommand: ATTPacket {
 /// ATT_PREPARE_WRITE_REQ: a part of a value, to be queued (Vol 3, Part F, 3.4.6.1).
 public struct PrepareWriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.prepareWriteRequest
+  public static let name: StaticString = "Prepare Write Request"
+  public static let pduType = ATTPDUType.request
 
   public var handle = AttributeHandle.none
   /// Counted from 0.
@@ -103,6 +132,8 @@ public struct PrepareWriteRequest: ATTPacket {
 /// ATT_PREPARE_WRITE_RSP: what was queued, for the client to compare (Vol 3, Part F, 3.4.6.2).
 public struct PrepareWriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.prepareWriteResponse
+  public static let name: StaticString = "Prepare Write Response"
+  public static let pduType = ATTPDUType.response
 
   public var handle = AttributeHandle.none
   public var valueOffset: UInt16 = 0
@@ -126,6 +157,8 @@ public struct PrepareWriteResponse: ATTPacket {
 /// ATT_EXECUTE_WRITE_REQ: write everything that was queued, or forget it (Vol 3, Part F, 3.4.6.3).
 public struct ExecuteWriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.executeWriteRequest
+  public static let name: StaticString = "Execute Write Request"
+  public static let pduType = ATTPDUType.request
 
   public struct Flags: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt8
@@ -150,6 +183,8 @@ public struct ExecuteWriteRequest: ATTPacket {
 /// ATT_EXECUTE_WRITE_RSP: everything was written, or forgotten (Vol 3, Part F, 3.4.6.4).
 public struct ExecuteWriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.executeWriteResponse
+  public static let name: StaticString = "Execute Write Response"
+  public static let pduType = ATTPDUType.response
 
   public init() {}
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}

@@ -114,7 +114,7 @@ extension ServerBearer {
   /// Called where the database changed or the client is not known to be aware, before a PDU is looked at.
   mutating func reconsiderAwareness(_ opcode: UInt8, _ database: AttributeDatabase) {
     reconsiderRevision(database)
-    let isRequest = !ATTOpcode(rawValue: opcode).isCommand && !ATTOpcode(rawValue: opcode).isSentByServers
+    let isRequest = !ATTOpcode(rawValue: opcode).isCommand && !ATTOpcode(rawValue: opcode).isSentByServer
     if isRequest, awareness == .toldOutOfSync || awareness == .hashRead { awareness = .aware }
   }
 

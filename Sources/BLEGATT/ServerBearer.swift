@@ -103,14 +103,14 @@ public struct ServerBearer: Sendable {
     case let other where other.isCommand:
       // Signed writes among them: without a signing key nothing can be verified (Vol 3, Part F, 3.4.5.4).
       break
-    case let other where other.isSentByServers: output.events.append(.violation(.unexpectedPDU(other)))
+    case let other where other.isSentByServer: output.events.append(.violation(.unexpectedPDU(other)))
     default: output.refuse(opcode, .none, .requestNotSupported)
     }
   }
 
   private func refuseTooLong(_ count: Int, _ opcode: ATTOpcode, _ output: inout ServerOutput) {
     output.events.append(.violation(.exceedsMTU(octets: count)))
-    if !opcode.isCommand, !opcode.isSentByServers { output.refuse(opcode.rawValue, .none, .invalidPDU) }
+    if !opcode.isCommand, !opcode.isSentByServer { output.refuse(opcode.rawValue, .none, .invalidPDU) }
   }
 
   /// Vol 3, Part F, 3.4.2. The exchange happens once; a client that repeats it gets the same answer, and what is in
@@ -130,16 +130,6 @@ public struct ServerBearer: Sendable {
     guard agreed != mtu else { return }
     mtu = agreed
     output.events.append(.mtuChanged(agreed))
-  }
-}
-
-extension ATTOpcode {
-  /// Responses, notifications and indications, which a server has no use for.
-  var isSentByServers: Bool {
-    switch rawValue {
-    case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23: true
-    default: false
-    }
   }
 }
 

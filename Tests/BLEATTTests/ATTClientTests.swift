@@ -241,10 +241,10 @@ struct ATTClientTests {
     for raw in UInt8.min...UInt8.max {
       let opcode = ATTOpcode(rawValue: raw)
       guard let response = opcode.response else { continue }
-      #expect(response.isForClient)
-      #expect(!opcode.isForClient)
-      #expect(opcode.description.hasSuffix("_REQ"))
-      #expect(response.description == opcode.description.replacing("_REQ", with: "_RSP"))
+      #expect(response.isSentByServer)
+      #expect(!opcode.isSentByServer)
+      #expect(opcode.name?.hasSuffix(" Request") == true)
+      #expect(response.name == opcode.name?.replacing("Request", with: "Response"))
     }
   }
 }

@@ -20,99 +20,99 @@ struct ATTPDUTests {
 
   static let golden: [Golden] = [
     Golden(
-      "01 0A 2A00 02", .errorResponse(ErrorResponse(to: .readRequest, handle: 0x002A, code: .readNotPermitted))),
-    Golden("02 0502", .exchangeMTURequest(ExchangeMTURequest(clientRxMTU: 517))),
-    Golden("03 B900", .exchangeMTUResponse(ExchangeMTUResponse(serverRxMTU: 185))),
+      "01 0A 2A00 02", ATTPDU(ErrorResponse(to: .readRequest, handle: 0x002A, code: .readNotPermitted))),
+    Golden("02 0502", ATTPDU(ExchangeMTURequest(clientRxMTU: 517))),
+    Golden("03 B900", ATTPDU(ExchangeMTUResponse(serverRxMTU: 185))),
     Golden(
-      "04 0100 FFFF", .findInformationRequest(FindInformationRequest(startingHandle: .first, endingHandle: .last))),
+      "04 0100 FFFF", ATTPDU(FindInformationRequest(startingHandle: .first, endingHandle: .last))),
     Golden(
       "05 01 0100 0028 0200 0328",
-      .findInformationResponse(
+      ATTPDU(
         FindInformationResponse(informationData: [.init(handle: 1, uuid: "2800"), .init(handle: 2, uuid: "2803")])),
       mayEndAt: { $0 == 6 }),
     Golden(
       "05 02 0300 61A907ADD1175A12C4BFF473F4390AE2",
-      .findInformationResponse(
+      ATTPDU(
         FindInformationResponse(informationData: [
           .init(handle: 3, uuid: "E20A39F4-73F4-BFC4-125A-17D1AD07A961")
         ]))),
     Golden(
       "06 0100 FFFF 0028 0F18",
-      .findByTypeValueRequest(
+      ATTPDU(
         FindByTypeValueRequest(
           startingHandle: .first, endingHandle: .last, attributeType: 0x2800, attributeValue: [0x0F, 0x18])),
       mayEndAt: { $0 >= 7 }),
     Golden(
       "07 1000 1500 2000 2500",
-      .findByTypeValueResponse(
+      ATTPDU(
         FindByTypeValueResponse(handlesInformationList: [
           .init(foundAttributeHandle: 0x10, groupEndHandle: 0x15),
           .init(foundAttributeHandle: 0x20, groupEndHandle: 0x25),
         ])), mayEndAt: { $0 == 5 }),
     Golden(
       "08 0100 FFFF 0328",
-      .readByTypeRequest(
+      ATTPDU(
         ReadByTypeRequest(startingHandle: .first, endingHandle: .last, attributeType: "2803"))),
     Golden(
       "09 07 0200 02 0300 002A 0400 02 0500 012A",
-      .readByTypeResponse(
+      ATTPDU(
         ReadByTypeResponse(attributeDataList: [
           .init(handle: 2, value: [0x02, 0x03, 0x00, 0x00, 0x2A]),
           .init(handle: 4, value: [0x02, 0x05, 0x00, 0x01, 0x2A]),
         ])), mayEndAt: { $0 == 9 }),
-    Golden("0A 0300", .readRequest(ReadRequest(handle: 3))),
-    Golden("0B 646566", .readResponse(ReadResponse(value: [0x64, 0x65, 0x66])), mayEndAt: { $0 >= 1 }),
-    Golden("0C 0300 1600", .readBlobRequest(ReadBlobRequest(handle: 3, valueOffset: 22))),
-    Golden("0D 65", .readBlobResponse(ReadBlobResponse(partAttributeValue: [0x65])), mayEndAt: { $0 >= 1 }),
+    Golden("0A 0300", ATTPDU(ReadRequest(handle: 3))),
+    Golden("0B 646566", ATTPDU(ReadResponse(value: [0x64, 0x65, 0x66])), mayEndAt: { $0 >= 1 }),
+    Golden("0C 0300 1600", ATTPDU(ReadBlobRequest(handle: 3, valueOffset: 22))),
+    Golden("0D 65", ATTPDU(ReadBlobResponse(partAttributeValue: [0x65])), mayEndAt: { $0 >= 1 }),
     Golden(
-      "0E 0300 0500 0700", .readMultipleRequest(ReadMultipleRequest(setOfHandles: [3, 5, 7])), mayEndAt: { $0 == 5 }),
-    Golden("0F 0102", .readMultipleResponse(ReadMultipleResponse(setOfValues: [1, 2])), mayEndAt: { $0 >= 1 }),
+      "0E 0300 0500 0700", ATTPDU(ReadMultipleRequest(setOfHandles: [3, 5, 7])), mayEndAt: { $0 == 5 }),
+    Golden("0F 0102", ATTPDU(ReadMultipleResponse(setOfValues: [1, 2])), mayEndAt: { $0 >= 1 }),
     Golden(
       "10 0100 FFFF 0028",
-      .readByGroupTypeRequest(
+      ATTPDU(
         ReadByGroupTypeRequest(startingHandle: .first, endingHandle: .last, attributeGroupType: "2800"))),
     Golden(
       "11 06 0100 0700 0018 0800 0B00 0118",
-      .readByGroupTypeResponse(
+      ATTPDU(
         ReadByGroupTypeResponse(attributeDataList: [
           .init(handle: 1, endGroupHandle: 7, value: [0x00, 0x18]),
           .init(handle: 8, endGroupHandle: 11, value: [0x01, 0x18]),
         ])), mayEndAt: { $0 == 8 }),
-    Golden("12 0300 0102", .writeRequest(WriteRequest(handle: 3, value: [1, 2])), mayEndAt: { $0 >= 3 }),
-    Golden("13", .writeResponse(WriteResponse())),
+    Golden("12 0300 0102", ATTPDU(WriteRequest(handle: 3, value: [1, 2])), mayEndAt: { $0 >= 3 }),
+    Golden("13", ATTPDU(WriteResponse())),
     Golden(
       "16 0300 1200 AABB",
-      .prepareWriteRequest(PrepareWriteRequest(handle: 3, valueOffset: 18, partAttributeValue: [0xAA, 0xBB])),
+      ATTPDU(PrepareWriteRequest(handle: 3, valueOffset: 18, partAttributeValue: [0xAA, 0xBB])),
       mayEndAt: { $0 >= 5 }),
     Golden(
       "17 0300 1200 AABB",
-      .prepareWriteResponse(PrepareWriteResponse(handle: 3, valueOffset: 18, partAttributeValue: [0xAA, 0xBB])),
+      ATTPDU(PrepareWriteResponse(handle: 3, valueOffset: 18, partAttributeValue: [0xAA, 0xBB])),
       mayEndAt: { $0 >= 5 }),
-    Golden("18 01", .executeWriteRequest(ExecuteWriteRequest(flags: .write))),
-    Golden("19", .executeWriteResponse(ExecuteWriteResponse())),
+    Golden("18 01", ATTPDU(ExecuteWriteRequest(flags: .write))),
+    Golden("19", ATTPDU(ExecuteWriteResponse())),
     Golden(
-      "1B 0300 64", .handleValueNotification(HandleValueNotification(handle: 3, value: [0x64])), mayEndAt: { $0 >= 3 }),
+      "1B 0300 64", ATTPDU(HandleValueNotification(handle: 3, value: [0x64])), mayEndAt: { $0 >= 3 }),
     Golden(
-      "1D 0300 64", .handleValueIndication(HandleValueIndication(handle: 3, value: [0x64])), mayEndAt: { $0 >= 3 }),
-    Golden("1E", .handleValueConfirmation(HandleValueConfirmation())),
+      "1D 0300 64", ATTPDU(HandleValueIndication(handle: 3, value: [0x64])), mayEndAt: { $0 >= 3 }),
+    Golden("1E", ATTPDU(HandleValueConfirmation())),
     Golden(
-      "20 0300 0500", .readMultipleVariableRequest(ReadMultipleVariableRequest(setOfHandles: [3, 5]))),
+      "20 0300 0500", ATTPDU(ReadMultipleVariableRequest(setOfHandles: [3, 5]))),
     Golden(
       "21 0200 AABB 0100 CC",
-      .readMultipleVariableResponse(
+      ATTPDU(
         ReadMultipleVariableResponse(values: [
           .init(length: 2, value: [0xAA, 0xBB]), .init(length: 1, value: [0xCC]),
         ])), mayEndAt: { $0 >= 1 }),
     Golden(
       "23 0300 0100 64 0500 0200 6566",
-      .multipleHandleValueNotification(
+      ATTPDU(
         MultipleHandleValueNotification(tuples: [
           .init(handle: 3, value: [0x64]), .init(handle: 5, value: [0x65, 0x66]),
         ]))),
-    Golden("52 0300 0102", .writeCommand(WriteCommand(handle: 3, value: [1, 2])), mayEndAt: { $0 >= 3 }),
+    Golden("52 0300 0102", ATTPDU(WriteCommand(handle: 3, value: [1, 2])), mayEndAt: { $0 >= 3 }),
     Golden(
       "D2 0300 01 05000000 0807060504030201",
-      .signedWriteCommand(
+      ATTPDU(
         SignedWriteCommand(handle: 3, value: [1], signCounter: 5, mac: 0x0102_0304_0506_0708)),
       mayEndAt: { $0 >= 15 }),
   ]
@@ -123,6 +123,7 @@ struct ATTPDUTests {
   @Test func everyOpcodeIsHere() {
     let opcodes = Set(Self.golden.map { $0.pdu.opcode.rawValue })
     #expect(opcodes.count == 31)
+    #expect(opcodes == Set(ATT.packets.map { $0.opcode.rawValue }) && ATT.packets.count == 31)
     for opcode in UInt8.min ... .max where !opcodes.contains(opcode) {
       #expect(throws: CodecError.invalid(field: "Attribute Opcode")) { try ATTPDU(decoding: [opcode, 0, 0, 0, 0]) }
     }
@@ -134,7 +135,7 @@ struct ATTPDUTests {
     let octets = try #require([UInt8](hexadecimal: golden.hex))
     #expect(try ATTPDU(decoding: octets[...]) == golden.pdu)
     #expect(golden.pdu.encoded == octets)
-    #expect(golden.pdu.description.hasPrefix("ATT_"))
+    #expect(golden.pdu.description.hasPrefix("\(golden.pdu.opcode)"))
   }
 
   @Test(arguments: golden.indices)
@@ -169,36 +170,7 @@ struct ATTPDUTests {
       #expect(try P(decoding: packet.encoded[...]) == packet)
       #expect(try ATTPDU(decoding: packet.encodedPDU[...]).packet as? P == packet)
     }
-    try check(ErrorResponse.self)
-    try check(ExchangeMTURequest.self)
-    try check(ExchangeMTUResponse.self)
-    try check(FindInformationRequest.self)
-    try check(FindInformationResponse.self)
-    try check(FindByTypeValueRequest.self)
-    try check(FindByTypeValueResponse.self)
-    try check(ReadByTypeRequest.self)
-    try check(ReadByTypeResponse.self)
-    try check(ReadRequest.self)
-    try check(ReadResponse.self)
-    try check(ReadBlobRequest.self)
-    try check(ReadBlobResponse.self)
-    try check(ReadMultipleRequest.self)
-    try check(ReadMultipleResponse.self)
-    try check(ReadByGroupTypeRequest.self)
-    try check(ReadByGroupTypeResponse.self)
-    try check(WriteRequest.self)
-    try check(WriteResponse.self)
-    try check(PrepareWriteRequest.self)
-    try check(PrepareWriteResponse.self)
-    try check(ExecuteWriteRequest.self)
-    try check(ExecuteWriteResponse.self)
-    try check(HandleValueNotification.self)
-    try check(HandleValueIndication.self)
-    try check(HandleValueConfirmation.self)
-    try check(ReadMultipleVariableRequest.self)
-    try check(ReadMultipleVariableResponse.self)
-    try check(WriteCommand.self)
-    try check(SignedWriteCommand.self)
+    for packet in ATT.packets { try check(packet) }
   }
 
   @Test func aListCutInsideALengthKeepsWhatCameBefore() {
@@ -213,7 +185,8 @@ struct ATTPDUTests {
     #expect(ATTOpcode.signedWriteCommand.isCommand && ATTOpcode.signedWriteCommand.isSigned)
     #expect(ATTOpcode.signedWriteCommand.method == ATTOpcode.writeRequest.method)
     #expect(!ATTOpcode.handleValueNotification.isCommand)
-    #expect("\(ATTOpcode(rawValue: 0x3F))" == "ATT opcode 0x3f")
+    #expect("\(ATTOpcode.readRequest)" == "Read Request (0x0A)")
+    #expect("\(ATTOpcode(rawValue: 0x3F))" == "ATT opcode 0x3F")
   }
 
   @Test func errorCodesSpeak() {

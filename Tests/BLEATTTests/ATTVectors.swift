@@ -73,88 +73,90 @@ extension ATTVectors.Case {
       let entries = f.entries ?? []
       switch kind {
       case "error-response":
-        return .errorResponse(
+        return ATTPDU(
           ErrorResponse(
             to: ATTOpcode(rawValue: try #require(f.requestOpcode)), handle: try handle(f.handle),
             code: ATTErrorCode(rawValue: try #require(f.error))))
-      case "exchange-mtu-request": return .exchangeMTURequest(.init(clientRxMTU: try #require(f.mtu)))
-      case "exchange-mtu-response": return .exchangeMTUResponse(.init(serverRxMTU: try #require(f.mtu)))
+      case "exchange-mtu-request": return ATTPDU(ExchangeMTURequest(clientRxMTU: try #require(f.mtu)))
+      case "exchange-mtu-response": return ATTPDU(ExchangeMTUResponse(serverRxMTU: try #require(f.mtu)))
       case "find-information-request":
-        return .findInformationRequest(
-          .init(startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle)))
+        return ATTPDU(
+          FindInformationRequest(startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle)))
       case "find-information-response":
-        return .findInformationResponse(
-          .init(informationData: try entries.map { .init(handle: try handle($0.handle), uuid: try type($0.uuid)) }))
+        return ATTPDU(
+          FindInformationResponse(
+            informationData: try entries.map { .init(handle: try handle($0.handle), uuid: try type($0.uuid)) }))
       case "find-by-type-value-request":
-        return .findByTypeValueRequest(
-          .init(
+        return ATTPDU(
+          FindByTypeValueRequest(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeType: UInt16(truncatingIfNeeded: try type(f.uuid).value >> 96),
             attributeValue: try octets(f.value)))
       case "find-by-type-value-response":
-        return .findByTypeValueResponse(
-          .init(
+        return ATTPDU(
+          FindByTypeValueResponse(
             handlesInformationList: try entries.map {
               .init(foundAttributeHandle: try handle($0.handle), groupEndHandle: try handle($0.groupEndHandle))
             }))
       case "read-by-type-request":
-        return .readByTypeRequest(
-          .init(
+        return ATTPDU(
+          ReadByTypeRequest(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeType: try type(f.uuid)))
       case "read-by-type-response":
-        return .readByTypeResponse(
-          .init(
+        return ATTPDU(
+          ReadByTypeResponse(
             attributeDataList: try entries.map { .init(handle: try handle($0.handle), value: try octets($0.value)) }))
       case "read-by-group-type-request":
-        return .readByGroupTypeRequest(
-          .init(
+        return ATTPDU(
+          ReadByGroupTypeRequest(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeGroupType: try type(f.uuid)))
       case "read-by-group-type-response":
-        return .readByGroupTypeResponse(
-          .init(
+        return ATTPDU(
+          ReadByGroupTypeResponse(
             attributeDataList: try entries.map {
               .init(
                 handle: try handle($0.handle), endGroupHandle: try handle($0.groupEndHandle),
                 value: try octets($0.value))
             }))
-      case "read-request": return .readRequest(.init(handle: try handle(f.handle)))
-      case "read-response": return .readResponse(.init(value: try octets(f.value)))
+      case "read-request": return ATTPDU(ReadRequest(handle: try handle(f.handle)))
+      case "read-response": return ATTPDU(ReadResponse(value: try octets(f.value)))
       case "read-blob-request":
-        return .readBlobRequest(.init(handle: try handle(f.handle), valueOffset: try #require(f.offset)))
-      case "read-blob-response": return .readBlobResponse(.init(partAttributeValue: try octets(f.value)))
+        return ATTPDU(ReadBlobRequest(handle: try handle(f.handle), valueOffset: try #require(f.offset)))
+      case "read-blob-response": return ATTPDU(ReadBlobResponse(partAttributeValue: try octets(f.value)))
       case "read-multiple-request":
-        return .readMultipleRequest(.init(setOfHandles: try #require(f.handles).map { AttributeHandle($0) }))
-      case "read-multiple-response": return .readMultipleResponse(.init(setOfValues: try octets(f.value)))
+        return ATTPDU(ReadMultipleRequest(setOfHandles: try #require(f.handles).map { AttributeHandle($0) }))
+      case "read-multiple-response": return ATTPDU(ReadMultipleResponse(setOfValues: try octets(f.value)))
       case "read-multiple-variable-request":
-        return .readMultipleVariableRequest(.init(setOfHandles: try #require(f.handles).map { AttributeHandle($0) }))
+        return ATTPDU(ReadMultipleVariableRequest(setOfHandles: try #require(f.handles).map { AttributeHandle($0) }))
       case "read-multiple-variable-response":
-        return .readMultipleVariableResponse(
-          .init(values: try entries.map { .init(length: try #require($0.length), value: try octets($0.value)) }))
-      case "write-request": return .writeRequest(.init(handle: try handle(f.handle), value: try octets(f.value)))
-      case "write-command": return .writeCommand(.init(handle: try handle(f.handle), value: try octets(f.value)))
+        return ATTPDU(
+          ReadMultipleVariableResponse(
+            values: try entries.map { .init(length: try #require($0.length), value: try octets($0.value)) }))
+      case "write-request": return ATTPDU(WriteRequest(handle: try handle(f.handle), value: try octets(f.value)))
+      case "write-command": return ATTPDU(WriteCommand(handle: try handle(f.handle), value: try octets(f.value)))
       case "signed-write-command":
         let mac = try octets(f.signature).dropFirst(4).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return .signedWriteCommand(
-          .init(
+        return ATTPDU(
+          SignedWriteCommand(
             handle: try handle(f.handle), value: try octets(f.value), signCounter: try #require(f.signCounter), mac: mac
           ))
       case "prepare-write-request":
-        return .prepareWriteRequest(
-          .init(
+        return ATTPDU(
+          PrepareWriteRequest(
             handle: try handle(f.handle), valueOffset: try #require(f.offset), partAttributeValue: try octets(f.value)))
       case "prepare-write-response":
-        return .prepareWriteResponse(
-          .init(
+        return ATTPDU(
+          PrepareWriteResponse(
             handle: try handle(f.handle), valueOffset: try #require(f.offset), partAttributeValue: try octets(f.value)))
       case "execute-write-request":
-        return .executeWriteRequest(.init(flags: .init(rawValue: try #require(f.flags))))
+        return ATTPDU(ExecuteWriteRequest(flags: .init(rawValue: try #require(f.flags))))
       case "handle-value-notification":
-        return .handleValueNotification(.init(handle: try handle(f.handle), value: try octets(f.value)))
+        return ATTPDU(HandleValueNotification(handle: try handle(f.handle), value: try octets(f.value)))
       case "handle-value-indication":
-        return .handleValueIndication(.init(handle: try handle(f.handle), value: try octets(f.value)))
-      case "handle-value-confirmation": return .handleValueConfirmation(HandleValueConfirmation())
+        return ATTPDU(HandleValueIndication(handle: try handle(f.handle), value: try octets(f.value)))
+      case "handle-value-confirmation": return ATTPDU(HandleValueConfirmation())
       default: return nil
       }
     }

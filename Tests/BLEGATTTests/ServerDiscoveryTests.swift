@@ -11,8 +11,8 @@ struct ServerDiscoveryTests {
     // What the client offers, what is in force afterwards.
     for (client, agreed) in [(0, 23), (22, 23), (23, 23), (24, 24), (185, 185), (517, 517), (0xFFFF, 517)] {
       var server = try TestServer()
-      let request = ATTPDU.exchangeMTURequest(.init(clientRxMTU: UInt16(client)))
-      #expect(server.request(request) == .exchangeMTUResponse(.init(serverRxMTU: 517)))
+      let request = ATTPDU(ExchangeMTURequest(clientRxMTU: UInt16(client)))
+      #expect(server.request(request) == ATTPDU(ExchangeMTUResponse(serverRxMTU: 517)))
       #expect(server.bearer.mtu == agreed)
       #expect(server.takeEvents() == (agreed == 23 ? [] : [.mtuChanged(agreed)]))
     }
@@ -21,15 +21,15 @@ struct ServerDiscoveryTests {
   @Test func theServerOffersNoMoreThanItsLimit() throws {
     for (limit, offered) in [(0, 23), (23, 23), (185, 185), (517, 517), (2000, 517)] {
       var server = try TestServer(limits: ServerLimits(maximumMTU: limit))
-      let answer = server.request(.exchangeMTURequest(.init(clientRxMTU: 517)))
-      #expect(answer == .exchangeMTUResponse(.init(serverRxMTU: UInt16(offered))))
+      let answer = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 517)))
+      #expect(answer == ATTPDU(ExchangeMTUResponse(serverRxMTU: UInt16(offered))))
       #expect(server.bearer.mtu == offered)
     }
   }
 
   @Test func aSecondExchangeIsAnsweredAndChangesNothing() throws {
     var server = try TestServer()
-    _ = server.request(.exchangeMTURequest(.init(clientRxMTU: 100)))
+    _ = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 100)))
     _ = server.takeEvents()
     #expect(server.send(hex: "02 0502") == ["030502"])
     #expect(server.bearer.mtu == 100)
@@ -165,8 +165,9 @@ struct ServerDiscoveryTests {
     server.bearer.mtu = 517
     var services: [AttributeHandle] = []
     var next = AttributeHandle.first
-    while case .readByGroupTypeResponse(let found)? = server.request(
-      .readByGroupTypeRequest(.init(startingHandle: next, endingHandle: .last, attributeGroupType: "2800")))
+    while let found = server.request(
+      ATTPDU(ReadByGroupTypeRequest(startingHandle: next, endingHandle: .last, attributeGroupType: "2800")))?.packet
+      as? ReadByGroupTypeResponse
     {
       services += found.attributeDataList.map(\.handle)
       next = AttributeHandle((found.attributeDataList.last?.endGroupHandle.rawValue ?? 0xFFFF) + 1)
@@ -174,8 +175,9 @@ struct ServerDiscoveryTests {
     #expect(services.map(\.rawValue) == (0..<1000).map { 1 + 16 * $0 })
     var declarations: [AttributeHandle] = []
     next = .first
-    while case .readByTypeResponse(let found)? = server.request(
-      .readByTypeRequest(.init(startingHandle: next, endingHandle: .last, attributeType: "2803")))
+    while let found = server.request(
+      ATTPDU(ReadByTypeRequest(startingHandle: next, endingHandle: .last, attributeType: "2803")))?.packet
+      as? ReadByTypeResponse
     {
       declarations += found.attributeDataList.map(\.handle)
       next = AttributeHandle((found.attributeDataList.last?.handle.rawValue ?? 0xFFFF) + 1)
@@ -183,12 +185,14 @@ struct ServerDiscoveryTests {
     #expect(declarations.count == 5000)
     #expect(declarations.last == 15_998)
     let byUUID = server.request(
-      .findByTypeValueRequest(
-        .init(startingHandle: .first, endingHandle: .last, attributeType: 0x2800, attributeValue: [0xE6, 0x83])))
+      ATTPDU(
+        FindByTypeValueRequest(
+          startingHandle: .first, endingHandle: .last, attributeType: 0x2800, attributeValue: [0xE6, 0x83])))
     #expect(
       byUUID
-        == .findByTypeValueResponse(
-          .init(handlesInformationList: [.init(foundAttributeHandle: 15_969, groupEndHandle: 15_984)])))
+        == ATTPDU(
+          FindByTypeValueResponse(handlesInformationList: [.init(foundAttributeHandle: 15_969, groupEndHandle: 15_984)])
+        ))
   }
 }
 

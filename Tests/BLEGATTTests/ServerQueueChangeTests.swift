@@ -32,7 +32,7 @@ struct ServerQueueChangeTests {
   }
 
   static func prepare(_ server: inout TestServer, _ handle: AttributeHandle, _ offset: UInt16, _ value: Bytes) {
-    _ = server.request(.prepareWriteRequest(.init(handle: handle, valueOffset: offset, partAttributeValue: value)))
+    _ = server.request(ATTPDU(PrepareWriteRequest(handle: handle, valueOffset: offset, partAttributeValue: value)))
   }
 
   /// Puts another characteristic at the handle of ``kept``.
@@ -63,12 +63,12 @@ struct ServerQueueChangeTests {
     Self.prepare(&server, handle, 0, [6])
     try Self.replaceKept(in: &server, by: .readableAndWritable)
     #expect(
-      server.request(.executeWriteRequest(.init(flags: .write)))
+      server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
         == .refusal(.executeWriteRequest, handle, .invalidHandle))
     #expect(server.database.storedValue(of: Self.successor) == [7])
     // What is prepared from now on is meant for the attribute that is there now.
     Self.prepare(&server, handle, 0, [8])
-    #expect(server.request(.executeWriteRequest(.init(flags: .write))) == .executeWriteResponse(.init()))
+    #expect(server.request(ATTPDU(ExecuteWriteRequest(flags: .write))) == ATTPDU(ExecuteWriteResponse()))
     #expect(server.database.storedValue(of: Self.successor) == [8])
   }
 

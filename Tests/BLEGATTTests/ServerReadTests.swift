@@ -10,13 +10,13 @@ struct ServerReadTests {
   @Test func read_GAR_BV_01() throws {
     var server = try TestServer()
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.short))))
-        == .readResponse(.init(value: [0x68, 0x65, 0x6C, 0x6C, 0x6F])))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.short))))
+        == ATTPDU(ReadResponse(value: [0x68, 0x65, 0x6C, 0x6C, 0x6F])))
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.long)))) == .readResponse(.init(value: Bytes(0..<22))))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.long)))) == ATTPDU(ReadResponse(value: Bytes(0..<22))))
     server.bearer.mtu = 30
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.long)))) == .readResponse(.init(value: Bytes(0..<29))))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.long)))) == ATTPDU(ReadResponse(value: Bytes(0..<29))))
     #expect(server.takeEvents() == [])
   }
 
@@ -36,22 +36,22 @@ struct ServerReadTests {
     ]
     for (handle, security, code) in cases {
       server.security = security
-      #expect(server.request(.readRequest(.init(handle: handle))) == .refusal(.readRequest, handle, code))
-      let blob = ATTPDU.readBlobRequest(.init(handle: handle, valueOffset: 1))
+      #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == .refusal(.readRequest, handle, code))
+      let blob = ATTPDU(ReadBlobRequest(handle: handle, valueOffset: 1))
       #expect(server.request(blob) == .refusal(.readBlobRequest, handle, code))
-      let multiple = ATTPDU.readMultipleRequest(.init(setOfHandles: [server.handle(.short), handle]))
+      let multiple = ATTPDU(ReadMultipleRequest(setOfHandles: [server.handle(.short), handle]))
       #expect(server.request(multiple) == .refusal(.readMultipleRequest, handle, code))
-      let variable = ATTPDU.readMultipleVariableRequest(.init(setOfHandles: [server.handle(.short), handle]))
+      let variable = ATTPDU(ReadMultipleVariableRequest(setOfHandles: [server.handle(.short), handle]))
       #expect(server.request(variable) == .refusal(.readMultipleVariableRequest, handle, code))
     }
     server.security = .justWorks
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.encrypted))))
-        == .readResponse(.init(value: Bytes("secret".utf8))))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.encrypted))))
+        == ATTPDU(ReadResponse(value: Bytes("secret".utf8))))
     server.security = .passkey
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.authenticated))))
-        == .readResponse(.init(value: Bytes("mitm".utf8))))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.authenticated))))
+        == ATTPDU(ReadResponse(value: Bytes("mitm".utf8))))
   }
 
   @Test func theHighestDemands() throws {
@@ -84,39 +84,39 @@ struct ServerReadTests {
     var server = try TestServer()
     let handle = server.handle(.long)
     func blob(_ offset: Int) -> ATTPDU? {
-      server.request(.readBlobRequest(.init(handle: handle, valueOffset: UInt16(offset))))
+      server.request(ATTPDU(ReadBlobRequest(handle: handle, valueOffset: UInt16(offset))))
     }
-    #expect(blob(0) == .readBlobResponse(.init(partAttributeValue: Bytes(0..<22))))
-    #expect(blob(22) == .readBlobResponse(.init(partAttributeValue: Bytes(22..<40))))
-    #expect(blob(39) == .readBlobResponse(.init(partAttributeValue: [39])))
-    #expect(blob(40) == .readBlobResponse(.init(partAttributeValue: [])))
+    #expect(blob(0) == ATTPDU(ReadBlobResponse(partAttributeValue: Bytes(0..<22))))
+    #expect(blob(22) == ATTPDU(ReadBlobResponse(partAttributeValue: Bytes(22..<40))))
+    #expect(blob(39) == ATTPDU(ReadBlobResponse(partAttributeValue: [39])))
+    #expect(blob(40) == ATTPDU(ReadBlobResponse(partAttributeValue: [])))
     #expect(blob(41) == .refusal(.readBlobRequest, handle, .invalidOffset))
     #expect(blob(0xFFFF) == .refusal(.readBlobRequest, handle, .invalidOffset))
     // A short value is read in parts as well.
-    let short = ATTPDU.readBlobRequest(.init(handle: server.handle(.short), valueOffset: 4))
-    #expect(server.request(short) == .readBlobResponse(.init(partAttributeValue: [0x6F])))
+    let short = ATTPDU(ReadBlobRequest(handle: server.handle(.short), valueOffset: 4))
+    #expect(server.request(short) == ATTPDU(ReadBlobResponse(partAttributeValue: [0x6F])))
   }
 
   @Test func readByType_GAR_BV_03() throws {
     var server = try TestServer()
     func read(_ type: BluetoothUUID, from first: AttributeHandle = .first) -> ATTPDU? {
-      server.request(.readByTypeRequest(.init(startingHandle: first, endingHandle: .last, attributeType: type)))
+      server.request(ATTPDU(ReadByTypeRequest(startingHandle: first, endingHandle: .last, attributeType: type)))
     }
     #expect(
       read("FFF1")
-        == .readByTypeResponse(
-          .init(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
+        == ATTPDU(
+          ReadByTypeResponse(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
     #expect(read("FFF0") == .refusal(.readByTypeRequest, .first, .attributeNotFound))
     // The first attribute that cannot be read is the one in the error, not the start of the range.
     #expect(read("FFF4") == .refusal(.readByTypeRequest, server.handle(.writeOnly), .readNotPermitted))
     #expect(read("FFF5") == .refusal(.readByTypeRequest, server.handle(.encrypted), .insufficientAuthentication))
     // A value is cut to what the PDU and the length octet can hold.
-    guard case .readByTypeResponse(let cut)? = read("FFF8") else { return #expect(Bool(false), "no response") }
+    guard let cut = read("FFF8")?.packet as? ReadByTypeResponse else { return #expect(Bool(false), "no response") }
     #expect(cut.attributeDataList.map(\.value) == [Bytes(0..<19)])
     #expect(
       read("0000FFF1-0000-1000-8000-00805F9B34FB")
-        == .readByTypeResponse(
-          .init(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
+        == ATTPDU(
+          ReadByTypeResponse(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
   }
 
   @Test func readByTypeNeverTellsALengthAboveOneOctet() throws {
@@ -168,25 +168,29 @@ struct ServerReadTests {
     var server = try TestServer()
     let handles = [server.handle(.short), server.handle(.both), server.handle(.fourOctets)]
     #expect(
-      server.request(.readMultipleRequest(.init(setOfHandles: handles)))
-        == .readMultipleResponse(.init(setOfValues: Bytes("hello".utf8) + [1, 2, 3, 1, 2, 3, 4])))
-    let cut = server.request(.readMultipleRequest(.init(setOfHandles: [server.handle(.both), server.handle(.long)])))
-    #expect(cut == .readMultipleResponse(.init(setOfValues: [1, 2, 3] + Bytes(0..<19))))
+      server.request(ATTPDU(ReadMultipleRequest(setOfHandles: handles)))
+        == ATTPDU(ReadMultipleResponse(setOfValues: Bytes("hello".utf8) + [1, 2, 3, 1, 2, 3, 4])))
+    let cut = server.request(ATTPDU(ReadMultipleRequest(setOfHandles: [server.handle(.both), server.handle(.long)])))
+    #expect(cut == ATTPDU(ReadMultipleResponse(setOfValues: [1, 2, 3] + Bytes(0..<19))))
   }
 
   @Test func readMultipleVariable_GAR_BV_08() throws {
     var server = try TestServer()
     let handles = [server.handle(.short), server.handle(.both)]
     #expect(
-      server.request(.readMultipleVariableRequest(.init(setOfHandles: handles)))
-        == .readMultipleVariableResponse(
-          .init(values: [.init(length: 5, value: Bytes("hello".utf8)), .init(length: 3, value: [1, 2, 3])])))
+      server.request(ATTPDU(ReadMultipleVariableRequest(setOfHandles: handles)))
+        == ATTPDU(
+          ReadMultipleVariableResponse(values: [
+            .init(length: 5, value: Bytes("hello".utf8)), .init(length: 3, value: [1, 2, 3]),
+          ])))
     // The last value is cut and its length tells; even the two octets of a length can be parted.
     let long = [server.handle(.both), server.handle(.long)]
     #expect(
-      server.request(.readMultipleVariableRequest(.init(setOfHandles: long)))
-        == .readMultipleVariableResponse(
-          .init(values: [.init(length: 3, value: [1, 2, 3]), .init(length: 40, value: Bytes(0..<15))])))
+      server.request(ATTPDU(ReadMultipleVariableRequest(setOfHandles: long)))
+        == ATTPDU(
+          ReadMultipleVariableResponse(values: [
+            .init(length: 3, value: [1, 2, 3]), .init(length: 40, value: Bytes(0..<15)),
+          ])))
   }
 
   @Test func malformedReads() throws {

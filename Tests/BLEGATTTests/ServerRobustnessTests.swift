@@ -39,14 +39,14 @@ struct ServerRobustnessTests {
   @Test func longerThanTheMTU() throws {
     var server = try TestServer()
     let value = Bytes(repeating: 1, count: 20)
-    let fits = ATTPDU.writeRequest(.init(handle: server.handle(.short), value: value))
-    #expect(server.request(fits) == .writeResponse(.init()))
+    let fits = ATTPDU(WriteRequest(handle: server.handle(.short), value: value))
+    #expect(server.request(fits) == ATTPDU(WriteResponse()))
     _ = server.takeEvents()
-    let tooLong = ATTPDU.writeRequest(.init(handle: server.handle(.writeOnly), value: value + [1]))
+    let tooLong = ATTPDU(WriteRequest(handle: server.handle(.writeOnly), value: value + [1]))
     #expect(server.request(tooLong) == .refusal(.writeRequest, .none, .invalidPDU))
     #expect(server.takeEvents() == [.violation(.exceedsMTU(octets: 24))])
     #expect(
-      server.send(ATTPDU.writeCommand(.init(handle: server.handle(.writeOnly), value: value + [1])).encoded) == [])
+      server.send(ATTPDU(WriteCommand(handle: server.handle(.writeOnly), value: value + [1])).encoded) == [])
     #expect(server.database.storedValue(of: .writeOnly) == [])
   }
 
@@ -125,15 +125,15 @@ struct ServerRobustnessTests {
     let long = database.handle(of: .long) ?? .none
     let both = database.handle(of: .both) ?? .none
     for client in clients.indices {
-      _ = send(client, .exchangeMTURequest(.init(clientRxMTU: UInt16(23 + 10 * client))))
+      _ = send(client, ATTPDU(ExchangeMTURequest(clientRxMTU: UInt16(23 + 10 * client))))
       let part = Bytes(repeating: UInt8(client), count: client + 1)
-      _ = send(client, .prepareWriteRequest(.init(handle: long, valueOffset: 0, partAttributeValue: part)))
+      _ = send(client, ATTPDU(PrepareWriteRequest(handle: long, valueOffset: 0, partAttributeValue: part)))
       let bits: Bytes = [client % 2 == 0 ? 1 : 0, 0]
-      _ = send(client, .writeRequest(.init(handle: AttributeHandle(both.rawValue + 1), value: bits)))
+      _ = send(client, ATTPDU(WriteRequest(handle: AttributeHandle(both.rawValue + 1), value: bits)))
     }
     for client in clients.indices {
       #expect(clients[client].mtu == 23 + 10 * client)
-      #expect(send(client, .executeWriteRequest(.init(flags: .write))) == [0x19])
+      #expect(send(client, ATTPDU(ExecuteWriteRequest(flags: .write))) == [0x19])
       #expect(database.storedValue(of: .long) == [UInt8](repeating: UInt8(client), count: client + 1))
       output.removeAll()
       let value = [UInt8](repeating: 1, count: 200)

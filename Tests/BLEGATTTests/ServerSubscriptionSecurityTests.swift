@@ -57,10 +57,10 @@ struct ServerSubscriptionSecurityTests {
       let descriptor = server.descriptor(.both)
       let answer = server.subscribe(.both, bits)
       let expected = refusal.map { ATTPDU.refusal(.writeRequest, descriptor, $0) }
-      #expect(answer == expected ?? .writeResponse(.init()), "\(String(describing: read)) \(link)")
+      #expect(answer == expected ?? ATTPDU(WriteResponse()), "\(String(describing: read)) \(link)")
       // A client that may subscribe may read, where anyone may.
       if read != nil, refusal == nil {
-        #expect(server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1])))
+        #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1])))
       }
       #expect(server.bearer.subscriptions(database: server.database).isEmpty == (refusal != nil))
     }
@@ -73,14 +73,14 @@ struct ServerSubscriptionSecurityTests {
       let descriptor = server.descriptor(.both)
       let part = PrepareWriteRequest(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])
       #expect(
-        server.request(.prepareWriteRequest(part))
+        server.request(ATTPDU(part))
           == refusal.map { .refusal(.prepareWriteRequest, descriptor, $0) }
-          ?? .prepareWriteResponse(.init(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
+          ?? ATTPDU(PrepareWriteResponse(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
       // A link that has lost it by the time of the execution.
       server.security = .none
-      let answer = server.request(.executeWriteRequest(.init(flags: .write)))
+      let answer = server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
       let lost = ATTPDU.refusal(.executeWriteRequest, descriptor, .insufficientAuthentication)
-      #expect(answer == (refusal == nil ? lost : .executeWriteResponse(.init())))
+      #expect(answer == (refusal == nil ? lost : ATTPDU(ExecuteWriteResponse())))
       #expect(server.bearer.subscriptions(database: server.database).isEmpty)
     }
   }
@@ -130,7 +130,7 @@ struct ServerSubscriptionSecurityTests {
   /// The application's choice, of which its log warns: a protected value that any client may subscribe to.
   @Test func withoutTheDemandAnyoneMaySubscribe() throws {
     var server = try Self.server(reads: .authenticated, [.read, .notify])
-    #expect(server.subscribe(.both, 1) == .writeResponse(.init()))
+    #expect(server.subscribe(.both, 1) == ATTPDU(WriteResponse()))
     #expect(server.notify(.both, [5]).0 == .sent)
   }
 }

@@ -10,13 +10,13 @@ struct ServerUpdateTests {
   @Test func aConfigurationIsZeroAtFirstAndEachClientsOwn() throws {
     var server = try TestServer()
     let descriptor = server.descriptor(.both)
-    #expect(server.request(.readRequest(.init(handle: descriptor))) == .readResponse(.init(value: [0, 0])))
-    #expect(server.subscribe(.both, 3) == .writeResponse(.init()))
+    #expect(server.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
+    #expect(server.subscribe(.both, 3) == ATTPDU(WriteResponse()))
     #expect(server.takeEvents() == [.subscription(.both, [.notify, .indicate])])
-    #expect(server.request(.readRequest(.init(handle: descriptor))) == .readResponse(.init(value: [3, 0])))
+    #expect(server.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [3, 0])))
     #expect(server.bearer.subscriptions(database: server.database) == [.both: [.notify, .indicate]])
     var other = TestServer(server.database)
-    #expect(other.request(.readRequest(.init(handle: descriptor))) == .readResponse(.init(value: [0, 0])))
+    #expect(other.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
     #expect(other.notify(.both, [1]).0 == .notSubscribed)
     // The same again is no news; 0 ends it.
     _ = server.subscribe(.both, 3)
@@ -29,7 +29,7 @@ struct ServerUpdateTests {
   @Test func whatADescriptorRefuses() throws {
     var server = try TestServer()
     func write(_ attribute: AttributeID, _ value: Bytes) -> ATTPDU? {
-      server.request(.writeRequest(.init(handle: server.descriptor(attribute), value: value)))
+      server.request(ATTPDU(WriteRequest(handle: server.descriptor(attribute), value: value)))
     }
     for value in [[], [1], [1, 0, 0], [0, 0, 0, 0]] as [Bytes] {
       #expect(
@@ -41,14 +41,14 @@ struct ServerUpdateTests {
         == .refusal(
           .writeRequest, server.descriptor(.indicated), .clientCharacteristicConfigurationImproperlyConfigured))
     // Bits reserved for future use are passed over.
-    #expect(write(.indicated, [0xFE, 0xFF]) == .writeResponse(.init()))
+    #expect(write(.indicated, [0xFE, 0xFF]) == ATTPDU(WriteResponse()))
     #expect(
-      server.request(.readRequest(.init(handle: server.descriptor(.indicated)))) == .readResponse(.init(value: [2, 0])))
+      server.request(ATTPDU(ReadRequest(handle: server.descriptor(.indicated)))) == ATTPDU(ReadResponse(value: [2, 0])))
     // A characteristic whose updates want encryption wants it for subscribing too.
     #expect(
       write(.guarded, [1, 0]) == .refusal(.writeRequest, server.descriptor(.guarded), .insufficientAuthentication))
     server.security = .justWorks
-    #expect(write(.guarded, [1, 0]) == .writeResponse(.init()))
+    #expect(write(.guarded, [1, 0]) == ATTPDU(WriteResponse()))
     #expect(server.notify(.guarded, [1]).0 == .sent)
     server.security = LinkSecurity(isBonded: true)
     #expect(server.notify(.guarded, [1]).0 == .insufficientSecurity)
@@ -84,7 +84,7 @@ struct ServerUpdateTests {
     #expect(server.notify(.both, [2]) == (.sent, []))
     #expect(server.notify(.indicated, [3]) == (.sent, []))
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1, 2, 3])))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
     #expect(server.send(hex: "1E") == [[0x1D] + server.handle(.both).encoded + [2]].map(\.hexadecimal))
     #expect(server.takeEvents() == [.confirmed(.indicated)])
     #expect(server.send([0x1E]) == [[0x1D] + handle + [3]])
@@ -147,7 +147,7 @@ struct ServerUpdateTests {
     _ = server.subscribe(.indicated, 2)
     _ = server.notify(.indicated, [1])
     _ = server.takeEvents()
-    #expect(server.request(.readRequest(.init(handle: server.handle(.dynamic)))) == nil)
+    #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
     #expect(server.send([0x1E]) == [])
     #expect(server.takeEvents() == [.confirmed(.indicated)])
@@ -168,7 +168,7 @@ struct ServerUpdateTests {
     let values: [(AttributeID, Bytes)] = [(.both, [1]), (.guarded, [2, 3])]
     // Only for a client that says it understands.
     #expect(!notify(values))
-    #expect(server.request(.writeRequest(.init(handle: 0x000B, value: [0x04]))) == .writeResponse(.init()))
+    #expect(server.request(ATTPDU(WriteRequest(handle: 0x000B, value: [0x04]))) == ATTPDU(WriteResponse()))
     #expect(notify(values))
     let expected = MultipleHandleValueNotification(tuples: [
       .init(handle: server.handle(.both), value: [1]), .init(handle: server.handle(.guarded), value: [2, 3]),
@@ -219,7 +219,7 @@ struct ServiceChangedTests {
         ]))
     #expect(server.serviceChanged(added.range) == [[0x1D, 0x08, 0, 0x25, 0, 0x28, 0]])
     #expect(server.send(hex: "06 0100 FFFF 0028 0F18") == ["0725002800"])
-    #expect(server.subscribe(AttributeID(rawValue: 100), 1) == .writeResponse(.init()))
+    #expect(server.subscribe(AttributeID(rawValue: 100), 1) == ATTPDU(WriteResponse()))
     #expect(server.notify(AttributeID(rawValue: 100), [1]).0 == .sent)
     try server.database.remove(ServiceID(rawValue: 2))
     _ = server.serviceChanged(added.range)
@@ -230,23 +230,23 @@ struct ServiceChangedTests {
 
   @Test func clientSupportedFeatures() throws {
     var server = try TestServer(hash: true)
-    #expect(server.request(.readRequest(.init(handle: Self.features))) == .readResponse(.init(value: [0])))
-    #expect(server.request(.writeRequest(.init(handle: Self.features, value: [1]))) == .writeResponse(.init()))
-    #expect(server.request(.readRequest(.init(handle: Self.features))) == .readResponse(.init(value: [1])))
+    #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [0])))
+    #expect(server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1]))) == ATTPDU(WriteResponse()))
+    #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [1])))
     // A bit once set stays set.
     #expect(
-      server.request(.writeRequest(.init(handle: Self.features, value: [4])))
+      server.request(ATTPDU(WriteRequest(handle: Self.features, value: [4])))
         == .refusal(.writeRequest, Self.features, .valueNotAllowed))
-    #expect(server.request(.writeRequest(.init(handle: Self.features, value: [5]))) == .writeResponse(.init()))
+    #expect(server.request(ATTPDU(WriteRequest(handle: Self.features, value: [5]))) == ATTPDU(WriteResponse()))
     #expect(
-      server.request(.writeRequest(.init(handle: Self.features, value: [])))
+      server.request(ATTPDU(WriteRequest(handle: Self.features, value: [])))
         == .refusal(.writeRequest, Self.features, .invalidAttributeValueLength))
     #expect(server.bearer.supportedFeatures == [.robustCaching, .multipleHandleValueNotifications])
   }
 
   func changedServer(features: UInt8 = 1) throws -> TestServer {
     var server = try TestServer(hash: true)
-    if features != 0 { _ = server.request(.writeRequest(.init(handle: Self.features, value: [features]))) }
+    if features != 0 { _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [features]))) }
     try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
     return server
   }
@@ -254,7 +254,7 @@ struct ServiceChangedTests {
   @Test func aClientWithoutRobustCachingIsLeftInPeace() throws {
     var server = try changedServer(features: 0)
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1, 2, 3])))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
   @Test func anUnawareClientIsToldOnce_GAS_BV_04() throws {
@@ -262,34 +262,35 @@ struct ServiceChangedTests {
     let handle = server.handle(.short)
     #expect(!server.bearer.isChangeAware(database: server.database))
     // Commands are ignored, discovery is answered, a request with a handle is refused, the next one is not.
-    #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [1])).encoded) == [])
+    #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [1])).encoded) == [])
     #expect(server.send(hex: "06 0100 FFFF 0028 0118").first?.hasPrefix("07") == true)
-    #expect(server.request(.readRequest(.init(handle: handle))) == .refusal(.readRequest, handle, .databaseOutOfSync))
-    #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [1])).encoded) == [])
+    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == .refusal(.readRequest, handle, .databaseOutOfSync))
+    #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [1])).encoded) == [])
     #expect(server.database.storedValue(of: .short) == Array("hello".utf8))
-    #expect(server.request(.readRequest(.init(handle: handle))) == .readResponse(.init(value: Bytes("hello".utf8))))
+    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == ATTPDU(ReadResponse(value: Bytes("hello".utf8))))
     #expect(server.bearer.isChangeAware(database: server.database))
     try server.database.remove(ServiceID(rawValue: 2))
     let prepare = PrepareWriteRequest(handle: handle, valueOffset: 0, partAttributeValue: [1])
     #expect(
-      server.request(.prepareWriteRequest(prepare)) == .refusal(.prepareWriteRequest, handle, .databaseOutOfSync))
+      server.request(ATTPDU(prepare)) == .refusal(.prepareWriteRequest, handle, .databaseOutOfSync))
   }
 
   @Test func readingTheHashMakesAware_GAS_BV_05() throws {
     var server = try changedServer()
     let before = server.database.databaseHash()
     guard
-      case .readByTypeResponse(let read)? = server.request(
-        .readByTypeRequest(.init(startingHandle: .first, endingHandle: .last, attributeType: "2B2A")))
+      let read = server.request(
+        ATTPDU(ReadByTypeRequest(startingHandle: .first, endingHandle: .last, attributeType: "2B2A")))?.packet
+        as? ReadByTypeResponse
     else { return #expect(Bool(false), "no hash") }
     #expect(read.attributeDataList.map { Array($0.value) } == [before])
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1, 2, 3])))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
   @Test func confirmingServiceChangedMakesAware_GAS_BV_06() throws {
     var server = try TestServer(hash: true)
-    _ = server.request(.writeRequest(.init(handle: Self.features, value: [1])))
+    _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1])))
     _ = server.send(hex: "12 0900 0200")
     let added = try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
     #expect(server.serviceChanged(added.range).count == 1)
@@ -297,7 +298,7 @@ struct ServiceChangedTests {
     #expect(server.send([0x1E]) == [])
     #expect(server.bearer.isChangeAware(database: server.database))
     #expect(
-      server.request(.readRequest(.init(handle: server.handle(.both)))) == .readResponse(.init(value: [1, 2, 3])))
+      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
   /// A client that left without confirming is told again when it comes back, whether or not it cares for hashes.
@@ -323,7 +324,7 @@ struct ServiceChangedTests {
     var server = try TestServer(hash: true)
     _ = server.send(hex: "12 0900 0200")
     _ = server.subscribe(.both, 1)
-    _ = server.request(.writeRequest(.init(handle: Self.features, value: [1])))
+    _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1])))
     let record = server.bearer.record(database: server.database)
     #expect(record.configurations.count == 2)
     #expect(record.databaseHash.count == 16)

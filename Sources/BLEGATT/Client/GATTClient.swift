@@ -83,7 +83,7 @@ public struct GATTClient: Sendable {
   public var deadline: Instant? { bearer.deadline }
 
   /// Whether a PDU with this opcode is meant for the client half of a bearer: responses, notifications, indications.
-  public static func takes(_ opcode: ATTOpcode) -> Bool { opcode.isForClient }
+  public static func takes(_ opcode: ATTOpcode) -> Bool { opcode.isSentByServer }
 
   /// Begins an operation, or keeps it for its turn.
   public mutating func perform(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {

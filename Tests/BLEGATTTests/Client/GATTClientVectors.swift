@@ -128,29 +128,29 @@ struct GATTClientVectors {
     asking hex: String, before rest: ArraySlice<Case.PDU>, in vector: Case
   ) throws -> ClientOperation.Kind? {
     let octets = try #require([UInt8](hexadecimal: hex))
-    switch try ATTPDU(decoding: octets[...]) {
-    case .exchangeMTURequest(let request): return .exchangeMTU(Int(request.clientRxMTU))
-    case .readByGroupTypeRequest: return .discoverPrimaryServices
-    case .findByTypeValueRequest(let request):
+    switch try ATTPDU(decoding: octets[...]).packet {
+    case let request as ExchangeMTURequest: return .exchangeMTU(Int(request.clientRxMTU))
+    case is ReadByGroupTypeRequest: return .discoverPrimaryServices
+    case let request as FindByTypeValueRequest:
       return BluetoothUUID(littleEndian: request.attributeValue).map { .discoverPrimaryServicesByUUID($0) }
-    case .readByTypeRequest(let request):
+    case let request as ReadByTypeRequest:
       let range = request.startingHandle...request.endingHandle
       switch request.attributeType {
       case "2802": return .findIncludedServices(range)
       case "2803": return .discoverCharacteristics(range)
       default: return .readUsingUUID(request.attributeType, range)
       }
-    case .findInformationRequest(let request):
+    case let request as FindInformationRequest:
       return .discoverDescriptors(request.startingHandle...request.endingHandle)
-    case .readRequest(let request):
+    case let request as ReadRequest:
       return vector.procedure.kind == "read-long" ? .readLong(request.handle) : .read(request.handle)
-    case .readMultipleRequest(let request): return .readMultiple(request.setOfHandles)
-    case .writeRequest(let request): return .write(request.handle, Array(request.value))
-    case .writeCommand(let request):
+    case let request as ReadMultipleRequest: return .readMultiple(request.setOfHandles)
+    case let request as WriteRequest: return .write(request.handle, Array(request.value))
+    case let request as WriteCommand:
       return vector.procedure.kind == "signed-write"
         ? .signedWrite(request.handle, Array(request.value))
         : .writeWithoutResponse(request.handle, Array(request.value))
-    case .prepareWriteRequest(let request):
+    case let request as PrepareWriteRequest:
       let value = try #require(vector.procedure.value.flatMap { [UInt8](hexadecimal: $0) })
       return vector.procedure.kind == "reliable-write"
         ? .reliableWrite([.init(handle: request.handle, value: value)])
