@@ -1,9 +1,40 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_Set_Event_Mask.
+  public static let setEventMask = Self(rawValue: 0x0C01)
+  /// HCI_Reset.
+  public static let reset = Self(rawValue: 0x0C03)
+  /// HCI_Read_Transmit_Power_Level.
+  public static let readTransmitPowerLevel = Self(rawValue: 0x0C2D)
+  /// HCI_Set_Controller_To_Host_Flow_Control.
+  public static let setControllerToHostFlowControl = Self(rawValue: 0x0C31)
+  /// HCI_Host_Buffer_Size.
+  public static let hostBufferSize = Self(rawValue: 0x0C33)
+  /// HCI_Host_Number_Of_Completed_Packets.
+  public static let hostNumberOfCompletedPackets = Self(rawValue: 0x0C35)
+  /// HCI_Set_Event_Mask_Page_2.
+  public static let setEventMaskPage2 = Self(rawValue: 0x0C63)
+  /// HCI_Read_LE_Host_Support.
+  public static let readLEHostSupport = Self(rawValue: 0x0C6C)
+  /// HCI_Write_LE_Host_Support.
+  public static let writeLEHostSupport = Self(rawValue: 0x0C6D)
+  /// HCI_Read_Authenticated_Payload_Timeout.
+  public static let readAuthenticatedPayloadTimeout = Self(rawValue: 0x0C7B)
+  /// HCI_Write_Authenticated_Payload_Timeout.
+  public static let writeAuthenticatedPayloadTimeout = Self(rawValue: 0x0C7C)
+  /// HCI_Configure_Data_Path.
+  public static let configureDataPath = Self(rawValue: 0x0C83)
+  /// HCI_Set_Min_Encryption_Key_Size.
+  public static let setMinEncryptionKeySize = Self(rawValue: 0x0C84)
+}
+
 extension HCI {
   /// Chooses the events that the controller sends (HCI_Set_Event_Mask, Vol 4, Part E, 7.3.1).
   public struct SetEventMask: HCICommand {
-    public static var opcode: HCIOpcode { .setEventMask }
+    public static let opcode = HCIOpcode.setEventMask
+    public static let name: StaticString = "Set Event Mask"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 5, bit: 6)
     public var eventMask = EventMask.standard
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -13,13 +44,17 @@ extension HCI {
 
   /// Puts the controller into its first state; every link and setting is gone (HCI_Reset, Vol 4, Part E, 7.3.2).
   public struct Reset: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .reset }
+    public static let opcode = HCIOpcode.reset
+    public static let name: StaticString = "Reset"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 5, bit: 7)
     public init() {}
   }
 
   /// Reads the transmit power of a link (HCI_Read_Transmit_Power_Level, Vol 4, Part E, 7.3.35).
   public struct ReadTransmitPowerLevel: HCICommand {
-    public static var opcode: HCIOpcode { .readTransmitPowerLevel }
+    public static let opcode = HCIOpcode.readTransmitPowerLevel
+    public static let name: StaticString = "Read Transmit Power Level"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 2)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 0x00 the current level, 0x01 the maximum.
     public var kind: UInt8 = 0
@@ -46,7 +81,9 @@ extension HCI {
   /// Makes the controller wait for buffers of the host (HCI_Set_Controller_To_Host_Flow_Control, Vol 4, Part E,
   /// 7.3.38).
   public struct SetControllerToHostFlowControl: HCICommand {
-    public static var opcode: HCIOpcode { .setControllerToHostFlowControl }
+    public static let opcode = HCIOpcode.setControllerToHostFlowControl
+    public static let name: StaticString = "Set Controller To Host Flow Control"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 5)
     /// Bit 0 for ACL data, bit 1 for synchronous data.
     public var flowControlEnable: UInt8 = 0
     public init() {}
@@ -57,7 +94,9 @@ extension HCI {
 
   /// Tells the controller the host's own buffers (HCI_Host_Buffer_Size, Vol 4, Part E, 7.3.39).
   public struct HostBufferSize: HCICommand {
-    public static var opcode: HCIOpcode { .hostBufferSize }
+    public static let opcode = HCIOpcode.hostBufferSize
+    public static let name: StaticString = "Host Buffer Size"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 6)
     /// In octets, without the header.
     public var hostACLDataPacketLength: UInt16 = 0
     /// In octets, without the header.
@@ -77,7 +116,9 @@ extension HCI {
   ///
   /// It takes no command credit, and is answered only where it is wrong.
   public struct HostNumberOfCompletedPackets: HCICommand {
-    public static var opcode: HCIOpcode { .hostNumberOfCompletedPackets }
+    public static let opcode = HCIOpcode.hostNumberOfCompletedPackets
+    public static let name: StaticString = "Host Number Of Completed Packets"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 7)
     public var links: [CompletedPackets] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -88,7 +129,9 @@ extension HCI {
   /// Chooses the events of the second page that the controller sends (HCI_Set_Event_Mask_Page_2, Vol 4, Part E,
   /// 7.3.69).
   public struct SetEventMaskPage2: HCICommand {
-    public static var opcode: HCIOpcode { .setEventMaskPage2 }
+    public static let opcode = HCIOpcode.setEventMaskPage2
+    public static let name: StaticString = "Set Event Mask Page 2"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 22, bit: 2)
     public var eventMask: EventMaskPage2 = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -98,7 +141,9 @@ extension HCI {
 
   /// Reads whether the host has said that it does LE (HCI_Read_LE_Host_Support, Vol 4, Part E, 7.3.78).
   public struct ReadLEHostSupport: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readLEHostSupport }
+    public static let opcode = HCIOpcode.readLEHostSupport
+    public static let name: StaticString = "Read LE Host Support"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 24, bit: 5)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -117,7 +162,9 @@ extension HCI {
 
   /// Says to a dual-mode controller that the host does LE (HCI_Write_LE_Host_Support, Vol 4, Part E, 7.3.79).
   public struct WriteLEHostSupport: HCICommand {
-    public static var opcode: HCIOpcode { .writeLEHostSupport }
+    public static let opcode = HCIOpcode.writeLEHostSupport
+    public static let name: StaticString = "Write LE Host Support"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 24, bit: 6)
     public var leSupportedHost = false
     /// Shall be 0x00; was Simultaneous_LE_Host.
     public var unused: UInt8 = 0
@@ -131,7 +178,9 @@ extension HCI {
   /// Reads how long a link may go without a packet that proves the key (HCI_Read_Authenticated_Payload_Timeout, Vol
   /// 4, Part E, 7.3.93).
   public struct ReadAuthenticatedPayloadTimeout: LinkCommand {
-    public static var opcode: HCIOpcode { .readAuthenticatedPayloadTimeout }
+    public static let opcode = HCIOpcode.readAuthenticatedPayloadTimeout
+    public static let name: StaticString = "Read Authenticated Payload Timeout"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 32, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
@@ -153,7 +202,9 @@ extension HCI {
   /// 4, Part E, 7.3.94).
   public struct WriteAuthenticatedPayloadTimeout: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .writeAuthenticatedPayloadTimeout }
+    public static let opcode = HCIOpcode.writeAuthenticatedPayloadTimeout
+    public static let name: StaticString = "Write Authenticated Payload Timeout"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 32, bit: 5)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In units of 10 ms.
     public var authenticatedPayloadTimeout: UInt16 = 3000
@@ -166,7 +217,9 @@ extension HCI {
 
   /// Prepares a vendor's data path for coded audio (HCI_Configure_Data_Path, Vol 4, Part E, 7.3.101).
   public struct ConfigureDataPath: HCICommand {
-    public static var opcode: HCIOpcode { .configureDataPath }
+    public static let opcode = HCIOpcode.configureDataPath
+    public static let name: StaticString = "Configure Data Path"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 5)
     /// 0x00 host to controller, 0x01 controller to host.
     public var dataPathDirection: UInt8 = 0
     public var dataPathID: UInt8 = 0
@@ -182,7 +235,9 @@ extension HCI {
   /// Sets the shortest key that the controller accepts on BR/EDR (HCI_Set_Min_Encryption_Key_Size, Vol 4, Part E,
   /// 7.3.102).
   public struct SetMinEncryptionKeySize: HCICommand {
-    public static var opcode: HCIOpcode { .setMinEncryptionKeySize }
+    public static let opcode = HCIOpcode.setMinEncryptionKeySize
+    public static let name: StaticString = "Set Min Encryption Key Size"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 7)
     /// In octets, 1 to 16.
     public var minEncryptionKeySize: UInt8 = 7
     public init() {}

@@ -1,10 +1,27 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_Read_Local_Version_Information.
+  public static let readLocalVersionInformation = Self(rawValue: 0x1001)
+  /// HCI_Read_Local_Supported_Commands.
+  public static let readLocalSupportedCommands = Self(rawValue: 0x1002)
+  /// HCI_Read_Local_Supported_Features.
+  public static let readLocalSupportedFeatures = Self(rawValue: 0x1003)
+  /// HCI_Read_Buffer_Size.
+  public static let readBufferSize = Self(rawValue: 0x1005)
+  /// HCI_Read_BD_ADDR.
+  public static let readBDADDR = Self(rawValue: 0x1009)
+  /// HCI_Read_RSSI.
+  public static let readRSSI = Self(rawValue: 0x1405)
+}
+
 extension HCI {
   /// Reads who made the controller and which version it is (HCI_Read_Local_Version_Information, Vol 4, Part E,
   /// 7.4.1).
   public struct ReadLocalVersionInformation: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readLocalVersionInformation }
+    public static let opcode = HCIOpcode.readLocalVersionInformation
+    public static let name: StaticString = "Read Local Version Information"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 3)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -31,7 +48,8 @@ extension HCI {
 
   /// Reads which commands the controller has (HCI_Read_Local_Supported_Commands, Vol 4, Part E, 7.4.2).
   public struct ReadLocalSupportedCommands: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readLocalSupportedCommands }
+    public static let opcode = HCIOpcode.readLocalSupportedCommands
+    public static let name: StaticString = "Read Local Supported Commands"
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -48,7 +66,9 @@ extension HCI {
   /// Reads what the controller can do, page 0 of the LMP features (HCI_Read_Local_Supported_Features, Vol 4, Part E,
   /// 7.4.3).
   public struct ReadLocalSupportedFeatures: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readLocalSupportedFeatures }
+    public static let opcode = HCIOpcode.readLocalSupportedFeatures
+    public static let name: StaticString = "Read Local Supported Features"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 5)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -65,7 +85,9 @@ extension HCI {
   /// Reads the buffers that BR/EDR has, and LE too where it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part E,
   /// 7.4.5).
   public struct ReadBufferSize: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readBufferSize }
+    public static let opcode = HCIOpcode.readBufferSize
+    public static let name: StaticString = "Read Buffer Size"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 7)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -89,7 +111,9 @@ extension HCI {
 
   /// Reads the controller's public address (HCI_Read_BD_ADDR, Vol 4, Part E, 7.4.6).
   public struct ReadBDADDR: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .readBDADDR }
+    public static let opcode = HCIOpcode.readBDADDR
+    public static let name: StaticString = "Read BD_ADDR"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 15, bit: 1)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -106,7 +130,9 @@ extension HCI {
 
   /// Reads the strength of what a link received last (HCI_Read_RSSI, Vol 4, Part E, 7.5.4).
   public struct ReadRSSI: LinkCommand {
-    public static var opcode: HCIOpcode { .readRSSI }
+    public static let opcode = HCIOpcode.readRSSI
+    public static let name: StaticString = "Read RSSI"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 15, bit: 5)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 

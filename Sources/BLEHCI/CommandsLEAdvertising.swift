@@ -1,10 +1,27 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Random_Address.
+  public static let leSetRandomAddress = Self(rawValue: 0x2005)
+  /// HCI_LE_Set_Advertising_Parameters.
+  public static let leSetAdvertisingParameters = Self(rawValue: 0x2006)
+  /// HCI_LE_Read_Advertising_Physical_Channel_Tx_Power.
+  public static let leReadAdvertisingPhysicalChannelTxPower = Self(rawValue: 0x2007)
+  /// HCI_LE_Set_Advertising_Data.
+  public static let leSetAdvertisingData = Self(rawValue: 0x2008)
+  /// HCI_LE_Set_Scan_Response_Data.
+  public static let leSetScanResponseData = Self(rawValue: 0x2009)
+  /// HCI_LE_Set_Advertising_Enable.
+  public static let leSetAdvertisingEnable = Self(rawValue: 0x200A)
+}
+
 extension HCI {
   /// Sets the random address for legacy advertising, scanning and initiating (HCI_LE_Set_Random_Address, Vol 4, Part
   /// E, 7.8.4).
   public struct LESetRandomAddress: HCICommand {
-    public static var opcode: HCIOpcode { .leSetRandomAddress }
+    public static let opcode = HCIOpcode.leSetRandomAddress
+    public static let name: StaticString = "LE Set Random Address"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 4)
     public var randomAddress = BD_ADDR()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -14,7 +31,9 @@ extension HCI {
 
   /// Sets how legacy advertising is done (HCI_LE_Set_Advertising_Parameters, Vol 4, Part E, 7.8.5).
   public struct LESetAdvertisingParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetAdvertisingParameters }
+    public static let opcode = HCIOpcode.leSetAdvertisingParameters
+    public static let name: StaticString = "LE Set Advertising Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 5)
     /// In units of 0.625 ms, 0x0020 to 0x4000.
     public var advertisingIntervalMin: UInt16 = 0x0800
     /// In units of 0.625 ms, 0x0020 to 0x4000.
@@ -39,7 +58,9 @@ extension HCI {
   /// Reads the transmit power of legacy advertising (HCI_LE_Read_Advertising_Physical_Channel_Tx_Power, Vol 4, Part
   /// E, 7.8.6).
   public struct LEReadAdvertisingPhysicalChannelTxPower: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadAdvertisingPhysicalChannelTxPower }
+    public static let opcode = HCIOpcode.leReadAdvertisingPhysicalChannelTxPower
+    public static let name: StaticString = "LE Read Advertising Physical Channel Tx Power"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 6)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -58,7 +79,9 @@ extension HCI {
   ///
   /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
   public struct LESetAdvertisingData: HCICommand {
-    public static var opcode: HCIOpcode { .leSetAdvertisingData }
+    public static let opcode = HCIOpcode.leSetAdvertisingData
+    public static let name: StaticString = "LE Set Advertising Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 7)
     /// At most 31 octets.
     public var advertisingData: Bytes = []
     public init() {}
@@ -72,7 +95,9 @@ extension HCI {
   ///
   /// Always 32 octets on the wire: the length, then a block of 31, zero behind the significant ones.
   public struct LESetScanResponseData: HCICommand {
-    public static var opcode: HCIOpcode { .leSetScanResponseData }
+    public static let opcode = HCIOpcode.leSetScanResponseData
+    public static let name: StaticString = "LE Set Scan Response Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 0)
     /// At most 31 octets.
     public var scanResponseData: Bytes = []
     public init() {}
@@ -83,7 +108,9 @@ extension HCI {
 
   /// Starts or stops legacy advertising (HCI_LE_Set_Advertising_Enable, Vol 4, Part E, 7.8.9).
   public struct LESetAdvertisingEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetAdvertisingEnable }
+    public static let opcode = HCIOpcode.leSetAdvertisingEnable
+    public static let name: StaticString = "LE Set Advertising Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 1)
     public var advertisingEnable = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -1,10 +1,25 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Create_BIG.
+  public static let leCreateBIG = Self(rawValue: 0x2068)
+  /// HCI_LE_Create_BIG_Test.
+  public static let leCreateBIGTest = Self(rawValue: 0x2069)
+  /// HCI_LE_Terminate_BIG.
+  public static let leTerminateBIG = Self(rawValue: 0x206A)
+  /// HCI_LE_BIG_Create_Sync.
+  public static let leBIGCreateSync = Self(rawValue: 0x206B)
+  /// HCI_LE_BIG_Terminate_Sync.
+  public static let leBIGTerminateSync = Self(rawValue: 0x206C)
+}
+
 extension HCI {
   /// Begins a group of broadcast isochronous streams (HCI_LE_Create_BIG, Vol 4, Part E, 7.8.103).
   public struct LECreateBIG: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leCreateBIG }
+    public static let opcode = HCIOpcode.leCreateBIG
+    public static let name: StaticString = "LE Create BIG"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 5)
     public var bigHandle: UInt8 = 0
     public var advertisingHandle: UInt8 = 0
     public var numBIS: UInt8 = 0
@@ -45,7 +60,9 @@ extension HCI {
   /// Vol 4, Part E, 7.8.104).
   public struct LECreateBIGTest: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leCreateBIGTest }
+    public static let opcode = HCIOpcode.leCreateBIGTest
+    public static let name: StaticString = "LE Create BIG Test"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 6)
     public var bigHandle: UInt8 = 0
     public var advertisingHandle: UInt8 = 0
     public var numBIS: UInt8 = 0
@@ -97,7 +114,9 @@ extension HCI {
   /// Ends a group of broadcast isochronous streams (HCI_LE_Terminate_BIG, Vol 4, Part E, 7.8.105).
   public struct LETerminateBIG: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leTerminateBIG }
+    public static let opcode = HCIOpcode.leTerminateBIG
+    public static let name: StaticString = "LE Terminate BIG"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 7)
     public var bigHandle: UInt8 = 0
     public var reason = HCIErrorCode.terminatedByLocalHost
     public init() {}
@@ -110,7 +129,9 @@ extension HCI {
   /// Begins to synchronise with broadcast isochronous streams (HCI_LE_BIG_Create_Sync, Vol 4, Part E, 7.8.106).
   public struct LEBIGCreateSync: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leBIGCreateSync }
+    public static let opcode = HCIOpcode.leBIGCreateSync
+    public static let name: StaticString = "LE BIG Create Sync"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 0)
     public var bigHandle: UInt8 = 0
     public var syncHandle: UInt16 = 0
     public var encryption = false
@@ -136,7 +157,9 @@ extension HCI {
 
   /// Stops listening to broadcast isochronous streams (HCI_LE_BIG_Terminate_Sync, Vol 4, Part E, 7.8.107).
   public struct LEBIGTerminateSync: HCICommand {
-    public static var opcode: HCIOpcode { .leBIGTerminateSync }
+    public static let opcode = HCIOpcode.leBIGTerminateSync
+    public static let name: StaticString = "LE BIG Terminate Sync"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 1)
     public var bigHandle: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

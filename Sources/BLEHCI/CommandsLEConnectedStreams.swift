@@ -1,10 +1,27 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_CIG_Parameters.
+  public static let leSetCIGParameters = Self(rawValue: 0x2062)
+  /// HCI_LE_Set_CIG_Parameters_Test.
+  public static let leSetCIGParametersTest = Self(rawValue: 0x2063)
+  /// HCI_LE_Create_CIS.
+  public static let leCreateCIS = Self(rawValue: 0x2064)
+  /// HCI_LE_Remove_CIG.
+  public static let leRemoveCIG = Self(rawValue: 0x2065)
+  /// HCI_LE_Accept_CIS_Request.
+  public static let leAcceptCISRequest = Self(rawValue: 0x2066)
+  /// HCI_LE_Reject_CIS_Request.
+  public static let leRejectCISRequest = Self(rawValue: 0x2067)
+}
+
 extension HCI {
   /// Makes or changes a group of connected isochronous streams (HCI_LE_Set_CIG_Parameters, Vol 4, Part E, 7.8.97).
   public struct LESetCIGParameters: HCICommand {
     public typealias Response = CIGResponse
-    public static var opcode: HCIOpcode { .leSetCIGParameters }
+    public static let opcode = HCIOpcode.leSetCIGParameters
+    public static let name: StaticString = "LE Set CIG Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 7)
     public var cigID: UInt8 = 0
     /// In microseconds.
     public var sduIntervalCToP: UInt32 = 0
@@ -63,7 +80,9 @@ extension HCI {
   /// (HCI_LE_Set_CIG_Parameters_Test, Vol 4, Part E, 7.8.98).
   public struct LESetCIGParametersTest: HCICommand {
     public typealias Response = CIGResponse
-    public static var opcode: HCIOpcode { .leSetCIGParametersTest }
+    public static let opcode = HCIOpcode.leSetCIGParametersTest
+    public static let name: StaticString = "LE Set CIG Parameters Test"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 0)
     public var cigID: UInt8 = 0
     /// In microseconds.
     public var sduIntervalCToP: UInt32 = 0
@@ -133,7 +152,9 @@ extension HCI {
   /// Begins connected isochronous streams (HCI_LE_Create_CIS, Vol 4, Part E, 7.8.99).
   public struct LECreateCIS: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leCreateCIS }
+    public static let opcode = HCIOpcode.leCreateCIS
+    public static let name: StaticString = "LE Create CIS"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 1)
     public var streams: [CISLink] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -154,7 +175,9 @@ extension HCI {
 
   /// Removes a group of connected isochronous streams (HCI_LE_Remove_CIG, Vol 4, Part E, 7.8.100).
   public struct LERemoveCIG: HCICommand {
-    public static var opcode: HCIOpcode { .leRemoveCIG }
+    public static let opcode = HCIOpcode.leRemoveCIG
+    public static let name: StaticString = "LE Remove CIG"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 2)
     public var cigID: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -175,7 +198,9 @@ extension HCI {
   /// Accepts a stream that the central asks for (HCI_LE_Accept_CIS_Request, Vol 4, Part E, 7.8.101).
   public struct LEAcceptCISRequest: LinkCommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leAcceptCISRequest }
+    public static let opcode = HCIOpcode.leAcceptCISRequest
+    public static let name: StaticString = "LE Accept CIS Request"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 3)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
@@ -183,7 +208,9 @@ extension HCI {
   /// Refuses a stream that the central asks for (HCI_LE_Reject_CIS_Request, Vol 4, Part E, 7.8.102).
   public struct LERejectCISRequest: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leRejectCISRequest }
+    public static let opcode = HCIOpcode.leRejectCISRequest
+    public static let name: StaticString = "LE Reject CIS Request"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var reason = HCIErrorCode.rejectedLimitedResources
     public init() {}

@@ -1,11 +1,42 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Create_Connection.
+  public static let leCreateConnection = Self(rawValue: 0x200D)
+  /// HCI_LE_Create_Connection_Cancel.
+  public static let leCreateConnectionCancel = Self(rawValue: 0x200E)
+  /// HCI_LE_Extended_Create_Connection [v1].
+  public static let leExtendedCreateConnection = Self(rawValue: 0x2043)
+  /// HCI_LE_Extended_Create_Connection [v2].
+  public static let leExtendedCreateConnectionV2 = Self(rawValue: 0x2085)
+  /// HCI_LE_Connection_Update.
+  public static let leConnectionUpdate = Self(rawValue: 0x2013)
+  /// HCI_LE_Remote_Connection_Parameter_Request_Reply.
+  public static let leRemoteConnectionParameterRequestReply = Self(rawValue: 0x2020)
+  /// HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply.
+  public static let leRemoteConnectionParameterRequestNegativeReply = Self(rawValue: 0x2021)
+  /// HCI_LE_Set_Host_Channel_Classification.
+  public static let leSetHostChannelClassification = Self(rawValue: 0x2014)
+  /// HCI_LE_Read_Channel_Map.
+  public static let leReadChannelMap = Self(rawValue: 0x2015)
+  /// HCI_LE_Read_Remote_Features.
+  public static let leReadRemoteFeatures = Self(rawValue: 0x2016)
+  /// HCI_LE_Request_Peer_SCA.
+  public static let leRequestPeerSCA = Self(rawValue: 0x206D)
+  /// HCI_LE_Set_Default_Subrate.
+  public static let leSetDefaultSubrate = Self(rawValue: 0x207D)
+  /// HCI_LE_Subrate_Request.
+  public static let leSubrateRequest = Self(rawValue: 0x207E)
+}
+
 extension HCI {
   /// Begins to connect to an advertiser; a connection complete event tells how it went (HCI_LE_Create_Connection, Vol
   /// 4, Part E, 7.8.12).
   public struct LECreateConnection: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leCreateConnection }
+    public static let opcode = HCIOpcode.leCreateConnection
+    public static let name: StaticString = "LE Create Connection"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 4)
     /// In units of 0.625 ms.
     public var scanInterval: UInt16 = 0x0010
     /// In units of 0.625 ms.
@@ -28,7 +59,9 @@ extension HCI {
   /// Gives the connecting up; a connection complete event still follows (HCI_LE_Create_Connection_Cancel, Vol 4, Part
   /// E, 7.8.13).
   public struct LECreateConnectionCancel: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leCreateConnectionCancel }
+    public static let opcode = HCIOpcode.leCreateConnectionCancel
+    public static let name: StaticString = "LE Create Connection Cancel"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 5)
     public init() {}
   }
 
@@ -36,7 +69,9 @@ extension HCI {
   /// Part E, 7.8.66).
   public struct LEExtendedCreateConnection: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leExtendedCreateConnection }
+    public static let opcode = HCIOpcode.leExtendedCreateConnection
+    public static let name: StaticString = "LE Extended Create Connection [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 7)
     public var initiatorFilterPolicy = InitiatorFilterPolicy.peerAddress
     public var ownAddressType = OwnAddressType.public
     public var peerAddress = DeviceAddress.zero
@@ -57,7 +92,9 @@ extension HCI {
   /// (HCI_LE_Extended_Create_Connection [v2], Vol 4, Part E, 7.8.66).
   public struct LEExtendedCreateConnectionV2: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leExtendedCreateConnectionV2 }
+    public static let opcode = HCIOpcode.leExtendedCreateConnectionV2
+    public static let name: StaticString = "LE Extended Create Connection [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 0)
     /// The periodic train to connect on; 0xFF for none.
     public var advertisingHandle: UInt8 = 0xFF
     /// 0xFF for none.
@@ -114,7 +151,9 @@ extension HCI {
   /// Changes the timing of a link (HCI_LE_Connection_Update, Vol 4, Part E, 7.8.18).
   public struct LEConnectionUpdate: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leConnectionUpdate }
+    public static let opcode = HCIOpcode.leConnectionUpdate
+    public static let name: StaticString = "LE Connection Update"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 2)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var parameters = ConnectionParameters()
     public init() {}
@@ -128,7 +167,9 @@ extension HCI {
   /// 7.8.31).
   public struct LERemoteConnectionParameterRequestReply: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestReply }
+    public static let opcode = HCIOpcode.leRemoteConnectionParameterRequestReply
+    public static let name: StaticString = "LE Remote Connection Parameter Request Reply"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var parameters = ConnectionParameters()
     public init() {}
@@ -142,7 +183,9 @@ extension HCI {
   /// Part E, 7.8.32).
   public struct LERemoteConnectionParameterRequestNegativeReply: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leRemoteConnectionParameterRequestNegativeReply }
+    public static let opcode = HCIOpcode.leRemoteConnectionParameterRequestNegativeReply
+    public static let name: StaticString = "LE Remote Connection Parameter Request Negative Reply"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 5)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var reason = HCIErrorCode.unacceptableConnectionParameters
     public init() {}
@@ -155,7 +198,9 @@ extension HCI {
   /// Tells which channels are bad, as far as the host knows (HCI_LE_Set_Host_Channel_Classification, Vol 4, Part E,
   /// 7.8.19).
   public struct LESetHostChannelClassification: HCICommand {
-    public static var opcode: HCIOpcode { .leSetHostChannelClassification }
+    public static let opcode = HCIOpcode.leSetHostChannelClassification
+    public static let name: StaticString = "LE Set Host Channel Classification"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 3)
     /// 37 bits, channel 0 the lowest of the first octet.
     public var channelMap: Bytes = []
     public init() {}
@@ -166,7 +211,9 @@ extension HCI {
 
   /// Reads the channels that a link uses (HCI_LE_Read_Channel_Map, Vol 4, Part E, 7.8.20).
   public struct LEReadChannelMap: LinkCommand {
-    public static var opcode: HCIOpcode { .leReadChannelMap }
+    public static let opcode = HCIOpcode.leReadChannelMap
+    public static let name: StaticString = "LE Read Channel Map"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
@@ -187,7 +234,9 @@ extension HCI {
   /// Asks the peer's Link Layer what it can do (HCI_LE_Read_Remote_Features, Vol 4, Part E, 7.8.21).
   public struct LEReadRemoteFeatures: LinkCommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leReadRemoteFeatures }
+    public static let opcode = HCIOpcode.leReadRemoteFeatures
+    public static let name: StaticString = "LE Read Remote Features"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 5)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
@@ -195,14 +244,18 @@ extension HCI {
   /// Asks the peer for the accuracy of its sleep clock (HCI_LE_Request_Peer_SCA, Vol 4, Part E, 7.8.108).
   public struct LERequestPeerSCA: LinkCommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leRequestPeerSCA }
+    public static let opcode = HCIOpcode.leRequestPeerSCA
+    public static let name: StaticString = "LE Request Peer SCA"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 2)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
   /// Sets the subrating that later links may be asked for (HCI_LE_Set_Default_Subrate, Vol 4, Part E, 7.8.123).
   public struct LESetDefaultSubrate: HCICommand {
-    public static var opcode: HCIOpcode { .leSetDefaultSubrate }
+    public static let opcode = HCIOpcode.leSetDefaultSubrate
+    public static let name: StaticString = "LE Set Default Subrate"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 0)
     public var parameters = SubrateParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -213,7 +266,9 @@ extension HCI {
   /// Asks for a new subrating of a link (HCI_LE_Subrate_Request, Vol 4, Part E, 7.8.124).
   public struct LESubrateRequest: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leSubrateRequest }
+    public static let opcode = HCIOpcode.leSubrateRequest
+    public static let name: StaticString = "LE Subrate Request"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 1)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var parameters = SubrateParameters()
     public init() {}

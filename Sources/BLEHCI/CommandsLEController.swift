@@ -1,9 +1,34 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Event_Mask.
+  public static let leSetEventMask = Self(rawValue: 0x2001)
+  /// HCI_LE_Read_Buffer_Size [v1].
+  public static let leReadBufferSize = Self(rawValue: 0x2002)
+  /// HCI_LE_Read_Buffer_Size [v2].
+  public static let leReadBufferSizeV2 = Self(rawValue: 0x2060)
+  /// HCI_LE_Read_Local_Supported_Features.
+  public static let leReadLocalSupportedFeatures = Self(rawValue: 0x2003)
+  /// HCI_LE_Read_Supported_States.
+  public static let leReadSupportedStates = Self(rawValue: 0x201C)
+  /// HCI_LE_Set_Host_Feature.
+  public static let leSetHostFeature = Self(rawValue: 0x2074)
+  /// HCI_LE_Read_Transmit_Power.
+  public static let leReadTransmitPower = Self(rawValue: 0x204B)
+  /// HCI_LE_Read_RF_Path_Compensation.
+  public static let leReadRFPathCompensation = Self(rawValue: 0x204C)
+  /// HCI_LE_Write_RF_Path_Compensation.
+  public static let leWriteRFPathCompensation = Self(rawValue: 0x204D)
+  /// HCI_LE_Modify_Sleep_Clock_Accuracy.
+  public static let leModifySleepClockAccuracy = Self(rawValue: 0x205F)
+}
+
 extension HCI {
   /// Chooses the LE meta events that the controller sends (HCI_LE_Set_Event_Mask, Vol 4, Part E, 7.8.1).
   public struct LESetEventMask: HCICommand {
-    public static var opcode: HCIOpcode { .leSetEventMask }
+    public static let opcode = HCIOpcode.leSetEventMask
+    public static let name: StaticString = "LE Set Event Mask"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 0)
     public var eventMask = LEEventMask.standard
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -13,7 +38,9 @@ extension HCI {
 
   /// Reads the buffers for LE ACL data (HCI_LE_Read_Buffer_Size [v1], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSize: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadBufferSize }
+    public static let opcode = HCIOpcode.leReadBufferSize
+    public static let name: StaticString = "LE Read Buffer Size [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 1)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -32,7 +59,9 @@ extension HCI {
 
   /// Reads the buffers for LE ACL data and for ISO data (HCI_LE_Read_Buffer_Size [v2], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSizeV2: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadBufferSizeV2 }
+    public static let opcode = HCIOpcode.leReadBufferSizeV2
+    public static let name: StaticString = "LE Read Buffer Size [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 5)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -56,7 +85,9 @@ extension HCI {
 
   /// Reads what the Link Layer can do (HCI_LE_Read_Local_Supported_Features, Vol 4, Part E, 7.8.3).
   public struct LEReadLocalSupportedFeatures: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadLocalSupportedFeatures }
+    public static let opcode = HCIOpcode.leReadLocalSupportedFeatures
+    public static let name: StaticString = "LE Read Local Supported Features"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 2)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -72,7 +103,9 @@ extension HCI {
 
   /// Reads which roles the Link Layer can hold at once (HCI_LE_Read_Supported_States, Vol 4, Part E, 7.8.27).
   public struct LEReadSupportedStates: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadSupportedStates }
+    public static let opcode = HCIOpcode.leReadSupportedStates
+    public static let name: StaticString = "LE Read Supported States"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 3)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -89,7 +122,9 @@ extension HCI {
 
   /// Sets a feature bit that is the host's to set (HCI_LE_Set_Host_Feature, Vol 4, Part E, 7.8.115).
   public struct LESetHostFeature: HCICommand {
-    public static var opcode: HCIOpcode { .leSetHostFeature }
+    public static let opcode = HCIOpcode.leSetHostFeature
+    public static let name: StaticString = "LE Set Host Feature"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 1)
     /// The bit of ``LEFeatures``.
     public var bitNumber: UInt8 = 0
     public var bitValue = false
@@ -102,7 +137,9 @@ extension HCI {
 
   /// Reads the range of the controller's transmit power (HCI_LE_Read_Transmit_Power, Vol 4, Part E, 7.8.74).
   public struct LEReadTransmitPower: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadTransmitPower }
+    public static let opcode = HCIOpcode.leReadTransmitPower
+    public static let name: StaticString = "LE Read Transmit Power"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 7)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -123,7 +160,9 @@ extension HCI {
   /// Reads what the board between controller and antenna adds or takes (HCI_LE_Read_RF_Path_Compensation, Vol 4, Part
   /// E, 7.8.75).
   public struct LEReadRFPathCompensation: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadRFPathCompensation }
+    public static let opcode = HCIOpcode.leReadRFPathCompensation
+    public static let name: StaticString = "LE Read RF Path Compensation"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 0)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -144,7 +183,9 @@ extension HCI {
   /// Tells what the board between controller and antenna adds or takes (HCI_LE_Write_RF_Path_Compensation, Vol 4,
   /// Part E, 7.8.76).
   public struct LEWriteRFPathCompensation: HCICommand {
-    public static var opcode: HCIOpcode { .leWriteRFPathCompensation }
+    public static let opcode = HCIOpcode.leWriteRFPathCompensation
+    public static let name: StaticString = "LE Write RF Path Compensation"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 1)
     /// In units of 0.1 dB.
     public var rfTXPathCompensation: Int16 = 0
     /// In units of 0.1 dB.
@@ -158,7 +199,9 @@ extension HCI {
 
   /// Asks for a better or a thriftier sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
   public struct LEModifySleepClockAccuracy: HCICommand {
-    public static var opcode: HCIOpcode { .leModifySleepClockAccuracy }
+    public static let opcode = HCIOpcode.leModifySleepClockAccuracy
+    public static let name: StaticString = "LE Modify Sleep Clock Accuracy"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 4)
     /// 0x00 more, 0x01 less accurate.
     public var action: UInt8 = 0
     public init() {}

@@ -1,10 +1,29 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Data_Length.
+  public static let leSetDataLength = Self(rawValue: 0x2022)
+  /// HCI_LE_Read_Suggested_Default_Data_Length.
+  public static let leReadSuggestedDefaultDataLength = Self(rawValue: 0x2023)
+  /// HCI_LE_Write_Suggested_Default_Data_Length.
+  public static let leWriteSuggestedDefaultDataLength = Self(rawValue: 0x2024)
+  /// HCI_LE_Read_Maximum_Data_Length.
+  public static let leReadMaximumDataLength = Self(rawValue: 0x202F)
+  /// HCI_LE_Read_PHY.
+  public static let leReadPHY = Self(rawValue: 0x2030)
+  /// HCI_LE_Set_Default_PHY.
+  public static let leSetDefaultPHY = Self(rawValue: 0x2031)
+  /// HCI_LE_Set_PHY.
+  public static let leSetPHY = Self(rawValue: 0x2032)
+}
+
 extension HCI {
   /// Sets how much a link puts into one packet on the air (HCI_LE_Set_Data_Length, Vol 4, Part E, 7.8.33).
   public struct LESetDataLength: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetDataLength }
+    public static let opcode = HCIOpcode.leSetDataLength
+    public static let name: StaticString = "LE Set Data Length"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 6)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 27 to 251.
     public var txOctets: UInt16 = 27
@@ -21,7 +40,9 @@ extension HCI {
   /// Reads how much later links put into one packet on the air (HCI_LE_Read_Suggested_Default_Data_Length, Vol 4,
   /// Part E, 7.8.34).
   public struct LEReadSuggestedDefaultDataLength: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadSuggestedDefaultDataLength }
+    public static let opcode = HCIOpcode.leReadSuggestedDefaultDataLength
+    public static let name: StaticString = "LE Read Suggested Default Data Length"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 7)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -41,7 +62,9 @@ extension HCI {
   /// Sets how much later links put into one packet on the air (HCI_LE_Write_Suggested_Default_Data_Length, Vol 4,
   /// Part E, 7.8.35).
   public struct LEWriteSuggestedDefaultDataLength: HCICommand {
-    public static var opcode: HCIOpcode { .leWriteSuggestedDefaultDataLength }
+    public static let opcode = HCIOpcode.leWriteSuggestedDefaultDataLength
+    public static let name: StaticString = "LE Write Suggested Default Data Length"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 0)
     /// 27 to 251.
     public var suggestedMaxTXOctets: UInt16 = 27
     /// In microseconds.
@@ -56,7 +79,9 @@ extension HCI {
   /// Reads the longest packets the controller can send and receive (HCI_LE_Read_Maximum_Data_Length, Vol 4, Part E,
   /// 7.8.46).
   public struct LEReadMaximumDataLength: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadMaximumDataLength }
+    public static let opcode = HCIOpcode.leReadMaximumDataLength
+    public static let name: StaticString = "LE Read Maximum Data Length"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 3)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -80,7 +105,9 @@ extension HCI {
 
   /// Reads the PHYs that a link uses (HCI_LE_Read_PHY, Vol 4, Part E, 7.8.47).
   public struct LEReadPHY: LinkCommand {
-    public static var opcode: HCIOpcode { .leReadPHY }
+    public static let opcode = HCIOpcode.leReadPHY
+    public static let name: StaticString = "LE Read PHY"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
@@ -101,7 +128,9 @@ extension HCI {
 
   /// Sets the PHYs that later links prefer (HCI_LE_Set_Default_PHY, Vol 4, Part E, 7.8.48).
   public struct LESetDefaultPHY: HCICommand {
-    public static var opcode: HCIOpcode { .leSetDefaultPHY }
+    public static let opcode = HCIOpcode.leSetDefaultPHY
+    public static let name: StaticString = "LE Set Default PHY"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 5)
     /// The directions in which the host does not mind.
     public var allPHYs: NoPHYPreference = []
     public var txPHYs: PHYs = []
@@ -117,7 +146,9 @@ extension HCI {
   /// Asks for other PHYs on a link (HCI_LE_Set_PHY, Vol 4, Part E, 7.8.49).
   public struct LESetPHY: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leSetPHY }
+    public static let opcode = HCIOpcode.leSetPHY
+    public static let name: StaticString = "LE Set PHY"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 6)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// The directions in which the host does not mind.
     public var allPHYs: NoPHYPreference = []

@@ -1,10 +1,31 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Connectionless_CTE_Transmit_Parameters.
+  public static let leSetConnectionlessCTETransmitParameters = Self(rawValue: 0x2051)
+  /// HCI_LE_Set_Connectionless_CTE_Transmit_Enable.
+  public static let leSetConnectionlessCTETransmitEnable = Self(rawValue: 0x2052)
+  /// HCI_LE_Set_Connectionless_IQ_Sampling_Enable.
+  public static let leSetConnectionlessIQSamplingEnable = Self(rawValue: 0x2053)
+  /// HCI_LE_Set_Connection_CTE_Receive_Parameters.
+  public static let leSetConnectionCTEReceiveParameters = Self(rawValue: 0x2054)
+  /// HCI_LE_Set_Connection_CTE_Transmit_Parameters.
+  public static let leSetConnectionCTETransmitParameters = Self(rawValue: 0x2055)
+  /// HCI_LE_Connection_CTE_Request_Enable.
+  public static let leConnectionCTERequestEnable = Self(rawValue: 0x2056)
+  /// HCI_LE_Connection_CTE_Response_Enable.
+  public static let leConnectionCTEResponseEnable = Self(rawValue: 0x2057)
+  /// HCI_LE_Read_Antenna_Information.
+  public static let leReadAntennaInformation = Self(rawValue: 0x2058)
+}
+
 extension HCI {
   /// Sets the constant tone extensions of periodic advertising (HCI_LE_Set_Connectionless_CTE_Transmit_Parameters,
   /// Vol 4, Part E, 7.8.80).
   public struct LESetConnectionlessCTETransmitParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetConnectionlessCTETransmitParameters }
+    public static let opcode = HCIOpcode.leSetConnectionlessCTETransmitParameters
+    public static let name: StaticString = "LE Set Connectionless CTE Transmit Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 5)
     public var advertisingHandle: UInt8 = 0
     /// In units of 8 µs.
     public var cteLength: UInt8 = 0
@@ -27,7 +48,9 @@ extension HCI {
   /// Turns the constant tone extensions of periodic advertising on or off
   /// (HCI_LE_Set_Connectionless_CTE_Transmit_Enable, Vol 4, Part E, 7.8.81).
   public struct LESetConnectionlessCTETransmitEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetConnectionlessCTETransmitEnable }
+    public static let opcode = HCIOpcode.leSetConnectionlessCTETransmitEnable
+    public static let name: StaticString = "LE Set Connectionless CTE Transmit Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 6)
     public var advertisingHandle: UInt8 = 0
     public var cteEnable = false
     public init() {}
@@ -41,7 +64,9 @@ extension HCI {
   /// (HCI_LE_Set_Connectionless_IQ_Sampling_Enable, Vol 4, Part E, 7.8.82).
   public struct LESetConnectionlessIQSamplingEnable: HCICommand {
     public typealias Response = SyncResponse
-    public static var opcode: HCIOpcode { .leSetConnectionlessIQSamplingEnable }
+    public static let opcode = HCIOpcode.leSetConnectionlessIQSamplingEnable
+    public static let name: StaticString = "LE Set Connectionless IQ Sampling Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 7)
     public var syncHandle: UInt16 = 0
     public var samplingEnable = false
     /// 0x01 for 1 µs, 0x02 for 2 µs.
@@ -64,7 +89,9 @@ extension HCI {
   /// 7.8.83).
   public struct LESetConnectionCTEReceiveParameters: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetConnectionCTEReceiveParameters }
+    public static let opcode = HCIOpcode.leSetConnectionCTEReceiveParameters
+    public static let name: StaticString = "LE Set Connection CTE Receive Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 0)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var samplingEnable = false
     /// 0x01 for 1 µs, 0x02 for 2 µs.
@@ -84,7 +111,9 @@ extension HCI {
   /// E, 7.8.84).
   public struct LESetConnectionCTETransmitParameters: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetConnectionCTETransmitParameters }
+    public static let opcode = HCIOpcode.leSetConnectionCTETransmitParameters
+    public static let name: StaticString = "LE Set Connection CTE Transmit Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 1)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// Bit 0: AoA; bit 1: AoD with 1 µs slots; bit 2: AoD with 2 µs slots.
     public var cteTypes: UInt8 = 0
@@ -101,7 +130,9 @@ extension HCI {
   /// Asks the peer for tone extensions (HCI_LE_Connection_CTE_Request_Enable, Vol 4, Part E, 7.8.85).
   public struct LEConnectionCTERequestEnable: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leConnectionCTERequestEnable }
+    public static let opcode = HCIOpcode.leConnectionCTERequestEnable
+    public static let name: StaticString = "LE Connection CTE Request Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 2)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var enable = false
     /// In connection events; 0 for one request.
@@ -124,7 +155,9 @@ extension HCI {
   /// 7.8.86).
   public struct LEConnectionCTEResponseEnable: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leConnectionCTEResponseEnable }
+    public static let opcode = HCIOpcode.leConnectionCTEResponseEnable
+    public static let name: StaticString = "LE Connection CTE Response Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 3)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var enable = false
     public init() {}
@@ -136,7 +169,9 @@ extension HCI {
 
   /// Reads what the controller can do with antennas (HCI_LE_Read_Antenna_Information, Vol 4, Part E, 7.8.87).
   public struct LEReadAntennaInformation: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadAntennaInformation }
+    public static let opcode = HCIOpcode.leReadAntennaInformation
+    public static let name: StaticString = "LE Read Antenna Information"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 4)
     public init() {}
 
     public struct Response: ReturnParameters {

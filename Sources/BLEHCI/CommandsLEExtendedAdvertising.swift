@@ -1,10 +1,37 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Advertising_Set_Random_Address.
+  public static let leSetAdvertisingSetRandomAddress = Self(rawValue: 0x2035)
+  /// HCI_LE_Set_Extended_Advertising_Parameters [v1].
+  public static let leSetExtendedAdvertisingParameters = Self(rawValue: 0x2036)
+  /// HCI_LE_Set_Extended_Advertising_Parameters [v2].
+  public static let leSetExtendedAdvertisingParametersV2 = Self(rawValue: 0x207F)
+  /// HCI_LE_Set_Extended_Advertising_Data.
+  public static let leSetExtendedAdvertisingData = Self(rawValue: 0x2037)
+  /// HCI_LE_Set_Extended_Scan_Response_Data.
+  public static let leSetExtendedScanResponseData = Self(rawValue: 0x2038)
+  /// HCI_LE_Set_Extended_Advertising_Enable.
+  public static let leSetExtendedAdvertisingEnable = Self(rawValue: 0x2039)
+  /// HCI_LE_Read_Maximum_Advertising_Data_Length.
+  public static let leReadMaximumAdvertisingDataLength = Self(rawValue: 0x203A)
+  /// HCI_LE_Read_Number_Of_Supported_Advertising_Sets.
+  public static let leReadNumberOfSupportedAdvertisingSets = Self(rawValue: 0x203B)
+  /// HCI_LE_Remove_Advertising_Set.
+  public static let leRemoveAdvertisingSet = Self(rawValue: 0x203C)
+  /// HCI_LE_Clear_Advertising_Sets.
+  public static let leClearAdvertisingSets = Self(rawValue: 0x203D)
+  /// HCI_LE_Set_Data_Related_Address_Changes.
+  public static let leSetDataRelatedAddressChanges = Self(rawValue: 0x207C)
+}
+
 extension HCI {
   /// Sets the random address of an advertising set (HCI_LE_Set_Advertising_Set_Random_Address, Vol 4, Part E,
   /// 7.8.52).
   public struct LESetAdvertisingSetRandomAddress: HCICommand {
-    public static var opcode: HCIOpcode { .leSetAdvertisingSetRandomAddress }
+    public static let opcode = HCIOpcode.leSetAdvertisingSetRandomAddress
+    public static let name: StaticString = "LE Set Advertising Set Random Address"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 1)
     public var advertisingHandle: UInt8 = 0
     public var randomAddress = BD_ADDR()
     public init() {}
@@ -16,7 +43,9 @@ extension HCI {
 
   /// Makes or changes an advertising set (HCI_LE_Set_Extended_Advertising_Parameters [v1], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedAdvertisingParameters }
+    public static let opcode = HCIOpcode.leSetExtendedAdvertisingParameters
+    public static let name: StaticString = "LE Set Extended Advertising Parameters [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 2)
     /// 0x00 to 0xEF, of the host's choice.
     public var advertisingHandle: UInt8 = 0
     public var advertisingEventProperties: AdvertisingEventProperties = []
@@ -69,7 +98,9 @@ extension HCI {
   /// Makes or changes an advertising set, and chooses its coding on LE Coded
   /// (HCI_LE_Set_Extended_Advertising_Parameters [v2], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParametersV2: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedAdvertisingParametersV2 }
+    public static let opcode = HCIOpcode.leSetExtendedAdvertisingParametersV2
+    public static let name: StaticString = "LE Set Extended Advertising Parameters [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 2)
     public var parameters = LESetExtendedAdvertisingParameters()
     public var primaryAdvertisingPHYOptions = AdvertisingPHYOptions.noPreference
     public var secondaryAdvertisingPHYOptions = AdvertisingPHYOptions.noPreference
@@ -95,7 +126,9 @@ extension HCI {
   /// Sets the data of an advertising set, whole or a fragment of it (HCI_LE_Set_Extended_Advertising_Data, Vol 4,
   /// Part E, 7.8.54).
   public struct LESetExtendedAdvertisingData: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedAdvertisingData }
+    public static let opcode = HCIOpcode.leSetExtendedAdvertisingData
+    public static let name: StaticString = "LE Set Extended Advertising Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 3)
     public var advertisingHandle: UInt8 = 0
     public var operation = DataOperation.complete
     public var fragmentPreference = FragmentPreference.controllerMayFragment
@@ -113,7 +146,9 @@ extension HCI {
   /// Sets the scan response data of an advertising set, whole or a fragment of it
   /// (HCI_LE_Set_Extended_Scan_Response_Data, Vol 4, Part E, 7.8.55).
   public struct LESetExtendedScanResponseData: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedScanResponseData }
+    public static let opcode = HCIOpcode.leSetExtendedScanResponseData
+    public static let name: StaticString = "LE Set Extended Scan Response Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 4)
     public var advertisingHandle: UInt8 = 0
     public var operation = DataOperation.complete
     public var fragmentPreference = FragmentPreference.controllerMayFragment
@@ -130,7 +165,9 @@ extension HCI {
 
   /// Starts or stops advertising sets (HCI_LE_Set_Extended_Advertising_Enable, Vol 4, Part E, 7.8.56).
   public struct LESetExtendedAdvertisingEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedAdvertisingEnable }
+    public static let opcode = HCIOpcode.leSetExtendedAdvertisingEnable
+    public static let name: StaticString = "LE Set Extended Advertising Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 5)
     public var enable = false
     /// None, when disabling, means all.
     public var sets: [EnabledAdvertisingSet] = []
@@ -159,7 +196,9 @@ extension HCI {
   /// Reads how much data an advertising set can have (HCI_LE_Read_Maximum_Advertising_Data_Length, Vol 4, Part E,
   /// 7.8.57).
   public struct LEReadMaximumAdvertisingDataLength: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadMaximumAdvertisingDataLength }
+    public static let opcode = HCIOpcode.leReadMaximumAdvertisingDataLength
+    public static let name: StaticString = "LE Read Maximum Advertising Data Length"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 6)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -177,7 +216,9 @@ extension HCI {
   /// Reads how many advertising sets there can be (HCI_LE_Read_Number_Of_Supported_Advertising_Sets, Vol 4, Part E,
   /// 7.8.58).
   public struct LEReadNumberOfSupportedAdvertisingSets: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadNumberOfSupportedAdvertisingSets }
+    public static let opcode = HCIOpcode.leReadNumberOfSupportedAdvertisingSets
+    public static let name: StaticString = "LE Read Number Of Supported Advertising Sets"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 7)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -193,7 +234,9 @@ extension HCI {
 
   /// Removes an advertising set (HCI_LE_Remove_Advertising_Set, Vol 4, Part E, 7.8.59).
   public struct LERemoveAdvertisingSet: HCICommand {
-    public static var opcode: HCIOpcode { .leRemoveAdvertisingSet }
+    public static let opcode = HCIOpcode.leRemoveAdvertisingSet
+    public static let name: StaticString = "LE Remove Advertising Set"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 0)
     public var advertisingHandle: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -203,14 +246,18 @@ extension HCI {
 
   /// Removes all advertising sets (HCI_LE_Clear_Advertising_Sets, Vol 4, Part E, 7.8.60).
   public struct LEClearAdvertisingSets: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leClearAdvertisingSets }
+    public static let opcode = HCIOpcode.leClearAdvertisingSets
+    public static let name: StaticString = "LE Clear Advertising Sets"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 1)
     public init() {}
   }
 
   /// Makes the private address change with the data (HCI_LE_Set_Data_Related_Address_Changes, Vol 4, Part E,
   /// 7.8.122).
   public struct LESetDataRelatedAddressChanges: HCICommand {
-    public static var opcode: HCIOpcode { .leSetDataRelatedAddressChanges }
+    public static let opcode = HCIOpcode.leSetDataRelatedAddressChanges
+    public static let name: StaticString = "LE Set Data Related Address Changes"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 6)
     public var advertisingHandle: UInt8 = 0
     /// Bit 0: when the advertising data changes; bit 1: when the scan response data does.
     public var changeReasons: UInt8 = 0

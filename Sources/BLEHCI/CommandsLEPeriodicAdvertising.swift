@@ -1,9 +1,28 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Periodic_Advertising_Parameters [v1].
+  public static let leSetPeriodicAdvertisingParameters = Self(rawValue: 0x203E)
+  /// HCI_LE_Set_Periodic_Advertising_Parameters [v2].
+  public static let leSetPeriodicAdvertisingParametersV2 = Self(rawValue: 0x2086)
+  /// HCI_LE_Set_Periodic_Advertising_Data.
+  public static let leSetPeriodicAdvertisingData = Self(rawValue: 0x203F)
+  /// HCI_LE_Set_Periodic_Advertising_Enable.
+  public static let leSetPeriodicAdvertisingEnable = Self(rawValue: 0x2040)
+  /// HCI_LE_Periodic_Advertising_Set_Info_Transfer.
+  public static let lePeriodicAdvertisingSetInfoTransfer = Self(rawValue: 0x205B)
+  /// HCI_LE_Set_Periodic_Advertising_Subevent_Data.
+  public static let leSetPeriodicAdvertisingSubeventData = Self(rawValue: 0x2082)
+  /// HCI_LE_Set_Periodic_Advertising_Response_Data.
+  public static let leSetPeriodicAdvertisingResponseData = Self(rawValue: 0x2083)
+}
+
 extension HCI {
   /// Sets how a set advertises periodically (HCI_LE_Set_Periodic_Advertising_Parameters [v1], Vol 4, Part E, 7.8.61).
   public struct LESetPeriodicAdvertisingParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParameters }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingParameters
+    public static let name: StaticString = "LE Set Periodic Advertising Parameters [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 2)
     public var advertisingHandle: UInt8 = 0
     /// In units of 1.25 ms.
     public var periodicAdvertisingIntervalMin: UInt16 = 0
@@ -24,7 +43,9 @@ extension HCI {
   /// [v2], Vol 4, Part E, 7.8.61).
   public struct LESetPeriodicAdvertisingParametersV2: HCICommand {
     public typealias Response = AdvertisingSetResponse
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingParametersV2 }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingParametersV2
+    public static let name: StaticString = "LE Set Periodic Advertising Parameters [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 1)
     public var parameters = LESetPeriodicAdvertisingParameters()
     public var numSubevents: UInt8 = 0
     /// In units of 1.25 ms.
@@ -48,7 +69,9 @@ extension HCI {
   /// Sets the data of periodic advertising, whole or a fragment of it (HCI_LE_Set_Periodic_Advertising_Data, Vol 4,
   /// Part E, 7.8.62).
   public struct LESetPeriodicAdvertisingData: HCICommand {
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingData }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingData
+    public static let name: StaticString = "LE Set Periodic Advertising Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 3)
     public var advertisingHandle: UInt8 = 0
     public var operation = DataOperation.complete
     /// At most 252 octets; longer data goes in fragments.
@@ -63,7 +86,9 @@ extension HCI {
 
   /// Starts or stops periodic advertising of a set (HCI_LE_Set_Periodic_Advertising_Enable, Vol 4, Part E, 7.8.63).
   public struct LESetPeriodicAdvertisingEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingEnable }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingEnable
+    public static let name: StaticString = "LE Set Periodic Advertising Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 4)
     /// Bit 0: advertise; bit 1: include the ADI field.
     public var enable: UInt8 = 0
     public var advertisingHandle: UInt8 = 0
@@ -78,7 +103,9 @@ extension HCI {
   /// Vol 4, Part E, 7.8.90).
   public struct LEPeriodicAdvertisingSetInfoTransfer: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .lePeriodicAdvertisingSetInfoTransfer }
+    public static let opcode = HCIOpcode.lePeriodicAdvertisingSetInfoTransfer
+    public static let name: StaticString = "LE Periodic Advertising Set Info Transfer"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 7)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var serviceData: UInt16 = 0
     public var advertisingHandle: UInt8 = 0
@@ -94,7 +121,9 @@ extension HCI {
   /// Part E, 7.8.125).
   public struct LESetPeriodicAdvertisingSubeventData: HCICommand {
     public typealias Response = AdvertisingSetResponse
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingSubeventData }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingSubeventData
+    public static let name: StaticString = "LE Set Periodic Advertising Subevent Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 5)
     public var advertisingHandle: UInt8 = 0
     public var subevents: [SubeventData] = []
     public init() {}
@@ -123,7 +152,9 @@ extension HCI {
   /// Gives the response to a subevent (HCI_LE_Set_Periodic_Advertising_Response_Data, Vol 4, Part E, 7.8.126).
   public struct LESetPeriodicAdvertisingResponseData: HCICommand {
     public typealias Response = SyncResponse
-    public static var opcode: HCIOpcode { .leSetPeriodicAdvertisingResponseData }
+    public static let opcode = HCIOpcode.leSetPeriodicAdvertisingResponseData
+    public static let name: StaticString = "LE Set Periodic Advertising Response Data"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 6)
     public var syncHandle: UInt16 = 0
     public var requestEvent: UInt16 = 0
     public var requestSubevent: UInt8 = 0

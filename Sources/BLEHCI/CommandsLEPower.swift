@@ -1,10 +1,25 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Enhanced_Read_Transmit_Power_Level.
+  public static let leEnhancedReadTransmitPowerLevel = Self(rawValue: 0x2076)
+  /// HCI_LE_Read_Remote_Transmit_Power_Level.
+  public static let leReadRemoteTransmitPowerLevel = Self(rawValue: 0x2077)
+  /// HCI_LE_Set_Path_Loss_Reporting_Parameters.
+  public static let leSetPathLossReportingParameters = Self(rawValue: 0x2078)
+  /// HCI_LE_Set_Path_Loss_Reporting_Enable.
+  public static let leSetPathLossReportingEnable = Self(rawValue: 0x2079)
+  /// HCI_LE_Set_Transmit_Power_Reporting_Enable.
+  public static let leSetTransmitPowerReportingEnable = Self(rawValue: 0x207A)
+}
+
 extension HCI {
   /// Reads the transmit power of a link on one PHY (HCI_LE_Enhanced_Read_Transmit_Power_Level, Vol 4, Part E,
   /// 7.8.117).
   public struct LEEnhancedReadTransmitPowerLevel: HCICommand {
-    public static var opcode: HCIOpcode { .leEnhancedReadTransmitPowerLevel }
+    public static let opcode = HCIOpcode.leEnhancedReadTransmitPowerLevel
+    public static let name: StaticString = "LE Enhanced Read Transmit Power Level"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 3)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
     public var phy: UInt8 = 1
@@ -37,7 +52,9 @@ extension HCI {
   /// 7.8.118).
   public struct LEReadRemoteTransmitPowerLevel: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leReadRemoteTransmitPowerLevel }
+    public static let opcode = HCIOpcode.leReadRemoteTransmitPowerLevel
+    public static let name: StaticString = "LE Read Remote Transmit Power Level"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 4)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
     public var phy: UInt8 = 1
@@ -51,7 +68,9 @@ extension HCI {
   /// Sets the zones of path loss (HCI_LE_Set_Path_Loss_Reporting_Parameters, Vol 4, Part E, 7.8.119).
   public struct LESetPathLossReportingParameters: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetPathLossReportingParameters }
+    public static let opcode = HCIOpcode.leSetPathLossReportingParameters
+    public static let name: StaticString = "LE Set Path Loss Reporting Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 5)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In dB.
     public var highThreshold: UInt8 = 0
@@ -77,7 +96,9 @@ extension HCI {
   /// Turns the reports of path loss on or off (HCI_LE_Set_Path_Loss_Reporting_Enable, Vol 4, Part E, 7.8.120).
   public struct LESetPathLossReportingEnable: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetPathLossReportingEnable }
+    public static let opcode = HCIOpcode.leSetPathLossReportingEnable
+    public static let name: StaticString = "LE Set Path Loss Reporting Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 6)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var enable = false
     public init() {}
@@ -91,7 +112,9 @@ extension HCI {
   /// 7.8.121).
   public struct LESetTransmitPowerReportingEnable: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leSetTransmitPowerReportingEnable }
+    public static let opcode = HCIOpcode.leSetTransmitPowerReportingEnable
+    public static let name: StaticString = "LE Set Transmit Power Reporting Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 7)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var localEnable = false
     public var remoteEnable = false

@@ -1,10 +1,33 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Add_Device_To_Resolving_List.
+  public static let leAddDeviceToResolvingList = Self(rawValue: 0x2027)
+  /// HCI_LE_Remove_Device_From_Resolving_List.
+  public static let leRemoveDeviceFromResolvingList = Self(rawValue: 0x2028)
+  /// HCI_LE_Clear_Resolving_List.
+  public static let leClearResolvingList = Self(rawValue: 0x2029)
+  /// HCI_LE_Read_Resolving_List_Size.
+  public static let leReadResolvingListSize = Self(rawValue: 0x202A)
+  /// HCI_LE_Read_Peer_Resolvable_Address.
+  public static let leReadPeerResolvableAddress = Self(rawValue: 0x202B)
+  /// HCI_LE_Read_Local_Resolvable_Address.
+  public static let leReadLocalResolvableAddress = Self(rawValue: 0x202C)
+  /// HCI_LE_Set_Address_Resolution_Enable.
+  public static let leSetAddressResolutionEnable = Self(rawValue: 0x202D)
+  /// HCI_LE_Set_Resolvable_Private_Address_Timeout.
+  public static let leSetResolvablePrivateAddressTimeout = Self(rawValue: 0x202E)
+  /// HCI_LE_Set_Privacy_Mode.
+  public static let leSetPrivacyMode = Self(rawValue: 0x204E)
+}
+
 extension HCI {
   /// Adds a peer whose private addresses the controller shall resolve (HCI_LE_Add_Device_To_Resolving_List, Vol 4,
   /// Part E, 7.8.38).
   public struct LEAddDeviceToResolvingList: HCICommand {
-    public static var opcode: HCIOpcode { .leAddDeviceToResolvingList }
+    public static let opcode = HCIOpcode.leAddDeviceToResolvingList
+    public static let name: StaticString = "LE Add Device To Resolving List"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 3)
     public var peerIdentityAddress = DeviceAddress.zero
     public var peerIRK: UInt128 = 0
     public var localIRK: UInt128 = 0
@@ -18,7 +41,9 @@ extension HCI {
 
   /// Removes a peer from the resolving list (HCI_LE_Remove_Device_From_Resolving_List, Vol 4, Part E, 7.8.39).
   public struct LERemoveDeviceFromResolvingList: HCICommand {
-    public static var opcode: HCIOpcode { .leRemoveDeviceFromResolvingList }
+    public static let opcode = HCIOpcode.leRemoveDeviceFromResolvingList
+    public static let name: StaticString = "LE Remove Device From Resolving List"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 4)
     public var peerIdentityAddress = DeviceAddress.zero
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -28,13 +53,17 @@ extension HCI {
 
   /// Empties the resolving list (HCI_LE_Clear_Resolving_List, Vol 4, Part E, 7.8.40).
   public struct LEClearResolvingList: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leClearResolvingList }
+    public static let opcode = HCIOpcode.leClearResolvingList
+    public static let name: StaticString = "LE Clear Resolving List"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 5)
     public init() {}
   }
 
   /// Reads how many entries the resolving list can have (HCI_LE_Read_Resolving_List_Size, Vol 4, Part E, 7.8.41).
   public struct LEReadResolvingListSize: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leReadResolvingListSize }
+    public static let opcode = HCIOpcode.leReadResolvingListSize
+    public static let name: StaticString = "LE Read Resolving List Size"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 6)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -50,7 +79,9 @@ extension HCI {
 
   /// Reads the private address that a peer uses now (HCI_LE_Read_Peer_Resolvable_Address, Vol 4, Part E, 7.8.42).
   public struct LEReadPeerResolvableAddress: HCICommand {
-    public static var opcode: HCIOpcode { .leReadPeerResolvableAddress }
+    public static let opcode = HCIOpcode.leReadPeerResolvableAddress
+    public static let name: StaticString = "LE Read Peer Resolvable Address"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 7)
     public var peerIdentityAddress = DeviceAddress.zero
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -71,7 +102,9 @@ extension HCI {
   /// Reads the private address that is used towards a peer now (HCI_LE_Read_Local_Resolvable_Address, Vol 4, Part E,
   /// 7.8.43).
   public struct LEReadLocalResolvableAddress: HCICommand {
-    public static var opcode: HCIOpcode { .leReadLocalResolvableAddress }
+    public static let opcode = HCIOpcode.leReadLocalResolvableAddress
+    public static let name: StaticString = "LE Read Local Resolvable Address"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 0)
     public var peerIdentityAddress = DeviceAddress.zero
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -92,7 +125,9 @@ extension HCI {
   /// Turns the resolving of private addresses on or off (HCI_LE_Set_Address_Resolution_Enable, Vol 4, Part E,
   /// 7.8.44).
   public struct LESetAddressResolutionEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetAddressResolutionEnable }
+    public static let opcode = HCIOpcode.leSetAddressResolutionEnable
+    public static let name: StaticString = "LE Set Address Resolution Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 1)
     public var addressResolutionEnable = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -102,7 +137,9 @@ extension HCI {
 
   /// Sets how long a private address is used (HCI_LE_Set_Resolvable_Private_Address_Timeout, Vol 4, Part E, 7.8.45).
   public struct LESetResolvablePrivateAddressTimeout: HCICommand {
-    public static var opcode: HCIOpcode { .leSetResolvablePrivateAddressTimeout }
+    public static let opcode = HCIOpcode.leSetResolvablePrivateAddressTimeout
+    public static let name: StaticString = "LE Set Resolvable Private Address Timeout"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 2)
     /// In seconds, 1 to 3600.
     public var rpaTimeout: UInt16 = 900
     public init() {}
@@ -113,7 +150,9 @@ extension HCI {
 
   /// Sets whether a peer's identity address is taken too (HCI_LE_Set_Privacy_Mode, Vol 4, Part E, 7.8.77).
   public struct LESetPrivacyMode: HCICommand {
-    public static var opcode: HCIOpcode { .leSetPrivacyMode }
+    public static let opcode = HCIOpcode.leSetPrivacyMode
+    public static let name: StaticString = "LE Set Privacy Mode"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 2)
     public var peerIdentityAddress = DeviceAddress.zero
     public var privacyMode = PrivacyMode.network
     public init() {}

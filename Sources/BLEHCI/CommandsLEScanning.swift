@@ -1,9 +1,22 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Set_Scan_Parameters.
+  public static let leSetScanParameters = Self(rawValue: 0x200B)
+  /// HCI_LE_Set_Scan_Enable.
+  public static let leSetScanEnable = Self(rawValue: 0x200C)
+  /// HCI_LE_Set_Extended_Scan_Parameters.
+  public static let leSetExtendedScanParameters = Self(rawValue: 0x2041)
+  /// HCI_LE_Set_Extended_Scan_Enable.
+  public static let leSetExtendedScanEnable = Self(rawValue: 0x2042)
+}
+
 extension HCI {
   /// Sets how legacy scanning is done (HCI_LE_Set_Scan_Parameters, Vol 4, Part E, 7.8.10).
   public struct LESetScanParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetScanParameters }
+    public static let opcode = HCIOpcode.leSetScanParameters
+    public static let name: StaticString = "LE Set Scan Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 2)
     public var scanType = ScanType.passive
     /// In units of 0.625 ms, 0x0004 to 0x4000.
     public var scanInterval: UInt16 = 0x0010
@@ -23,7 +36,9 @@ extension HCI {
 
   /// Starts or stops legacy scanning (HCI_LE_Set_Scan_Enable, Vol 4, Part E, 7.8.11).
   public struct LESetScanEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetScanEnable }
+    public static let opcode = HCIOpcode.leSetScanEnable
+    public static let name: StaticString = "LE Set Scan Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 3)
     public var scanEnable = false
     public var filterDuplicates = false
     public init() {}
@@ -35,7 +50,9 @@ extension HCI {
 
   /// Sets how scanning is done on each PHY (HCI_LE_Set_Extended_Scan_Parameters, Vol 4, Part E, 7.8.64).
   public struct LESetExtendedScanParameters: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedScanParameters }
+    public static let opcode = HCIOpcode.leSetExtendedScanParameters
+    public static let name: StaticString = "LE Set Extended Scan Parameters"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 5)
     public var ownAddressType = OwnAddressType.public
     public var scanningFilterPolicy = ScanningFilterPolicy.all
     /// LE 1M and LE Coded; each has one entry of ``scans``.
@@ -67,7 +84,9 @@ extension HCI {
 
   /// Starts or stops extended scanning (HCI_LE_Set_Extended_Scan_Enable, Vol 4, Part E, 7.8.65).
   public struct LESetExtendedScanEnable: HCICommand {
-    public static var opcode: HCIOpcode { .leSetExtendedScanEnable }
+    public static let opcode = HCIOpcode.leSetExtendedScanEnable
+    public static let name: StaticString = "LE Set Extended Scan Enable"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 6)
     public var enable = false
     public var filterDuplicates = DuplicateFiltering.disabled
     /// In units of 10 ms; 0 for ever.

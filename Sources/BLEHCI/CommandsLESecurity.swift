@@ -1,9 +1,30 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Encrypt.
+  public static let leEncrypt = Self(rawValue: 0x2017)
+  /// HCI_LE_Rand.
+  public static let leRand = Self(rawValue: 0x2018)
+  /// HCI_LE_Enable_Encryption.
+  public static let leEnableEncryption = Self(rawValue: 0x2019)
+  /// HCI_LE_Long_Term_Key_Request_Reply.
+  public static let leLongTermKeyRequestReply = Self(rawValue: 0x201A)
+  /// HCI_LE_Long_Term_Key_Request_Negative_Reply.
+  public static let leLongTermKeyRequestNegativeReply = Self(rawValue: 0x201B)
+  /// HCI_LE_Read_Local_P-256_Public_Key.
+  public static let leReadLocalP256PublicKey = Self(rawValue: 0x2025)
+  /// HCI_LE_Generate_DHKey [v1].
+  public static let leGenerateDHKey = Self(rawValue: 0x2026)
+  /// HCI_LE_Generate_DHKey [v2].
+  public static let leGenerateDHKeyV2 = Self(rawValue: 0x205E)
+}
+
 extension HCI {
   /// Encrypts one block with AES-128 (HCI_LE_Encrypt, Vol 4, Part E, 7.8.22).
   public struct LEEncrypt: HCICommand {
-    public static var opcode: HCIOpcode { .leEncrypt }
+    public static let opcode = HCIOpcode.leEncrypt
+    public static let name: StaticString = "LE Encrypt"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 6)
     /// As a number: it travels least significant octet first.
     public var key: UInt128 = 0
     /// As a number: it travels least significant octet first.
@@ -28,7 +49,9 @@ extension HCI {
 
   /// Draws 8 random octets (HCI_LE_Rand, Vol 4, Part E, 7.8.23).
   public struct LERand: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leRand }
+    public static let opcode = HCIOpcode.leRand
+    public static let name: StaticString = "LE Rand"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 7)
     public init() {}
 
     public struct Response: ReturnParameters {
@@ -45,7 +68,9 @@ extension HCI {
   /// Encrypts a link, or changes its key; for a central (HCI_LE_Enable_Encryption, Vol 4, Part E, 7.8.24).
   public struct LEEnableEncryption: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leEnableEncryption }
+    public static let opcode = HCIOpcode.leEnableEncryption
+    public static let name: StaticString = "LE Enable Encryption"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 0)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// Zero for a key of LE Secure Connections.
     public var randomNumber: UInt64 = 0
@@ -65,7 +90,9 @@ extension HCI {
   /// Gives the key that a central wants to encrypt with (HCI_LE_Long_Term_Key_Request_Reply, Vol 4, Part E, 7.8.25).
   public struct LELongTermKeyRequestReply: HCICommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leLongTermKeyRequestReply }
+    public static let opcode = HCIOpcode.leLongTermKeyRequestReply
+    public static let name: StaticString = "LE Long Term Key Request Reply"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 1)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// As a number: it travels least significant octet first.
     public var longTermKey: UInt128 = 0
@@ -79,7 +106,9 @@ extension HCI {
   /// Says that there is no key for that central (HCI_LE_Long_Term_Key_Request_Negative_Reply, Vol 4, Part E, 7.8.26).
   public struct LELongTermKeyRequestNegativeReply: LinkCommand {
     public typealias Response = LinkResponse
-    public static var opcode: HCIOpcode { .leLongTermKeyRequestNegativeReply }
+    public static let opcode = HCIOpcode.leLongTermKeyRequestNegativeReply
+    public static let name: StaticString = "LE Long Term Key Request Negative Reply"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 2)
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
@@ -87,14 +116,18 @@ extension HCI {
   /// Makes a key pair and reads its public half (HCI_LE_Read_Local_P-256_Public_Key, Vol 4, Part E, 7.8.36).
   public struct LEReadLocalP256PublicKey: ParameterlessCommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leReadLocalP256PublicKey }
+    public static let opcode = HCIOpcode.leReadLocalP256PublicKey
+    public static let name: StaticString = "LE Read Local P-256 Public Key"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 1)
     public init() {}
   }
 
   /// Makes the shared secret with a peer's public key (HCI_LE_Generate_DHKey [v1], Vol 4, Part E, 7.8.37).
   public struct LEGenerateDHKey: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leGenerateDHKey }
+    public static let opcode = HCIOpcode.leGenerateDHKey
+    public static let name: StaticString = "LE Generate DHKey [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 2)
     /// 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
     /// 32 octets, least significant first.
@@ -110,7 +143,9 @@ extension HCI {
   /// Part E, 7.8.37).
   public struct LEGenerateDHKeyV2: HCICommand {
     public typealias Response = AnsweredByStatus
-    public static var opcode: HCIOpcode { .leGenerateDHKeyV2 }
+    public static let opcode = HCIOpcode.leGenerateDHKeyV2
+    public static let name: StaticString = "LE Generate DHKey [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 2)
     /// 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
     /// 32 octets, least significant first.

@@ -1,9 +1,30 @@
 public import BLEWire
 
+extension HCIOpcode {
+  /// HCI_LE_Receiver_Test [v1].
+  public static let leReceiverTest = Self(rawValue: 0x201D)
+  /// HCI_LE_Receiver_Test [v2].
+  public static let leReceiverTestV2 = Self(rawValue: 0x2033)
+  /// HCI_LE_Receiver_Test [v3].
+  public static let leReceiverTestV3 = Self(rawValue: 0x204F)
+  /// HCI_LE_Transmitter_Test [v1].
+  public static let leTransmitterTest = Self(rawValue: 0x201E)
+  /// HCI_LE_Transmitter_Test [v2].
+  public static let leTransmitterTestV2 = Self(rawValue: 0x2034)
+  /// HCI_LE_Transmitter_Test [v3].
+  public static let leTransmitterTestV3 = Self(rawValue: 0x2050)
+  /// HCI_LE_Transmitter_Test [v4].
+  public static let leTransmitterTestV4 = Self(rawValue: 0x207B)
+  /// HCI_LE_Test_End.
+  public static let leTestEnd = Self(rawValue: 0x201F)
+}
+
 extension HCI {
   /// Begins a receiver test (HCI_LE_Receiver_Test [v1], Vol 4, Part E, 7.8.28).
   public struct LEReceiverTest: HCICommand {
-    public static var opcode: HCIOpcode { .leReceiverTest }
+    public static let opcode = HCIOpcode.leReceiverTest
+    public static let name: StaticString = "LE Receiver Test [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 4)
     /// Frequency in MHz less 2402, halved.
     public var rxChannel: UInt8 = 0
     public init() {}
@@ -14,7 +35,9 @@ extension HCI {
 
   /// Begins a receiver test on any PHY (HCI_LE_Receiver_Test [v2], Vol 4, Part E, 7.8.28).
   public struct LEReceiverTestV2: HCICommand {
-    public static var opcode: HCIOpcode { .leReceiverTestV2 }
+    public static let opcode = HCIOpcode.leReceiverTestV2
+    public static let name: StaticString = "LE Receiver Test [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 7)
     /// Frequency in MHz less 2402, halved.
     public var rxChannel: UInt8 = 0
     public var phy = PHY.le1M
@@ -30,7 +53,9 @@ extension HCI {
 
   /// Begins a receiver test with constant tone extensions (HCI_LE_Receiver_Test [v3], Vol 4, Part E, 7.8.28).
   public struct LEReceiverTestV3: HCICommand {
-    public static var opcode: HCIOpcode { .leReceiverTestV3 }
+    public static let opcode = HCIOpcode.leReceiverTestV3
+    public static let name: StaticString = "LE Receiver Test [v3]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 3)
     /// Frequency in MHz less 2402, halved.
     public var rxChannel: UInt8 = 0
     public var phy = PHY.le1M
@@ -58,7 +83,9 @@ extension HCI {
 
   /// Begins a transmitter test (HCI_LE_Transmitter_Test [v1], Vol 4, Part E, 7.8.29).
   public struct LETransmitterTest: HCICommand {
-    public static var opcode: HCIOpcode { .leTransmitterTest }
+    public static let opcode = HCIOpcode.leTransmitterTest
+    public static let name: StaticString = "LE Transmitter Test [v1]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 5)
     /// Frequency in MHz less 2402, halved.
     public var txChannel: UInt8 = 0
     /// In octets.
@@ -75,7 +102,9 @@ extension HCI {
 
   /// Begins a transmitter test on any PHY (HCI_LE_Transmitter_Test [v2], Vol 4, Part E, 7.8.29).
   public struct LETransmitterTestV2: HCICommand {
-    public static var opcode: HCIOpcode { .leTransmitterTestV2 }
+    public static let opcode = HCIOpcode.leTransmitterTestV2
+    public static let name: StaticString = "LE Transmitter Test [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 0)
     public var test = LETransmitterTest()
     /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
     public var phy: UInt8 = 1
@@ -88,7 +117,9 @@ extension HCI {
 
   /// Begins a transmitter test with constant tone extensions (HCI_LE_Transmitter_Test [v3], Vol 4, Part E, 7.8.29).
   public struct LETransmitterTestV3: HCICommand {
-    public static var opcode: HCIOpcode { .leTransmitterTestV3 }
+    public static let opcode = HCIOpcode.leTransmitterTestV3
+    public static let name: StaticString = "LE Transmitter Test [v3]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 4)
     public var test = LETransmitterTestV2()
     /// In units of 8 µs; 0 for none.
     public var cteLength: UInt8 = 0
@@ -107,7 +138,9 @@ extension HCI {
 
   /// Begins a transmitter test at a given power (HCI_LE_Transmitter_Test [v4], Vol 4, Part E, 7.8.29).
   public struct LETransmitterTestV4: HCICommand {
-    public static var opcode: HCIOpcode { .leTransmitterTestV4 }
+    public static let opcode = HCIOpcode.leTransmitterTestV4
+    public static let name: StaticString = "LE Transmitter Test [v4]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 0)
     public var test = LETransmitterTestV3()
     /// In dBm; 126 for the minimum, 127 for the maximum.
     public var txPowerLevel: Int8 = 0
@@ -120,7 +153,9 @@ extension HCI {
 
   /// Ends a test (HCI_LE_Test_End, Vol 4, Part E, 7.8.30).
   public struct LETestEnd: ParameterlessCommand {
-    public static var opcode: HCIOpcode { .leTestEnd }
+    public static let opcode = HCIOpcode.leTestEnd
+    public static let name: StaticString = "LE Test End"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 6)
     public init() {}
 
     public struct Response: ReturnParameters {

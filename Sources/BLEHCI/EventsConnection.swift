@@ -1,9 +1,25 @@
 public import BLEWire
 
+extension HCIEventCode {
+  /// HCI_Disconnection_Complete.
+  public static let disconnectionComplete = Self(rawValue: 0x05)
+  /// HCI_Encryption_Change [v1].
+  public static let encryptionChange = Self(rawValue: 0x08)
+  /// HCI_Encryption_Change [v2].
+  public static let encryptionChangeV2 = Self(rawValue: 0x59)
+  /// HCI_Encryption_Key_Refresh_Complete.
+  public static let encryptionKeyRefreshComplete = Self(rawValue: 0x30)
+  /// HCI_Read_Remote_Version_Information_Complete.
+  public static let readRemoteVersionInformationComplete = Self(rawValue: 0x0C)
+  /// HCI_Authenticated_Payload_Timeout_Expired.
+  public static let authenticatedPayloadTimeoutExpired = Self(rawValue: 0x57)
+}
+
 extension HCI {
   /// A link has ended (HCI_Disconnection_Complete, Vol 4, Part E, 7.7.5).
   public struct DisconnectionComplete: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .disconnectionComplete }
+    public static let eventCode = HCIEventCode.disconnectionComplete
+    public static let name: StaticString = "Disconnection Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
@@ -17,7 +33,8 @@ extension HCI {
 
   /// A link's encryption was turned on or off (HCI_Encryption_Change [v1], Vol 4, Part E, 7.7.8).
   public struct EncryptionChange: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .encryptionChange }
+    public static let eventCode = HCIEventCode.encryptionChange
+    public static let name: StaticString = "Encryption Change [v1]"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var encryptionEnabled = EncryptionEnabled.off
@@ -32,7 +49,8 @@ extension HCI {
   /// A link's encryption was turned on or off, with the size of the key (HCI_Encryption_Change [v2], Vol 4, Part E,
   /// 7.7.8).
   public struct EncryptionChangeV2: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .encryptionChangeV2 }
+    public static let eventCode = HCIEventCode.encryptionChangeV2
+    public static let name: StaticString = "Encryption Change [v2]"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var encryptionEnabled = EncryptionEnabled.off
@@ -49,7 +67,8 @@ extension HCI {
 
   /// An encrypted link has a new key (HCI_Encryption_Key_Refresh_Complete, Vol 4, Part E, 7.7.39).
   public struct EncryptionKeyRefreshComplete: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .encryptionKeyRefreshComplete }
+    public static let eventCode = HCIEventCode.encryptionKeyRefreshComplete
+    public static let name: StaticString = "Encryption Key Refresh Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
@@ -62,7 +81,8 @@ extension HCI {
   /// Who made the peer's controller and which version it is (HCI_Read_Remote_Version_Information_Complete, Vol 4,
   /// Part E, 7.7.12).
   public struct ReadRemoteVersionInformationComplete: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .readRemoteVersionInformationComplete }
+    public static let eventCode = HCIEventCode.readRemoteVersionInformationComplete
+    public static let name: StaticString = "Read Remote Version Information Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// The Link Layer version, an assigned number.
@@ -83,7 +103,8 @@ extension HCI {
   /// A link has gone too long without a packet that proves the key (HCI_Authenticated_Payload_Timeout_Expired, Vol 4,
   /// Part E, 7.7.75).
   public struct AuthenticatedPayloadTimeoutExpired: HCIEventParameters {
-    public static var eventCode: HCIEventCode { .authenticatedPayloadTimeoutExpired }
+    public static let eventCode = HCIEventCode.authenticatedPayloadTimeoutExpired
+    public static let name: StaticString = "Authenticated Payload Timeout Expired"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -1,10 +1,26 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Advertising_Report.
+  public static let advertisingReport = Self(rawValue: 0x02)
+  /// HCI_LE_Directed_Advertising_Report.
+  public static let directedAdvertisingReport = Self(rawValue: 0x0B)
+  /// HCI_LE_Extended_Advertising_Report.
+  public static let extendedAdvertisingReport = Self(rawValue: 0x0D)
+  /// HCI_LE_Scan_Timeout.
+  public static let scanTimeout = Self(rawValue: 0x11)
+  /// HCI_LE_Advertising_Set_Terminated.
+  public static let advertisingSetTerminated = Self(rawValue: 0x12)
+  /// HCI_LE_Scan_Request_Received.
+  public static let scanRequestReceived = Self(rawValue: 0x13)
+}
+
 extension HCI {
   /// Advertisements and scan responses that a legacy scan has found (HCI_LE_Advertising_Report, Vol 4, Part E,
   /// 7.7.65.2).
   public struct LEAdvertisingReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .advertisingReport }
+    public static let subeventCode = LESubeventCode.advertisingReport
+    public static let name: StaticString = "LE Advertising Report"
     /// 1 to 25 of them.
     public var reports: [AdvertisingReport] = []
     public init() {}
@@ -33,7 +49,8 @@ extension HCI {
   /// Advertisements directed to a private address that could not be resolved (HCI_LE_Directed_Advertising_Report, Vol
   /// 4, Part E, 7.7.65.11).
   public struct LEDirectedAdvertisingReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .directedAdvertisingReport }
+    public static let subeventCode = LESubeventCode.directedAdvertisingReport
+    public static let name: StaticString = "LE Directed Advertising Report"
     public var reports: [DirectedAdvertisingReport] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -61,7 +78,8 @@ extension HCI {
   /// Advertisements and scan responses that an extended scan has found (HCI_LE_Extended_Advertising_Report, Vol 4,
   /// Part E, 7.7.65.13).
   public struct LEExtendedAdvertisingReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .extendedAdvertisingReport }
+    public static let subeventCode = LESubeventCode.extendedAdvertisingReport
+    public static let name: StaticString = "LE Extended Advertising Report"
     public var reports: [ExtendedAdvertisingReport] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -104,7 +122,8 @@ extension HCI {
 
   /// A scan's duration is over (HCI_LE_Scan_Timeout, Vol 4, Part E, 7.7.65.17).
   public struct LEScanTimeout: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .scanTimeout }
+    public static let subeventCode = LESubeventCode.scanTimeout
+    public static let name: StaticString = "LE Scan Timeout"
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
   }
@@ -112,7 +131,8 @@ extension HCI {
   /// An advertising set has stopped: connected, timed out, or all its events are done
   /// (HCI_LE_Advertising_Set_Terminated, Vol 4, Part E, 7.7.65.18).
   public struct LEAdvertisingSetTerminated: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .advertisingSetTerminated }
+    public static let subeventCode = LESubeventCode.advertisingSetTerminated
+    public static let name: StaticString = "LE Advertising Set Terminated"
     public var status = HCIErrorCode.success
     public var advertisingHandle: UInt8 = 0
     public var connectionHandle = ConnectionHandle(rawValue: 0)
@@ -129,7 +149,8 @@ extension HCI {
   /// A scanner has asked an advertising set for its scan response (HCI_LE_Scan_Request_Received, Vol 4, Part E,
   /// 7.7.65.19).
   public struct LEScanRequestReceived: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .scanRequestReceived }
+    public static let subeventCode = LESubeventCode.scanRequestReceived
+    public static let name: StaticString = "LE Scan Request Received"
     public var advertisingHandle: UInt8 = 0
     public var scannerAddress = DeviceAddress.zero
     public init() {}

@@ -1,9 +1,35 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Connection_Complete.
+  public static let connectionComplete = Self(rawValue: 0x01)
+  /// HCI_LE_Enhanced_Connection_Complete [v1].
+  public static let enhancedConnectionComplete = Self(rawValue: 0x0A)
+  /// HCI_LE_Enhanced_Connection_Complete [v2].
+  public static let enhancedConnectionCompleteV2 = Self(rawValue: 0x29)
+  /// HCI_LE_Connection_Update_Complete.
+  public static let connectionUpdateComplete = Self(rawValue: 0x03)
+  /// HCI_LE_Read_Remote_Features_Complete.
+  public static let readRemoteFeaturesComplete = Self(rawValue: 0x04)
+  /// HCI_LE_Remote_Connection_Parameter_Request.
+  public static let remoteConnectionParameterRequest = Self(rawValue: 0x06)
+  /// HCI_LE_Data_Length_Change.
+  public static let dataLengthChange = Self(rawValue: 0x07)
+  /// HCI_LE_PHY_Update_Complete.
+  public static let phyUpdateComplete = Self(rawValue: 0x0C)
+  /// HCI_LE_Channel_Selection_Algorithm.
+  public static let channelSelectionAlgorithm = Self(rawValue: 0x14)
+  /// HCI_LE_Request_Peer_SCA_Complete.
+  public static let requestPeerSCAComplete = Self(rawValue: 0x1F)
+  /// HCI_LE_Subrate_Change.
+  public static let subrateChange = Self(rawValue: 0x23)
+}
+
 extension HCI {
   /// A link has been made, or could not be (HCI_LE_Connection_Complete, Vol 4, Part E, 7.7.65.1).
   public struct LEConnectionComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .connectionComplete }
+    public static let subeventCode = LESubeventCode.connectionComplete
+    public static let name: StaticString = "LE Connection Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var role = Role.central
@@ -31,7 +57,8 @@ extension HCI {
   /// A link has been made, or could not be, with the private addresses in use (HCI_LE_Enhanced_Connection_Complete
   /// [v1], Vol 4, Part E, 7.7.65.10).
   public struct LEEnhancedConnectionComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .enhancedConnectionComplete }
+    public static let subeventCode = LESubeventCode.enhancedConnectionComplete
+    public static let name: StaticString = "LE Enhanced Connection Complete [v1]"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var role = Role.central
@@ -65,7 +92,8 @@ extension HCI {
   /// A link has been made, or could not be, with the advertising it came from (HCI_LE_Enhanced_Connection_Complete
   /// [v2], Vol 4, Part E, 7.7.65.10).
   public struct LEEnhancedConnectionCompleteV2: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .enhancedConnectionCompleteV2 }
+    public static let subeventCode = LESubeventCode.enhancedConnectionCompleteV2
+    public static let name: StaticString = "LE Enhanced Connection Complete [v2]"
     public var connection = LEEnhancedConnectionComplete()
     /// The advertising set it came from; 0xFF for none.
     public var advertisingHandle: UInt8 = 0xFF
@@ -81,7 +109,8 @@ extension HCI {
 
   /// The timing of a link has changed (HCI_LE_Connection_Update_Complete, Vol 4, Part E, 7.7.65.3).
   public struct LEConnectionUpdateComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .connectionUpdateComplete }
+    public static let subeventCode = LESubeventCode.connectionUpdateComplete
+    public static let name: StaticString = "LE Connection Update Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In units of 1.25 ms.
@@ -102,7 +131,8 @@ extension HCI {
 
   /// What the peer's Link Layer can do (HCI_LE_Read_Remote_Features_Complete, Vol 4, Part E, 7.7.65.4).
   public struct LEReadRemoteFeaturesComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .readRemoteFeaturesComplete }
+    public static let subeventCode = LESubeventCode.readRemoteFeaturesComplete
+    public static let name: StaticString = "LE Read Remote Features Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var features: LEFeatures = []
@@ -117,7 +147,8 @@ extension HCI {
   /// The peer asks for another timing; it wants a reply (HCI_LE_Remote_Connection_Parameter_Request, Vol 4, Part E,
   /// 7.7.65.6).
   public struct LERemoteConnectionParameterRequest: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .remoteConnectionParameterRequest }
+    public static let subeventCode = LESubeventCode.remoteConnectionParameterRequest
+    public static let name: StaticString = "LE Remote Connection Parameter Request"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In units of 1.25 ms.
     public var intervalMin: UInt16 = 0
@@ -140,7 +171,8 @@ extension HCI {
   /// How much a link puts into one packet on the air has changed (HCI_LE_Data_Length_Change, Vol 4, Part E,
   /// 7.7.65.7).
   public struct LEDataLengthChange: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .dataLengthChange }
+    public static let subeventCode = LESubeventCode.dataLengthChange
+    public static let name: StaticString = "LE Data Length Change"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 27 to 251.
     public var maxTXOctets: UInt16 = 0
@@ -162,7 +194,8 @@ extension HCI {
 
   /// The PHYs of a link have changed, or were asked to (HCI_LE_PHY_Update_Complete, Vol 4, Part E, 7.7.65.12).
   public struct LEPHYUpdateComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .phyUpdateComplete }
+    public static let subeventCode = LESubeventCode.phyUpdateComplete
+    public static let name: StaticString = "LE PHY Update Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var txPHY = PHY.le1M
@@ -178,7 +211,8 @@ extension HCI {
 
   /// How a new link hops (HCI_LE_Channel_Selection_Algorithm, Vol 4, Part E, 7.7.65.20).
   public struct LEChannelSelectionAlgorithm: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .channelSelectionAlgorithm }
+    public static let subeventCode = LESubeventCode.channelSelectionAlgorithm
+    public static let name: StaticString = "LE Channel Selection Algorithm"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 0x00 for algorithm #1, 0x01 for #2.
     public var channelSelectionAlgorithm: UInt8 = 0
@@ -191,7 +225,8 @@ extension HCI {
 
   /// The accuracy of the peer's sleep clock (HCI_LE_Request_Peer_SCA_Complete, Vol 4, Part E, 7.7.65.31).
   public struct LERequestPeerSCAComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .requestPeerSCAComplete }
+    public static let subeventCode = LESubeventCode.requestPeerSCAComplete
+    public static let name: StaticString = "LE Request Peer SCA Complete"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var peerClockAccuracy = ClockAccuracy(rawValue: 0)
@@ -205,7 +240,8 @@ extension HCI {
 
   /// The subrating of a link has changed (HCI_LE_Subrate_Change, Vol 4, Part E, 7.7.65.35).
   public struct LESubrateChange: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .subrateChange }
+    public static let subeventCode = LESubeventCode.subrateChange
+    public static let name: StaticString = "LE Subrate Change"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var subrateFactor: UInt16 = 0

@@ -1,9 +1,19 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Connectionless_IQ_Report.
+  public static let connectionlessIQReport = Self(rawValue: 0x15)
+  /// HCI_LE_Connection_IQ_Report.
+  public static let connectionIQReport = Self(rawValue: 0x16)
+  /// HCI_LE_CTE_Request_Failed.
+  public static let cteRequestFailed = Self(rawValue: 0x17)
+}
+
 extension HCI {
   /// Samples of a periodic advertiser's tone extension (HCI_LE_Connectionless_IQ_Report, Vol 4, Part E, 7.7.65.21).
   public struct LEConnectionlessIQReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .connectionlessIQReport }
+    public static let subeventCode = LESubeventCode.connectionlessIQReport
+    public static let name: StaticString = "LE Connectionless IQ Report"
     public var syncHandle: UInt16 = 0
     public var channelIndex: UInt8 = 0
     /// In units of 0.1 dBm.
@@ -32,7 +42,8 @@ extension HCI {
 
   /// Samples of a link's tone extension (HCI_LE_Connection_IQ_Report, Vol 4, Part E, 7.7.65.22).
   public struct LEConnectionIQReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .connectionIQReport }
+    public static let subeventCode = LESubeventCode.connectionIQReport
+    public static let name: StaticString = "LE Connection IQ Report"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var rxPHY = PHY.le1M
     public var dataChannelIndex: UInt8 = 0
@@ -74,7 +85,8 @@ extension HCI {
 
   /// The peer did not send the tone extension it was asked for (HCI_LE_CTE_Request_Failed, Vol 4, Part E, 7.7.65.23).
   public struct LECTERequestFailed: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .cteRequestFailed }
+    public static let subeventCode = LESubeventCode.cteRequestFailed
+    public static let name: StaticString = "LE CTE Request Failed"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}

@@ -1,9 +1,27 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_CIS_Established.
+  public static let cisEstablished = Self(rawValue: 0x19)
+  /// HCI_LE_CIS_Request.
+  public static let cisRequest = Self(rawValue: 0x1A)
+  /// HCI_LE_Create_BIG_Complete.
+  public static let createBIGComplete = Self(rawValue: 0x1B)
+  /// HCI_LE_Terminate_BIG_Complete.
+  public static let terminateBIGComplete = Self(rawValue: 0x1C)
+  /// HCI_LE_BIG_Sync_Established.
+  public static let bigSyncEstablished = Self(rawValue: 0x1D)
+  /// HCI_LE_BIG_Sync_Lost.
+  public static let bigSyncLost = Self(rawValue: 0x1E)
+  /// HCI_LE_BIGInfo_Advertising_Report.
+  public static let bigInfoAdvertisingReport = Self(rawValue: 0x22)
+}
+
 extension HCI {
   /// A connected isochronous stream has begun, or could not (HCI_LE_CIS_Established, Vol 4, Part E, 7.7.65.25).
   public struct LECISEstablished: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .cisEstablished }
+    public static let subeventCode = LESubeventCode.cisEstablished
+    public static let name: StaticString = "LE CIS Established"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In microseconds.
@@ -55,7 +73,8 @@ extension HCI {
 
   /// The central asks for a stream; it wants an answer (HCI_LE_CIS_Request, Vol 4, Part E, 7.7.65.26).
   public struct LECISRequest: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .cisRequest }
+    public static let subeventCode = LESubeventCode.cisRequest
+    public static let name: StaticString = "LE CIS Request"
     public var aclConnectionHandle = ConnectionHandle(rawValue: 0)
     public var cisConnectionHandle = ConnectionHandle(rawValue: 0)
     public var cigID: UInt8 = 0
@@ -72,7 +91,8 @@ extension HCI {
   /// A group of broadcast isochronous streams has begun, or could not (HCI_LE_Create_BIG_Complete, Vol 4, Part E,
   /// 7.7.65.27).
   public struct LECreateBIGComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .createBIGComplete }
+    public static let subeventCode = LESubeventCode.createBIGComplete
+    public static let name: StaticString = "LE Create BIG Complete"
     public var status = HCIErrorCode.success
     public var bigHandle: UInt8 = 0
     /// In microseconds.
@@ -112,7 +132,8 @@ extension HCI {
 
   /// A group of broadcast isochronous streams has ended (HCI_LE_Terminate_BIG_Complete, Vol 4, Part E, 7.7.65.28).
   public struct LETerminateBIGComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .terminateBIGComplete }
+    public static let subeventCode = LESubeventCode.terminateBIGComplete
+    public static let name: StaticString = "LE Terminate BIG Complete"
     public var bigHandle: UInt8 = 0
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
     public init() {}
@@ -125,7 +146,8 @@ extension HCI {
   /// The controller listens to broadcast isochronous streams now, or could not find them
   /// (HCI_LE_BIG_Sync_Established, Vol 4, Part E, 7.7.65.29).
   public struct LEBIGSyncEstablished: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .bigSyncEstablished }
+    public static let subeventCode = LESubeventCode.bigSyncEstablished
+    public static let name: StaticString = "LE BIG Sync Established"
     public var status = HCIErrorCode.success
     public var bigHandle: UInt8 = 0
     /// In microseconds.
@@ -160,7 +182,8 @@ extension HCI {
 
   /// Broadcast isochronous streams are not heard any more (HCI_LE_BIG_Sync_Lost, Vol 4, Part E, 7.7.65.30).
   public struct LEBIGSyncLost: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .bigSyncLost }
+    public static let subeventCode = LESubeventCode.bigSyncLost
+    public static let name: StaticString = "LE BIG Sync Lost"
     public var bigHandle: UInt8 = 0
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
     public init() {}
@@ -173,7 +196,8 @@ extension HCI {
   /// A periodic advertiser has broadcast isochronous streams (HCI_LE_BIGInfo_Advertising_Report, Vol 4, Part E,
   /// 7.7.65.34).
   public struct LEBIGInfoAdvertisingReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .bigInfoAdvertisingReport }
+    public static let subeventCode = LESubeventCode.bigInfoAdvertisingReport
+    public static let name: StaticString = "LE BIGInfo Advertising Report"
     public var syncHandle: UInt16 = 0
     public var numBIS: UInt8 = 0
     /// Subevents of a BIS in a BIG event.

@@ -1,10 +1,32 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v1].
+  public static let periodicAdvertisingSyncEstablished = Self(rawValue: 0x0E)
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v2].
+  public static let periodicAdvertisingSyncEstablishedV2 = Self(rawValue: 0x24)
+  /// HCI_LE_Periodic_Advertising_Report [v1].
+  public static let periodicAdvertisingReport = Self(rawValue: 0x0F)
+  /// HCI_LE_Periodic_Advertising_Report [v2].
+  public static let periodicAdvertisingReportV2 = Self(rawValue: 0x25)
+  /// HCI_LE_Periodic_Advertising_Sync_Lost.
+  public static let periodicAdvertisingSyncLost = Self(rawValue: 0x10)
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1].
+  public static let periodicAdvertisingSyncTransferReceived = Self(rawValue: 0x18)
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2].
+  public static let periodicAdvertisingSyncTransferReceivedV2 = Self(rawValue: 0x26)
+  /// HCI_LE_Periodic_Advertising_Subevent_Data_Request.
+  public static let periodicAdvertisingSubeventDataRequest = Self(rawValue: 0x27)
+  /// HCI_LE_Periodic_Advertising_Response_Report.
+  public static let periodicAdvertisingResponseReport = Self(rawValue: 0x28)
+}
+
 extension HCI {
   /// The controller listens to a periodic advertiser now, or could not find it
   /// (HCI_LE_Periodic_Advertising_Sync_Established [v1], Vol 4, Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablished }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSyncEstablished
+    public static let name: StaticString = "LE Periodic Advertising Sync Established [v1]"
     public var status = HCIErrorCode.success
     public var syncHandle: UInt16 = 0
     public var advertisingSID: UInt8 = 0
@@ -28,7 +50,8 @@ extension HCI {
   /// The controller listens to a periodic advertiser with subevents now (HCI_LE_Periodic_Advertising_Sync_Established
   /// [v2], Vol 4, Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablishedV2: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncEstablishedV2 }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSyncEstablishedV2
+    public static let name: StaticString = "LE Periodic Advertising Sync Established [v2]"
     public var sync = LEPeriodicAdvertisingSyncEstablished()
     public var subevents = SubeventTiming()
     public init() {}
@@ -58,7 +81,8 @@ extension HCI {
 
   /// Data of a periodic advertiser (HCI_LE_Periodic_Advertising_Report [v1], Vol 4, Part E, 7.7.65.15).
   public struct LEPeriodicAdvertisingReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingReport }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingReport
+    public static let name: StaticString = "LE Periodic Advertising Report [v1]"
     public var syncHandle: UInt16 = 0
     /// In dBm; 127 where it is not known.
     public var txPower: Int8 = 127
@@ -82,7 +106,8 @@ extension HCI {
   /// Data of a periodic advertiser, with its event and subevent (HCI_LE_Periodic_Advertising_Report [v2], Vol 4, Part
   /// E, 7.7.65.15).
   public struct LEPeriodicAdvertisingReportV2: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingReportV2 }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingReportV2
+    public static let name: StaticString = "LE Periodic Advertising Report [v2]"
     public var syncHandle: UInt16 = 0
     /// In dBm; 127 where it is not known.
     public var txPower: Int8 = 127
@@ -109,7 +134,8 @@ extension HCI {
 
   /// A periodic advertiser is not heard any more (HCI_LE_Periodic_Advertising_Sync_Lost, Vol 4, Part E, 7.7.65.16).
   public struct LEPeriodicAdvertisingSyncLost: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncLost }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSyncLost
+    public static let name: StaticString = "LE Periodic Advertising Sync Lost"
     public var syncHandle: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -120,7 +146,8 @@ extension HCI {
   /// A peer has told of a periodic advertiser (HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1], Vol 4, Part
   /// E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceived }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSyncTransferReceived
+    public static let name: StaticString = "LE Periodic Advertising Sync Transfer Received [v1]"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var serviceData: UInt16 = 0
@@ -148,7 +175,8 @@ extension HCI {
   /// A peer has told of a periodic advertiser with subevents (HCI_LE_Periodic_Advertising_Sync_Transfer_Received
   /// [v2], Vol 4, Part E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceivedV2: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSyncTransferReceivedV2 }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSyncTransferReceivedV2
+    public static let name: StaticString = "LE Periodic Advertising Sync Transfer Received [v2]"
     public var transfer = LEPeriodicAdvertisingSyncTransferReceived()
     public var subevents = SubeventTiming()
     public init() {}
@@ -161,7 +189,8 @@ extension HCI {
   /// The controller wants data for subevents (HCI_LE_Periodic_Advertising_Subevent_Data_Request, Vol 4, Part E,
   /// 7.7.65.36).
   public struct LEPeriodicAdvertisingSubeventDataRequest: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingSubeventDataRequest }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingSubeventDataRequest
+    public static let name: StaticString = "LE Periodic Advertising Subevent Data Request"
     public var advertisingHandle: UInt8 = 0
     public var subeventStart: UInt8 = 0
     public var subeventDataCount: UInt8 = 0
@@ -175,7 +204,8 @@ extension HCI {
 
   /// Responses to a subevent (HCI_LE_Periodic_Advertising_Response_Report, Vol 4, Part E, 7.7.65.37).
   public struct LEPeriodicAdvertisingResponseReport: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .periodicAdvertisingResponseReport }
+    public static let subeventCode = LESubeventCode.periodicAdvertisingResponseReport
+    public static let name: StaticString = "LE Periodic Advertising Response Report"
     public var advertisingHandle: UInt8 = 0
     public var subevent: UInt8 = 0
     /// 0x00 where the subevent's packet was sent.

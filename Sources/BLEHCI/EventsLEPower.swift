@@ -1,9 +1,17 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Path_Loss_Threshold.
+  public static let pathLossThreshold = Self(rawValue: 0x20)
+  /// HCI_LE_Transmit_Power_Reporting.
+  public static let transmitPowerReporting = Self(rawValue: 0x21)
+}
+
 extension HCI {
   /// The path loss of a link has entered another zone (HCI_LE_Path_Loss_Threshold, Vol 4, Part E, 7.7.65.32).
   public struct LEPathLossThreshold: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .pathLossThreshold }
+    public static let subeventCode = LESubeventCode.pathLossThreshold
+    public static let name: StaticString = "LE Path Loss Threshold"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// In dB; 0xFF where it is not known.
     public var currentPathLoss: UInt8 = 0xFF
@@ -20,7 +28,8 @@ extension HCI {
   /// Our transmit power or the peer's has changed, or was read (HCI_LE_Transmit_Power_Reporting, Vol 4, Part E,
   /// 7.7.65.33).
   public struct LETransmitPowerReporting: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .transmitPowerReporting }
+    public static let subeventCode = LESubeventCode.transmitPowerReporting
+    public static let name: StaticString = "LE Transmit Power Reporting"
     public var status = HCIErrorCode.success
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     /// 0x00 local, 0x01 remote power changed, 0x02 answer to a read.

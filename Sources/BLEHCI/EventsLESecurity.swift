@@ -1,10 +1,20 @@
 public import BLEWire
 
+extension LESubeventCode {
+  /// HCI_LE_Long_Term_Key_Request.
+  public static let longTermKeyRequest = Self(rawValue: 0x05)
+  /// HCI_LE_Read_Local_P-256_Public_Key_Complete.
+  public static let readLocalP256PublicKeyComplete = Self(rawValue: 0x08)
+  /// HCI_LE_Generate_DHKey_Complete.
+  public static let generateDHKeyComplete = Self(rawValue: 0x09)
+}
+
 extension HCI {
   /// The central wants to encrypt and the controller wants the key (HCI_LE_Long_Term_Key_Request, Vol 4, Part E,
   /// 7.7.65.5).
   public struct LELongTermKeyRequest: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .longTermKeyRequest }
+    public static let subeventCode = LESubeventCode.longTermKeyRequest
+    public static let name: StaticString = "LE Long Term Key Request"
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public var randomNumber: UInt64 = 0
     public var encryptedDiversifier: UInt16 = 0
@@ -18,7 +28,8 @@ extension HCI {
 
   /// The public half of a new key pair (HCI_LE_Read_Local_P-256_Public_Key_Complete, Vol 4, Part E, 7.7.65.8).
   public struct LEReadLocalP256PublicKeyComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .readLocalP256PublicKeyComplete }
+    public static let subeventCode = LESubeventCode.readLocalP256PublicKeyComplete
+    public static let name: StaticString = "LE Read Local P-256 Public Key Complete"
     public var status = HCIErrorCode.success
     /// 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
@@ -34,7 +45,8 @@ extension HCI {
 
   /// The shared secret with a peer (HCI_LE_Generate_DHKey_Complete, Vol 4, Part E, 7.7.65.9).
   public struct LEGenerateDHKeyComplete: LEEventParameters {
-    public static var subeventCode: LESubeventCode { .generateDHKeyComplete }
+    public static let subeventCode = LESubeventCode.generateDHKeyComplete
+    public static let name: StaticString = "LE Generate DHKey Complete"
     public var status = HCIErrorCode.success
     /// 32 octets, least significant first.
     public var dhKey: Bytes = []

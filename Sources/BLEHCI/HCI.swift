@@ -11,4 +11,102 @@
 /// var out = PacketBuffer()
 /// out.append(disconnect)  // 01 06 04 03 40 00 13
 /// ```
-public enum HCI {}
+public enum HCI {
+  /// Every command that is declared here, by its opcode.
+  ///
+  /// A command is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of the
+  /// opcode, the bit of ``SupportedCommands`` and the round-trip tests derive from these.
+  public static let commands: [HCIOpcode: any HCICommand.Type] = Dictionary(
+    declaredCommands.map { ($0.opcode, $0) }, uniquingKeysWith: { first, _ in first })
+
+  /// Every event that is declared here, LE meta events apart, by its code.
+  ///
+  /// An event is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of the
+  /// code and the round-trip tests derive from these.
+  public static let events: [HCIEventCode: any HCIEventParameters.Type] = Dictionary(
+    declaredEvents.map { ($0.eventCode, $0) }, uniquingKeysWith: { first, _ in first })
+
+  /// Every LE meta event that is declared here, by its subevent code.
+  public static let leEvents: [LESubeventCode: any LEEventParameters.Type] = Dictionary(
+    declaredLEEvents.map { ($0.subeventCode, $0) }, uniquingKeysWith: { first, _ in first })
+}
+
+extension HCI {
+  /// The commands, in the order of the opcodes (Vol 4, Part E, 7.1 to 7.8).
+  private static let declaredCommands: [any HCICommand.Type] = [
+    Disconnect.self, ReadRemoteVersionInformation.self, SetEventMask.self, Reset.self, ReadTransmitPowerLevel.self,
+    SetControllerToHostFlowControl.self, HostBufferSize.self, HostNumberOfCompletedPackets.self,
+    SetEventMaskPage2.self, ReadLEHostSupport.self, WriteLEHostSupport.self, ReadAuthenticatedPayloadTimeout.self,
+    WriteAuthenticatedPayloadTimeout.self, ConfigureDataPath.self, SetMinEncryptionKeySize.self,
+    ReadLocalVersionInformation.self, ReadLocalSupportedCommands.self, ReadLocalSupportedFeatures.self,
+    ReadBufferSize.self, ReadBDADDR.self, ReadRSSI.self, LESetEventMask.self, LEReadBufferSize.self,
+    LEReadLocalSupportedFeatures.self, LESetRandomAddress.self, LESetAdvertisingParameters.self,
+    LEReadAdvertisingPhysicalChannelTxPower.self, LESetAdvertisingData.self, LESetScanResponseData.self,
+    LESetAdvertisingEnable.self, LESetScanParameters.self, LESetScanEnable.self, LECreateConnection.self,
+    LECreateConnectionCancel.self, LEReadFilterAcceptListSize.self, LEClearFilterAcceptList.self,
+    LEAddDeviceToFilterAcceptList.self, LERemoveDeviceFromFilterAcceptList.self, LEConnectionUpdate.self,
+    LESetHostChannelClassification.self, LEReadChannelMap.self, LEReadRemoteFeatures.self, LEEncrypt.self,
+    LERand.self, LEEnableEncryption.self, LELongTermKeyRequestReply.self, LELongTermKeyRequestNegativeReply.self,
+    LEReadSupportedStates.self, LEReceiverTest.self, LETransmitterTest.self, LETestEnd.self,
+    LERemoteConnectionParameterRequestReply.self, LERemoteConnectionParameterRequestNegativeReply.self,
+    LESetDataLength.self, LEReadSuggestedDefaultDataLength.self, LEWriteSuggestedDefaultDataLength.self,
+    LEReadLocalP256PublicKey.self, LEGenerateDHKey.self, LEAddDeviceToResolvingList.self,
+    LERemoveDeviceFromResolvingList.self, LEClearResolvingList.self, LEReadResolvingListSize.self,
+    LEReadPeerResolvableAddress.self, LEReadLocalResolvableAddress.self, LESetAddressResolutionEnable.self,
+    LESetResolvablePrivateAddressTimeout.self, LEReadMaximumDataLength.self, LEReadPHY.self, LESetDefaultPHY.self,
+    LESetPHY.self, LEReceiverTestV2.self, LETransmitterTestV2.self, LESetAdvertisingSetRandomAddress.self,
+    LESetExtendedAdvertisingParameters.self, LESetExtendedAdvertisingData.self, LESetExtendedScanResponseData.self,
+    LESetExtendedAdvertisingEnable.self, LEReadMaximumAdvertisingDataLength.self,
+    LEReadNumberOfSupportedAdvertisingSets.self, LERemoveAdvertisingSet.self, LEClearAdvertisingSets.self,
+    LESetPeriodicAdvertisingParameters.self, LESetPeriodicAdvertisingData.self, LESetPeriodicAdvertisingEnable.self,
+    LESetExtendedScanParameters.self, LESetExtendedScanEnable.self, LEExtendedCreateConnection.self,
+    LEPeriodicAdvertisingCreateSync.self, LEPeriodicAdvertisingCreateSyncCancel.self,
+    LEPeriodicAdvertisingTerminateSync.self, LEAddDeviceToPeriodicAdvertiserList.self,
+    LERemoveDeviceFromPeriodicAdvertiserList.self, LEClearPeriodicAdvertiserList.self,
+    LEReadPeriodicAdvertiserListSize.self, LEReadTransmitPower.self, LEReadRFPathCompensation.self,
+    LEWriteRFPathCompensation.self, LESetPrivacyMode.self, LEReceiverTestV3.self, LETransmitterTestV3.self,
+    LESetConnectionlessCTETransmitParameters.self, LESetConnectionlessCTETransmitEnable.self,
+    LESetConnectionlessIQSamplingEnable.self, LESetConnectionCTEReceiveParameters.self,
+    LESetConnectionCTETransmitParameters.self, LEConnectionCTERequestEnable.self,
+    LEConnectionCTEResponseEnable.self, LEReadAntennaInformation.self, LESetPeriodicAdvertisingReceiveEnable.self,
+    LEPeriodicAdvertisingSyncTransfer.self, LEPeriodicAdvertisingSetInfoTransfer.self,
+    LESetPeriodicAdvertisingSyncTransferParameters.self, LESetDefaultPeriodicAdvertisingSyncTransferParameters.self,
+    LEGenerateDHKeyV2.self, LEModifySleepClockAccuracy.self, LEReadBufferSizeV2.self, LEReadISOTXSync.self,
+    LESetCIGParameters.self, LESetCIGParametersTest.self, LECreateCIS.self, LERemoveCIG.self,
+    LEAcceptCISRequest.self, LERejectCISRequest.self, LECreateBIG.self, LECreateBIGTest.self, LETerminateBIG.self,
+    LEBIGCreateSync.self, LEBIGTerminateSync.self, LERequestPeerSCA.self, LESetupISODataPath.self,
+    LERemoveISODataPath.self, LEISOTransmitTest.self, LEISOReceiveTest.self, LEISOReadTestCounters.self,
+    LEISOTestEnd.self, LESetHostFeature.self, LEReadISOLinkQuality.self, LEEnhancedReadTransmitPowerLevel.self,
+    LEReadRemoteTransmitPowerLevel.self, LESetPathLossReportingParameters.self, LESetPathLossReportingEnable.self,
+    LESetTransmitPowerReportingEnable.self, LETransmitterTestV4.self, LESetDataRelatedAddressChanges.self,
+    LESetDefaultSubrate.self, LESubrateRequest.self, LESetExtendedAdvertisingParametersV2.self,
+    LESetPeriodicAdvertisingSubeventData.self, LESetPeriodicAdvertisingResponseData.self,
+    LESetPeriodicSyncSubevent.self, LEExtendedCreateConnectionV2.self, LESetPeriodicAdvertisingParametersV2.self,
+  ]
+
+  /// The events, in the order of the codes (Vol 4, Part E, 7.7).
+  private static let declaredEvents: [any HCIEventParameters.Type] = [
+    DisconnectionComplete.self, EncryptionChange.self, ReadRemoteVersionInformationComplete.self,
+    CommandComplete.self, CommandStatus.self, HardwareError.self, NumberOfCompletedPackets.self,
+    DataBufferOverflow.self, EncryptionKeyRefreshComplete.self, AuthenticatedPayloadTimeoutExpired.self,
+    EncryptionChangeV2.self,
+  ]
+
+  /// The LE meta events, in the order of the subevent codes (Vol 4, Part E, 7.7.65).
+  private static let declaredLEEvents: [any LEEventParameters.Type] = [
+    LEConnectionComplete.self, LEAdvertisingReport.self, LEConnectionUpdateComplete.self,
+    LEReadRemoteFeaturesComplete.self, LELongTermKeyRequest.self, LERemoteConnectionParameterRequest.self,
+    LEDataLengthChange.self, LEReadLocalP256PublicKeyComplete.self, LEGenerateDHKeyComplete.self,
+    LEEnhancedConnectionComplete.self, LEDirectedAdvertisingReport.self, LEPHYUpdateComplete.self,
+    LEExtendedAdvertisingReport.self, LEPeriodicAdvertisingSyncEstablished.self, LEPeriodicAdvertisingReport.self,
+    LEPeriodicAdvertisingSyncLost.self, LEScanTimeout.self, LEAdvertisingSetTerminated.self,
+    LEScanRequestReceived.self, LEChannelSelectionAlgorithm.self, LEConnectionlessIQReport.self,
+    LEConnectionIQReport.self, LECTERequestFailed.self, LEPeriodicAdvertisingSyncTransferReceived.self,
+    LECISEstablished.self, LECISRequest.self, LECreateBIGComplete.self, LETerminateBIGComplete.self,
+    LEBIGSyncEstablished.self, LEBIGSyncLost.self, LERequestPeerSCAComplete.self, LEPathLossThreshold.self,
+    LETransmitPowerReporting.self, LEBIGInfoAdvertisingReport.self, LESubrateChange.self,
+    LEPeriodicAdvertisingSyncEstablishedV2.self, LEPeriodicAdvertisingReportV2.self,
+    LEPeriodicAdvertisingSyncTransferReceivedV2.self, LEPeriodicAdvertisingSubeventDataRequest.self,
+    LEPeriodicAdvertisingResponseReport.self, LEEnhancedConnectionCompleteV2.self,
+  ]
+}

@@ -7,10 +7,19 @@ public import BLEWire
 public protocol HCICommand: Packet {
   associatedtype Response: ReturnParameters = HCI.StatusResponse
 
+  /// The 16 bits that identify the command.
   static var opcode: HCIOpcode { get }
+
+  /// The name in plain words, such as `LE Set Scan Enable` for HCI_LE_Set_Scan_Enable.
+  static var name: StaticString { get }
+
+  /// The bit of the Supported_Commands parameter that stands for the command (Vol 4, Part E, 6.27); nil where there is none.
+  static var supportedCommandsBit: HCI.SupportedCommands.Bit? { get }
 }
 
 extension HCICommand {
+  public static var supportedCommandsBit: HCI.SupportedCommands.Bit? { nil }
+
   /// Whether a Command Status event is the expected answer.
   public static var isAnsweredByStatus: Bool { Response.self == HCI.AnsweredByStatus.self }
 }
@@ -65,5 +74,28 @@ public protocol LinkCommand: HCICommand {
 extension LinkCommand {
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Connection_Handle", &connectionHandle)
+  }
+}
+
+extension HCICommandPacket {
+  /// The command in its declared form; nil where there is none for the opcode.
+  ///
+  /// - Throws: ``CodecError`` where the parameters are not those of the command.
+  public func decoded() throws(CodecError) -> (any HCICommand)? {
+    guard let type = HCI.commands[opcode] else { return nil }
+    return try type.init(decoding: parameters)
+  }
+}
+
+extension HCI.CommandComplete {
+  /// The return parameters in their declared form; nil where there is none for the opcode.
+  ///
+  /// - Throws: ``CodecError`` where the octets are not what the command returns.
+  public func decodedResponse() throws(CodecError) -> (any ReturnParameters)? {
+    func read<Command: HCICommand>(_ type: Command.Type) throws(CodecError) -> any ReturnParameters {
+      try Command.Response(returned: returnParameters)
+    }
+    guard let type = HCI.commands[opcode] else { return nil }
+    return try read(type)
   }
 }

@@ -2,109 +2,158 @@ public import BLEWire
 
 /// The parameters of an event, declared in wire order (Vol 4, Part E, 7.7).
 public protocol HCIEventParameters: Packet {
+  /// The octet that identifies the event.
   static var eventCode: HCIEventCode { get }
+
+  /// The name in plain words, such as `Disconnection Complete` for HCI_Disconnection_Complete.
+  static var name: StaticString { get }
+
+  /// Appends what follows the length octet of the event packet: the parameters, for an LE meta event behind the subevent
+  /// code.
+  func encodeEventParameters(to buffer: inout [UInt8])
+}
+
+extension HCIEventParameters {
+  @inlinable public func encodeEventParameters(to buffer: inout [UInt8]) { encode(to: &buffer) }
+}
+
+/// The parameters of an LE meta event behind the subevent code, declared in wire order (Vol 4, Part E, 7.7.65).
+public protocol LEEventParameters: HCIEventParameters {
+  /// The octet that identifies the event among the LE meta events.
+  static var subeventCode: LESubeventCode { get }
+}
+
+extension LEEventParameters {
+  public static var eventCode: HCIEventCode { .leMeta }
+
+  @inlinable public func encodeEventParameters(to buffer: inout [UInt8]) {
+    buffer.append(Self.subeventCode.rawValue)
+    encode(to: &buffer)
+  }
+}
+
+/// The octet that identifies an event (Vol 4, Part E, 7.7). The number space is open.
+///
+/// The code of each event stands beside the event's declaration.
+public struct HCIEventCode: AssignedNumber {
+  public var rawValue: UInt8
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// HCI_LE_Meta: the first octet of the parameters is the subevent code.
+  public static let leMeta = Self(rawValue: 0x3E)
+  /// An event whose parameters the vendor of the controller defines.
+  public static let vendorSpecific = Self(rawValue: 0xFF)
+
+  public static let spaceName: StaticString = "HCI event"
+  public static let names: [Self: StaticString] = HCI.events.mapValues { $0.name }
+    .merging([.leMeta: "LE Meta", .vendorSpecific: "Vendor Specific"]) { first, _ in first }
+}
+
+/// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space is
+/// open.
+///
+/// The code of each event stands beside the event's declaration.
+public struct LESubeventCode: AssignedNumber {
+  public var rawValue: UInt8
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let spaceName: StaticString = "LE subevent"
+  public static let names: [Self: StaticString] = HCI.leEvents.mapValues { $0.name }
 }
 
 /// An event from controller to host, decoded (Vol 4, Part E, 7.7).
 ///
-/// An event without a declaration is kept as octets, so that nothing a controller sends gets lost.
-public enum HCIEvent: Equatable, Sendable {
-  case disconnectionComplete(HCI.DisconnectionComplete)
-  case encryptionChange(HCI.EncryptionChange)
-  case readRemoteVersionInformationComplete(HCI.ReadRemoteVersionInformationComplete)
-  case commandComplete(HCI.CommandComplete)
-  case commandStatus(HCI.CommandStatus)
-  case hardwareError(HCI.HardwareError)
-  case numberOfCompletedPackets(HCI.NumberOfCompletedPackets)
-  case dataBufferOverflow(HCI.DataBufferOverflow)
-  case encryptionKeyRefreshComplete(HCI.EncryptionKeyRefreshComplete)
-  case authenticatedPayloadTimeoutExpired(HCI.AuthenticatedPayloadTimeoutExpired)
-  case encryptionChangeV2(HCI.EncryptionChangeV2)
-  case leMeta(LEMetaEvent)
-  /// Whatever the vendor of the controller put into event 0xFF.
-  case vendorSpecific(Bytes)
-  case unknown(HCIEventPacket)
+/// ```swift
+/// switch try HCIEvent(decoding: octets).parameters {
+/// case let event as HCI.LEConnectionComplete: print(event.connectionHandle)
+/// case let event as HCI.DisconnectionComplete: print(event.reason)
+/// default: break
+/// }
+/// ```
+public enum HCIEvent: Sendable {
+  /// An event whose parameters are declared here, an LE meta event or another one.
+  case declared(any HCIEventParameters)
+  /// A vendor's event, or one of a later version of the specification: it is kept as octets.
+  case undeclared(HCIEventPacket)
+
+  /// The event with these parameters.
+  public init(_ parameters: some HCIEventParameters) { self = .declared(parameters) }
 
   /// Reads the parameters of the event that `packet` frames.
+  ///
+  /// - Throws: ``CodecError`` where the parameters of a declared event are malformed.
   public init(_ packet: HCIEventPacket) throws(CodecError) {
-    let octets = packet.parameters
-    switch packet.eventCode {
-    case .disconnectionComplete: self = .disconnectionComplete(try HCI.DisconnectionComplete(decoding: octets))
-    case .encryptionChange: self = .encryptionChange(try HCI.EncryptionChange(decoding: octets))
-    case .readRemoteVersionInformationComplete:
-      self = .readRemoteVersionInformationComplete(try HCI.ReadRemoteVersionInformationComplete(decoding: octets))
-    case .commandComplete: self = .commandComplete(try HCI.CommandComplete(decoding: octets))
-    case .commandStatus: self = .commandStatus(try HCI.CommandStatus(decoding: octets))
-    case .hardwareError: self = .hardwareError(try HCI.HardwareError(decoding: octets))
-    case .numberOfCompletedPackets: self = .numberOfCompletedPackets(try HCI.NumberOfCompletedPackets(decoding: octets))
-    case .dataBufferOverflow: self = .dataBufferOverflow(try HCI.DataBufferOverflow(decoding: octets))
-    case .encryptionKeyRefreshComplete:
-      self = .encryptionKeyRefreshComplete(try HCI.EncryptionKeyRefreshComplete(decoding: octets))
-    case .authenticatedPayloadTimeoutExpired:
-      self = .authenticatedPayloadTimeoutExpired(try HCI.AuthenticatedPayloadTimeoutExpired(decoding: octets))
-    case .encryptionChangeV2: self = .encryptionChangeV2(try HCI.EncryptionChangeV2(decoding: octets))
-    case .leMeta: self = .leMeta(try LEMetaEvent(decoding: octets))
-    case .vendorSpecific: self = .vendorSpecific(octets)
-    default: self = .unknown(packet)
+    var octets = packet.parameters
+    var type = HCI.events[packet.eventCode]
+    if packet.eventCode == .leMeta {
+      guard let subevent = octets.popFirst() else { throw .truncated(field: "Subevent_Code") }
+      type = HCI.leEvents[LESubeventCode(rawValue: subevent)]
     }
+    if let type { self = .declared(try type.init(decoding: octets)) } else { self = .undeclared(packet) }
   }
 
-  /// Reads an event packet that fills `octets` exactly: event code, length, parameters; no type octet in front.
+  /// Reads an event packet that fills `octets` exactly: event code, length, parameters; without a packet indicator.
+  ///
+  /// - Throws: ``CodecError`` where the packet, or the parameters of a declared event, are malformed.
   public init(decoding octets: Bytes) throws(CodecError) {
     try self.init(HCIEventPacket(decoding: octets))
   }
 
+  /// The octet that identifies the event.
   public var eventCode: HCIEventCode {
     switch self {
-    case .leMeta: .leMeta
-    case .vendorSpecific: .vendorSpecific
-    case .unknown(let packet): packet.eventCode
-    default: declared.map { type(of: $0).eventCode } ?? HCIEventCode(rawValue: 0)
+    case .declared(let parameters): type(of: parameters).eventCode
+    case .undeclared(let packet): packet.eventCode
     }
   }
 
-  /// The decoded parameters; nil for LE meta, vendor-specific and unknown events.
-  public var declared: (any HCIEventParameters)? {
-    switch self {
-    case .disconnectionComplete(let event): event
-    case .encryptionChange(let event): event
-    case .readRemoteVersionInformationComplete(let event): event
-    case .commandComplete(let event): event
-    case .commandStatus(let event): event
-    case .hardwareError(let event): event
-    case .numberOfCompletedPackets(let event): event
-    case .dataBufferOverflow(let event): event
-    case .encryptionKeyRefreshComplete(let event): event
-    case .authenticatedPayloadTimeoutExpired(let event): event
-    case .encryptionChangeV2(let event): event
-    case .leMeta, .vendorSpecific, .unknown: nil
-    }
+  /// The decoded parameters; nil for an event that is not declared here.
+  public var parameters: (any HCIEventParameters)? {
+    if case .declared(let parameters) = self { parameters } else { nil }
   }
 
-  /// The event as a packet without the type octet in front.
+  /// The event as a packet, without a packet indicator.
   public var packet: HCIEventPacket {
     switch self {
-    case .unknown(let packet): packet
-    default:
-      HCIEventPacket {
+    case .undeclared(let packet): return packet
+    case .declared(let parameters):
+      var octets: [UInt8] = []
+      parameters.encodeEventParameters(to: &octets)
+      return HCIEventPacket {
         $0.eventCode = eventCode
-        $0.parameters = parameters
+        $0.parameters = octets[...]
       }
     }
   }
+}
 
-  private var parameters: Bytes {
+extension HCIEvent: Equatable {
+  /// Whether both are the same event with equal parameters.
+  public static func == (a: Self, b: Self) -> Bool {
+    switch (a, b) {
+    case (.declared(let a), .declared(let b)): a.isEqual(to: b)
+    case (.undeclared(let a), .undeclared(let b)): a == b
+    default: false
+    }
+  }
+}
+
+extension HCIEvent: CustomStringConvertible {
+  /// The name and each field: `Hardware Error (0x10) (0..<1  Hardware_Code: 0x42)`.
+  public var description: String {
     switch self {
-    case .leMeta(let event): event.encoded[...]
-    case .vendorSpecific(let octets): octets
-    case .unknown(let packet): packet.parameters
-    default: declared.map { $0.encoded[...] } ?? []
+    case .undeclared(let packet): return "\(packet.eventCode) \(packet.parameters.hexadecimal)"
+    case .declared(let parameters):
+      let code =
+        (parameters as? any LEEventParameters).map { "\(type(of: $0).subeventCode)" } ?? "\(eventCode)"
+      let lines = parameters.fieldLines
+      return lines.isEmpty ? code : "\(code) (\(lines.joined(separator: ", ")))"
     }
   }
 }
 
 extension HCI.CommandComplete {
-  /// Reads what the command returned.
+  /// Reads the return parameters of the command.
   ///
   /// ```swift
   /// let version = try complete.response(to: HCI.ReadLocalVersionInformation.self).hciVersion

@@ -6,13 +6,8 @@ extension PacketBuffer {
     append { $0.append(hci: command) }
   }
 
-  /// Appends an event as a whole H4 packet: type octet, event code, length, parameters.
+  /// Appends an event as a whole H4 packet: packet indicator, event code, length, parameters.
   public mutating func append(_ event: some HCIEventParameters) {
-    append { $0.append(hci: event) }
-  }
-
-  /// Appends an LE meta event as a whole H4 packet: type octet, 0x3E, length, subevent code, parameters.
-  public mutating func append(_ event: some LEEventParameters) {
     append { $0.append(hci: event) }
   }
 
@@ -41,17 +36,7 @@ extension Array where Element == UInt8 {
   public mutating func append(hci event: some HCIEventParameters) {
     append(HCIPacketType.event.rawValue)
     append(type(of: event).eventCode.rawValue)
-    appendCounted { event.encode(to: &$0) }
-  }
-
-  /// Appends an LE meta event as a whole H4 packet.
-  public mutating func append(hci event: some LEEventParameters) {
-    append(HCIPacketType.event.rawValue)
-    append(HCIEventCode.leMeta.rawValue)
-    appendCounted {
-      $0.append(type(of: event).subeventCode.rawValue)
-      event.encode(to: &$0)
-    }
+    appendCounted { event.encodeEventParameters(to: &$0) }
   }
 
   /// Writes a length octet and what it counts. Parameters past 255 octets are cut, so that the length is always true

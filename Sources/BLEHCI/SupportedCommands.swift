@@ -7,6 +7,20 @@ extension HCI {
   /// if response.supportedCommands.contains(.leSetExtendedAdvertisingParameters) { … }
   /// ```
   public struct SupportedCommands: Packet {
+    /// The place of one command in the parameter.
+    public struct Bit: Hashable, Sendable {
+      /// 0 to 63.
+      public var octet: Int
+      /// 0 to 7, the least significant bit first.
+      public var bit: Int
+
+      /// The place that the specification writes as an octet and a bit.
+      public init(octet: Int, bit: Int) {
+        self.octet = octet
+        self.bit = bit
+      }
+    }
+
     private var octets = Bytes(repeating: 0, count: 64)
 
     public init() {}
@@ -17,7 +31,7 @@ extension HCI {
 
     /// Whether the controller has the command; false for an opcode that has no bit.
     public func contains(_ opcode: HCIOpcode) -> Bool {
-      guard let place = Self.places[opcode] else { return false }
+      guard let place = commands[opcode]?.supportedCommandsBit else { return false }
       return contains(octet: place.octet, bit: place.bit)
     }
 
@@ -30,18 +44,20 @@ extension HCI {
 
     /// Sets the command's bit. An opcode that has none changes nothing.
     public mutating func insert(_ opcode: HCIOpcode) {
-      guard let place = Self.places[opcode] else { return }
+      guard let place = commands[opcode]?.supportedCommandsBit else { return }
       octets[octets.startIndex + place.octet] |= 1 << UInt8(place.bit)
     }
 
     /// Clears the command's bit. An opcode that has none changes nothing.
     public mutating func remove(_ opcode: HCIOpcode) {
-      guard let place = Self.places[opcode] else { return }
+      guard let place = commands[opcode]?.supportedCommandsBit else { return }
       octets[octets.startIndex + place.octet] &= ~(1 << UInt8(place.bit))
     }
 
     /// The commands with a name here that the controller has, in the order of their bits.
-    public var opcodes: [HCIOpcode] { Self.bits.filter { contains(octet: $0.octet, bit: $0.bit) }.map(\.opcode) }
+    public var opcodes: [HCIOpcode] {
+      Self.bits.filter { contains(octet: $0.bit.octet, bit: $0.bit.bit) }.map(\.opcode)
+    }
 
     /// Every command with a name here.
     public static var all: Self {
@@ -50,98 +66,9 @@ extension HCI {
       return all
     }
 
-    /// Where each command has its bit.
-    static let bits: [(opcode: HCIOpcode, octet: Int, bit: Int)] = rows.flatMap { row in
-      row.opcodes.enumerated().compactMap { index, opcode in opcode.map { ($0, row.octet, row.bit + index) } }
-    }
-
-    private static let places: [HCIOpcode: (octet: Int, bit: Int)] = Dictionary(
-      bits.map { ($0.opcode, ($0.octet, $0.bit)) }, uniquingKeysWith: { first, _ in first })
+    /// Where each command has its bit, in the order of the bits.
+    private static let bits: [(opcode: HCIOpcode, bit: Bit)] = commands.values
+      .compactMap { command in command.supportedCommandsBit.map { (command.opcode, $0) } }
+      .sorted { ($0.bit.octet, $0.bit.bit) < ($1.bit.octet, $1.bit.bit) }
   }
-}
-
-extension HCI.SupportedCommands {
-  private typealias Row = (octet: Int, bit: Int, opcodes: [HCIOpcode?])
-
-  /// The commands that the bits of `octet` stand for, from `bit` up; nil for a bit of BR/EDR or a reserved one.
-  private static func row(_ octet: Int, from bit: Int = 0, _ opcodes: HCIOpcode?...) -> Row { (octet, bit, opcodes) }
-
-  private static let rows: [Row] = [
-    row(0, from: 5, .disconnect),
-    row(2, from: 7, .readRemoteVersionInformation),
-    row(5, from: 6, .setEventMask, .reset),
-    row(
-      10, from: 2, .readTransmitPowerLevel, nil, nil, .setControllerToHostFlowControl, .hostBufferSize,
-      .hostNumberOfCompletedPackets),
-    row(14, from: 3, .readLocalVersionInformation, nil, .readLocalSupportedFeatures, nil, .readBufferSize),
-    row(15, from: 1, .readBDADDR, nil, nil, nil, .readRSSI),
-    row(22, from: 2, .setEventMaskPage2),
-    row(24, from: 5, .readLEHostSupport, .writeLEHostSupport),
-    row(
-      25, .leSetEventMask, .leReadBufferSize, .leReadLocalSupportedFeatures, nil, .leSetRandomAddress,
-      .leSetAdvertisingParameters, .leReadAdvertisingPhysicalChannelTxPower, .leSetAdvertisingData),
-    row(
-      26, .leSetScanResponseData, .leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable,
-      .leCreateConnection, .leCreateConnectionCancel, .leReadFilterAcceptListSize, .leClearFilterAcceptList),
-    row(
-      27, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leConnectionUpdate,
-      .leSetHostChannelClassification, .leReadChannelMap, .leReadRemoteFeatures, .leEncrypt, .leRand),
-    row(
-      28, .leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply,
-      .leReadSupportedStates, .leReceiverTest, .leTransmitterTest, .leTestEnd),
-    row(32, from: 4, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout),
-    row(
-      33, from: 4, .leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply,
-      .leSetDataLength, .leReadSuggestedDefaultDataLength),
-    row(
-      34, .leWriteSuggestedDefaultDataLength, .leReadLocalP256PublicKey, .leGenerateDHKey,
-      .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leClearResolvingList,
-      .leReadResolvingListSize, .leReadPeerResolvableAddress),
-    row(
-      35, .leReadLocalResolvableAddress, .leSetAddressResolutionEnable, .leSetResolvablePrivateAddressTimeout,
-      .leReadMaximumDataLength, .leReadPHY, .leSetDefaultPHY, .leSetPHY, .leReceiverTestV2),
-    row(
-      36, .leTransmitterTestV2, .leSetAdvertisingSetRandomAddress, .leSetExtendedAdvertisingParameters,
-      .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData, .leSetExtendedAdvertisingEnable,
-      .leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets),
-    row(
-      37, .leRemoveAdvertisingSet, .leClearAdvertisingSets, .leSetPeriodicAdvertisingParameters,
-      .leSetPeriodicAdvertisingData, .leSetPeriodicAdvertisingEnable, .leSetExtendedScanParameters,
-      .leSetExtendedScanEnable, .leExtendedCreateConnection),
-    row(
-      38, .lePeriodicAdvertisingCreateSync, .lePeriodicAdvertisingCreateSyncCancel,
-      .lePeriodicAdvertisingTerminateSync, .leAddDeviceToPeriodicAdvertiserList,
-      .leRemoveDeviceFromPeriodicAdvertiserList, .leClearPeriodicAdvertiserList, .leReadPeriodicAdvertiserListSize,
-      .leReadTransmitPower),
-    row(
-      39, .leReadRFPathCompensation, .leWriteRFPathCompensation, .leSetPrivacyMode, .leReceiverTestV3,
-      .leTransmitterTestV3, .leSetConnectionlessCTETransmitParameters, .leSetConnectionlessCTETransmitEnable,
-      .leSetConnectionlessIQSamplingEnable),
-    row(
-      40, .leSetConnectionCTEReceiveParameters, .leSetConnectionCTETransmitParameters,
-      .leConnectionCTERequestEnable, .leConnectionCTEResponseEnable, .leReadAntennaInformation,
-      .leSetPeriodicAdvertisingReceiveEnable, .lePeriodicAdvertisingSyncTransfer,
-      .lePeriodicAdvertisingSetInfoTransfer),
-    row(
-      41, .leSetPeriodicAdvertisingSyncTransferParameters, .leSetDefaultPeriodicAdvertisingSyncTransferParameters,
-      .leGenerateDHKeyV2, nil, .leModifySleepClockAccuracy, .leReadBufferSizeV2, .leReadISOTXSync,
-      .leSetCIGParameters),
-    row(
-      42, .leSetCIGParametersTest, .leCreateCIS, .leRemoveCIG, .leAcceptCISRequest, .leRejectCISRequest,
-      .leCreateBIG, .leCreateBIGTest, .leTerminateBIG),
-    row(
-      43, .leBIGCreateSync, .leBIGTerminateSync, .leRequestPeerSCA, .leSetupISODataPath, .leRemoveISODataPath,
-      .leISOTransmitTest, .leISOReceiveTest, .leISOReadTestCounters),
-    row(
-      44, .leISOTestEnd, .leSetHostFeature, .leReadISOLinkQuality, .leEnhancedReadTransmitPowerLevel,
-      .leReadRemoteTransmitPowerLevel, .leSetPathLossReportingParameters, .leSetPathLossReportingEnable,
-      .leSetTransmitPowerReportingEnable),
-    row(
-      45, .leTransmitterTestV4, nil, nil, nil, nil, .configureDataPath, .leSetDataRelatedAddressChanges,
-      .setMinEncryptionKeySize),
-    row(
-      46, .leSetDefaultSubrate, .leSubrateRequest, .leSetExtendedAdvertisingParametersV2, nil, nil,
-      .leSetPeriodicAdvertisingSubeventData, .leSetPeriodicAdvertisingResponseData, .leSetPeriodicSyncSubevent),
-    row(47, .leExtendedCreateConnectionV2, .leSetPeriodicAdvertisingParametersV2),
-  ]
 }

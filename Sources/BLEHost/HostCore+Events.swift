@@ -47,53 +47,53 @@ extension HostCore {
   }
 
   private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
-    switch event {
-    case .commandComplete(let event):
+    switch event.parameters {
+    case let event as HCI.CommandComplete:
       if isSecuredBySystem, event.opcode == .leLongTermKeyRequestNegativeReply {
         return systemMissedKey(event.returnParameters, into: &output)
       }
       if let outcome = queue.receive(event, now: now, into: &output.packets) {
         commandEnded(outcome, now: now, into: &output)
       }
-    case .commandStatus(let event):
+    case let event as HCI.CommandStatus:
       if let outcome = queue.receive(event, now: now, into: &output.packets) {
         commandEnded(outcome, now: now, into: &output)
       }
-    case .disconnectionComplete(let event):
+    case let event as HCI.DisconnectionComplete:
       guard event.status == .success else { return }
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
       advertisingMayResume(now: now, into: &output)
-    case .encryptionChange(let event):
+    case let event as HCI.EncryptionChange:
       encryptionChanged(
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
-    case .encryptionChangeV2(let event):
+    case let event as HCI.EncryptionChangeV2:
       encryptionChanged(
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
-    case .encryptionKeyRefreshComplete(let event):
+    case let event as HCI.EncryptionKeyRefreshComplete:
       encryptionChanged(event.connectionHandle, event.status, isOn: true, now: now, into: &output)
-    case .hardwareError(let event): hardwareFailed(code: event.hardwareCode, now: now, into: &output)
-    case .dataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
-    case .leMeta(let event): handle(event, now: now, into: &output)
+    case let event as HCI.HardwareError: hardwareFailed(code: event.hardwareCode, now: now, into: &output)
+    case is HCI.DataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
+    case let event as any LEEventParameters: handle(event, now: now, into: &output)
     default: break
     }
   }
 
-  private mutating func handle(_ event: LEMetaEvent, now: Instant, into output: inout HostOutput) {
+  private mutating func handle(_ event: any LEEventParameters, now: Instant, into output: inout HostOutput) {
     switch event {
-    case .connectionComplete(let event):
+    case let event as HCI.LEConnectionComplete:
       let timing = LinkTiming(
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
       connectionCompleted(
         event.status, event.connectionHandle, event.role, event.peerAddress, nil, timing, now: now, into: &output)
-    case .enhancedConnectionComplete(let event):
+    case let event as HCI.LEEnhancedConnectionComplete:
       let timing = LinkTiming(
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
       connectionCompleted(
         event.status, event.connectionHandle, event.role, event.peerAddress, event.peerResolvablePrivateAddress, timing,
         now: now, into: &output)
-    case .connectionUpdateComplete(let event):
+    case let event as HCI.LEConnectionUpdateComplete:
       guard let index = index(of: event.connectionHandle) else { return }
       guard event.status == .success else {
         let error = HostError.controller(.leConnectionUpdate, event.status)
@@ -103,11 +103,11 @@ extension HostCore {
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
       output.events.append(.connectionUpdated(links[index].peer, links[index].timing))
-    case .remoteConnectionParameterRequest(let event): answer(event, now: now, into: &output)
-    case .longTermKeyRequest(let event): longTermKeyRequested(event, now: now, into: &output)
-    case .advertisingSetTerminated(let event): advertisingSetTerminated(event, now: now, into: &output)
-    case .advertisingReport(let event): discovered(event, now: now, into: &output)
-    case .extendedAdvertisingReport(let event): discovered(event, now: now, into: &output)
+    case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
+    case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
+    case let event as HCI.LEAdvertisingSetTerminated: advertisingSetTerminated(event, now: now, into: &output)
+    case let event as HCI.LEAdvertisingReport: discovered(event, now: now, into: &output)
+    case let event as HCI.LEExtendedAdvertisingReport: discovered(event, now: now, into: &output)
     default: break
     }
   }

@@ -213,11 +213,16 @@ extension CommandQueue.Outcome where Purpose == String {
   var text: String {
     switch self {
     case .complete(let purpose, let event):
-      "complete \(purpose) \(event.opcode) \(event.returnParameters.hexadecimal)"
+      "complete \(purpose) \(Self.digits(event.opcode)) \(event.returnParameters.hexadecimal)"
     case .status(let purpose, let opcode, let status):
-      "status \(purpose) \(opcode) 0x0\(String(status.rawValue, radix: 16))"
-    case .timedOut(let purpose, let opcode): "timed out \(purpose) \(opcode)"
-    case .unexpected(let opcode): "unexpected \(opcode)"
+      "status \(purpose) \(Self.digits(opcode)) 0x0\(String(status.rawValue, radix: 16))"
+    case .timedOut(let purpose, let opcode): "timed out \(purpose) \(Self.digits(opcode))"
+    case .unexpected(let opcode): "unexpected \(Self.digits(opcode))"
     }
+  }
+
+  private static func digits(_ opcode: HCIOpcode) -> String {
+    let digits = String(opcode.rawValue, radix: 16, uppercase: true)
+    return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
   }
 }

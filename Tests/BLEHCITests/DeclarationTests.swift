@@ -18,8 +18,19 @@ import Testing
   }
 
   @Test func `every event has golden octets`() {
-    #expect(Set(LEMetaEventTests.golden.map(\.code)) == Set(0x01...0x29))
-    #expect(EventTests.golden.count == 10)
+    #expect(Set(LEMetaEventTests.golden.map(\.code)) == Set(HCI.leEvents.keys.map { Int($0.rawValue) }))
+    #expect(HCI.leEvents.count == 0x29)
+    // Command Complete has a test of its own: its return parameters are those of a command.
+    let events = Set(HCI.events.keys).subtracting([.commandComplete]).map { Int($0.rawValue) }
+    #expect(Set(EventTests.golden.map(\.code)) == Set(events) && EventTests.golden.count == 10)
+  }
+
+  @Test func `every command and event is listed once, under a name of its own`() {
+    let commands = HCI.commands.values
+    #expect(commands.count == 152 && Set(commands.map { "\($0.name)" }).count == commands.count)
+    let names = HCI.events.values.map { "\($0.name)" } + HCI.leEvents.values.map { "\($0.name)" }
+    #expect(HCI.events.count == 11)
+    #expect(Set(names).count == names.count)
   }
 
   @Test func `random commands and returns survive the round trip, and no cut or longer one passes`() throws {
@@ -32,31 +43,30 @@ import Testing
   }
 
   @Test func `random events survive the round trip, and no cut or longer one passes`() throws {
+    func check<Event: HCIEventParameters>(_ event: Event.Type, _ source: inout SplitMix64) throws {
+      try checkRandom(Event.self, &source)
+      let parameters = Event.random(from: &source)
+      let packet = HCIEvent(parameters).packet
+      guard packet.parameters.count <= 255 else { return }
+      #expect(try HCIEvent(decoding: packet.encoded[...]) == HCIEvent(parameters))
+    }
     var source = SplitMix64(seed: 2)
     for row in 0..<400 {
       let octets = source.octets(60...60)
-      for code in UInt8(0x01)...0x29 {
-        guard let event = try? LEMetaEvent(decoding: [code] + octets.prefix(row % 60)) else { continue }
+      for code in HCI.leEvents.keys {
+        let packet = HCIEventPacket {
+          $0.eventCode = .leMeta
+          $0.parameters = [code.rawValue] + octets.prefix(row % 60)
+        }
+        guard let event = try? HCIEvent(packet) else { continue }
         // The reserved bits above a handle may differ, nothing else.
-        #expect(event.encoded.count == 1 + row % 60 && event.declared != nil)
-        #expect(try LEMetaEvent(decoding: event.encoded[...]) == event)
+        #expect(event.packet.parameters.count == 1 + row % 60 && event.parameters is any LEEventParameters)
+        #expect(try HCIEvent(event.packet) == event)
       }
     }
-    try checkRandom(HCI.DisconnectionComplete.self, &source)
-    try checkRandom(HCI.EncryptionChange.self, &source)
-    try checkRandom(HCI.EncryptionChangeV2.self, &source)
-    try checkRandom(HCI.ReadRemoteVersionInformationComplete.self, &source)
-    try checkRandom(HCI.CommandStatus.self, &source)
-    try checkRandom(HCI.HardwareError.self, &source)
-    try checkRandom(HCI.NumberOfCompletedPackets.self, &source)
-    try checkRandom(HCI.DataBufferOverflow.self, &source)
-    try checkRandom(HCI.EncryptionKeyRefreshComplete.self, &source)
-    try checkRandom(HCI.AuthenticatedPayloadTimeoutExpired.self, &source)
-    for declared in LEMetaEventTests.samples { try checkRandomMeta(declared, &source) }
-  }
-
-  private func checkRandomMeta<Event: LEEventParameters>(_ event: Event, _ source: inout SplitMix64) throws {
-    try checkRandom(Event.self, &source)
+    // The octets behind Command Complete's opcode are the rest of it: every cut there is a shorter event.
+    for (code, event) in HCI.events where code != .commandComplete { try check(event, &source) }
+    for event in HCI.leEvents.values { try check(event, &source) }
   }
 
   @Test func `every packet frame survives the round trip`() throws {
@@ -133,7 +143,6 @@ import Testing
     for _ in 0..<3000 {
       var octets = Bytes(source.octets(0...70))
       _ = try? HCIPacket(decoding: octets)
-      _ = try? LEMetaEvent(decoding: octets)
       _ = try? HCIEvent(decoding: octets)
       guard let code = octets.popFirst() else { continue }
       let event = HCIEventPacket {

@@ -53,13 +53,13 @@ import Testing
 
   @Test func `Command Complete keeps what the command returns as octets`() throws {
     let octets: Bytes = [0x0E, 0x05, 0x02, 0x07, 0x20, 0x00, 0xF8]
-    guard case .commandComplete(let event) = try HCIEvent(decoding: octets) else {
+    guard let event = try HCIEvent(decoding: octets).parameters as? HCI.CommandComplete else {
       Issue.record("no Command Complete event")
       return
     }
     #expect(event.numHCICommandPackets == 2 && event.opcode == .leReadAdvertisingPhysicalChannelTxPower)
     #expect(try event.response(to: HCI.LEReadAdvertisingPhysicalChannelTxPower.self).txPowerLevel == -8)
-    #expect(HCIEvent.commandComplete(event).packet.encoded[...] == octets)
+    #expect(HCIEvent(event).packet.encoded[...] == octets)
     for length in 0..<5 { #expect(throws: CodecError.self) { try HCIEvent(decoding: octets.prefix(length)) } }
   }
 
@@ -75,22 +75,26 @@ import Testing
 
   @Test func `vendor-specific and unknown events keep their octets`() throws {
     let vendor = try HCIEvent(decoding: [0xFF, 0x02, 0xAA, 0xBB])
-    #expect(vendor == .vendorSpecific([0xAA, 0xBB]) && vendor.eventCode == .vendorSpecific)
+    let octets = HCIEventPacket {
+      $0.eventCode = .vendorSpecific
+      $0.parameters = [0xAA, 0xBB]
+    }
+    #expect(vendor == .undeclared(octets) && vendor.eventCode == .vendorSpecific)
     #expect(vendor.packet.encoded == [0xFF, 0x02, 0xAA, 0xBB])
 
     let unknown = try HCIEvent(decoding: [0x60, 0x01, 0x02])
-    #expect(unknown.eventCode.rawValue == 0x60 && unknown.declared == nil)
+    #expect(unknown.eventCode.rawValue == 0x60 && unknown.parameters == nil)
     #expect(unknown.packet.encoded == [0x60, 0x01, 0x02])
 
     let meta = try HCIEvent(decoding: [0x3E, 0x03, 0x77, 0x01, 0x02])
-    #expect(meta == .leMeta(.unknown(LESubeventCode(rawValue: 0x77), parameters: [0x01, 0x02])))
+    #expect(meta.eventCode == .leMeta && meta.parameters == nil)
     #expect(meta.packet.encoded == [0x3E, 0x03, 0x77, 0x01, 0x02])
     #expect(throws: CodecError.truncated(field: "Subevent_Code")) { try HCIEvent(decoding: [0x3E, 0x00]) }
   }
 
   @Test func `a connection that failed is read though its handle is outside the range`() throws {
-    let octets: Bytes = [0x01, 0x3E, 0xFF, 0xFF, 0x00, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-    guard case .connectionComplete(let event) = try LEMetaEvent(decoding: octets) else {
+    let octets: Bytes = [0x3E, 0x13, 0x01, 0x3E, 0xFF, 0xFF, 0x00, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    guard let event = try HCIEvent(decoding: octets).parameters as? HCI.LEConnectionComplete else {
       Issue.record("no connection complete event")
       return
     }

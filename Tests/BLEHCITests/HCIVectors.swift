@@ -59,16 +59,17 @@ struct HCIVectors {
 
   private func check(_ event: HCIEvent, against vector: Case) throws {
     #expect(event.packet.encoded.hexadecimal == vector.hex.dropFirst(2), "\(vector.name)")
-    switch event {
-    case .commandComplete(let event):
+    switch event.parameters {
+    case let event as HCI.CommandComplete:
       #expect(event.opcode.rawValue == vector.opcode, "\(vector.name)")
       #expect(event.numHCICommandPackets == vector.numHCICommandPackets, "\(vector.name)")
       #expect(event.returnParameters.hexadecimal == vector.returnParameters, "\(vector.name)")
-    case .commandStatus(let event):
+    case let event as HCI.CommandStatus:
       #expect(event.opcode.rawValue == vector.opcode, "\(vector.name)")
       #expect(event.numHCICommandPackets == vector.numHCICommandPackets, "\(vector.name)")
       #expect(event.status.rawValue == vector.status, "\(vector.name)")
-    case .leMeta(let event): #expect(event.subeventCode.rawValue == vector.subevent, "\(vector.name)")
+    case let event as any LEEventParameters:
+      #expect(type(of: event).subeventCode.rawValue == vector.subevent, "\(vector.name)")
     default: #expect(event.eventCode.rawValue == vector.eventCode, "\(vector.name)")
     }
   }
@@ -161,11 +162,9 @@ struct HCIVectors {
     switch try HCIPacket(decoding: octets) {
     case .command(let command): return try command.decoded()
     case .event(let packet):
-      switch try HCIEvent(packet) {
-      case .commandComplete(let event): return try event.decodedResponse()
-      case .leMeta(let event): return event.declared
-      case let event: return event.declared
-      }
+      let parameters = try HCIEvent(packet).parameters
+      if let event = parameters as? HCI.CommandComplete { return try event.decodedResponse() }
+      return parameters
     default: return nil
     }
   }

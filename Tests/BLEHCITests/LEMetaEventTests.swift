@@ -8,51 +8,6 @@ import Testing
 
   static let golden: [Golden] = connection + security + advertising + periodic + other + isochronous
 
-  /// One of each, for tests that walk all.
-  static let samples: [any LEEventParameters] = [
-    HCI.LEConnectionComplete(),
-    HCI.LEEnhancedConnectionComplete(),
-    HCI.LEEnhancedConnectionCompleteV2(),
-    HCI.LEConnectionUpdateComplete(),
-    HCI.LEReadRemoteFeaturesComplete(),
-    HCI.LERemoteConnectionParameterRequest(),
-    HCI.LEDataLengthChange(),
-    HCI.LEPHYUpdateComplete(),
-    HCI.LEChannelSelectionAlgorithm(),
-    HCI.LERequestPeerSCAComplete(),
-    HCI.LESubrateChange(),
-    HCI.LELongTermKeyRequest(),
-    HCI.LEReadLocalP256PublicKeyComplete(),
-    HCI.LEGenerateDHKeyComplete(),
-    HCI.LEAdvertisingReport(),
-    HCI.LEDirectedAdvertisingReport(),
-    HCI.LEExtendedAdvertisingReport(),
-    HCI.LEScanTimeout(),
-    HCI.LEAdvertisingSetTerminated(),
-    HCI.LEScanRequestReceived(),
-    HCI.LEPeriodicAdvertisingSyncEstablished(),
-    HCI.LEPeriodicAdvertisingSyncEstablishedV2(),
-    HCI.LEPeriodicAdvertisingReport(),
-    HCI.LEPeriodicAdvertisingReportV2(),
-    HCI.LEPeriodicAdvertisingSyncLost(),
-    HCI.LEPeriodicAdvertisingSyncTransferReceived(),
-    HCI.LEPeriodicAdvertisingSyncTransferReceivedV2(),
-    HCI.LEPeriodicAdvertisingSubeventDataRequest(),
-    HCI.LEPeriodicAdvertisingResponseReport(),
-    HCI.LEPathLossThreshold(),
-    HCI.LETransmitPowerReporting(),
-    HCI.LEConnectionlessIQReport(),
-    HCI.LEConnectionIQReport(),
-    HCI.LECTERequestFailed(),
-    HCI.LECISEstablished(),
-    HCI.LECISRequest(),
-    HCI.LECreateBIGComplete(),
-    HCI.LETerminateBIGComplete(),
-    HCI.LEBIGSyncEstablished(),
-    HCI.LEBIGSyncLost(),
-    HCI.LEBIGInfoAdvertisingReport(),
-  ]
-
   @Sendable private static func connected(_ event: inout HCI.LEEnhancedConnectionComplete) {
     event.connectionHandle = link
     event.role = .peripheral

@@ -173,7 +173,7 @@ struct AdvertisingTests {
     #expect(stage.take(other).isEmpty)
     #expect(stage.take(advertiser).isEmpty)
     stage.run(for: .milliseconds(1))
-    guard case .enhancedConnectionComplete(let event)? = try stage.metaEvents(advertiser).first else {
+    guard let event = try stage.metaEvents(advertiser).first as? HCI.LEEnhancedConnectionComplete else {
       Issue.record("Enhanced Connection Complete")
       return
     }
@@ -230,14 +230,14 @@ extension RadioStage {
   /// The legacy reports that a host has received since the last call.
   mutating func reports(_ id: ControllerID) throws -> [HCI.AdvertisingReport] {
     var reports: [HCI.AdvertisingReport] = []
-    for case .advertisingReport(let event) in try metaEvents(id) { reports += event.reports }
+    for case let event as HCI.LEAdvertisingReport in try metaEvents(id) { reports += event.reports }
     return reports
   }
 
   /// The extended ones.
   mutating func extendedReports(_ id: ControllerID) throws -> [HCI.ExtendedAdvertisingReport] {
     var reports: [HCI.ExtendedAdvertisingReport] = []
-    for case .extendedAdvertisingReport(let event) in try metaEvents(id) { reports += event.reports }
+    for case let event as HCI.LEExtendedAdvertisingReport in try metaEvents(id) { reports += event.reports }
     return reports
   }
 }

@@ -22,7 +22,8 @@ struct ConnectionTests {
     for (id, peer, role) in [(central, p, HCI.Role.central), (peripheral, c, .peripheral)] {
       let events = try stage.metaEvents(id)
       #expect(events.count == 2)
-      guard case .enhancedConnectionComplete(let event)? = events.first, case .channelSelectionAlgorithm? = events.last
+      guard let event = events.first as? HCI.LEEnhancedConnectionComplete,
+        events.last is HCI.LEChannelSelectionAlgorithm
       else {
         Issue.record("Enhanced Connection Complete and Channel Selection Algorithm, but it is \(events)")
         continue
@@ -40,7 +41,7 @@ struct ConnectionTests {
     let id = stage.attach()
     try stage.expect(.success, for: HCI.LECreateConnection { $0.peerAddress = .init("00:00:00:00:00:01") }, from: id)
     try stage.expect(.success, for: HCI.LECreateConnectionCancel(), from: id)
-    guard case .enhancedConnectionComplete(let event)? = try stage.metaEvents(id).first else {
+    guard let event = try stage.metaEvents(id).first as? HCI.LEEnhancedConnectionComplete else {
       Issue.record("Enhanced Connection Complete")
       return
     }
@@ -80,7 +81,7 @@ struct ConnectionTests {
     #expect(stage.take(central).isEmpty)
     try stage.advertise(wanted)
     stage.run(for: .seconds(1))
-    guard case .enhancedConnectionComplete(let event)? = try stage.metaEvents(central).first else {
+    guard let event = try stage.metaEvents(central).first as? HCI.LEEnhancedConnectionComplete else {
       Issue.record("Enhanced Connection Complete")
       return
     }

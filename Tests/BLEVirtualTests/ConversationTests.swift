@@ -76,9 +76,9 @@ struct ConversationTests {
       stage.send([0x01] + [UInt8(opcode.rawValue & 0xFF), UInt8(opcode.rawValue >> 8)] + [0], from: id)
       let answer = try HCIEvent(decoding: #require(stage.take(id).first).dropFirst())
       let isUnknown =
-        switch answer {
-        case .commandComplete(let event): event.opcode == opcode && event.returnParameters.first == 0x01
-        case .commandStatus(let event): event.opcode == opcode && event.status == .unknownCommand
+        switch answer.parameters {
+        case let event as HCI.CommandComplete: event.opcode == opcode && event.returnParameters.first == 0x01
+        case let event as HCI.CommandStatus: event.opcode == opcode && event.status == .unknownCommand
         default: false
         }
       #expect(isUnknown != supported.contains(opcode), "\(opcode)")
@@ -101,7 +101,7 @@ struct ConversationTests {
     try stage.connectSilently(central, to: peripheral)
     let events = try stage.metaEvents(central)
     #expect(events.count == 1)
-    guard case .connectionComplete(let event)? = events.first else {
+    guard let event = events.first as? HCI.LEConnectionComplete else {
       Issue.record("Connection Complete, but it is \(events)")
       return
     }

@@ -133,7 +133,7 @@ struct ExtendedAdvertisingTests {
     let reports = try stage.extendedReports(scanner)
     #expect(reports.map(\.eventType.rawValue) == [0x02, 0x0A])
     #expect(reports.last?.data.elementsEqual([0x02, 0x0A, 0x04]) == true)
-    guard case .scanRequestReceived(let event)? = try stage.metaEvents(advertiser).first else {
+    guard let event = try stage.metaEvents(advertiser).first as? HCI.LEScanRequestReceived else {
       Issue.record("Scan Request Received")
       return
     }
@@ -157,7 +157,7 @@ struct ExtendedAdvertisingTests {
     try stage.expect(.success, for: parameters, from: id)
     try stage.expect(.success, for: enable(7, duration: duration, events: events), from: id)
     stage.run(for: .seconds(1))
-    guard case .advertisingSetTerminated(let event)? = try stage.metaEvents(id).first else {
+    guard let event = try stage.metaEvents(id).first as? HCI.LEAdvertisingSetTerminated else {
       Issue.record("Advertising Set Terminated")
       return
     }
@@ -193,8 +193,8 @@ struct ExtendedAdvertisingTests {
     stage.run(for: .seconds(2))
     #expect(try stage.metaEvents(central).count == 2)
     let events = try stage.metaEvents(peripheral)
-    guard events.count == 3, case .enhancedConnectionComplete(let connection) = events[0],
-      case .advertisingSetTerminated(let end) = events[1]
+    guard events.count == 3, let connection = events[0] as? HCI.LEEnhancedConnectionComplete,
+      let end = events[1] as? HCI.LEAdvertisingSetTerminated
     else {
       Issue.record("Connection Complete, then Advertising Set Terminated, but it is \(events)")
       return
@@ -324,7 +324,7 @@ struct ExtendedAdvertisingTests {
     try stage.expect(.success, for: once, from: scanner)
     stage.run(for: .seconds(1))
     let events = try stage.metaEvents(scanner)
-    #expect(events.count == 2 && events.last == .scanTimeout(.init()))
+    #expect(events.count == 2 && events.last is HCI.LEScanTimeout)
     var again = once
     again.filterDuplicates = .resetEachPeriod
     try stage.expect(.invalidCommandParameters, for: again, from: scanner)

@@ -41,14 +41,13 @@ import Testing
   }
 
   func updateComplete(_ handle: ConnectionHandle, _ interval: UInt16, _ status: HCIErrorCode = .success) -> HCIEvent {
-    .leMeta(
-      .connectionUpdateComplete(
-        .init {
-          $0.status = status
-          $0.connectionHandle = handle
-          $0.connectionInterval = interval
-          $0.supervisionTimeout = status.isSuccess ? 500 : 42
-        }))
+    HCIEvent(
+      HCI.LEConnectionUpdateComplete {
+        $0.status = status
+        $0.connectionHandle = handle
+        $0.connectionInterval = interval
+        $0.supervisionTimeout = status.isSuccess ? 500 : 42
+      })
   }
 
   @Test(arguments: pacings) func centralUpdates(_ pacing: VirtualRadio.Pacing) throws {
@@ -77,7 +76,7 @@ import Testing
     }
     try pair.stage.expect(.success, for: command, from: pair.peripheral)
     let question = try pair.events()
-    guard case .leMeta(.remoteConnectionParameterRequest(let request))? = question.central.first else {
+    guard let request = question.central.first?.parameters as? HCI.LERemoteConnectionParameterRequest else {
       Issue.record("Remote Connection Parameter Request")
       return
     }
@@ -128,20 +127,19 @@ import Testing
     let events = try pair.events().central
     #expect(
       events == [
-        .leMeta(
-          .readRemoteFeaturesComplete(
-            .init {
-              $0.connectionHandle = handle
-              $0.features = [.encryption, .ping]
-            })),
-        .readRemoteVersionInformationComplete(
-          .init {
+        HCIEvent(
+          HCI.LEReadRemoteFeaturesComplete {
+            $0.connectionHandle = handle
+            $0.features = [.encryption, .ping]
+          }),
+        HCIEvent(
+          HCI.ReadRemoteVersionInformationComplete {
             $0.connectionHandle = handle
             $0.version = 9
             $0.companyIdentifier = 0x004C
             $0.subversion = 0x1234
           }),
-        .leMeta(.requestPeerSCAComplete(.init { $0.connectionHandle = handle })),
+        HCIEvent(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }),
       ])
     // A peripheral without the feature may not ask.
     let question = HCI.LEReadRemoteFeatures { $0.connectionHandle = pair.handles.peripheral }
@@ -158,15 +156,14 @@ import Testing
     try pair.stage.expect(.success, for: command, from: pair.central)
     let events = try pair.events()
     func change(_ handle: ConnectionHandle, _ transmit: UInt16, _ receive: UInt16) -> HCIEvent {
-      .leMeta(
-        .dataLengthChange(
-          .init {
-            $0.connectionHandle = handle
-            $0.maxTXOctets = transmit
-            $0.maxTXTime = transmit == 251 ? 2120 : 328
-            $0.maxRXOctets = receive
-            $0.maxRXTime = receive == 251 ? 2120 : 328
-          }))
+      HCIEvent(
+        HCI.LEDataLengthChange {
+          $0.connectionHandle = handle
+          $0.maxTXOctets = transmit
+          $0.maxTXTime = transmit == 251 ? 2120 : 328
+          $0.maxRXOctets = receive
+          $0.maxRXTime = receive == 251 ? 2120 : 328
+        })
     }
     #expect(events.central == [change(pair.handles.central, 251, 27)])
     #expect(events.peripheral == [change(pair.handles.peripheral, 27, 251)])
@@ -194,7 +191,7 @@ import Testing
     try stage.expect(.success, for: HCI.LECreateConnection { $0.peerAddress = peer }, from: central)
     stage.run(for: .seconds(1))
     for id in [central, peripheral] {
-      guard case .dataLengthChange(let event)? = try stage.metaEvents(id).last else {
+      guard let event = try stage.metaEvents(id).last as? HCI.LEDataLengthChange else {
         Issue.record("Data Length Change")
         return
       }
@@ -212,13 +209,12 @@ import Testing
     }
     try pair.stage.expect(.success, for: command, from: central)
     func complete(_ handle: ConnectionHandle, _ phy: HCI.PHY) -> HCIEvent {
-      .leMeta(
-        .phyUpdateComplete(
-          .init {
-            $0.connectionHandle = handle
-            $0.txPHY = phy
-            $0.rxPHY = phy
-          }))
+      HCIEvent(
+        HCI.LEPHYUpdateComplete {
+          $0.connectionHandle = handle
+          $0.txPHY = phy
+          $0.rxPHY = phy
+        })
     }
     let events = try pair.events()
     #expect(events.central == [complete(handle, .le2M)])
@@ -247,7 +243,7 @@ import Testing
     }
     try pair.stage.expect(.success, for: command, from: pair.central)
     let expected = HCI.LEPHYUpdateComplete { $0.connectionHandle = handle }
-    #expect(try pair.events().central == [.leMeta(.phyUpdateComplete(expected))])
+    #expect(try pair.events().central == [HCIEvent(expected)])
   }
 
   @Test func channelMap() throws {

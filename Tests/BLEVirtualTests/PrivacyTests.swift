@@ -46,7 +46,7 @@ struct PrivacyTests {
     let target = isResolving ? Self.identity : Self.privateAddress
     try stage.expect(.success, for: HCI.LECreateConnection { $0.peerAddress = target }, from: central)
     stage.run(for: .seconds(1))
-    guard case .enhancedConnectionComplete(let event)? = try stage.metaEvents(central).first else {
+    guard let event = try stage.metaEvents(central).first as? HCI.LEEnhancedConnectionComplete else {
       Issue.record("Enhanced Connection Complete")
       return
     }

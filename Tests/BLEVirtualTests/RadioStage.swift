@@ -49,11 +49,11 @@ struct RadioStage {
     let packets = inbox[id] ?? []
     let answer = try #require(packets.count > before ? packets[before] : nil, sourceLocation: sourceLocation)
     inbox[id]?.remove(at: before)
-    switch try HCIEvent(decoding: answer.dropFirst()) {
-    case .commandComplete(let event):
+    switch try HCIEvent(decoding: answer.dropFirst()).parameters {
+    case let event as HCI.CommandComplete:
       try #require(event.opcode == Command.opcode, sourceLocation: sourceLocation)
       return try event.response(to: Command.self)
-    case .commandStatus(let event):
+    case let event as HCI.CommandStatus:
       try #require(event.opcode == Command.opcode, sourceLocation: sourceLocation)
       var response = Command.Response()
       response.status = event.status
@@ -100,8 +100,8 @@ struct RadioStage {
   }
 
   /// The LE meta events among them.
-  mutating func metaEvents(_ id: ControllerID) throws -> [LEMetaEvent] {
-    try events(id).compactMap { if case .leMeta(let event) = $0 { event } else { nil } }
+  mutating func metaEvents(_ id: ControllerID) throws -> [any LEEventParameters] {
+    try events(id).compactMap { $0.parameters as? any LEEventParameters }
   }
 }
 
@@ -151,13 +151,7 @@ extension RadioStage {
   }
 
   private mutating func connectionHandle(_ id: ControllerID) throws -> ConnectionHandle {
-    let handles = try metaEvents(id).compactMap {
-      if case .enhancedConnectionComplete(let event) = $0, event.status.isSuccess {
-        event.connectionHandle
-      } else {
-        nil
-      }
-    }
-    return try #require(handles.last)
+    let events = try metaEvents(id).compactMap { $0 as? HCI.LEEnhancedConnectionComplete }
+    return try #require(events.last { $0.status.isSuccess }).connectionHandle
   }
 }
