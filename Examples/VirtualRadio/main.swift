@@ -24,7 +24,7 @@ do {
 
   var settings = arguments.settings
   settings.log = { tell($0) }
-  settings.traceKeepsKeys = LaunchChoice.traceKeepsKeys()
+  settings.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
   if let folder = settings.traceFolder {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   }

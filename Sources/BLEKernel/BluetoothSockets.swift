@@ -11,9 +11,9 @@ internal import Glibc
 enum BluetoothSockets {
   enum HCIChannel { case raw(UInt16), user(UInt16), control }
 
-  static func hci(_ channel: HCIChannel, through system: SystemCalls) throws(SystemError) -> Descriptor {
+  static func hci(_ channel: HCIChannel, through system: SystemCalls) throws(SystemError) -> FileDescriptor {
     let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-    let made = Descriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_HCI)) })
+    let made = FileDescriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_HCI)) })
     var address = sockaddr_hci()
     address.hci_family = sa_family_t(AF_BLUETOOTH)
     switch channel {
@@ -27,7 +27,7 @@ enum BluetoothSockets {
 
   /// Lets the given events through and nothing else; of the others the kernel keeps no copy for us.
   static func setFilter(
-    on raw: borrowing Descriptor, events: [UInt8], through system: SystemCalls
+    on raw: borrowing FileDescriptor, events: [UInt8], through system: SystemCalls
   ) throws(SystemError) {
     var filter = hci_filter()
     filter.type_mask = 1 << 4
@@ -43,22 +43,22 @@ enum BluetoothSockets {
   /// A socket for one link, bound to ATT's channel on the adapter with the identity `address`.
   static func attributeProtocol(
     at address: DeviceAddress, through system: SystemCalls
-  ) throws(SystemError) -> Descriptor {
+  ) throws(SystemError) -> FileDescriptor {
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-    let made = Descriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_L2CAP)) })
+    let made = FileDescriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_L2CAP)) })
     var own = l2capAddress(address)
     try bind(made, &own, through: system)
     return made
   }
 
-  static func listen(_ socket: borrowing Descriptor, through system: SystemCalls) throws(SystemError) {
+  static func listen(_ socket: borrowing FileDescriptor, through system: SystemCalls) throws(SystemError) {
     let number = socket.rawValue
     try system(.listen) { Glibc.listen(number, 16) }
   }
 
   /// A link that waits on the listener, and its peer; nil where none does.
   static func accept(
-    _ listener: borrowing Descriptor, through system: SystemCalls
+    _ listener: borrowing FileDescriptor, through system: SystemCalls
   ) throws(SystemError) -> (number: Int32, peer: DeviceAddress)? {
     var address = sockaddr_l2()
     let listening = listener.rawValue
@@ -80,7 +80,7 @@ enum BluetoothSockets {
 
   /// Begins to connect ATT's channel of a link that is up already.
   static func connect(
-    _ socket: borrowing Descriptor, to peer: DeviceAddress, through system: SystemCalls
+    _ socket: borrowing FileDescriptor, to peer: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) {
     var address = l2capAddress(peer)
     let number = socket.rawValue
@@ -99,7 +99,7 @@ enum BluetoothSockets {
 
   /// The connection handle of the link that an ATT socket belongs to; `ENOTCONN` once the link is gone.
   static func connectionHandle(
-    of socket: borrowing Descriptor, through system: SystemCalls
+    of socket: borrowing FileDescriptor, through system: SystemCalls
   ) throws(SystemError) -> UInt16 {
     var information = l2cap_conninfo()
     let number = socket.rawValue
@@ -113,7 +113,7 @@ enum BluetoothSockets {
   /// What a link is worth (1 in the clear, 2 encrypted, 3 authenticated, 4 that and with Secure Connections) and the length
   /// of its key in octets.
   static func security(
-    of socket: borrowing Descriptor, through system: SystemCalls
+    of socket: borrowing FileDescriptor, through system: SystemCalls
   ) throws(SystemError) -> (level: UInt8, keySize: UInt8) {
     var security = bt_security()
     let number = socket.rawValue
@@ -127,7 +127,7 @@ enum BluetoothSockets {
   /// Asks the kernel to raise a link's level.
   ///
   /// - Returns: false where there is nothing to wait for.
-  static func raise(_ socket: borrowing Descriptor, to level: UInt8, through system: SystemCalls) -> Bool {
+  static func raise(_ socket: borrowing FileDescriptor, to level: UInt8, through system: SystemCalls) -> Bool {
     var security = bt_security()
     security.level = level
     let number = socket.rawValue
@@ -141,12 +141,12 @@ enum BluetoothSockets {
   }
 
   /// Asks the kernel for so many octets of room; it takes what the system allows.
-  static func setRoom(_ option: Int32, _ octets: Int32, on socket: borrowing Descriptor) {
+  static func setRoom(_ option: Int32, _ octets: Int32, on socket: borrowing FileDescriptor) {
     try? socket.setOption(level: SOL_SOCKET, option, octets, through: .kernel)
   }
 
   private static func bind<Address>(
-    _ socket: borrowing Descriptor, _ address: inout Address, through system: SystemCalls
+    _ socket: borrowing FileDescriptor, _ address: inout Address, through system: SystemCalls
   ) throws(SystemError) {
     let number = socket.rawValue
     try system(.bind) {
@@ -177,9 +177,9 @@ enum BluetoothSockets {
 
 /// A message socket that several places hold: the last one to let it go closes it.
 final class MessageSocket: Sendable {
-  let descriptor: Descriptor
+  let descriptor: FileDescriptor
 
-  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+  init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
 
   /// Reads one message to `buffer` from `offset` on.
   ///

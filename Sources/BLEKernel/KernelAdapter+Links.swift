@@ -115,7 +115,7 @@ extension KernelAdapter {
   mutating func acceptLinks(_ body: Intake) throws(SystemError) {
     guard let listener else { return }
     while let (number, peer) = try BluetoothSockets.accept(listener.descriptor, through: system) {
-      let socket = MessageSocket(Descriptor(adopting: number))
+      let socket = MessageSocket(FileDescriptor(adopting: number))
       // The link may have ended meanwhile; its socket goes with it.
       guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system) else {
         continue

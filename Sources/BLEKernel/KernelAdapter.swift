@@ -45,7 +45,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var listener: MessageSocket?
   var poller: Poller
   let clock = MonotonicClock()
-  let alarm: Descriptor
+  let alarm: FileDescriptor
 
   /// A link whose socket does not come within this time was taken by another program's listener.
   var acceptPatience = Duration.seconds(1)
@@ -73,7 +73,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
     listener: MessageSocket?, isDaemons: Bool = false, through system: SystemCalls
   ) throws(SystemError) -> KernelAdapter {
     let poller = try Poller(capacity: 32)
-    let alarm = Descriptor(
+    let alarm = FileDescriptor(
       adopting: try system(.timer) { timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) })
     try poller.watch(events.descriptor, token: KernelToken.events, for: .reading)
     try poller.watch(management.socket.descriptor, token: KernelToken.management, for: .reading)
@@ -84,7 +84,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   private init(
     _ name: String, _ adapter: AdapterInformation, _ events: MessageSocket, _ management: ManagementSocket,
-    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming Descriptor,
+    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming FileDescriptor,
     _ system: SystemCalls
   ) {
     self.name = name

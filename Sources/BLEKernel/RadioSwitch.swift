@@ -8,11 +8,11 @@ internal import Glibc
 /// A blocked adapter is switched off by the kernel and stays off when it is unblocked, without a word by the management
 /// protocol. `/dev/rfkill` tells of every change, and everyone may read it.
 struct RadioSwitch: ~Copyable, Sendable {
-  let descriptor: Descriptor
+  let descriptor: FileDescriptor
 
   /// Opens the news of all switches; nil where this system keeps them from us.
   init?() {
-    guard let opened = try? Descriptor.open("/dev/rfkill", flags: O_RDONLY, through: .kernel) else { return nil }
+    guard let opened = try? FileDescriptor.open("/dev/rfkill", flags: O_RDONLY, through: .kernel) else { return nil }
     descriptor = opened
   }
 
@@ -40,7 +40,7 @@ struct RadioSwitch: ~Copyable, Sendable {
   }
 
   private static func isSet(_ path: String) -> Bool {
-    guard let file = try? Descriptor.open(path, flags: O_RDONLY, through: .kernel) else { return false }
+    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY, through: .kernel) else { return false }
     var digit: UInt8 = 0
     return unsafe read(file.rawValue, &digit, 1) == 1 && digit == UInt8(ascii: "1")
   }

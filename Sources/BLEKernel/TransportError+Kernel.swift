@@ -83,7 +83,7 @@ enum Processes {
   }
 
   private static func command(of process: String) -> String? {
-    guard let file = try? Descriptor.open("/proc/\(process)/comm", flags: O_RDONLY, through: .kernel) else {
+    guard let file = try? FileDescriptor.open("/proc/\(process)/comm", flags: O_RDONLY, through: .kernel) else {
       return nil
     }
     var buffer = [UInt8](repeating: 0, count: 64)

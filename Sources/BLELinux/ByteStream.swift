@@ -14,10 +14,10 @@ package struct ByteStream: ~Copyable, Sendable {
     case end
   }
 
-  package let descriptor: Descriptor
+  package let descriptor: FileDescriptor
   private let medium: Medium
 
-  package init(_ descriptor: consuming Descriptor, medium: Medium) {
+  package init(_ descriptor: consuming FileDescriptor, medium: Medium) {
     self.descriptor = descriptor
     self.medium = medium
     if medium == .tcp { setOption(TCP_NODELAY) }
@@ -77,8 +77,8 @@ extension ByteStream {
     try SystemCalls.kernel(.socket) {
       unsafe numbers.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, type, 0, $0.baseAddress) }
     }
-    let near = ByteStream(Descriptor(adopting: numbers[0]), medium: .socket)
-    try handOver(ByteStream(Descriptor(adopting: numbers[1]), medium: .socket))
+    let near = ByteStream(FileDescriptor(adopting: numbers[0]), medium: .socket)
+    try handOver(ByteStream(FileDescriptor(adopting: numbers[1]), medium: .socket))
     return near
   }
 }

@@ -23,7 +23,7 @@ struct FileStatus {
   /// Read and write for the owner alone.
   static let ownerOnly: UInt32 = 0o600
 
-  init(of descriptor: borrowing Descriptor, through system: SystemCalls) throws(FileRefusal) {
+  init(of descriptor: borrowing FileDescriptor, through system: SystemCalls) throws(FileRefusal) {
     let number = descriptor.rawValue
     var status = stat()
     try system.file(.stat) { unsafe fstat(number, &status) }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A socket that others connect to; a socket file is removed at the end.
 package struct Listener: ~Copyable, Sendable {
-  package let descriptor: Descriptor
+  package let descriptor: FileDescriptor
   /// The port it listens on, where it is a TCP one; the one taken where 0 was asked for.
   package let port: UInt16?
   private let medium: ByteStream.Medium
@@ -22,7 +22,7 @@ package struct Listener: ~Copyable, Sendable {
     }
     do throws(SystemError) {
       let address = addresses[0]
-      let socket = try Descriptor.streamSocket(domain: address.domain, through: system)
+      let socket = try FileDescriptor.streamSocket(domain: address.domain, through: system)
       try socket.setOption(level: SOL_SOCKET, SO_REUSEADDR, 1, through: system)
       try Self.bind(socket, address, through: system)
       try Self.listen(socket, through: system)
@@ -37,7 +37,7 @@ package struct Listener: ~Copyable, Sendable {
   package init(unixPath path: String, through system: SystemCalls = .kernel) throws(TransportError) {
     do throws(SystemError) {
       let address = try SocketAddress(unixPath: path)
-      let socket = try Descriptor.streamSocket(domain: AF_UNIX, through: system)
+      let socket = try FileDescriptor.streamSocket(domain: AF_UNIX, through: system)
       do throws(SystemError) {
         try Self.bind(socket, address, through: system)
       } catch {
@@ -59,7 +59,7 @@ package struct Listener: ~Copyable, Sendable {
     let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     do throws(SystemError) {
       let number = try system(.accept) { accept4(descriptor.rawValue, nil, nil, flags) }
-      return ByteStream(Descriptor(adopting: number), medium: medium)
+      return ByteStream(FileDescriptor(adopting: number), medium: medium)
     } catch {
       // The caller gave up before it was taken.
       if error.number == EAGAIN || error.number == ECONNABORTED { return nil }
@@ -68,13 +68,13 @@ package struct Listener: ~Copyable, Sendable {
   }
 
   private static func bind(
-    _ socket: borrowing Descriptor, _ address: SocketAddress, through system: SystemCalls
+    _ socket: borrowing FileDescriptor, _ address: SocketAddress, through system: SystemCalls
   ) throws(SystemError) {
     let number = socket.rawValue
     try system(.bind) { unsafe address.withPointer { unsafe Glibc.bind(number, $0, $1) } ?? -1 }
   }
 
-  private static func listen(_ socket: borrowing Descriptor, through system: SystemCalls) throws(SystemError) {
+  private static func listen(_ socket: borrowing FileDescriptor, through system: SystemCalls) throws(SystemError) {
     let number = socket.rawValue
     try system(.listen) { Glibc.listen(number, 16) }
   }
@@ -83,7 +83,7 @@ package struct Listener: ~Copyable, Sendable {
     _ path: String, _ address: SocketAddress, through system: SystemCalls
   ) throws(SystemError) {
     guard FileIdentity(at: path)?.kind == .socket else { throw SystemError(.bind, EEXIST) }
-    let probe = try Descriptor.streamSocket(domain: AF_UNIX, through: system)
+    let probe = try FileDescriptor.streamSocket(domain: AF_UNIX, through: system)
     let number = probe.rawValue
     do throws(SystemError) {
       try system(.connect) { unsafe address.withPointer { unsafe connect(number, $0, $1) } ?? -1 }
@@ -95,7 +95,7 @@ package struct Listener: ~Copyable, Sendable {
     throw SystemError(.bind, EADDRINUSE)
   }
 
-  private static func boundPort(_ socket: borrowing Descriptor) -> UInt16? {
+  private static func boundPort(_ socket: borrowing FileDescriptor) -> UInt16? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let number = socket.rawValue

@@ -11,19 +11,19 @@ internal import Glibc
 /// | a descriptor of this process: `/dev/stdout`, `/dev/stderr`, `/dev/fd/N`, `/proc/self/fd/N` | appended to as it is: its opener decided who reads it |
 /// | a symbolic link, a folder, a socket, a file of another user, a file with several names | refused |
 package struct OutputFile: ~Copyable, Sendable {
-  private let descriptor: Descriptor
+  private let descriptor: FileDescriptor
 
   package init(at path: String, through system: SystemCalls = .kernel) throws(FileRefusal) {
     descriptor = try Self.open(path, through: system)
   }
 
-  private static func open(_ path: String, through system: SystemCalls) throws(FileRefusal) -> Descriptor {
+  private static func open(_ path: String, through system: SystemCalls) throws(FileRefusal) -> FileDescriptor {
     let isOwnDescriptor = namesDescriptor(path)
     // Emptied only once it is clear whose it is.
     let flags = O_WRONLY | (isOwnDescriptor ? O_APPEND : O_CREAT | O_NOFOLLOW)
-    let file: Descriptor
+    let file: FileDescriptor
     do throws(SystemError) {
-      file = try Descriptor.open(path, flags: flags, mode: FileStatus.ownerOnly, through: system)
+      file = try FileDescriptor.open(path, flags: flags, mode: FileStatus.ownerOnly, through: system)
     } catch {
       switch error.number {
       case ELOOP: throw .isSymbolicLink
@@ -40,7 +40,7 @@ package struct OutputFile: ~Copyable, Sendable {
     return ["/dev/fd/", "/proc/self/fd/"].contains { path.hasPrefix($0) && UInt16(path.dropFirst($0.count)) != nil }
   }
 
-  private static func claim(_ file: borrowing Descriptor, through system: SystemCalls) throws(FileRefusal) {
+  private static func claim(_ file: borrowing FileDescriptor, through system: SystemCalls) throws(FileRefusal) {
     let status = try FileStatus(of: file, through: system)
     switch status.kind {
     case .regular, .pipe: break

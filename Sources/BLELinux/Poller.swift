@@ -23,7 +23,7 @@ package struct Poller: ~Copyable, Sendable {
   }
 
   /// Readable while a wait would report something: one poller can watch another.
-  package let descriptor: Descriptor
+  package let descriptor: FileDescriptor
   private var events: [epoll_event]
   private var count = 0
   private var waitsInNanoseconds: Bool
@@ -34,13 +34,14 @@ package struct Poller: ~Copyable, Sendable {
   ///     out by itself.
   package init(capacity: Int = 32, waitsInNanoseconds: Bool = true) throws(SystemError) {
     self.waitsInNanoseconds = waitsInNanoseconds
-    descriptor = Descriptor(
+    descriptor = FileDescriptor(
       adopting: try SystemCalls.kernel(.poll) { epoll_create1(Int32(EPOLL_CLOEXEC)) })
     events = Array(repeating: epoll_event(), count: max(1, capacity))
   }
 
   /// Watches `descriptor` from now on, or otherwise than before; what happens on it is told under `token`.
-  package func watch(_ descriptor: borrowing Descriptor, token: UInt64, for interest: Interest) throws(SystemError) {
+  package func watch(_ descriptor: borrowing FileDescriptor, token: UInt64, for interest: Interest) throws(SystemError)
+  {
     do throws(SystemError) {
       try control(EPOLL_CTL_ADD, descriptor, token, interest)
     } catch {
@@ -50,12 +51,12 @@ package struct Poller: ~Copyable, Sendable {
   }
 
   /// Ends the watch; a descriptor that is closed ends it by itself.
-  package func unwatch(_ descriptor: borrowing Descriptor) {
+  package func unwatch(_ descriptor: borrowing FileDescriptor) {
     try? control(EPOLL_CTL_DEL, descriptor, 0, [])
   }
 
   private func control(
-    _ operation: Int32, _ watched: borrowing Descriptor, _ token: UInt64, _ interest: Interest
+    _ operation: Int32, _ watched: borrowing FileDescriptor, _ token: UInt64, _ interest: Interest
   ) throws(SystemError) {
     var bits: UInt32 = 0
     if interest.contains(.reading) { bits |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
@@ -123,6 +124,54 @@ package struct Poller: ~Copyable, Sendable {
     }
     return unsafe events.withUnsafeMutableBufferPointer {
       unsafe epoll_wait(poll, $0.baseAddress, Int32($0.count), milliseconds)
+    }
+  }
+}
+
+/// Wakes a thread that waits in a ``Poller``, from any other thread (eventfd).
+package final class Waker: Sendable {
+  package let descriptor: FileDescriptor
+
+  package init() throws(SystemError) {
+    descriptor = FileDescriptor(
+      adopting: try SystemCalls.kernel(.wake) { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) })
+  }
+
+  /// Makes the descriptor readable; several calls before ``drain()`` count as one.
+  package func wake() {
+    var one: UInt64 = 1
+    _ = unsafe write(descriptor.rawValue, &one, MemoryLayout<UInt64>.size)
+  }
+
+  /// Makes the descriptor unreadable again.
+  package func drain() {
+    var count: UInt64 = 0
+    _ = unsafe read(descriptor.rawValue, &count, MemoryLayout<UInt64>.size)
+  }
+}
+
+/// Shut at first and opened once: threads wait before it until then.
+package final class Latch: Sendable {
+  private let waker: Waker
+
+  package init() throws(SystemError) { waker = try Waker() }
+
+  package func open() { waker.wake() }
+
+  /// Waits until the latch is open.
+  ///
+  /// - Returns: whether it is open; false after `patience` has passed.
+  @discardableResult
+  package func wait(atMost patience: Duration) -> Bool {
+    let clock = MonotonicClock()
+    let deadline = clock.now() + patience
+    while true {
+      let (seconds, attoseconds) = max(.zero, deadline - clock.now()).components
+      let milliseconds = min(seconds, 1_000_000) * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+      var wanted = pollfd(fd: waker.descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+      let answer = unsafe poll(&wanted, 1, Int32(clamping: milliseconds))
+      if answer > 0 { return true }
+      if clock.now() >= deadline { return false }
     }
   }
 }

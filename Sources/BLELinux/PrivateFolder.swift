@@ -17,11 +17,11 @@ package struct PrivateFolder: ~Copyable {
   /// Files set aside beside each other; one more is left where it is.
   package static let setAsideLimit = 1000
 
-  private let descriptor: Descriptor
+  private let descriptor: FileDescriptor
   private let user: UInt32
   private let system: SystemCalls
 
-  private init(_ descriptor: consuming Descriptor, _ user: UInt32, _ system: SystemCalls) {
+  private init(_ descriptor: consuming FileDescriptor, _ user: UInt32, _ system: SystemCalls) {
     (self.user, self.system) = (user, system)
     self.descriptor = descriptor
   }
@@ -37,9 +37,9 @@ package struct PrivateFolder: ~Copyable {
   ) throws(FileRefusal) -> PrivateFolder? {
     let (path, user) = (path.isEmpty ? "." : path, user ?? geteuid())
     if isMade { try make(path, through: system) }
-    let descriptor: Descriptor
+    let descriptor: FileDescriptor
     do throws(SystemError) {
-      descriptor = try Descriptor.open(path, flags: O_RDONLY | O_DIRECTORY, through: system)
+      descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY, through: system)
     } catch {
       if error.number == ENOENT { return nil }
       throw .failed(error)
@@ -91,7 +91,7 @@ package struct PrivateFolder: ~Copyable {
   /// - Throws: what ``read(_:)`` would throw before it reads.
   package func check(_ name: String) throws(FileRefusal) { _ = try openForReading(name) }
 
-  private func openForReading(_ name: String) throws(FileRefusal) -> Descriptor? {
+  private func openForReading(_ name: String) throws(FileRefusal) -> FileDescriptor? {
     guard let file = try open(name, O_RDONLY) else { return nil }
     let permissions = try check(file).permissions
     guard permissions & FileStatus.groupAndOthers == 0 else { throw .isOpen(permissions: permissions) }
@@ -134,7 +134,7 @@ package struct PrivateFolder: ~Copyable {
     _ = fsync(folder)
   }
 
-  private func write(_ octets: ArraySlice<UInt8>, to file: borrowing Descriptor) throws(FileRefusal) {
+  private func write(_ octets: ArraySlice<UInt8>, to file: borrowing FileDescriptor) throws(FileRefusal) {
     let number = file.rawValue
     var rest = octets
     while !rest.isEmpty {
@@ -181,13 +181,13 @@ package struct PrivateFolder: ~Copyable {
   }
 
   /// Opens a file of the folder; nil where there is none.
-  private func open(_ name: String, _ flags: Int32) throws(FileRefusal) -> Descriptor? {
+  private func open(_ name: String, _ flags: Int32) throws(FileRefusal) -> FileDescriptor? {
     guard !name.isEmpty else { throw .isNotRegular }
     let folder = descriptor.rawValue
     do throws(SystemError) {
       // Not blocking: a pipe would wait for its other end.
       let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-      return Descriptor(adopting: try system(.openIn) { ble_openat(folder, name, flags, FileStatus.ownerOnly) })
+      return FileDescriptor(adopting: try system(.openIn) { ble_openat(folder, name, flags, FileStatus.ownerOnly) })
     } catch {
       switch error.number {
       case ENOENT: return nil
@@ -198,14 +198,14 @@ package struct PrivateFolder: ~Copyable {
     }
   }
 
-  private func check(_ file: borrowing Descriptor) throws(FileRefusal) -> FileStatus {
+  private func check(_ file: borrowing FileDescriptor) throws(FileRefusal) -> FileStatus {
     let status = try FileStatus(of: file, through: system)
     guard status.kind == .regular else { throw .isNotRegular }
     guard status.owner == user else { throw .isOwned(by: status.owner) }
     return status
   }
 
-  private func setOwnerOnly(_ file: borrowing Descriptor) throws(FileRefusal) {
+  private func setOwnerOnly(_ file: borrowing FileDescriptor) throws(FileRefusal) {
     let number = file.rawValue
     try system.file(.setPermissions) { fchmod(number, FileStatus.ownerOnly) }
   }
@@ -213,9 +213,9 @@ package struct PrivateFolder: ~Copyable {
 
 /// A lock that other programs respect, until it is released or goes out of scope.
 package struct FileLock: ~Copyable {
-  private let file: Descriptor
+  private let file: FileDescriptor
 
-  fileprivate init(_ file: consuming Descriptor) { self.file = file }
+  fileprivate init(_ file: consuming FileDescriptor) { self.file = file }
 
   package consuming func release() {}
 }

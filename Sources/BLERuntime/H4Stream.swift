@@ -11,13 +11,13 @@ struct H4Stream: ~Copyable, Sendable {
 
   let stream: ByteStream
   /// What the errors name.
-  private let place: H4Place
+  private let place: TransportLabel
   private var framer = H4Framer()
   private var buffer = [UInt8](repeating: 0, count: H4Stream.readSize)
   private var backlog: [UInt8] = []
   private var sent = 0
 
-  init(_ stream: consuming ByteStream, at place: H4Place) {
+  init(_ stream: consuming ByteStream, at place: TransportLabel) {
     self.stream = stream
     self.place = place
   }
@@ -93,7 +93,7 @@ struct H4Stream: ~Copyable, Sendable {
 }
 
 /// Where an ``H4Stream`` leads, for its errors.
-enum H4Place: Sendable {
+enum TransportLabel: Sendable {
   case endpoint(StreamEndpoint)
   /// A controller or a host inside this process, by the name it has there.
   case inProcess(String)

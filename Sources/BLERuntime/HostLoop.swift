@@ -1,9 +1,9 @@
 internal import BLELinux
 internal import BLEWire
 
-/// The one loop that owns one core and everything it needs; it runs on a thread of its own.
+/// The one loop that owns one machine and everything it needs; it runs on a thread of its own.
 ///
-/// One round: wait for the pipe, the desk or the deadline; commands in; packets in; time; packets out in one write;
+/// One round: wait for the pipe, the mailbox or the deadline; commands in; packets in; time; packets out in one write;
 /// events out in one batch.
 ///
 /// ```
@@ -11,15 +11,15 @@ internal import BLEWire
 ///      ▲                                                                   │ after the reconnection interval
 ///      └───────────────────────────────────────────────────────────────────┘
 /// ```
-struct HostLoop<Core: StackCore>: ~Copyable {
-  typealias Desk = HostDesk<Core.Command, Core.Event>
+struct HostLoop<Machine: HostMachine>: ~Copyable {
+  typealias Mailbox = HostMailbox<Machine.Command, Machine.Event>
 
-  private var core: Core
-  private var output = Core.Output()
-  private let desk: Desk
-  private var items: [Desk.Item] = []
-  private var sinks: [(id: UInt64, sink: Desk.Sink)] = []
-  private var newestState: Core.Event?
+  private var machine: Machine
+  private var output = Machine.Output()
+  private let mailbox: Mailbox
+  private var items: [Mailbox.Item] = []
+  private var sinks: [(id: UInt64, sink: Mailbox.Sink)] = []
+  private var newestState: Machine.Event?
 
   private var pipe: Pipe
   private var trace: PacketTrace?
@@ -35,10 +35,10 @@ struct HostLoop<Core: StackCore>: ~Copyable {
   private var interest: Poller.Interest = []
 
   init(
-    _ core: Core, desk: Desk, pipe: consuming Pipe, trace: consuming PacketTrace?, options: LoopOptions
+    _ machine: Machine, mailbox: Mailbox, pipe: consuming Pipe, trace: consuming PacketTrace?, options: LoopOptions
   ) throws(SystemError) {
-    self.core = core
-    self.desk = desk
+    self.machine = machine
+    self.mailbox = mailbox
     self.pipe = pipe
     self.trace = trace
     self.options = options
@@ -47,47 +47,48 @@ struct HostLoop<Core: StackCore>: ~Copyable {
 
   /// Starts a thread that runs the loop.
   ///
-  /// - Returns: the desk to reach it by.
+  /// - Returns: the mailbox to reach it by.
   static func start(
-    _ core: Core, _ pipe: consuming Pipe, _ trace: consuming PacketTrace?, _ options: LoopOptions, at place: String
-  ) throws(TransportError) -> Desk {
+    _ machine: Machine, _ pipe: consuming Pipe, _ trace: consuming PacketTrace?, _ options: LoopOptions,
+    at place: String
+  ) throws(TransportError) -> Mailbox {
     do throws(SystemError) {
-      let desk = try Desk(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
-      let handover = Handover(try HostLoop(core, desk: desk, pipe: pipe, trace: trace, options: options))
+      let mailbox = try Mailbox(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
+      let handover = OneShot(try HostLoop(machine, mailbox: mailbox, pipe: pipe, trace: trace, options: options))
       try LoopThread.start {
         handover.take()?.run()
         // Only now, when the transport is closed.
-        desk.close()
+        mailbox.close()
       }
-      return desk
+      return mailbox
     } catch {
       throw TransportError(.inputOutput, at: place, "the event loop cannot be started", cause: error)
     }
   }
 
-  /// Runs until the core is shut down.
+  /// Runs until the machine is shut down.
   consuming func run() {
     var now = clock.now()
     do throws(SystemError) {
-      try poller.watch(desk.waker.descriptor, token: Token.desk, for: .reading)
-      if pipe.isOpen { core.start(now: now, into: &output) }
+      try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
+      if pipe.isOpen { machine.start(now: now, into: &output) }
       tellAbsence(now)
       finishRound()
       while !isOver(now) {
         try prepareToWait(now)
         let count = try poller.wait(until: nextDeadline, on: clock)
         now = clock.now()
-        // The desk first: whoever attached before a packet came hears of it.
-        for index in 0..<count where poller[index].token == Token.desk { handleItems(now) }
+        // The mailbox first: whoever attached before a packet came hears of it.
+        for index in 0..<count where poller[index].token == Token.mailbox { handleItems(now) }
         for index in 0..<count { handle(poller[index], now) }
         if let reopening, reopening <= now { reopen(now) }
         if let again = asksPortAgain, again <= now { askPort(now) }
-        if let deadline = core.deadline, deadline <= now { core.tick(now: now, into: &output) }
+        if let deadline = machine.deadline, deadline <= now { machine.tick(now: now, into: &output) }
         finishRound()
       }
     } catch {
       let failure = TransportError(.inputOutput, at: pipe.name, "the event loop failed", cause: error)
-      core.pipeFailed(failure, now: now, into: &output)
+      machine.pipeFailed(failure, now: now, into: &output)
     }
     finishRound()
     // An adapter is put back as it was before anyone hears that the stack has ended.
@@ -97,7 +98,7 @@ struct HostLoop<Core: StackCore>: ~Copyable {
 
 /// What the poller tells readiness under.
 private enum Token {
-  static let desk: UInt64 = 0
+  static let mailbox: UInt64 = 0
   static let port: UInt64 = 1
   static let stream: UInt64 = 2
 }
@@ -107,11 +108,11 @@ extension HostLoop {
   private func isOver(_ now: Instant) -> Bool {
     guard let shutdownDeadline else { return false }
     if shutdownDeadline <= now { return true }
-    return core.isShutDown && (!pipe.isOpen || !pipe.hasBacklog)
+    return machine.isShutDown && (!pipe.isOpen || !pipe.hasBacklog)
   }
 
   private var nextDeadline: Instant? {
-    .nearer(.nearer(core.deadline, reopening), .nearer(asksPortAgain, shutdownDeadline))
+    .nearer(.nearer(machine.deadline, reopening), .nearer(asksPortAgain, shutdownDeadline))
   }
 
   private mutating func prepareToWait(_ now: Instant) throws(SystemError) {
@@ -122,7 +123,7 @@ extension HostLoop {
       }
       return
     }
-    var wanted: Poller.Interest = desk.isHeldBack() ? [] : .reading
+    var wanted: Poller.Interest = mailbox.isHeldBack() ? [] : .reading
     if pipe.hasBacklog { wanted.insert(.writing) }
     guard wanted != interest else { return }
     // A stream without any interest still tells its end, over and over: it is not watched at all then.
@@ -136,7 +137,7 @@ extension HostLoop {
 
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) {
     switch ready.token {
-    case Token.desk: break
+    case Token.mailbox: break
     case Token.port: if reopening == nil { askPort(now) }
     default:
       if ready.canWrite { attempt(now) { (pipe) throws(TransportError) in try pipe.flush() } }
@@ -151,21 +152,22 @@ extension HostLoop {
     guard pipe.isOpen else { return }
     recordOwnCommands()
     do throws(TransportError) {
-      try Self.pump(&pipe, &trace, &core, now, &output)
+      try Self.pump(&pipe, &trace, &machine, now, &output)
       recordOwnCommands()
     } catch { pipeFailed(error, now) }
-    if let notice = pipe.takeNotice() { output.events.append(Core.notice(notice)) }
+    if let notice = pipe.takeNotice() { output.events.append(Machine.notice(notice)) }
   }
 
-  /// Every whole packet that is there goes to the trace, then to the core.
+  /// Every whole packet that is there goes to the trace, then to the machine.
   private static func pump(
-    _ pipe: inout Pipe, _ trace: inout PacketTrace?, _ core: inout Core, _ now: Instant, _ output: inout Core.Output
+    _ pipe: inout Pipe, _ trace: inout PacketTrace?, _ machine: inout Machine, _ now: Instant,
+    _ output: inout Machine.Output
   ) throws(TransportError) {
     try pipe.receive { packet, report in
-      if let report { return core.receive(report, now: now, into: &output) }
+      if let report { return machine.receive(report, now: now, into: &output) }
       Self.record(packet, .controllerToHost, &trace, &output)
       Self.endRecording(&trace, &output)
-      core.receive(packet, now: now, into: &output)
+      machine.receive(packet, now: now, into: &output)
     }
   }
 
@@ -182,7 +184,7 @@ extension HostLoop {
     lastFailure = error
     pipe.close(after: error)
     interest = []
-    core.pipeFailed(error, now: now, into: &output)
+    machine.pipeFailed(error, now: now, into: &output)
     output.packets.removeAll()
     output.directives.removeAll()
     planReopening(pipe.isServer ? now : now + (options.reconnectionInterval ?? .zero))
@@ -195,12 +197,12 @@ extension HostLoop {
     do throws(TransportError) {
       guard try pipe.acceptStream() else { return tellAbsence(now) }
       pipe.unwatchPort(on: poller)
-      core.start(now: now, into: &output)
+      machine.start(now: now, into: &output)
     } catch { retryLater(error, now) }
   }
 
   private mutating func tellAbsence(_ now: Instant) {
-    if let absence = pipe.takeAbsence() { core.pipeFailed(absence, now: now, into: &output) }
+    if let absence = pipe.takeAbsence() { machine.pipeFailed(absence, now: now, into: &output) }
   }
 
   private mutating func reopen(_ now: Instant) {
@@ -212,7 +214,7 @@ extension HostLoop {
   }
 
   private mutating func retryLater(_ error: TransportError, _ now: Instant) {
-    if error != lastFailure { output.events.append(Core.notice("\(error)")) }
+    if error != lastFailure { output.events.append(Machine.notice("\(error)")) }
     lastFailure = error
     pipe.unwatchPort(on: poller)
     planReopening(now + (options.reconnectionInterval ?? .zero))
@@ -247,20 +249,21 @@ extension HostLoop {
     let directives = output.directives
     output.directives.removeAll(keepingCapacity: true)
     attempt(clock.now()) { (pipe) throws(TransportError) in try pipe.perform(directives) }
-    if let notice = pipe.takeNotice() { output.events.append(Core.notice(notice)) }
+    if let notice = pipe.takeNotice() { output.events.append(Machine.notice(notice)) }
   }
 }
 
 /// The trace: where it fails, it ends with a line in the log, and the stack goes on.
 extension HostLoop {
   private static func record(
-    _ packet: Span<UInt8>, _ direction: PacketTrace.Direction, _ trace: inout PacketTrace?, _ output: inout Core.Output
+    _ packet: Span<UInt8>, _ direction: PacketTrace.Direction, _ trace: inout PacketTrace?,
+    _ output: inout Machine.Output
   ) {
     do throws(TransportError) {
       try trace?.record(packet, direction)
     } catch {
       trace = nil
-      output.events.append(Core.notice("\(error)"))
+      output.events.append(Machine.notice("\(error)"))
     }
   }
 
@@ -271,45 +274,45 @@ extension HostLoop {
     Self.endRecording(&trace, &output)
   }
 
-  private static func endRecording(_ trace: inout PacketTrace?, _ output: inout Core.Output) {
+  private static func endRecording(_ trace: inout PacketTrace?, _ output: inout Machine.Output) {
     do throws(TransportError) {
       try trace?.flush()
     } catch {
       trace = nil
-      output.events.append(Core.notice("\(error)"))
+      output.events.append(Machine.notice("\(error)"))
     }
   }
 }
 
-/// The desk.
+/// The mailbox.
 extension HostLoop {
   private mutating func handleItems(_ now: Instant) {
-    desk.waker.drain()
-    let wasRefused = desk.take(into: &items)
+    mailbox.waker.drain()
+    let wasRefused = mailbox.take(into: &items)
     for item in items {
       switch item {
-      case .command(let command): core.perform(command, now: now, into: &output)
+      case .command(let command): machine.perform(command, now: now, into: &output)
       case .attach(let id, let sink): attach(id, sink)
       case .detach(let id): sinks.removeAll { $0.id == id }
       case .shutdown: shutDown(now)
       }
     }
     items.removeAll(keepingCapacity: true)
-    if wasRefused { output.events.append(Core.refusal(commandLimit: desk.commandLimit)) }
+    if wasRefused { output.events.append(Machine.refusal(commandLimit: mailbox.commandLimit)) }
   }
 
-  private mutating func attach(_ id: UInt64, _ sink: @escaping Desk.Sink) {
+  private mutating func attach(_ id: UInt64, _ sink: @escaping Mailbox.Sink) {
     // What happened before belongs to those who were there.
     handOut()
     sinks.append((id, sink))
-    if let newestState, desk.willHandOut(1, to: id) { sink([newestState]) }
+    if let newestState, mailbox.willHandOut(1, to: id) { sink([newestState]) }
   }
 
   private mutating func shutDown(_ now: Instant) {
     guard shutdownDeadline == nil else { return }
     shutdownDeadline = now + options.shutdownPatience
     reopening = nil
-    core.shutdown(now: now, into: &output)
+    machine.shutdown(now: now, into: &output)
   }
 
   private mutating func finishRound() {
@@ -324,8 +327,8 @@ extension HostLoop {
 
   private mutating func handOut() {
     guard !output.events.isEmpty else { return }
-    if let state = output.events.last(where: Core.isState) { newestState = state }
-    for (id, sink) in sinks where desk.willHandOut(output.events.count, to: id) { sink(output.events) }
+    if let state = output.events.last(where: Machine.isState) { newestState = state }
+    for (id, sink) in sinks where mailbox.willHandOut(output.events.count, to: id) { sink(output.events) }
     output.events.removeAll(keepingCapacity: true)
   }
 }

@@ -1,4 +1,5 @@
 internal import BLEHost
+internal import BLEKernel
 internal import BLELinux
 internal import BLEWire
 internal import Synchronization
@@ -9,7 +10,7 @@ final class HostRegistry: Sendable {
 
   private struct OpenHost {
     weak var host: Host?
-    let desk: HostDesk<HostCommand, HostEvent>
+    let mailbox: HostMailbox<HostCommand, HostEvent>
   }
 
   private enum Entry {
@@ -23,7 +24,7 @@ final class HostRegistry: Sendable {
     case take(Host)
     case wait(Latch)
     /// Open it, after the one that is ending has let go of the device.
-    case open(after: HostDesk<HostCommand, HostEvent>?)
+    case open(after: HostMailbox<HostCommand, HostEvent>?)
   }
 
   private struct State {
@@ -35,7 +36,7 @@ final class HostRegistry: Sendable {
     func isAlive(_ key: HostKey) -> Bool {
       switch entries[key] {
       case .opening: true
-      case .open(let open): open.host != nil && !open.desk.isEnding
+      case .open(let open): open.host != nil && !open.mailbox.isEnding
       case nil: false
       }
     }
@@ -78,7 +79,7 @@ final class HostRegistry: Sendable {
         defer { latch.open() }
         do throws(TransportError) {
           let host = try open()
-          state.withLock { $0.entries[key] = .open(OpenHost(host: host, desk: host.desk)) }
+          state.withLock { $0.entries[key] = .open(OpenHost(host: host, mailbox: host.mailbox)) }
           return host
         } catch {
           state.withLock { $0.entries[key] = nil }
@@ -100,15 +101,15 @@ final class HostRegistry: Sendable {
 
   private func turn(for transport: TransportSpec, _ key: HostKey, _ latch: Latch) -> Turn {
     state.withLock { state in
-      var ending: HostDesk<HostCommand, HostEvent>?
+      var ending: HostMailbox<HostCommand, HostEvent>?
       switch state.entries[key] {
       case .opening(let other): return .wait(other)
       case .open(let open):
-        if let host = open.host, !open.desk.isEnding {
+        if let host = open.host, !open.mailbox.isEnding {
           if host.transport.goesWith(transport) { state.keys[transport] = key }
           return .take(host)
         }
-        ending = open.desk
+        ending = open.mailbox
       case nil: break
       }
       state.entries[key] = .opening(latch)
@@ -123,12 +124,53 @@ final class HostRegistry: Sendable {
   }
 
   func shutDownAll(atMost patience: Duration) -> Bool {
-    let desks = state.withLock { state in
-      state.entries.values.compactMap { if case .open(let open) = $0 { open.desk } else { nil } }
+    let mailboxes = state.withLock { state in
+      state.entries.values.compactMap { if case .open(let open) = $0 { open.mailbox } else { nil } }
     }
-    for desk in desks { desk.shutDown() }
+    for mailbox in mailboxes { mailbox.shutDown() }
     let clock = MonotonicClock()
     let deadline = clock.now() + patience
-    return desks.allSatisfy { $0.waitUntilEnded(atMost: deadline - clock.now()) }
+    return mailboxes.allSatisfy { $0.waitUntilEnded(atMost: deadline - clock.now()) }
+  }
+}
+
+/// What a host is kept under. An adapter of this machine has several names and must not get several hosts.
+enum HostKey: Hashable, Sendable {
+  case transport(TransportSpec)
+  case adapter(BD_ADDR)
+  /// An adapter without a public address.
+  case adapterWithoutAddress(index: UInt16)
+
+  /// Looks the adapter up that `transport` means now; nil where the kernel has none such, or that is no matter.
+  static func found(_ transport: TransportSpec) -> Self? {
+    let mode: KernelPort.Mode
+    switch transport {
+    case .linux(.address(let address)): return .adapter(address)
+    case .linux(let choice): mode = .shared(choice)
+    case .hciSocket(let index): mode = .userChannel(index: index)
+    case .stream, .virtual: return nil
+    }
+    return KernelPort.identify(mode).map { index, address in
+      address.map(Self.adapter) ?? .adapterWithoutAddress(index: index)
+    }
+  }
+}
+
+extension TransportSpec {
+  /// Whether a host opened as the one can serve who asks for the other, once both mean the same adapter.
+  func goesWith(_ other: Self) -> Bool {
+    switch (self, other) {
+    case (.linux, .linux): true
+    default: self == other
+    }
+  }
+
+  /// The other way to the same adapter, where a name tells that without the kernel.
+  var otherWay: Self? {
+    switch self {
+    case .linux(.index(let index)): .hciSocket(index: index)
+    case .hciSocket(let index): .linux(.index(index))
+    default: nil
+    }
   }
 }

@@ -21,7 +21,7 @@ package struct PacketTrace: ~Copyable, Sendable {
   private let file: OutputFile
   private let path: String
   private var buffer: [UInt8]
-  private var eraser: TraceEraser?
+  private var redactor: KeyRedactor?
   private let now: @Sendable () -> Int64
 
   /// Makes or empties the file at `path`, which only its owner may read, and writes its header.
@@ -33,15 +33,15 @@ package struct PacketTrace: ~Copyable, Sendable {
   package init(
     at path: String, keepingKeys: Bool = false, now: @escaping @Sendable () -> Int64 = { WallClock.microseconds() }
   ) throws(TransportError) {
-    self.init(try Self.makeFile(at: path), path, keepingKeys ? nil : TraceEraser(), now)
+    self.init(try Self.makeFile(at: path), path, keepingKeys ? nil : KeyRedactor(), now)
   }
 
   private init(
-    _ file: consuming OutputFile, _ path: String, _ eraser: TraceEraser?, _ now: @escaping @Sendable () -> Int64
+    _ file: consuming OutputFile, _ path: String, _ redactor: KeyRedactor?, _ now: @escaping @Sendable () -> Int64
   ) {
     self.file = file
     self.path = path
-    self.eraser = eraser
+    self.redactor = redactor
     self.now = now
     buffer = []
     buffer.reserveCapacity(Self.bufferLimit)
@@ -80,7 +80,7 @@ package struct PacketTrace: ~Copyable, Sendable {
     buffer.append(bigEndian: now() &+ Self.epoch)
     let start = buffer.count
     buffer.append(copying: packet)
-    eraser?.erase(&buffer, from: start, isReceived: isReceived)
+    redactor?.erase(&buffer, from: start, isReceived: isReceived)
   }
 
   /// Hands what was recorded to the system.

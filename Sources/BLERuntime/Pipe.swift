@@ -9,7 +9,7 @@ struct Pipe: ~Copyable, Sendable {
   /// How it is named in errors.
   let name: String
   let isServer: Bool
-  private let place: H4Place
+  private let place: TransportLabel
   private var port: StreamPort?
   private var stream: H4Stream?
   private var kernel: KernelPort?

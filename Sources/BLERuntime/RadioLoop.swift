@@ -44,7 +44,7 @@ struct RadioLoop: ~Copyable {
     }
   }
 
-  private let desk: RadioDesk
+  private let mailbox: RadioDesk
   private let settings: RadioService.Settings
   private let clock = MonotonicClock()
   private var poller: Poller
@@ -57,24 +57,24 @@ struct RadioLoop: ~Copyable {
   private var guestNumber = 0
   private var isEnding = false
 
-  private init(_ desk: RadioDesk, _ settings: RadioService.Settings) throws(SystemError) {
-    self.desk = desk
+  private init(_ mailbox: RadioDesk, _ settings: RadioService.Settings) throws(SystemError) {
+    self.mailbox = mailbox
     self.settings = settings
     radio = VirtualRadio(seed: settings.seed, pacing: settings.pacing)
     poller = try Poller()
   }
 
-  /// Runs until the desk is asked to end.
-  static func run(_ desk: RadioDesk, _ settings: RadioService.Settings) {
-    defer { desk.ended.open() }
+  /// Runs until the mailbox is asked to end.
+  static func run(_ mailbox: RadioDesk, _ settings: RadioService.Settings) {
+    defer { mailbox.ended.open() }
     do throws(SystemError) {
-      var loop = try RadioLoop(desk, settings)
+      var loop = try RadioLoop(mailbox, settings)
       try loop.run()
     } catch { settings.log("the radio ended: \(error)") }
   }
 
   private mutating func run() throws(SystemError) {
-    try poller.watch(desk.waker.descriptor, token: 0, for: .reading)
+    try poller.watch(mailbox.waker.descriptor, token: 0, for: .reading)
     while !isEnding {
       var deadline = radio.deadline
       for door in doors.values { deadline = .nearer(deadline, door.nextLook) }
@@ -89,8 +89,8 @@ struct RadioLoop: ~Copyable {
 
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) throws(SystemError) {
     if ready.token == 0 {
-      desk.waker.drain()
-      for wish in desk.take() { try fulfil(wish, now) }
+      mailbox.waker.drain()
+      for wish in mailbox.take() { try fulfil(wish, now) }
     } else if let door = doors[ready.token] {
       try look(at: door, now)
     } else if let guest = guests[ready.token] {
@@ -144,7 +144,7 @@ extension RadioLoop {
   }
 
   private mutating func admit(
-    _ stream: consuming ByteStream, at place: H4Place, name: String, door: Door?, _ now: Instant
+    _ stream: consuming ByteStream, at place: TransportLabel, name: String, door: Door?, _ now: Instant
   ) throws(SystemError) {
     guard guests.count < settings.guestLimit else {
       return settings.log("a host (\(name)) was turned away: \(settings.guestLimit) are here")

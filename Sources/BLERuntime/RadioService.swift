@@ -33,7 +33,7 @@ package final class RadioService: Sendable {
   package static let shared = RadioService()
 
   private let settings: Settings
-  private let desk = Mutex<RadioDesk?>(nil)
+  private let mailbox = Mutex<RadioDesk?>(nil)
 
   package init(_ settings: Settings = Settings()) { self.settings = settings }
 
@@ -46,7 +46,7 @@ package final class RadioService: Sendable {
     let place = name.isEmpty ? "virtual" : "virtual:\(name)"
     do throws(SystemError) {
       return try ByteStream.joined { (far) throws(SystemError) in
-        try ask(.admit(Handover(far), name: name.isEmpty ? "host" : name))
+        try ask(.admit(OneShot(far), name: name.isEmpty ? "host" : name))
       }
     } catch {
       throw TransportError(.inputOutput, at: place, "the simulated radio cannot be started", cause: error)
@@ -67,7 +67,7 @@ package final class RadioService: Sendable {
     try port.open()
     let number = port.port
     do throws(SystemError) {
-      try ask(.open(Handover(port), name: endpoint.guestName))
+      try ask(.open(OneShot(port), name: endpoint.guestName))
     } catch {
       throw TransportError(.inputOutput, at: "\(endpoint)", "the simulated radio cannot be started", cause: error)
     }
@@ -76,19 +76,19 @@ package final class RadioService: Sendable {
 
   /// Ends the radio: all guests lose their controllers, the doors close.
   package func end() {
-    let ending = desk.withLock { $0.take() }
+    let ending = mailbox.withLock { $0.take() }
     ending?.ask(.end)
     ending?.ended.wait(atMost: .seconds(2))
   }
 
   private func ask(_ wish: RadioDesk.Wish) throws(SystemError) {
-    let started: Result<RadioDesk, SystemError> = desk.withLock { desk in
-      if let desk { return .success(desk) }
+    let started: Result<RadioDesk, SystemError> = mailbox.withLock { mailbox in
+      if let mailbox { return .success(mailbox) }
       do throws(SystemError) {
         let new = try RadioDesk()
         let settings = settings
         try LoopThread.start { RadioLoop.run(new, settings) }
-        desk = new
+        mailbox = new
         return .success(new)
       } catch { return .failure(error) }
     }
@@ -111,8 +111,8 @@ extension StreamEndpoint {
 /// Where wishes for the radio's thread are left.
 final class RadioDesk: Sendable {
   enum Wish: Sendable {
-    case admit(Handover<ByteStream>, name: String)
-    case open(Handover<StreamPort>, name: String)
+    case admit(OneShot<ByteStream>, name: String)
+    case open(OneShot<StreamPort>, name: String)
     case end
   }
 

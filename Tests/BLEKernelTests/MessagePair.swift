@@ -16,8 +16,8 @@ struct MessagePair {
     var numbers: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     try #require(socketpair(AF_UNIX, type, 0, &numbers) == 0)
-    near = MessageSocket(Descriptor(adopting: numbers[0]))
-    far = MessageSocket(Descriptor(adopting: numbers[1]))
+    near = MessageSocket(FileDescriptor(adopting: numbers[0]))
+    far = MessageSocket(FileDescriptor(adopting: numbers[1]))
   }
 
   /// The next message that the adapter sent; nil where none waits.

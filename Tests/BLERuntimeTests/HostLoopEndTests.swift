@@ -7,23 +7,24 @@ import Testing
 
 /// Losing the pipe, coming back, and leaving.
 @Suite struct HostLoopEndTests {
-  typealias Loop = HostLoop<ToyCore>
+  typealias Loop = HostLoop<ToyMachine>
 
   /// A client's loop, and the server that plays the controller.
   func withServer(
-    _ core: ToyCore = ToyCore(), _ options: LoopOptions = LoopOptions(),
-    _ body: (HostDesk<ToyCore.Command, ToyCore.Event>, Hearing<ToyCore.Event>, inout StreamPort) throws -> Void
+    _ machine: ToyMachine = ToyMachine(), _ options: LoopOptions = LoopOptions(),
+    _ body: (HostMailbox<ToyMachine.Command, ToyMachine.Event>, EventLog<ToyMachine.Event>, inout StreamPort) throws ->
+      Void
   ) throws {
     let folder = try TemporaryFolder()
     var server = StreamPort(.unixServer(path: folder.file("hci")))
     try server.open()
     let pipe = try Pipe.open(.stream(.unixClient(path: folder.file("hci"))), patience: patience)
-    let desk = try Loop.start(core, pipe, nil, options, at: "toy")
-    let hearing = Hearing<ToyCore.Event>()
-    _ = desk.attach(hearing.sink)
-    try body(desk, hearing, &server)
-    desk.shutDown()
-    #expect(desk.waitUntilEnded(atMost: patience))
+    let mailbox = try Loop.start(machine, pipe, nil, options, at: "toy")
+    let log = EventLog<ToyMachine.Event>()
+    _ = mailbox.attach(log.sink)
+    try body(mailbox, log, &server)
+    mailbox.shutDown()
+    #expect(mailbox.waitUntilEnded(atMost: patience))
   }
 
   static let impatient = {
@@ -33,8 +34,8 @@ import Testing
     return options
   }()
 
-  func failures(_ hearing: Hearing<ToyCore.Event>) -> [TransportError] {
-    hearing.events.compactMap { if case .failed(let error) = $0 { error } else { nil } }
+  func failures(_ log: EventLog<ToyMachine.Event>) -> [TransportError] {
+    log.events.compactMap { if case .failed(let error) = $0 { error } else { nil } }
   }
 
   @Test(
@@ -50,24 +51,24 @@ import Testing
   func aLossIsToldWithItsReasonAndTheControllerComesBack(
     _ octets: [UInt8], _ kind: TransportError.Kind, _ part: String
   ) throws {
-    try withServer(ToyCore(), Self.impatient) { (desk, hearing, server) throws in
+    try withServer(ToyMachine(), Self.impatient) { (mailbox, log, server) throws in
       do {
         let far = try server.waitForStream()
-        #expect(try far.readAll(4) == ToyCore.hello)
+        #expect(try far.readAll(4) == ToyMachine.hello)
         #expect(try far.write(octets.span) == octets.count)
-        if kind == .inputOutput { #expect(hearing.wait(for: .state(0))) }
+        if kind == .inputOutput { #expect(log.wait(for: .state(0))) }
       }
       let again = try server.waitForStream()
-      #expect(try again.readAll(4) == ToyCore.hello, "the core is started anew")
-      #expect(hearing.wait(for: .state(2)))
-      let failure = try #require(failures(hearing).first)
+      #expect(try again.readAll(4) == ToyMachine.hello, "the machine is started anew")
+      #expect(log.wait(for: .state(2)))
+      let failure = try #require(failures(log).first)
       #expect(failure.kind == kind)
       #expect(failure.what.contains(part), "\(failure)")
       #expect(failure.place.hasPrefix("unix-client:"))
-      let whole = hearing.events.contains(.received([0x04, 0x01, 0x01, 0x01]))
+      let whole = log.events.contains(.received([0x04, 0x01, 0x01, 0x01]))
       #expect(whole == (octets[0] == 0x04), "what was whole before the loss was heard")
       #expect(try again.write([0x04, 0x02, 0x00].span) == 3)
-      #expect(hearing.wait(for: .received([0x04, 0x02, 0x00])), "the beginning of the lost packet is forgotten")
+      #expect(log.wait(for: .received([0x04, 0x02, 0x00])), "the beginning of the lost packet is forgotten")
     }
   }
 
@@ -76,21 +77,21 @@ import Testing
     var server: StreamPort? = StreamPort(.unixServer(path: folder.file("hci")))
     try server?.open()
     let pipe = try Pipe.open(.stream(.unixClient(path: folder.file("hci"))), patience: patience)
-    let desk = try Loop.start(ToyCore(), pipe, nil, Self.impatient, at: "toy")
-    let hearing = Hearing<ToyCore.Event>()
-    _ = desk.attach(hearing.sink)
+    let mailbox = try Loop.start(ToyMachine(), pipe, nil, Self.impatient, at: "toy")
+    let log = EventLog<ToyMachine.Event>()
+    _ = mailbox.attach(log.sink)
     do { _ = try server?.waitForStream() }
     let wasThere = server.take() != nil
     #expect(wasThere)
-    #expect(hearing.wait { $0.contains { if case .notice = $0 { true } else { false } } })
+    #expect(log.wait { $0.contains { if case .notice = $0 { true } else { false } } })
     var back = StreamPort(.unixServer(path: folder.file("hci")))
     try back.open()
     let far = try back.waitForStream()
-    #expect(try far.readAll(4) == ToyCore.hello)
-    let notices = hearing.events.filter { if case .notice = $0 { true } else { false } }
+    #expect(try far.readAll(4) == ToyMachine.hello)
+    let notices = log.events.filter { if case .notice = $0 { true } else { false } }
     #expect(Set(notices.map { "\($0)" }).count == notices.count, "no reason is told twice in a row")
-    desk.shutDown()
-    #expect(desk.waitUntilEnded(atMost: patience))
+    mailbox.shutDown()
+    #expect(mailbox.waitUntilEnded(atMost: patience))
   }
 
   @Test(arguments: [true, false]) func aServerAndATerminalTakeTheNextOne(_ isTerminal: Bool) throws {
@@ -98,56 +99,56 @@ import Testing
     let path = folder.file("hci")
     let pipe = try Pipe.open(
       .stream(isTerminal ? .pseudoTerminal(path: path) : .unixServer(path: path)), patience: patience)
-    let desk = try Loop.start(ToyCore(), pipe, nil, Self.impatient, at: "toy")
-    let hearing = Hearing<ToyCore.Event>()
-    _ = desk.attach(hearing.sink)
+    let mailbox = try Loop.start(ToyMachine(), pipe, nil, Self.impatient, at: "toy")
+    let log = EventLog<ToyMachine.Event>()
+    _ = mailbox.attach(log.sink)
     for round in 1...3 {
       var controller = StreamPort(
         isTerminal ? .serial(path: path, SerialSettings(flowControl: .none)) : .unixClient(path: path))
       try controller.open()
       let far = try controller.waitForStream()
-      #expect(try far.readAll(4) == ToyCore.hello)
-      #expect(hearing.wait(for: .state(round)))
+      #expect(try far.readAll(4) == ToyMachine.hello)
+      #expect(log.wait(for: .state(round)))
       _ = consume far
-      #expect(hearing.wait { $0.count { $0 == .state(0) } == round })
+      #expect(log.wait { $0.count { $0 == .state(0) } == round })
     }
-    desk.shutDown()
-    #expect(desk.waitUntilEnded(atMost: patience))
+    mailbox.shutDown()
+    #expect(mailbox.waitUntilEnded(atMost: patience))
     #expect(!folder.has("hci"))
   }
 
   @Test func theFarewellIsSentBeforeTheEnd() throws {
-    try withServer { (desk, hearing, server) throws in
+    try withServer { (mailbox, log, server) throws in
       let far = try server.waitForStream()
-      #expect(try far.readAll(4) == ToyCore.hello)
-      desk.shutDown()
-      #expect(try far.readAll(5) == ToyCore.farewell)
+      #expect(try far.readAll(4) == ToyMachine.hello)
+      mailbox.shutDown()
+      #expect(try far.readAll(5) == ToyMachine.farewell)
       #expect(try far.isEnded())
-      #expect(desk.waitUntilEnded(atMost: patience))
-      #expect(hearing.events.last == .shutDown)
-      #expect(!desk.post(.mark(1)), "nobody is there any more")
+      #expect(mailbox.waitUntilEnded(atMost: patience))
+      #expect(log.events.last == .shutDown)
+      #expect(!mailbox.post(.mark(1)), "nobody is there any more")
     }
   }
 
   @Test func theEndWaitsForTheAnswerOfTheController() throws {
-    try withServer(ToyCore(shutdownNeedsAnswer: true)) { (desk, hearing, server) throws in
+    try withServer(ToyMachine(shutdownNeedsAnswer: true)) { (mailbox, log, server) throws in
       let far = try server.waitForStream()
-      #expect(try far.readAll(4) == ToyCore.hello)
-      desk.shutDown()
-      #expect(try far.readAll(5) == ToyCore.farewell)
-      #expect(!desk.waitUntilEnded(atMost: .zero))
+      #expect(try far.readAll(4) == ToyMachine.hello)
+      mailbox.shutDown()
+      #expect(try far.readAll(5) == ToyMachine.farewell)
+      #expect(!mailbox.waitUntilEnded(atMost: .zero))
       #expect(try far.write([0x04, 0x0E, 0x00].span) == 3)
-      #expect(desk.waitUntilEnded(atMost: patience))
-      #expect(hearing.events.last == .received([0x04, 0x0E, 0x00]))
+      #expect(mailbox.waitUntilEnded(atMost: patience))
+      #expect(log.events.last == .received([0x04, 0x0E, 0x00]))
     }
   }
 
   @Test func aControllerThatDoesNotAnswerIsNotWaitedForLong() throws {
-    try withServer(ToyCore(shutdownNeedsAnswer: true), Self.impatient) { (desk, _, server) throws in
+    try withServer(ToyMachine(shutdownNeedsAnswer: true), Self.impatient) { (mailbox, _, server) throws in
       let far = try server.waitForStream()
-      desk.shutDown()
-      #expect(desk.waitUntilEnded(atMost: patience))
-      #expect(try far.readAll(9) == ToyCore.hello + ToyCore.farewell)
+      mailbox.shutDown()
+      #expect(mailbox.waitUntilEnded(atMost: patience))
+      #expect(try far.readAll(9) == ToyMachine.hello + ToyMachine.farewell)
     }
   }
 }

@@ -38,9 +38,9 @@ import Testing
     let spec = try TransportSpec(parsing: transport)
     return try registry.host(of: spec, patience: .zero) { () throws(TransportError) in
       do throws(SystemError) {
-        let desk = try HostDesk<HostCommand, HostEvent>(commandLimit: 1, eventBacklogLimit: 1)
-        return Host(spec, desk: desk, listeningPort: nil, tracePath: nil)
-      } catch { throw TransportError(.inputOutput, at: transport, "no desk", cause: error) }
+        let mailbox = try HostMailbox<HostCommand, HostEvent>(commandLimit: 1, eventBacklogLimit: 1)
+        return Host(spec, mailbox: mailbox, listeningPort: nil, tracePath: nil)
+      } catch { throw TransportError(.inputOutput, at: transport, "no mailbox", cause: error) }
     }
   }
 

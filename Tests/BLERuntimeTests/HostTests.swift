@@ -16,16 +16,16 @@ typealias Host = BLERuntime.Host
 
   /// Which states a host went through.
   final class States: Sendable {
-    private let hearing = Hearing<String>()
+    private let log = EventLog<String>()
 
     var sink: @Sendable ([HostEvent]) -> Void {
-      let sink = hearing.sink
+      let sink = log.sink
       return { events in
         sink(events.map { if case .state(let state, _) = $0 { "\(state)" } else { "…" } })
       }
     }
 
-    func wait(for state: AdapterState) -> Bool { hearing.wait(for: "\(state)") }
+    func wait(for state: AdapterState) -> Bool { log.wait(for: "\(state)") }
   }
 
   @Test func whoAsksForTheSameTransportGetsTheSameHost() throws {
@@ -36,13 +36,13 @@ typealias Host = BLERuntime.Host
     #expect(try Host.shared(spec) === first)
     guard let far = try server.accept() else { throw Late() }
     #expect(try far.readAll(4) == Self.reset, "one host, one bring-up")
-    let running = first?.desk
-    let desk = try #require(running)
+    let running = first?.mailbox
+    let mailbox = try #require(running)
     first = nil
-    #expect(desk.waitUntilEnded(atMost: patience), "nobody holds it: it ends")
+    #expect(mailbox.waitUntilEnded(atMost: patience), "nobody holds it: it ends")
     #expect(try far.isEnded())
     let second = try Host.shared(spec)
-    #expect(second.desk !== desk)
+    #expect(second.mailbox !== mailbox)
     second.shutDown()
     #expect(second.waitUntilEnded(atMost: patience))
     let third = try Host.shared(spec)
@@ -53,7 +53,7 @@ typealias Host = BLERuntime.Host
     let folder = try TemporaryFolder()
     let server = try Listener(unixPath: folder.file("hci"))
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
-    let hosts = Hearing<ObjectIdentifier>()
+    let hosts = EventLog<ObjectIdentifier>()
     let (sink, done) = (hosts.sink, try Latch())
     for _ in 0..<8 {
       try LoopThread.start {
@@ -79,14 +79,14 @@ typealias Host = BLERuntime.Host
     let server = try Listener(unixPath: folder.file("hci"))
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
     var host: Host? = try Host.shared(spec)
-    let running = host?.desk
-    let desk = try #require(running)
+    let running = host?.mailbox
+    let mailbox = try #require(running)
     var attachment = host?.attach { _ in }
     host = nil
-    #expect(!desk.isEnding)
+    #expect(!mailbox.isEnding)
     attachment?.consumed(0)
     attachment = nil
-    #expect(desk.waitUntilEnded(atMost: patience))
+    #expect(mailbox.waitUntilEnded(atMost: patience))
     _ = consume server
   }
 

@@ -124,7 +124,7 @@ struct TraceReader {
   }
 }
 
-@Suite struct TraceEraserTests {
+@Suite struct KeyRedactorTests {
   static let key = [UInt8](1...16)
   static let zeros = [UInt8](repeating: 0, count: 16)
   static let other = [UInt8](0xC0...0xCF)
@@ -183,9 +183,9 @@ struct TraceReader {
   ]
 
   @Test(arguments: rows) func keysBecomeZeroAndNothingElseDoes(_ row: Row) {
-    var eraser = TraceEraser()
+    var redactor = KeyRedactor()
     var octets: [UInt8] = [0xEE, 0xEE] + row.octets
-    eraser.erase(&octets, from: 2, isReceived: false)
+    redactor.erase(&octets, from: 2, isReceived: false)
     #expect(octets == [0xEE, 0xEE] + row.erased)
   }
 
@@ -195,23 +195,23 @@ struct TraceReader {
     func fragment(_ flag: UInt8, _ data: some Collection<UInt8>) -> [UInt8] {
       [0x02, 0x40, flag << 4, UInt8(data.count), 0] + data
     }
-    var eraser = TraceEraser()
+    var redactor = KeyRedactor()
     var first = fragment(0b00, frame[..<cut])
     var second = fragment(0b01, frame[cut...])
     var between = fragment(0b01, Self.other)
-    eraser.erase(&first, from: 0, isReceived: false)
-    eraser.erase(&between, from: 0, isReceived: true)
-    eraser.erase(&second, from: 0, isReceived: false)
+    redactor.erase(&first, from: 0, isReceived: false)
+    redactor.erase(&between, from: 0, isReceived: true)
+    redactor.erase(&second, from: 0, isReceived: false)
     #expect(Array(first[5...] + second[5...]) == [17, 0, 6, 0, 0x06] + Self.zeros)
     #expect(between == fragment(0b01, Self.other))
     // The frame is over: what follows is left alone.
     var after = fragment(0b01, Self.other)
-    eraser.erase(&after, from: 0, isReceived: false)
+    redactor.erase(&after, from: 0, isReceived: false)
     #expect(after == fragment(0b01, Self.other))
   }
 
   @Test func whateverOctetsComeTheLengthStaysAndNothingTraps() {
-    var eraser = TraceEraser()
+    var redactor = KeyRedactor()
     var random = RandomSource.seeded(42)
     for _ in 0..<20_000 {
       var octets = (0..<Int.random(in: 0...40, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -219,7 +219,7 @@ struct TraceReader {
       // Often a channel and a length that matter.
       if octets.count > 9, octets[0] == 2 { octets.replaceSubrange(5..<9, with: [17, 0, 6, 0]) }
       let before = octets
-      eraser.erase(&octets, from: 0, isReceived: Bool.random(using: &random))
+      redactor.erase(&octets, from: 0, isReceived: Bool.random(using: &random))
       #expect(octets.count == before.count)
       #expect(zip(octets, before).allSatisfy { $0 == $1 || $0 == 0 }, "only zeros are written")
     }
@@ -238,6 +238,6 @@ struct TraceReader {
   }
 }
 
-extension TraceEraserTests.Row {
+extension KeyRedactorTests.Row {
   init(same name: String, _ octets: [UInt8]) { self.init(name: name, octets: octets, erased: octets) }
 }

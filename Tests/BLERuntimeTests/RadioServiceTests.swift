@@ -12,8 +12,8 @@ import Testing
   static let complete: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
 
   /// A radio whose log a test can wait on.
-  func radio(_ change: (inout RadioService.Settings) -> Void = { _ in }) -> (RadioService, Hearing<String>) {
-    let log = Hearing<String>()
+  func radio(_ change: (inout RadioService.Settings) -> Void = { _ in }) -> (RadioService, EventLog<String>) {
+    let log = EventLog<String>()
     var settings = RadioService.Settings()
     let sink = log.sink
     settings.log = { sink([$0]) }
@@ -108,7 +108,7 @@ import Testing
     let unique = UUID().uuidString.prefix(8)
     let peripheral = try Host.shared(.virtual(name: "p\(unique)"))
     let central = try Host.shared(.virtual(name: "c\(unique)"))
-    let (atPeripheral, atCentral) = (Hearing<String>(), Hearing<String>())
+    let (atPeripheral, atCentral) = (EventLog<String>(), EventLog<String>())
     let name = Array("Radio \(unique)".utf8)
     let data: [UInt8] = [0x02, 0x01, 0x06, UInt8(name.count + 1), 0x09] + name
     let (tellPeripheral, tellCentral) = (atPeripheral.sink, atCentral.sink)

@@ -90,7 +90,7 @@ import Testing
   func codeWinsThenTheCommandLineThenTheEnvironment(
     _ code: String?, _ arguments: [String], _ variable: String?, _ chosen: String
   ) throws {
-    let spec = try LaunchChoice.transport(code: code, arguments: arguments) {
+    let spec = try LaunchOptions.transport(code: code, arguments: arguments) {
       $0 == "BLE_TRANSPORT" ? variable : nil
     }
     #expect("\(spec)" == chosen)
@@ -98,21 +98,21 @@ import Testing
 
   @Test func theTraceIsChosenTheSameWay() throws {
     let environment: @Sendable (String) -> String? = { ["BLE_SNOOP": "e", "BLE_SNOOP_KEYS": "1"][$0] }
-    #expect(try LaunchChoice.trace(code: "c", arguments: ["p", "--snoop", "a"], environment: environment) == "c")
-    #expect(try LaunchChoice.trace(arguments: ["p", "--snoop", "a"], environment: environment) == "a")
-    #expect(try LaunchChoice.trace(arguments: ["p"], environment: environment) == "e")
-    #expect(try LaunchChoice.trace(arguments: ["p"], environment: { _ in nil }) == nil)
-    #expect(LaunchChoice.traceKeepsKeys(environment: environment))
-    #expect(!LaunchChoice.traceKeepsKeys(environment: { _ in "yes" }))
+    #expect(try LaunchOptions.trace(code: "c", arguments: ["p", "--snoop", "a"], environment: environment) == "c")
+    #expect(try LaunchOptions.trace(arguments: ["p", "--snoop", "a"], environment: environment) == "a")
+    #expect(try LaunchOptions.trace(arguments: ["p"], environment: environment) == "e")
+    #expect(try LaunchOptions.trace(arguments: ["p"], environment: { _ in nil }) == nil)
+    #expect(LaunchOptions.traceKeepsKeys(environment: environment))
+    #expect(!LaunchOptions.traceKeepsKeys(environment: { _ in "yes" }))
   }
 
   @Test func anOptionWithoutItsValueIsAnError() throws {
     let transport = try #require(throws: TransportError.self) {
-      try LaunchChoice.transport(arguments: ["p", "--transport"], environment: { _ in nil })
+      try LaunchOptions.transport(arguments: ["p", "--transport"], environment: { _ in nil })
     }
     #expect(transport.exitCode == 64 && transport.remedy.contains("--transport tcp-client"))
     let trace = try #require(throws: TransportError.self) {
-      try LaunchChoice.trace(arguments: ["p", "--snoop"], environment: { _ in nil })
+      try LaunchOptions.trace(arguments: ["p", "--snoop"], environment: { _ in nil })
     }
     #expect(trace.remedy.contains("--snoop FILE"))
   }

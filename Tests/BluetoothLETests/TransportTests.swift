@@ -67,11 +67,11 @@ import Testing
       managers.append(PeripheralManager(delegate: listener, queue: DispatchQueue(label: "delegate"), adapter: options))
       await listener.wait(for: .poweredOn)
     }
-    let desk = try options.host().desk
+    let mailbox = try options.host().mailbox
     managers.removeLast()
-    #expect(!desk.isEnding)
+    #expect(!mailbox.isEnding)
     managers.removeLast()
-    #expect(desk.waitUntilEnded(atMost: .seconds(20)))
+    #expect(mailbox.waitUntilEnded(atMost: .seconds(20)))
   }
 
   @Test func oneManagerSpeaksForTheHost() async {

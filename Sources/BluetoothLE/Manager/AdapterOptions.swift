@@ -44,14 +44,14 @@ public struct AdapterOptions: Hashable, Sendable {
 
   func host() throws(TransportError) -> BLERuntime.Host {
     var options = HostOptions()
-    options.trace = try LaunchChoice.trace(code: snoop)
-    options.traceKeepsKeys = LaunchChoice.traceKeepsKeys()
+    options.trace = try LaunchOptions.trace(code: snoop)
+    options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
     if let deviceName { options.configuration.deviceName = deviceName }
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = ServerLimits(
       maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
-    let transport = try LaunchChoice.transport(code: transport)
+    let transport = try LaunchOptions.transport(code: transport)
     if case .linux = transport, privacy.usesPrivateAddress {
       throw TransportError(
         .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",

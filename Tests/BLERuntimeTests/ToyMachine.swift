@@ -6,8 +6,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A core to drive the loop with: it echoes, counts, and tells everything it was asked.
-struct ToyCore: StackCore {
+/// A machine to drive the loop with: it echoes, counts, and tells everything it was asked.
+struct ToyMachine: HostMachine {
   enum Command: Sendable {
     /// Sends the packet and tells that it was performed.
     case send(Int, [UInt8])
@@ -30,13 +30,13 @@ struct ToyCore: StackCore {
     case item
   }
 
-  struct Output: StackOutput {
+  struct Output: HostMachineOutput {
     var packets = PacketBuffer()
     var directives: [SecurityDirective] = []
     var events: [Event] = []
   }
 
-  /// Sent when the pipe opens and when the core is shut down.
+  /// Sent when the pipe opens and when the machine is shut down.
   static let hello: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
   static let farewell: [UInt8] = [0x01, 0x0A, 0x20, 0x01, 0x00]
 
@@ -102,7 +102,7 @@ struct ToyCore: StackCore {
 }
 
 /// What a test heard, on which it can wait.
-final class Hearing<Event: Equatable & Sendable>: Sendable {
+final class EventLog<Event: Equatable & Sendable>: Sendable {
   private struct State {
     var events: [Event] = []
     var batches: [Int] = []

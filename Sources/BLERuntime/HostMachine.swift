@@ -1,3 +1,4 @@
+package import BLEHost
 package import BLELinux
 package import BLESMP
 package import BLEWire
@@ -5,10 +6,10 @@ package import BLEWire
 /// What the event loop asks of the stack it runs: a machine without I/O that is driven by packets, commands and time.
 ///
 /// ``HostCore`` is the one; a test drives the loop with a toy.
-package protocol StackCore: Sendable {
+package protocol HostMachine: Sendable {
   associatedtype Command: Sendable
   associatedtype Event: Sendable
-  associatedtype Output: StackOutput where Output.Event == Event
+  associatedtype Output: HostMachineOutput where Output.Event == Event
 
   /// When ``tick(now:into:)`` is to be called.
   var deadline: Instant? { get }
@@ -35,12 +36,36 @@ package protocol StackCore: Sendable {
   static func notice(_ text: String) -> Event
 }
 
-/// What a core gives back: whole H4 packets for the controller, requests to the system's security manager, events for the
+/// What a machine gives back: whole H4 packets for the controller, requests to the system's security manager, events for the
 /// application, each in order.
-package protocol StackOutput: Sendable {
+package protocol HostMachineOutput: Sendable {
   associatedtype Event: Sendable
   var packets: PacketBuffer { get set }
   var directives: [SecurityDirective] { get set }
   var events: [Event] { get set }
   init()
 }
+
+extension HostCore: HostMachine {
+  package mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout HostOutput) {
+    let state: AdapterState =
+      switch error.kind {
+      case .poweredOff: .poweredOff
+      case .noPermission: .unauthorized
+      case .malformed, .unavailable, .busy, .unsupported, .closed, .inputOutput: .resetting
+      }
+    transportFailed(.transport("\(error)"), state: state, now: now, into: &output)
+  }
+
+  package static func isState(_ event: HostEvent) -> Bool {
+    if case .state = event { true } else { false }
+  }
+
+  package static func refusal(commandLimit: Int) -> HostEvent {
+    .refused(.tooMany("commands waiting", limit: commandLimit))
+  }
+
+  package static func notice(_ text: String) -> HostEvent { .diagnostic(Diagnostic(.transport, text)) }
+}
+
+extension HostOutput: HostMachineOutput {}

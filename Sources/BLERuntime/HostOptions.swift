@@ -1,7 +1,35 @@
+package import BLEHost
 package import BLELinux
 
+/// What a host needs beside its transport.
+package struct HostOptions: Sendable {
+  package var configuration = HostConfiguration()
+  package var loop = LoopOptions()
+  /// The file the packet trace goes to; a second host of the process that names the same one gets `NAME.2.SUFFIX`.
+  package var trace: String?
+  /// Whether keys stay readable in the trace.
+  package var traceKeepsKeys = false
+
+  package init() {}
+}
+
+/// How patient the event loop is.
+package struct LoopOptions: Sendable {
+  /// After how long a lost transport is opened again; nil never.
+  package var reconnectionInterval: Duration? = .seconds(2)
+  /// How long a client waits for the other end at first, and the machine is given to shut down.
+  package var connectionPatience: Duration = .seconds(5)
+  package var shutdownPatience: Duration = .seconds(3)
+  /// Commands that may wait for the loop at once; one more is refused.
+  package var commandLimit = 4_096
+  /// Events handed out and not consumed, above which the transport is read no further.
+  package var eventBacklogLimit = 1_024
+
+  package init() {}
+}
+
 /// What a program's command line and environment choose where its code leaves it open.
-package enum LaunchChoice {
+package enum LaunchOptions {
   /// The transport: `code`, else `--transport X`, else `BLE_TRANSPORT`, else `linux`.
   package static func transport(
     code: String? = nil, arguments: [String] = CommandLine.arguments,

@@ -2,7 +2,7 @@ package import BLELinux
 internal import Synchronization
 
 /// Where the application's threads and the stack's one thread meet: commands go in, events come out, both in order.
-package final class HostDesk<Command: Sendable, Event: Sendable>: Sendable {
+package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package typealias Sink = @Sendable ([Event]) -> Void
 
   /// One thing for the loop to do, in the order in which it was asked for.
@@ -121,7 +121,7 @@ package final class HostDesk<Command: Sendable, Event: Sendable>: Sendable {
 }
 
 /// What the stack's own thread asks.
-extension HostDesk {
+extension HostMailbox {
   /// Takes all that waits, in order.
   ///
   /// - Returns: whether a command was refused since the last time.

@@ -5,7 +5,7 @@ internal import BLEWire
 ///
 /// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), what HCI commands hand to the controller of them
 /// (Vol 4, Part E, 7.8.22 to 7.8.39), and shared secrets that the controller computes.
-struct TraceEraser: Sendable {
+struct KeyRedactor: Sendable {
   /// Octets of an SMP frame whose beginning was seen and whose rest comes in continuing fragments.
   private struct Frame {
     /// Of the L2CAP header and the SMP code, what has come.
