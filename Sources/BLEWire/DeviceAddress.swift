@@ -58,6 +58,14 @@ public struct DeviceAddress: Hashable, Sendable {
     default: self
     }
   }
+
+  /// Whether a device can have it as its identity: a public address, or a static one whose random part is neither all
+  /// zeros nor all ones (Vol 6, Part B, 1.3.2.1; Vol 3, Part H, 3.6.5).
+  public var isIdentityAddress: Bool {
+    guard let randomKind else { return kind == .public || kind == .publicIdentity }
+    let randomPart = octets.value & (1 << 46 - 1)
+    return randomKind == .static && randomPart != 0 && randomPart != 1 << 46 - 1
+  }
 }
 
 extension DeviceAddress: CustomStringConvertible {

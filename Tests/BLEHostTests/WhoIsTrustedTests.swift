@@ -166,6 +166,27 @@ import Testing
     #expect(couple.security(0)?.isBonded == false)
   }
 
+  /// What a central claims for its identity (Vol 3, Part H, 3.6.5): neither a private address nor ours makes a bond.
+  @Test func anIdentityIsPublicOrStaticAndNotOurs() throws {
+    let own = Couple().world.hosts[0].ownAddress
+    let claims: [([UInt8], PairingFailedReason)] = [
+      ([1, 1, 2, 3, 4, 5, 0x06], .invalidParameters), ([1, 1, 2, 3, 4, 5, 0x46], .invalidParameters),
+      ([own.kind.rawValue] + own.octets.littleEndian, .keyRejected),
+    ]
+    for (claim, reason) in claims {
+      var couple = Couple()
+      couple.world.claimed = { host, packet in
+        host == 1 && packet.count == 17 && packet[9] == 9 ? Array(packet.prefix(10)) + claim : packet
+      }
+      try couple.connect()
+      couple.secure()
+      #expect(couple.bond(0) == nil && couple.paired(0).isEmpty)
+      #expect(couple.failures(0) == [PairingFailure(reason, .local)])
+      #expect(couple.failures(1).isEmpty || couple.failures(1) == [PairingFailure(reason, .peer)])
+      #expect(couple.security(0)?.isBonded == false)
+    }
+  }
+
   /// A device that gives a public identity and goes by a static address: known by either the next time, and called by the
   /// one it uses.
   @Test(arguments: [true, false]) func aFixedAddressBesideTheIdentity(resolves: Bool) throws {

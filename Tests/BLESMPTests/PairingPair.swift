@@ -48,6 +48,10 @@ struct PairingPair {
     _ initiators: PairingSettings = PairingSettings(), _ responders: PairingSettings = PairingSettings(),
     seed: UInt64 = 1
   ) {
+    var (initiators, responders) = (initiators, responders)
+    // Zero would mean that a device has no identity.
+    if initiators.identityAddress.octets.value == 0 { initiators.identityAddress = Self.initiatorAddress }
+    if responders.identityAddress.octets.value == 0 { responders.identityAddress = Self.responderAddress }
     initiator = PairingMachine(
       role: .initiator, own: Self.initiatorAddress, peer: Self.responderAddress, settings: initiators,
       cryptography: LibCrypto(), random: .seeded(seed))

@@ -104,6 +104,49 @@ import Testing
     }
   }
 
+  /// The identity address is public or static random (3.6.5), and not ours.
+  static let badIdentities: [([UInt8], PairingFailedReason, String)] = [
+    ([1, 1, 2, 3, 4, 5, 0x06], .invalidParameters, "non-resolvable private"),
+    ([1, 1, 2, 3, 4, 5, 0x46], .invalidParameters, "resolvable private"),
+    ([1, 1, 2, 3, 4, 5, 0x86], .invalidParameters, "reserved"),
+    ([1, 0, 0, 0, 0, 0, 0xC0], .invalidParameters, "static, the random part zero"),
+    ([1] + [UInt8](repeating: 0xFF, count: 6), .invalidParameters, "static, the random part all ones"),
+    ([2, 1, 2, 3, 4, 5, 6], .invalidParameters, "address type 2"),
+  ]
+
+  @Test(arguments: badIdentities, PairingPair.Side.allCases)
+  func refusesAnIdentityThatIsNone(_ bad: ([UInt8], PairingFailedReason, String), at side: PairingPair.Side) {
+    var pair = PairingPair(.with(), .with())
+    pair.tamper = { from, octets, _ in [from != side && octets[0] == 9 ? [9] + bad.0 : octets] }
+    pair.pair()
+    #expect(pair.failures[side] == PairingFailure(bad.1, .local), Comment(rawValue: bad.2))
+    #expect(pair.air.first { $0.octets[0] == 5 }?.octets == [5, bad.1.rawValue])
+  }
+
+  @Test(arguments: PairingPair.Side.allCases) func refusesItsOwnIdentity(at side: PairingPair.Side) {
+    let identity = DeviceAddress(octets: BD_ADDR(0x00A0_50AA_BBCC), kind: .public)
+    let inUse = side == .initiator ? PairingPair.initiatorAddress : PairingPair.responderAddress
+    for address in [identity, inUse] {
+      var pair = PairingPair(
+        .with { if side == .initiator { $0.identityAddress = identity } },
+        .with { if side == .responder { $0.identityAddress = identity } })
+      pair.tamper = { from, octets, _ in
+        [from != side && octets[0] == 9 ? [9, address.kind.rawValue] + address.octets.littleEndian : octets]
+      }
+      pair.pair()
+      #expect(pair.failures[side] == PairingFailure(.keyRejected, .local))
+    }
+  }
+
+  /// A device without an identity sends zero; it keeps the address of the link.
+  @Test func anIdentityOfZeroIsNone() {
+    var pair = PairingPair(.with(), .with())
+    pair.tamper = { _, octets, _ in [octets[0] == 9 ? [9] + [UInt8](repeating: 0, count: 7) : octets] }
+    pair.pair()
+    pair.expectPaired()
+    #expect(pair.outcomes.values.allSatisfy { $0.peerIdentity == nil })
+  }
+
   @Test func reservedCodesAreIgnored() {
     var pair = PairingPair(.with(), .with())
     pair.tamper = { _, octets, _ in [[0x0F, 1, 2], [0x00], [0xFF] + octets, octets] }

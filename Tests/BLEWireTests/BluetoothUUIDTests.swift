@@ -66,6 +66,19 @@ struct DeviceAddressTests {
     #expect(DeviceAddress(octets: BD_ADDR(value), kind: .public).randomKind == nil)
   }
 
+  @Test(arguments: [
+    (UInt64(0xC0_00_00_00_00_01), true), (0xFF_FF_FF_FF_FF_FE, true), (0xC0_00_00_00_00_00, false),
+    (0xFF_FF_FF_FF_FF_FF, false), (0x40_00_00_00_00_01, false), (0x00_00_00_00_00_01, false),
+    (0x80_00_00_00_00_01, false),
+  ])
+  func anIdentityIsPublicOrStatic(value: UInt64, isStatic: Bool) {
+    for kind in [DeviceAddress.Kind.random, .randomIdentity] {
+      #expect(DeviceAddress(octets: BD_ADDR(value), kind: kind).isIdentityAddress == isStatic)
+    }
+    #expect(DeviceAddress(octets: BD_ADDR(value), kind: .public).isIdentityAddress)
+    #expect(!DeviceAddress(octets: BD_ADDR(value), kind: .anonymous).isIdentityAddress)
+  }
+
   @Test func identityDropsTheMarkOfResolution() {
     let resolved = DeviceAddress(octets: BD_ADDR(1), kind: .publicIdentity)
     #expect(resolved.identity == DeviceAddress(octets: BD_ADDR(1), kind: .public))

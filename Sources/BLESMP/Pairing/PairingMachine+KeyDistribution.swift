@@ -109,13 +109,26 @@ extension PairingMachine {
       let irk = UInt128(littleEndian: packet.identityResolvingKey) ?? 0
       exchange.outcome.peerIRK = irk == 0 ? nil : SecretKey(irk)
     case .identityAddressInformation(let packet):
-      guard packet.addressType == .public || packet.addressType == .random else { throw .invalidParameters }
-      exchange.outcome.peerIdentity = packet.deviceAddress
+      try receive(identity: packet.deviceAddress, &exchange)
     case .signingInformation(let packet):
       exchange.outcome.peerCSRK = UInt128(littleEndian: packet.signatureKey).map(SecretKey.init)
     default: throw .unspecifiedReason
     }
     advance(exchange, now: now, into: &effects)
+  }
+
+  /// Takes the peer's identity address (3.6.5): public or static random, and never ours, because a bond with our own
+  /// address would replace ours wherever identities are compared.
+  private mutating func receive(
+    identity: DeviceAddress, _ exchange: inout KeyExchange
+  ) throws(PairingFailedReason) {
+    // Zero means that the peer has none: the address of the link is the peer's identity.
+    guard identity.octets.value != 0 else { return }
+    guard identity.kind == .public || identity.kind == .random, identity.isIdentityAddress else {
+      throw .invalidParameters
+    }
+    guard identity != settings.identityAddress.identity, identity != own.identity else { throw .keyRejected }
+    exchange.outcome.peerIdentity = identity
   }
 
   private mutating func advance(_ exchange: KeyExchange, now: Instant, into effects: inout [PairingEffect]) {
