@@ -37,6 +37,8 @@ package struct HostConfiguration: Sendable {
   package var bonds: [Bond] = []
   /// Bonds kept; with one more the oldest is removed.
   package var maximumBonds = 128
+  /// Diagnostics that a peer or the controller can cause.
+  package var diagnosticLimits = DiagnosticLimits()
   /// How long links are given to end when the host shuts down.
   package var shutdownTimeout: Duration = .seconds(2)
 

@@ -63,6 +63,8 @@ extension HostCore {
         )
         closings.append(links[index].peer)
         output.events.append(.client(links[index].peer, event))
+      case .violation:
+        if admitsDiagnostic(.peer, links[index].peer) { output.events.append(.client(links[index].peer, event)) }
       default: output.events.append(.client(links[index].peer, event))
       }
     }

@@ -114,6 +114,7 @@ extension HostCore {
   package mutating func transportFailed(
     _ error: HostError, state: AdapterState = .resetting, now: Instant, into output: inout HostOutput
   ) {
+    time = now
     lose(state, error, into: &output)
     if shutdownDeadline != nil { finishShutdown() }
   }
@@ -154,6 +155,7 @@ extension HostCore {
   /// Puts the controller away: advertising off, links ended. ``isShutDown`` tells when there is nothing more to wait for.
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard shutdownDeadline == nil, !isShutDown else { return }
+    time = now
     guard state == .poweredOn else { return finishShutdown() }
     shutdownDeadline = now + configuration.shutdownTimeout
     for advertisement in advertisements { stopAdvertising(advertisement.id, now: now, into: &output) }

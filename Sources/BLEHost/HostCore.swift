@@ -53,6 +53,11 @@ package struct HostCore: Sendable {
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
 
+  /// When the call under way, or the last one, was made.
+  var time = Instant.start
+  /// Diagnostics about peers, all links together, and about the controller.
+  var peerDiagnostics = DiagnosticLimiter()
+  var controllerDiagnostics = DiagnosticLimiter()
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
   var shutdownDeadline: Instant?
@@ -77,11 +82,12 @@ package struct HostCore: Sendable {
     var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
     deadline = .nearer(deadline, scanner.assembler.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
-    return deadline
+    return .nearer(deadline, .nearer(peerDiagnostics.deadline, controllerDiagnostics.deadline))
   }
 
   /// The pipe to the controller is open: brings the controller up.
   package mutating func start(now: Instant, into output: inout HostOutput) {
+    time = now
     bringUps = 0
     bringUp(now: now, into: &output)
   }
@@ -89,6 +95,7 @@ package struct HostCore: Sendable {
   /// Handles one whole H4 packet from the controller.
   package mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
     guard !packet.isEmpty else { return }
+    time = now
     switch HCIPacketType(rawValue: packet[0]) {
     case .aclData: receiveACL(packet.extracting(1..<packet.count), now: now, into: &output)
     case .event: receiveEvent(packet.extracting(1..<packet.count), now: now, into: &output)
@@ -102,6 +109,7 @@ package struct HostCore: Sendable {
 
   /// Does what time demands: timeouts of commands, transactions and links.
   package mutating func tick(now: Instant, into output: inout HostOutput) {
+    time = now
     while let outcome = queue.tick(now: now, into: &output.packets) {
       commandEnded(outcome, now: now, into: &output)
     }
@@ -111,11 +119,13 @@ package struct HostCore: Sendable {
     scanner.assembler.tick(now: now)
     endClosings(now: now, into: &output)
     rotateAddress(now: now, into: &output)
+    summarizeDiagnostics(into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }
 
   /// Performs what the application asks.
   package mutating func perform(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+    time = now
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
       performDatabase(command, now: now, into: &output)
@@ -137,10 +147,6 @@ package struct HostCore: Sendable {
     }
     endClosings(now: now, into: &output)
     settle(now: now, into: &output)
-  }
-
-  func report(_ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil, into output: inout HostOutput) {
-    output.events.append(.diagnostic(Diagnostic(origin, text, peer: peer)))
   }
 }
 

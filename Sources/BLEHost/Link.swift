@@ -36,6 +36,7 @@ struct Link: Sendable {
   var notifications: [UpdateToken] = []
   /// The update each indication belongs to, in the order they were handed to the server; nil for the stack's own.
   var indications: [Indication] = []
+  var diagnostics = DiagnosticLimiter()
   /// We asked for the end of the link; nothing more is sent on it.
   var isClosing = false
   /// The command to end it is on its way.
@@ -64,6 +65,7 @@ struct Link: Sendable {
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
-    .nearer(.nearer(server.deadline, client.deadline), .nearer(signalling.deadline, pairing?.deadline))
+    let machines = Instant?.nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
+    return .nearer(.nearer(machines, pairing?.deadline), diagnostics.deadline)
   }
 }

@@ -23,6 +23,7 @@ extension HostCore {
   /// Takes what the system's security manager says.
   package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
     guard isSecuredBySystem else { return }
+    time = now
     switch report {
     case .asked(let address, let question): asked(question, by: address, now: now, into: &output)
     case .failed(let address):
