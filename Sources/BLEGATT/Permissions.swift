@@ -64,16 +64,21 @@ public struct LinkSecurity: Hashable, Sendable {
   public var level: SecurityLevel
   /// The size of the encryption key in octets; 0 on a link in the clear.
   public var keySize: UInt8
-  /// Whether a long term key of this peer is stored: decides between the errors 0x05 and 0x0F on a link in the clear.
+  /// Whether a long term key is stored for the address that the peer uses: decides between the errors 0x05 and 0x0F on a
+  /// link in the clear. Any device can use that address; ``isBondProven`` says whether it is the bonded one.
   public var isBonded: Bool
+  /// Whether this link has proven the bond: it is encrypted with the bond's key, or the pairing on it made the bond.
+  public var isBondProven: Bool
   public var isAuthorized: Bool
 
   @inlinable public init(
-    level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false, isAuthorized: Bool = false
+    level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false,
+    isBondProven: Bool = false, isAuthorized: Bool = false
   ) {
     self.level = level
     self.keySize = keySize
     self.isBonded = isBonded
+    self.isBondProven = isBondProven
     self.isAuthorized = isAuthorized
   }
 

@@ -35,8 +35,10 @@ package struct HostConfiguration: Sendable {
   package var pairing: PairingSettings?
   /// The bonds of earlier runs.
   package var bonds: [Bond] = []
-  /// Bonds kept; with one more the oldest is removed.
+  /// Bonds kept; with one more the least recently used unprotected one is removed (Docs/Decisions/0084).
   package var maximumBonds = 128
+  /// The least time between two reports of one bond whose client only changed its subscriptions.
+  package var bondReportInterval: Duration = .seconds(10)
   /// Diagnostics that a peer or the controller can cause.
   package var diagnosticLimits = DiagnosticLimits()
   /// How long links are given to end when the host shuts down.

@@ -156,6 +156,7 @@ extension HostCore {
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard shutdownDeadline == nil, !isShutDown else { return }
     time = now
+    reportAllBonds(into: &output)
     guard state == .poweredOn else { return finishShutdown() }
     shutdownDeadline = now + configuration.shutdownTimeout
     for advertisement in advertisements { stopAdvertising(advertisement.id, now: now, into: &output) }

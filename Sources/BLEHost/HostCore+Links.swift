@@ -44,6 +44,7 @@ extension HostCore {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index)
     keepRecord(of: link, into: &output)
+    reportPendingBond(link.identity, into: &output)
     peerDiagnostics.addSuppressed(link.diagnostics.suppressed)
     cipherEnded(link, reason, into: &output)
     systemLinkEnded(link, into: &output)

@@ -47,6 +47,8 @@ package struct HostCore: Sendable {
   var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
+  var unconfirmedBonds = UnconfirmedBonds()
+  var bondReports = BondReports()
   var privacy = OwnPrivacy()
   var stillness = Stillness()
   var resolving = ResolvingList()
@@ -74,7 +76,7 @@ package struct HostCore: Sendable {
     acl = ACLScheduler(limits: configuration.linkQueue)
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
-    bonds.replaceAll(with: Array(configuration.bonds.suffix(configuration.maximumBonds)))
+    bonds.replaceAll(with: configuration.bonds, limit: configuration.maximumBonds)
   }
 
   /// When ``tick(now:into:)`` next has work, if ever.
@@ -82,6 +84,7 @@ package struct HostCore: Sendable {
     var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
     deadline = .nearer(deadline, scanner.assembler.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
+    deadline = .nearer(deadline, bondReports.deadline(configuration.bondReportInterval))
     return .nearer(deadline, .nearer(peerDiagnostics.deadline, controllerDiagnostics.deadline))
   }
 
@@ -119,6 +122,7 @@ package struct HostCore: Sendable {
     scanner.assembler.tick(now: now)
     endClosings(now: now, into: &output)
     rotateAddress(now: now, into: &output)
+    reportDueBonds(into: &output)
     summarizeDiagnostics(into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }

@@ -25,13 +25,15 @@ struct Couple {
 
   init(
     centrals: Int = 1, peripheral: PairingSettings? = .with(), central: (Int) -> PairingSettings? = { _ in .with() },
-    controller: VirtualControllerConfiguration = VirtualControllerConfiguration()
+    controller: VirtualControllerConfiguration = VirtualControllerConfiguration(),
+    configure: (Int, inout HostConfiguration) -> Void = { _, _ in }
   ) {
     world = World(
       centrals + 1, controller: { _ in controller },
       host: {
         var host = HostConfiguration()
         host.pairing = $0 == 0 ? peripheral : central($0)
+        configure($0, &host)
         return host
       })
     // Users who do what they are asked: the passkey is known, the numbers agree.

@@ -148,6 +148,68 @@ import Testing
     #expect(couple.bond(0)?.strength.isAuthenticated == false)
   }
 
+  /// Authentication, Secure Connections and key size each must be no weaker than those of the bond; the address tells at the
+  /// beginning whose bond it would be.
+  @Test func aBondIsNotReplacedByAWeakerKey() throws {
+    func replace(
+      _ first: PairingSettings, _ second: PairingSettings, _ check: (KeyStrength, Couple) throws -> Void
+    ) throws {
+      var couple = Couple(peripheral: .with(.displayYesNo), central: { _ in first })
+      try couple.connect()
+      couple.secure()
+      let strength = try #require(couple.bond(0)).strength
+      couple.disconnect()
+      couple.world.ask(1, .setPairing(second))
+      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.forget()
+      try couple.connect()
+      couple.secure()
+      try check(strength, couple)
+    }
+    func refused(_ reason: PairingFailedReason) -> (KeyStrength, Couple) -> Void {
+      { _, couple in
+        #expect(couple.bond(0) == nil && couple.paired(0).isEmpty)
+        #expect(couple.failures(0) == [PairingFailure(reason, .local)])
+        #expect(couple.losses(0) == [.forgottenByPeer])
+      }
+    }
+    let legacy = PairingSettings.with(.keyboardOnly, secure: false)
+    // Numeric comparison, 16 octets, and then legacy passkey entry, with 7 octets and with 16.
+    try replace(
+      .with(.keyboardDisplay), .with(.keyboardOnly, secure: false) { $0.maximumKeySize = 7 },
+      refused(.encryptionKeySize))
+    try replace(.with(.keyboardDisplay), legacy, refused(.authenticationRequirements))
+    // Just Works: Secure Connections, then legacy pairing.
+    try replace(.with(), .with(secure: false), refused(.authenticationRequirements))
+    // Authentication alone does not make up for it.
+    try replace(.with(), legacy, refused(.authenticationRequirements))
+    try replace(legacy, .with(.keyboardOnly, secure: false) { $0.maximumKeySize = 15 }, refused(.encryptionKeySize))
+    // A key that is as strong, or stronger.
+    for (first, second) in [(legacy, legacy), (legacy, .with(.keyboardOnly)), (.with(secure: false), .with())] {
+      try replace(first, second) { strength, couple in
+        let bond = try #require(couple.bond(0))
+        #expect(bond.strength.refusal(replacing: strength) == nil && couple.losses(0).isEmpty)
+      }
+    }
+  }
+
+  /// A device that names its identity at the end of the pairing (Vol 3, Part H, 3.6.5): Pairing Failed goes to it.
+  @Test func aClaimedIdentityDoesNotWeakenItsBond() throws {
+    var couple = Couple(central: { _ in .with(secure: false) })
+    let identity = DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public)
+    couple.world.ask(0, .setBonds([BondRoomTests.bond(identity, isProtected: false)]))
+    couple.world.claimed = { host, packet in
+      host == 1 && packet.count == 17 && packet[9] == 9
+        ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
+    }
+    try couple.connect()
+    couple.secure()
+    #expect(couple.failures(0) == [PairingFailure(.authenticationRequirements, .local)])
+    #expect(couple.losses(0) == [.forgottenByPeer] && couple.bond(0) == nil)
+    let refusal: [UInt8] = [5, PairingFailedReason.authenticationRequirements.rawValue]
+    #expect(couple.world.sent[0].contains { $0[0] == 2 && $0.count > 9 && $0[7] == 6 && Array($0[9...]) == refusal })
+  }
+
   /// The device gives the identity of another one only when the pairing is through (Vol 3, Part H, 3.6.5).
   @Test func aClaimedIdentityIsNotBelievedOverAProtectedBond() throws {
     var couple = Couple()

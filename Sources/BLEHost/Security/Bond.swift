@@ -23,6 +23,9 @@ package struct Bond: Hashable, Sendable {
   /// What we sign with, and the counter to use next.
   package var ownCSRK: SecretKey?
   package var ownSignCounter: UInt32 = 0
+  /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never, and
+  /// the highest number is the latest.
+  package var lastUse: UInt32 = 0
   /// What our server keeps of this client.
   package var client = ClientRecord()
 

@@ -14,20 +14,18 @@ extension HostCore {
       pairingSettings = settings
       if isSecuredBySystem, state == .poweredOn { output.directives.append(.setPolicy(settings)) }
     case .setBonds(let new):
-      bonds.replaceAll(with: Array(new.suffix(configuration.maximumBonds)))
-      for index in links.indices where !links[index].cipher.isProven {
+      bonds.replaceAll(with: new, limit: configuration.maximumBonds)
+      bondReports = BondReports()
+      for index in links.indices {
+        if links[index].security.isBondProven, bonds[links[index].identity] != nil { continue }
+        links[index].security.isBondProven = false
         links[index].identity = bonds.identity(of: links[index].address, toolbox)
         links[index].security.isBonded = bonds[links[index].identity] != nil
       }
       loadSystemKeys(into: &output)
     case .removeBond(let identity):
       guard let bond = bonds.remove(identity) else { return }
-      for index in links.indices where links[index].identity == bond.identity {
-        links[index].security.isBonded = false
-        links[index].cipher.isProven = false
-      }
-      if isSecuredBySystem { output.directives.append(.forget(bond.identity)) }
-      output.events.append(.bondRemoved(bond.identity))
+      bondRemoved(bond, into: &output)
     case .authorize(let peer, let isAuthorized):
       guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
       links[index].security.isAuthorized = isAuthorized
@@ -38,24 +36,6 @@ extension HostCore {
       answerPairing(index, question, answer, now: now, into: &output)
     default: break
     }
-  }
-
-  /// Takes a bond in, new or changed.
-  mutating func keep(_ bond: Bond, into output: inout HostOutput) {
-    let dropped = bonds.update(bond, limit: configuration.maximumBonds)
-    output.events.append(.bondChanged(bond))
-    guard let dropped else { return }
-    if isSecuredBySystem { output.directives.append(.forget(dropped.identity)) }
-    output.events.append(.bondRemoved(dropped.identity))
-  }
-
-  /// Writes down what a bonded client has configured, where it changed.
-  mutating func keepRecord(of link: Link, into output: inout HostOutput) {
-    guard link.cipher.isProven, var bond = bonds[link.identity] else { return }
-    let record = link.server.record(database: database)
-    guard record != bond.client else { return }
-    bond.client = record
-    keep(bond, into: &output)
   }
 
   /// Gives a link's client what it signs with.
@@ -74,7 +54,7 @@ extension HostCore {
       bond.ownSignCounter != counter
     else { return }
     bond.ownSignCounter = counter
-    keep(bond, into: &output)
+    change(bond, into: &output)
   }
 
   /// A Signed Write Command (Vol 3, Part F, 3.4.5.3): with a right signature by a bonded client, and on a link in the
@@ -92,7 +72,7 @@ extension HostCore {
       return report(.peer, "a signed write that was sent before: a replay", peer: link.peer, into: &output)
     }
     bond.peerSignCounter = counter + 1
-    keep(bond, into: &output)
+    change(bond, into: &output)
     var command = [UInt8](octets.dropLast(SecurityToolbox.signatureLength))
     guard command.count >= 3 else { return }
     command[0] = ATTOpcode.writeCommand.rawValue

@@ -81,8 +81,8 @@ extension HostCore {
     guard isOn else {
       links[index].cipher.start = nil
       links[index].client.isLinkEncrypted = false
-      links[index].security.level = .none
-      links[index].security.keySize = 0
+      (links[index].security.level, links[index].security.keySize) = (.none, 0)
+      links[index].security.isBondProven = false
       output.events.append(.security(links[index].peer, links[index].security))
       return reportSubscriptions(index, into: &output)
     }
@@ -101,10 +101,11 @@ extension HostCore {
     links[index].client.isLinkEncrypted = true
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
+    let isNewProof = start.origin == .bond && proveBond(index, into: &output)
     output.events.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
     switch start.origin {
-    case .bond: recognised(index, now: now, into: &output)
+    case .bond: if isNewProof { recognised(index, now: now, into: &output) }
     case .pairing:
       withPairing(index, now: now, into: &output) { machine, effects in
         machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
@@ -141,8 +142,7 @@ extension HostCore {
   /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
   /// 3.3.3.3).
   mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
-    guard !links[index].cipher.isProven, let bond = bonds[links[index].identity] else { return }
-    links[index].cipher.isProven = true
+    guard let bond = bonds[links[index].identity] else { return }
     links[index].server.restore(bond.client, database: database, now: now, into: &scratch.server)
     reportSubscriptions(index, into: &output)
     drainServer(index, now: now, into: &output)

@@ -67,8 +67,9 @@ extension HostCore {
   private func adapted(_ settings: PairingSettings, for link: Link) -> PairingSettings {
     var settings = settings
     settings.identityAddress = ownAddress
-    // A protected bond gives way to a protected one only.
-    if isProtected(link.identity) { settings.requiresMITM = true }
+    // A bond gives way to none weaker.
+    if let bond = bonds[link.identity] { settings.demand(bond.strength) }
+    settings.bondRules = bondRules(for: link)
     return settings
   }
 
@@ -96,12 +97,21 @@ extension HostCore {
 
   /// A pairing came to nothing, whoever's security manager did it.
   mutating func pairingEnded(_ index: Int, _ failure: PairingFailure, into output: inout HostOutput) {
-    let (peer, identity) = (links[index].peer, links[index].identity)
+    let peer = links[index].peer
     output.events.append(.pairingFailed(peer, failure))
-    if failure == PairingFailure(.authenticationRequirements, .local), isProtected(identity) {
+    let identity = links[index].pairing?.claimedIdentity ?? links[index].identity
+    if isForBond(of: identity, failure, on: links[index]) {
       output.events.append(.bondLost(peer, identity, .forgottenByPeer))
     }
     releaseParked(index, into: &output)
+  }
+
+  /// Whether a pairing failed because its key would have been weaker than that of a bond, which the device would have used
+  /// if it still had it.
+  private func isForBond(of identity: DeviceAddress, _ failure: PairingFailure, on link: Link) -> Bool {
+    guard bonds[identity] != nil, failure.origin == .local else { return false }
+    guard failure.reason == .authenticationRequirements || failure.reason == .encryptionKeySize else { return false }
+    return !(link.security.isBondProven && identity == link.identity)
   }
 
   /// The application's answer to a question.
@@ -116,7 +126,7 @@ extension HostCore {
   }
 
   /// An answer changed nothing, and is logged (Vol 3, Part H, 2.3.5.6.2: a yes is worth only what the user compared).
-  func ignore(_ fault: PairingAnswerFault, peer: PeerID, into output: inout HostOutput) {
+  mutating func ignore(_ fault: PairingAnswerFault, peer: PeerID, into output: inout HostOutput) {
     report(.application, "an answer to a pairing question is ignored: \(fault)", peer: peer, into: &output)
   }
 
@@ -150,36 +160,5 @@ extension HostCore {
       }
     }
     withPairing(index, now: now, into: &output) { machine, effects in machine.start(now: now, into: &effects) }
-  }
-
-  mutating func paired(
-    _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
-  ) {
-    let link = links[index]
-    attempts.succeeded(link.identity)
-    let identity = outcome.peerIdentity ?? link.identity
-    // It tells only now that it claims to be a device whose bond is worth more than this key.
-    if outcome.isBonded, isProtected(identity), !outcome.strength.isAuthenticated {
-      output.events.append(.pairingFailed(link.peer, PairingFailure(.authenticationRequirements, .local)))
-      return output.events.append(.bondLost(link.peer, identity.identity, .forgottenByPeer))
-    }
-    // A device that hides behind private addresses and tells no identity cannot be known again.
-    let isBonded = outcome.isBonded && identity.randomKind != .resolvablePrivate
-    if isBonded {
-      var bond = Bond(identity: identity, outcome)
-      let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
-      bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
-      bond.client = link.server.record(database: database)
-      links[index].identity = bond.identity
-      links[index].cipher.isProven = true
-      links[index].security.isBonded = true
-      keep(bond, into: &output)
-      // The table learns by which private address it is heard now.
-      _ = bonds.identity(of: link.address, toolbox)
-      setSigningKey(index)
-    }
-    let device = PairedDevice(identity: identity.identity, isBonded: isBonded, strength: outcome.strength)
-    output.events.append(.paired(link.peer, device))
-    if isBonded { output.events.append(.security(link.peer, links[index].security)) }
   }
 }

@@ -107,6 +107,7 @@ extension HostCore {
       case .enterPasskey: .passkeyEntryFailed
       case .consent, .display: .unspecifiedReason
       }
+    links[index].system.hasConsent = question == .consent && answer == .accept
     let refusal = answer == .reject ? PairingFailure(reason, .local) : nil
     answerSystem(index, question, answer, refusal, into: &output)
   }
@@ -181,7 +182,7 @@ extension HostCore {
     guard isFirst else {
       guard isBonded, var bond = bonds[identity] else { return }
       bond.take(key, use)
-      return keep(bond, into: &output)
+      return change(bond, into: &output)
     }
     let known = systemOutcomes[identity.identity] ?? SystemPairingOutcome()
     var outcome = PairingOutcome(isBonded: isBonded, strength: key.strength)
@@ -191,19 +192,25 @@ extension HostCore {
     outcome.peerIdentity = identity.identity
     (outcome.peerCSRK, outcome.ownCSRK) = (known.peerCSRK, known.ownCSRK)
     if let index {
-      endSystemPairing(index, into: &output)
+      outcome.hasConsent = endSystemPairing(index, into: &output).hasConsent
       paired(index, outcome, now: now, into: &output)
     } else if isBonded, identity.randomKind != .resolvablePrivate {
       // The link has gone already; the device will come back and be known.
-      keep(Bond(identity: identity, outcome), into: &output)
+      if !admit(Bond(identity: identity, outcome), hasConsent: false, into: &output) {
+        output.directives.append(.forget(identity))
+      }
     }
   }
 
   /// What the system let pass and we do not.
   private func refusal(of key: LongTermKey, for identities: [DeviceAddress]) -> PairingFailure? {
     guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
-    if settings.requiresMITM || identities.contains(where: isProtected), !key.strength.isAuthenticated {
+    if identities.contains(ownAddress.identity) { return PairingFailure(.keyRejected, .local) }
+    if settings.requiresMITM, !key.strength.isAuthenticated {
       return PairingFailure(.authenticationRequirements, .local)
+    }
+    for bond in identities.compactMap({ bonds[$0] }) {
+      if let reason = key.strength.refusal(replacing: bond.strength) { return PairingFailure(reason, .local) }
     }
     return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
   }
@@ -216,13 +223,13 @@ extension HostCore {
     links[index].client.isLinkEncrypted = strength != nil
     links[index].security.level = strength?.level ?? .none
     links[index].security.keySize = strength?.size ?? 0
+    if strength == nil { links[index].security.isBondProven = false }
+    let isNewProof = strength != nil && !links[index].system.isPairing && proveBond(index, into: &output)
     output.events.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
     guard strength != nil else { return }
-    if !links[index].system.isPairing {
-      endSystemPairing(index, into: &output)
-      recognised(index, now: now, into: &output)
-    }
+    if !links[index].system.isPairing { endSystemPairing(index, into: &output) }
+    if isNewProof { recognised(index, now: now, into: &output) }
     if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
   }
 

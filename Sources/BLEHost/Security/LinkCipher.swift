@@ -17,9 +17,6 @@ struct LinkCipher: Sendable {
 
   /// The key that the controller was given and has not spoken of yet.
   var start: Start?
-  /// Whether the link is or was encrypted with the key of the device's bond, or made that bond: only then is the peer
-  /// known to be the bonded one.
-  var isProven = false
   /// Whether the peer asked to be given a key that is not here.
   var hasMissedKey = false
 }

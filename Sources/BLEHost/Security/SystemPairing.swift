@@ -11,6 +11,8 @@ struct SystemPairing: Sendable {
   var isPairing = false
   /// What it asked last and has no answer to.
   var questions = PairingQuestions()
+  /// The application agreed to an unauthenticated pairing.
+  var hasConsent = false
   /// Why we ended the pairing, where we did.
   var refusal: PairingFailure?
 }

@@ -52,6 +52,10 @@ package struct KeyStrength: Hashable, Sendable {
 package struct PairingOutcome: Hashable, Sendable {
   /// Whether both devices keep their keys.
   package var isBonded: Bool
+  /// Whether a bond was wanted that ``BondRules/admission`` does not admit.
+  package var isBondDeclined = false
+  /// Whether the application agreed to an unauthenticated pairing (``PairingQuestion/consent``).
+  package var hasConsent = false
   package var strength: KeyStrength
   /// The key for links where we are the peripheral: ours of legacy pairing, the common one of Secure Connections.
   package var peripheralKey: LongTermKey?

@@ -55,12 +55,12 @@ extension PairingMachine {
     features.ioCapability = settings.ioCapability
     features.authReq = settings.authReq
     features.maximumEncryptionKeySize = settings.maximumKeySize
-    if settings.isBonding {
+    if role == .initiator, !mayBond { features.authReq.remove(.bonding) }
+    if features.authReq.contains(.bonding) {
       features.initiatorKeyDistribution = settings.initiatorKeys
       features.responderKeyDistribution = settings.responderKeys
     }
-    let data = settings.outOfBand
-    features.oobDataFlag = data.temporaryKey != nil || data.peer != nil ? .present : .notPresent
+    features.oobDataFlag = settings.outOfBand.isPresent ? .present : .notPresent
     return features
   }
 
@@ -80,12 +80,48 @@ extension PairingMachine {
     return features
   }
 
+  /// Whether a pairing that we begin can be authenticated: by the user, or by out-of-band data.
+  private var mayBeAuthenticated: Bool {
+    settings.ioCapability != .noInputNoOutput || settings.outOfBand.isPresent
+  }
+
+  /// Whether a pairing that we begin can make a bond.
+  private var mayBond: Bool {
+    switch settings.bondRules.admission {
+    case .all: true
+    case .confirmed: mayBeAuthenticated || settings.asksConsent
+    case .none: false
+    }
+  }
+
+  /// Whether the rules let such a pairing make a bond.
+  func admits(_ agreement: Agreement) -> Bool {
+    switch settings.bondRules.admission {
+    case .all: true
+    case .confirmed: agreement.model.isAuthenticated || hasConsent
+    case .none: false
+    }
+  }
+
+  /// What the responder answers once the association model and the consent are known: without a bond no keys are
+  /// distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1).
+  private func limited(_ agreement: Agreement) -> Agreement {
+    var agreement = agreement
+    if !admits(agreement) {
+      agreement.response.authReq.remove(.bonding)
+      agreement.response.initiatorKeyDistribution = []
+      agreement.response.responderKeyDistribution = []
+    }
+    return agreement
+  }
+
   mutating func requested(
     _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard role == .responder else { throw .commandNotSupported }
     guard case .idle = phase else { throw .unspecifiedReason }
     guard !refusesAttempts else { throw .repeatedAttempts }
+    (hasConsent, claimedIdentity) = (false, nil)
     try checkRanges(request)
     let agreement = Agreement(request, response(to: request), own: own, peer: peer, role: role)
     try check(agreement)
@@ -102,6 +138,7 @@ extension PairingMachine {
     _ agreement: Agreement, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard answer == .accept else { throw .unspecifiedReason }
+    let agreement = limited(agreement)
     send(.pairingResponse(agreement.response), now: now, into: &effects)
     try begin(agreement, now: now, into: &effects)
   }

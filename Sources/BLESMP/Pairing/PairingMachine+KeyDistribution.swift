@@ -33,7 +33,10 @@ extension PairingMachine {
   /// The link is encrypted with the new key: the responder sends its keys first, then the initiator.
   mutating func distribute(_ start: EncryptionStart, now: Instant, into effects: inout [PairingEffect]) {
     let agreement = start.agreement
-    var outcome = PairingOutcome(isBonded: agreement.isBonding, strength: agreement.strength)
+    var outcome = PairingOutcome(isBonded: agreement.isBonding && admits(agreement), strength: agreement.strength)
+    let isBondWanted = settings.isBonding && (role == .initiator || agreement.request.authReq.contains(.bonding))
+    outcome.isBondDeclined = isBondWanted && !admits(agreement)
+    outcome.hasConsent = hasConsent
     // What the LTK of Secure Connections makes unnecessary is not sent, whatever the bits say (3.6.1).
     let possible: KeyDistribution =
       agreement.isSecureConnections ? [.idKey, .signKey] : [.encKey, .idKey, .signKey]
@@ -129,6 +132,9 @@ extension PairingMachine {
     }
     guard identity != settings.identityAddress.identity, identity != own.identity else { throw .keyRejected }
     exchange.outcome.peerIdentity = identity
+    claimedIdentity = identity
+    let bond = exchange.outcome.isBonded ? settings.bondRules.strengths[identity] : nil
+    if let bond, let refusal = exchange.outcome.strength.refusal(replacing: bond) { throw refusal }
   }
 
   private mutating func advance(_ exchange: KeyExchange, now: Instant, into effects: inout [PairingEffect]) {

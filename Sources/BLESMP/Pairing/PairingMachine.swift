@@ -29,6 +29,10 @@ package struct PairingMachine: Sendable {
   let toolbox: SecurityToolbox
   var random: RandomSource
   var phase = Phase.idle
+  /// Whether the application agreed to the pairing under way.
+  var hasConsent = false
+  /// The identity that the peer named in the pairing under way or, where that has failed, in the last one.
+  package internal(set) var claimedIdentity: DeviceAddress?
   package internal(set) var deadline: Instant?
 
   enum Phase: Sendable {
@@ -77,6 +81,7 @@ package struct PairingMachine: Sendable {
   package mutating func start(now: Instant, into effects: inout [PairingEffect]) {
     guard role == .initiator, case .idle = phase else { return }
     guard !refusesAttempts else { return effects.append(.failed(PairingFailure(.repeatedAttempts, .local))) }
+    (hasConsent, claimedIdentity) = (false, nil)
     let request = offer()
     phase = .requested(request)
     send(.pairingRequest(request), now: now, into: &effects)
@@ -118,7 +123,9 @@ package struct PairingMachine: Sendable {
     }
     do throws(PairingFailedReason) {
       switch phase {
-      case .consent(let agreement): try consented(agreement, answer, now: now, into: &effects)
+      case .consent(let agreement):
+        hasConsent = answer == .accept
+        try consented(agreement, answer, now: now, into: &effects)
       case .legacy(var pairing):
         try answered(&pairing, answer, now: now, into: &effects)
       case .secureConnections(var pairing):

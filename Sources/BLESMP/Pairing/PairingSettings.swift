@@ -33,6 +33,10 @@ package struct PairingSettings: Sendable {
   package var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
   /// What came from the peer by another way.
   package var outOfBand = OutOfBandData()
+  /// Which bonds the pairing may make and replace.
+  package var bondRules = BondRules()
+  /// How fast strangers may bond; a rule of the host.
+  package var unconfirmedBonds = UnconfirmedBondLimit()
   /// How long a device may be silent (3.4).
   package var timeout: Duration = .seconds(30)
 
@@ -69,6 +73,9 @@ package struct OutOfBandData: Sendable {
   package var own: OwnData?
 
   package init() {}
+
+  /// Whether there is anything of the peer.
+  var isPresent: Bool { temporaryKey != nil || peer != nil }
 
   package struct SecureConnectionsData: Sendable {
     package var confirm: UInt128

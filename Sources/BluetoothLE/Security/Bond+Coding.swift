@@ -89,6 +89,8 @@ extension Bond: Codable {
     var configurations: [Configuration]
     var supportedFeatures: UInt8
     var databaseHash: String
+    /// Files of older versions have none.
+    var lastUse: UInt32?
   }
 
   public init(from decoder: any Swift.Decoder) throws {
@@ -124,6 +126,7 @@ extension Bond: Codable {
     record.peerSignCounter = form.peerSignCounter
     record.ownCSRK = form.ownSignatureKey?.key
     record.ownSignCounter = form.ownSignCounter
+    record.lastUse = form.lastUse ?? 0
     record.client = ClientRecord(
       configurations: form.configurations.map {
         .init(descriptor: AttributeHandle(rawValue: $0.descriptor), value: Subscription(rawValue: $0.value))
@@ -155,7 +158,7 @@ extension Bond: Codable {
           .init(descriptor: $0.descriptor.rawValue, value: $0.value.rawValue)
         },
         supportedFeatures: record.client.supportedFeatures.rawValue,
-        databaseHash: record.client.databaseHash.hexadecimal))
+        databaseHash: record.client.databaseHash.hexadecimal, lastUse: record.lastUse))
   }
 }
 

@@ -1,0 +1,55 @@
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// The end of a pairing that succeeded: the bond it makes, and the one it replaces.
+extension HostCore {
+  mutating func paired(
+    _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
+  ) {
+    let link = links[index]
+    attempts.succeeded(link.identity)
+    let identity = (outcome.peerIdentity ?? link.identity).identity
+    let old = bonds[identity]
+    // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
+    if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.refusal(replacing: $0.strength) }) {
+      output.events.append(.pairingFailed(link.peer, PairingFailure(refusal, .local)))
+      return output.events.append(.bondLost(link.peer, identity, .forgottenByPeer))
+    }
+    // A device that hides behind private addresses and tells no identity cannot be known again.
+    let makesBond = outcome.isBonded && identity.randomKind != .resolvablePrivate
+    let isBonded = makesBond && admit(bond(identity, outcome, of: link), hasConsent: outcome.hasConsent, into: &output)
+    if isBonded {
+      links[index].identity = identity
+      (links[index].security.isBonded, links[index].security.isBondProven) = (true, true)
+      if old != nil { disprove(identity, except: link.peer, into: &output) }
+      // The table learns by which private address it is heard now.
+      _ = bonds.identity(of: link.address, toolbox)
+      setSigningKey(index)
+    } else if makesBond, isSecuredBySystem {
+      output.directives.append(.forget(identity))
+    }
+    if outcome.isBondDeclined || makesBond && !isBonded { reportDeclinedBond(link.peer, into: &output) }
+    let device = PairedDevice(identity: identity, isBonded: isBonded, strength: outcome.strength)
+    output.events.append(.paired(link.peer, device))
+    if isBonded { output.events.append(.security(link.peer, links[index].security)) }
+  }
+
+  /// The bond of a pairing on this link.
+  private func bond(_ identity: DeviceAddress, _ outcome: PairingOutcome, of link: Link) -> Bond {
+    var bond = Bond(identity: identity, outcome)
+    let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
+    bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
+    bond.client = link.server.record(database: database)
+    return bond
+  }
+
+  /// The bond that other links have proven is not the device's bond any more.
+  private mutating func disprove(_ identity: DeviceAddress, except peer: PeerID, into output: inout HostOutput) {
+    for index in links.indices where links[index].identity == identity && links[index].peer != peer {
+      guard links[index].security.isBondProven else { continue }
+      links[index].security.isBondProven = false
+      output.events.append(.security(links[index].peer, links[index].security))
+    }
+  }
+}

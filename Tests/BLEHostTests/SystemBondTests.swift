@@ -1,0 +1,121 @@
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEWire
+import Testing
+
+/// Which bonds are kept and replaced where the kernel pairs: the rules of ``BondRoomTests``, with other means.
+@Suite("Bonds of the system's security manager") struct SystemBondTests {
+  static let justWorks = LongTermKey(
+    value: SecretKey(7), strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
+
+  /// A host with one link for each number, handle 0x0040 and up, from `C0:00:00:00:00:NN`.
+  private func bench(
+    _ pairing: PairingSettings = .with(), bonds: [Bond] = [], room: Int = 128, links: Int = 1
+  ) -> Bench {
+    var configuration = HostConfiguration()
+    (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
+    configuration.maximumBonds = room
+    var bench = Bench(configuration: configuration)
+    for number in 0..<links {
+      bench.receive(ScriptedController.connected(0x40 + UInt16(number), from: "\(Self.device(number).octets)"))
+    }
+    _ = (bench.takeEvents(), bench.takeDirectives())
+    return bench
+  }
+
+  private static func device(_ number: Int) -> DeviceAddress {
+    DeviceAddress(octets: BD_ADDR(0xC000_0000_0001 + UInt64(number)), kind: .random)
+  }
+
+  private func forgotten(_ bench: inout Bench) -> [DeviceAddress] {
+    bench.takeDirectives().compactMap { if case .forget(let device) = $0 { device } else { nil } }
+  }
+
+  private func paired(_ bench: Bench) -> [Bool] {
+    bench.events.compactMap { if case .paired(_, let device) = $0 { device.isBonded } else { nil } }
+  }
+
+  private func failures(_ bench: Bench) -> [PairingFailure] {
+    bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+  }
+
+  @Test func strangersDoNotRemoveAProtectedBond() {
+    var bench = bench(bonds: [BondRoomTests.bond(BondRoomTests.owner)], room: 3, links: 4)
+    for number in 0..<4 {
+      bench.hear(.longTermKey(Self.device(number), Self.justWorks, .both, isToBeKept: true))
+      #expect(forgotten(&bench) == (number < 2 ? [] : [Self.device(number - 2)]))
+    }
+    let removed = bench.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
+    #expect(removed == [Self.device(0), Self.device(1)] && paired(bench) == [true, true, true, true])
+  }
+
+  /// The kernel has bonded already; it forgets the key, and the link goes on without a bond.
+  @Test func withoutRoomAPairingMakesNoBond() {
+    let bonds = [BondRoomTests.bond(BondRoomTests.owner)]
+    var bench = bench(bonds: bonds, room: 1)
+    bench.hear(.longTermKey(Self.device(0), Self.justWorks, .both, isToBeKept: true))
+    #expect(forgotten(&bench) == [Self.device(0)])
+    #expect(paired(bench) == [false] && failures(bench).isEmpty && bench.core.linkCount == 1)
+    // Nor does one whose link has gone meanwhile.
+    bench.receive(ScriptedController.disconnected(0x40))
+    bench.hear(.longTermKey(Self.device(1), Self.justWorks, .both, isToBeKept: true))
+    #expect(forgotten(&bench) == [Self.device(1)])
+  }
+
+  @Test func unconfirmedBondsAreLimitedInTime() {
+    var bench = bench(links: 16)
+    for number in 0..<13 { bench.hear(.longTermKey(Self.device(number), Self.justWorks, .both, isToBeKept: true)) }
+    #expect(paired(bench) == Array(repeating: true, count: 12) + [false])
+    #expect(forgotten(&bench) == [Self.device(12)])
+    bench.hear(.longTermKey(Self.device(13), SystemSecurityTests.key, .both, isToBeKept: true))
+    #expect(paired(bench).last == true, "an authenticated one does not count")
+    bench.run(for: .seconds(3600))
+    bench.hear(.longTermKey(Self.device(14), Self.justWorks, .both, isToBeKept: true))
+    #expect(paired(bench).last == true)
+  }
+
+  @Test func consentIsAConfirmation() throws {
+    var bench = bench(
+      .with {
+        $0.asksConsent = true
+        $0.unconfirmedBonds.count = 0
+      })
+    bench.hear(.asked(Self.device(0), .consent))
+    guard case .pairing(let peer, let id, .consent) = bench.events.last else { Issue.record("not asked"); return }
+    bench.perform(.answerPairing(peer, id, .accept))
+    bench.hear(.longTermKey(Self.device(0), Self.justWorks, .both, isToBeKept: true))
+    #expect(paired(bench) == [true])
+  }
+
+  /// Authentication, Secure Connections and key size, each for itself; the bond gets its own key back.
+  @Test func aBondIsNotReplacedByAWeakerKey() throws {
+    var weaker = [SystemSecurityTests.key, SystemSecurityTests.key, SystemSecurityTests.key]
+    weaker[0].strength.isAuthenticated = false
+    weaker[1].strength.isSecureConnections = false
+    weaker[2].strength.size = 15
+    for (key, reason) in zip(
+      weaker, [PairingFailedReason.authenticationRequirements, .authenticationRequirements, .encryptionKeySize])
+    {
+      var bench = bench(bonds: [BondRoomTests.bond(Self.device(0))])
+      bench.hear(.longTermKey(Self.device(0), key, .both, isToBeKept: true))
+      let directives = bench.takeDirectives()
+      try #require(directives.count == 2)
+      guard case .forget(Self.device(0)) = directives[0], case .loadKeys(let keys) = directives[1] else {
+        Issue.record("\(directives)")
+        return
+      }
+      #expect(keys.first?.peripheralKey == BondRoomTests.protected)
+      #expect(failures(bench) == [PairingFailure(reason, .local)] && paired(bench).isEmpty)
+    }
+  }
+
+  @Test func ourOwnIdentityIsNoDevices() {
+    var bench = bench()
+    let own = bench.core.ownAddress
+    bench.hear(.identity(own, usedAs: Self.device(0), SecretKey(1)))
+    bench.hear(.longTermKey(own, Self.justWorks, .both, isToBeKept: true))
+    #expect(forgotten(&bench) == [own] && paired(bench).isEmpty)
+    #expect(failures(bench) == [PairingFailure(.keyRejected, .local)])
+  }
+}
