@@ -1,6 +1,5 @@
 import BLEATT
 import BLEWire
-import Foundation
 import TestVectors
 import Testing
 
@@ -9,31 +8,25 @@ import Testing
 /// Conversations with other stacks' servers, out of their tests and out of captures.
 @Suite(.enabled(if: TestVectors.areHere, "\(TestVectors.whereToPutThem)"))
 struct GATTServerVectors {
-  struct File: Decodable {
-    var databases: [String: Database]
-    var cases: [Case]
-  }
-
-  struct Database: Decodable {
-    struct Attribute: Decodable {
+  struct Database: Decodable, Sendable {
+    struct Attribute: Decodable, Sendable {
       var handle: UInt16
       var type: String
-      var value: String
-      var permissions: Set<String>
-      var role: String
+      var value: String?
+      var permissions: Set<String>?
     }
 
-    struct Service: Decodable {
+    struct Service: Decodable, Sendable {
       var handle: UInt16
       var endHandle: UInt16
     }
 
-    var services: [Service]
+    var services: [Service]?
     var attributes: [Attribute]
   }
 
-  struct Case: Decodable {
-    struct Step: Decodable {
+  struct Case: Decodable, Sendable {
+    struct Step: Decodable, Sendable {
       var dir: String
       var hex: String?
       var action: String?
@@ -43,100 +36,113 @@ struct GATTServerVectors {
       var authenticated: Bool?
     }
 
-    var name: String
     var database: String
     var mtu: Int?
     var serverMTU: Int?
-    var policy: [String]
-    var pdus: [Step]
+    var policy: [String]?
+    var pdus: [Step]?
     var procedure: String?
   }
 
-  /// Cases whose octets rest on the choice of another stack, and the rule that we follow instead.
-  static let answeredDifferently = [
-    "/TP/GAW/SR/BV-08-C/small": "a CCCD has two octets, anything else is answered 0x0D (Vol 3, Part G, 3.3.3.3)",
-    "/TP/GAW/SR/BV-09-C/small": "a CCCD has two octets, anything else is answered 0x0D (Vol 3, Part G, 3.3.3.3)",
-    "/robustness/no-reliable-characteristic":
-      "a queue of writes to several attributes is executed whether or not each offers reliable writes",
-    "nimble/read-multiple/one-handle": "Read Multiple names two handles or more (Vol 3, Part F, 3.4.4.7)",
+  /// Tags that describe the database of a case. It is built so, and what follows is no choice any more.
+  static let settled: Set = [
+    "flat-database", "only-the-first-18-attributes-of-the-source-database", "values-not-read-in-the-log-are-empty",
+    "declaration-values-are-arbitrary", "value-length-is-variable", "last-service-ends-at-ffff",
+    "last-service-ends-at-its-last-attribute", "no-pdus-source-only-checks-it-does-not-crash",
   ]
 
-  static func file() throws -> File {
-    let folder = try #require(TestVectors.folder)
-    return try JSONDecoder().decode(
-      File.self, from: Data(contentsOf: folder.appending(path: "gatt-server.json")))
+  /// Tags of choices that we make in another way, and the rule that we follow instead.
+  static let answeredDifferently = [
+    "cccd-is-a-plain-attribute": "a CCCD has two octets, anything else is answered 0x0D (Vol 3, Part G, 3.3.3.3)",
+    "refuses-queued-writes-to-several-attributes-unless-reliable":
+      "a queue of writes to several attributes is executed whether or not each offers reliable writes",
+    "one-handle-accepted": "Read Multiple names two handles or more (Vol 3, Part F, 3.4.4.7)",
+  ]
+
+  @Test func everyConversationGoesAsExpected() {
+    let report = Self.run(in: TestVectors.folderOrNone)
+    report.tell("GATT server")
+    #expect(report.failures == [])
   }
 
-  @Test func everyConversationGoesAsExpected() throws {
-    let file = try Self.file()
-    #expect(file.cases.count == 81)
-    for vector in file.cases {
-      let description = try #require(file.databases[vector.database])
-      let failures = try Self.failures(vector, description)
-      if Self.answeredDifferently[vector.name] == nil {
-        #expect(failures.isEmpty, "\(vector.name): \(failures)")
-      } else {
-        #expect(!vector.policy.isEmpty && !failures.isEmpty, "\(vector.name) is no exception any more")
+  static func run(in folder: VectorFolder) -> VectorReport {
+    var report = VectorReport()
+    let file = folder.file("gatt-server", cases: Case.self, databases: Database.self, into: &report)
+    let databases = file.databases
+    for (name, vector) in file.cases(into: &report) {
+      report.check(name, policy: vector.policy, settled: settled) { checks in
+        let description = try checks.need(databases[vector.database], "database '\(vector.database)'")
+        let rules = (vector.policy ?? []).compactMap { answeredDifferently[$0] }
+        if vector.procedure == "database-hash" {
+          try checkHash(description, &checks)
+        } else if let procedure = vector.procedure {
+          throw NotApplicable("an unknown procedure: \(procedure)")
+        }
+        try converse(vector, description, &checks)
+        // The reader of the note learns which rule the other octets rest on.
+        if !checks.faults.isEmpty { for rule in rules { checks.note(rule) } }
       }
     }
+    return report
   }
 
-  @Test func aDatabaseWithHandlesAtTheEndCanBeHashed() throws {
-    let file = try Self.file()
-    let tail = try #require(file.databases["ts_tail_db"])
-    let database = try Self.build(tail, lastServiceEndsAt: nil)
-    #expect(!database.databaseHashMessage.isEmpty)
-    #expect(database.databaseHash(cmac: { _ in Array(1...16) }) == (1...16).reversed())
+  /// A database whose services may end at the last handle there is can be hashed.
+  private static func checkHash(_ description: Database, _ checks: inout VectorChecks) throws {
+    let database = try build(description, lastServiceEndsAt: nil)
+    checks.expect(!database.databaseHashMessage.isEmpty, "no message to hash")
+    checks.equal(database.databaseHash(cmac: { _ in Array(1...16) }), (1...16).reversed(), "the hash")
   }
 
-  static func failures(_ vector: Case, _ description: Database) throws -> [String] {
-    let end = vector.policy.contains("last-service-ends-at-ffff") ? AttributeHandle.last : nil
+  private static func converse(_ vector: Case, _ description: Database, _ checks: inout VectorChecks) throws {
+    let steps = vector.pdus ?? []
+    let end = vector.policy?.contains("last-service-ends-at-ffff") == true ? AttributeHandle.last : nil
     var database = try build(description, lastServiceEndsAt: end)
     var bearer = ServerBearer(limits: ServerLimits(maximumMTU: vector.serverMTU ?? ATT.maximumMTU))
-    let exchanges = vector.pdus.contains { $0.dir == "in" && $0.hex?.hasPrefix("02") == true }
-    if !exchanges, let mtu = vector.mtu { bearer.mtu = mtu }
+    let exchanges = steps.contains { $0.dir == "in" && $0.hex?.hasPrefix("02") == true }
+    if !exchanges, let mtu = vector.mtu { bearer.mtu = max(mtu, ATT.defaultMTU) }
     var security = LinkSecurity.none
     var output = ServerOutput()
-    var failures: [String] = []
-    for (index, step) in vector.pdus.enumerated() {
+    for (index, step) in steps.enumerated() {
       switch (step.dir, step.action) {
       case ("in", _):
-        let pdu = try #require([UInt8](hexadecimal: step.hex ?? ""))
+        let pdu = try checks.need([UInt8](hexadecimal: step.hex ?? "?"), "hex of step \(index)")
         bearer.receive(pdu.span, security: security, database: &database, now: .start, into: &output)
       case ("out", _):
         let sent = output.pdus.isEmpty ? "nothing" : output.pdus[0].hexadecimal
-        if sent != step.hex || output.pdus.count != 1 {
-          failures.append("step \(index): \(sent), expected \(step.hex ?? "nothing")")
-        }
+        checks.equal(sent, step.hex ?? "nothing", "step \(index)")
+        checks.expect(output.pdus.count <= 1, "step \(index): \(output.pdus.count) PDUs")
         output.removeAll()
       case ("none", _):
-        if !output.pdus.isEmpty { failures.append("step \(index): \(output.pdus[0].hexadecimal), expected nothing") }
+        if !output.pdus.isEmpty { checks.fail("step \(index) is \(output.pdus[0].hexadecimal), expected nothing") }
         output.removeAll()
       case ("action", "notify"), ("action", "indicate"):
-        let value = try #require([UInt8](hexadecimal: step.value ?? ""))
-        let handle = AttributeHandle(try #require(step.handle))
+        let value = try checks.need([UInt8](hexadecimal: step.value ?? "?"), "value of step \(index)")
+        let handle = AttributeHandle(try checks.need(step.handle, "handle of step \(index)"))
         let outcome = bearer.notify(
           handle, value.span, security: security, database: database, now: .start, into: &output)
-        if outcome != .sent { failures.append("step \(index): \(outcome)") }
+        checks.equal(outcome, .sent, "step \(index)")
       case ("action", "set-security"):
         let level: SecurityLevel =
           step.authenticated == true ? .authenticated : step.encrypted == true ? .encrypted : .none
-        security = LinkSecurity(level: level, keySize: 16)
-      default: failures.append("step \(index): what is \(step.dir) \(step.action ?? "")?")
+        security = LinkSecurity(level: level, keySize: level == .none ? 0 : 16)
+      default: throw NotApplicable("step \(index) is unknown: \(step.dir) \(step.action ?? "")")
       }
     }
-    return failures
   }
 
   static func build(_ description: Database, lastServiceEndsAt end: AttributeHandle?) throws -> AttributeDatabase {
     let ends = Dictionary(
-      description.services.map { ($0.handle, AttributeHandle($0.endHandle)) }, uniquingKeysWith: { first, _ in first })
+      (description.services ?? []).map { ($0.handle, AttributeHandle($0.endHandle)) },
+      uniquingKeysWith: { first, _ in first })
+    let checks = VectorChecks()
     let definitions = try description.attributes.map { attribute in
-      let value = try #require([UInt8](hexadecimal: attribute.value))
+      let value = try checks.need([UInt8](hexadecimal: attribute.value ?? ""), "value of \(attribute.handle)")
+      let permissions = attribute.permissions ?? []
       return AttributeDefinition(
-        handle: AttributeHandle(attribute.handle), type: try #require(BluetoothUUID(attribute.type)),
+        handle: AttributeHandle(attribute.handle),
+        type: try checks.need(BluetoothUUID(attribute.type), "type of \(attribute.handle)"),
         permissions: AttributePermissions(
-          read: requirement("read", attribute.permissions), write: requirement("write", attribute.permissions)),
+          read: requirement("read", permissions), write: requirement("write", permissions)),
         value: .stored(value, length: 0...ATT.maximumValueLength),
         id: AttributeID(rawValue: UInt32(attribute.handle)), groupEnd: ends[attribute.handle] ?? end)
     }

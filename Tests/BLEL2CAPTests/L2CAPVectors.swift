@@ -1,12 +1,11 @@
 import BLEL2CAP
 import BLEWire
-import Foundation
 import TestVectors
 import Testing
 
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct L2CAPVectors {
-  struct Case: Decodable, CustomTestStringConvertible, Sendable {
+  struct Case: Decodable, Sendable {
     struct Fields: Decodable, Sendable {
       var code, identifier: UInt8?
       var length: Int?
@@ -16,77 +15,90 @@ struct L2CAPVectors {
       var payload, data: String?
     }
 
-    var name, kind, hex: String
+    var kind: String
+    var hex: String?
+    var policy: [String]?
     var command: String?
     var fields: Fields?
     var packets: [String]?
-    var aclSize: Int?
-
-    var testDescription: String { name }
-    var octets: Bytes { ([UInt8](hexadecimal: hex) ?? [])[...] }
   }
 
-  static let cases: [Case] = (try? TestVectors.load("l2cap", as: Case.self).cases) ?? []
-
-  @Test func everyKindIsKnown() {
-    #expect(!Self.cases.isEmpty)
-    let known = ["frame", "signalling", "signalling-malformed", "reassembly", "fcs"]
-    #expect(Self.cases.allSatisfy { known.contains($0.kind) })
+  @Test func everyFrameAndSignalIsAsItsVectorSays() {
+    let report = Self.run(in: TestVectors.folderOrNone)
+    report.tell("L2CAP")
+    #expect(report.failures == [])
   }
 
-  @Test(arguments: cases.filter { $0.kind == "signalling" }) func signalling(vector: Case) throws {
-    let pdu = try SignallingPDU(decoding: vector.octets)
-    let fields = try #require(vector.fields)
-    #expect(pdu.command.code.rawValue == fields.code)
-    #expect(pdu.identifier == fields.identifier)
-    #expect(pdu.command.data.count == fields.length)
-    #expect(pdu.encoded[...] == vector.octets)
+  static let kinds: Set = ["frame", "signalling", "signalling-malformed", "reassembly", "fcs"]
 
-    let made = try #require(command(vector.command ?? "", fields))
-    #expect(made == pdu.command)
+  static func run(in folder: VectorFolder) -> VectorReport {
+    var report = VectorReport()
+    let file = folder.file("l2cap", cases: Case.self, into: &report)
+    for (name, vector) in file.cases(of: kinds, notingAllBut: kinds, into: &report) {
+      report.check(name, policy: vector.policy) { checks in
+        let octets = try checks.need([UInt8](hexadecimal: vector.hex ?? "?"), "hex")[...]
+        switch vector.kind {
+        case "signalling": try checkSignal(vector, octets, &checks)
+        case "signalling-malformed":
+          checks.refuses(as: CodecError.self) { _ = try SignallingPDU(decoding: octets) }
+        case "reassembly": try checkReassembly(vector, octets, &checks)
+        default: try checkFrame(vector, octets, &checks)
+        }
+      }
+    }
+    return report
   }
 
-  @Test(arguments: cases.filter { $0.kind == "signalling-malformed" }) func malformedSignalling(vector: Case) {
-    #expect(throws: CodecError.self) { try SignallingPDU(decoding: vector.octets) }
+  private static func checkSignal(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
+    let pdu = try SignallingPDU(decoding: octets)
+    checks.equal(pdu.encoded[...], octets, "what is written")
+    guard let fields = vector.fields else { return }
+    checks.equal(pdu.command.code.rawValue, ifGiven: fields.code, "the code")
+    checks.equal(pdu.identifier, ifGiven: fields.identifier, "the identifier")
+    checks.equal(pdu.command.data.count, ifGiven: fields.length, "the length")
+    if let made = command(vector.command ?? "", fields) {
+      checks.equal(pdu.command, made, "the command")
+    } else {
+      checks.note("read and written, its fields not compared: command '\(vector.command ?? "")'")
+    }
   }
 
   /// The check sequence of BR/EDR is no part of LE: a basic frame hands its two octets on with the payload.
-  @Test(arguments: cases.filter { $0.kind == "frame" || $0.kind == "fcs" }) func frames(vector: Case) throws {
-    let frame = try BasicFrame(decoding: vector.octets)
-    let fields = try #require(vector.fields)
-    let payload = try #require(fields.payload.flatMap { [UInt8](hexadecimal: $0) })
-    #expect(frame.channel.rawValue == fields.cid)
-    if vector.kind == "fcs" {
-      #expect(frame.payload.dropLast(2) == payload[...])
-    } else {
-      #expect(frame.payload == payload[...])
-      #expect(frame.payload.count == fields.length)
-    }
-    #expect(frame.encoded[...] == vector.octets)
+  private static func checkFrame(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
+    let frame = try BasicFrame(decoding: octets)
+    checks.equal(frame.encoded[...], octets, "what is written")
+    guard let fields = vector.fields else { return }
+    checks.equal(frame.channel.rawValue, ifGiven: fields.cid, "the channel")
+    let payload = vector.kind == "fcs" ? frame.payload.dropLast(2) : frame.payload
+    checks.equal(payload.hexadecimal, ifGiven: fields.payload, "the payload")
+    if vector.kind != "fcs" { checks.equal(frame.payload.count, ifGiven: fields.length, "the length") }
   }
 
-  @Test(arguments: cases.filter { $0.kind == "reassembly" }) func reassembly(vector: Case) throws {
-    let packets = try #require(vector.packets).map { [UInt8](hexadecimal: $0) ?? [] }
+  private static func checkReassembly(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
+    let packets = try checks.need(vector.packets, "packets")
     var machine = Reassembler()
     var last: Reassembler.Frame?
-    for packet in packets {
-      #expect(last == nil)
+    for text in packets {
       // The handle and the flags, then the length: the ACL header of Vol 4, Part E, 5.4.2.
+      let packet = try checks.need([UInt8](hexadecimal: text), "packet")
+      guard packet.count >= 4 else { throw MissingValue(what: "packet") }
+      checks.expect(last == nil, "a frame before the last packet")
       let outcome = machine.receive(packet.span.extracting(4...), packetBoundary: packet[1] >> 4 & 0b11)
-      #expect(outcome.dropped == nil)
+      checks.equal(outcome.dropped, nil, "what is thrown away")
       last = outcome.frame
     }
-    let channel = ChannelID(rawValue: try #require(vector.fields?.cid))
+    let channel = try checks.need(BasicFrame(decoding: octets), "frame").channel
+    if let cid = vector.fields?.cid { checks.equal(channel.rawValue, cid, "the channel") }
     if packets.count == 1 {
-      #expect(last == .inFragment(channel, payload: 4..<vector.octets.count))
+      checks.equal(last, .inFragment(channel, payload: 4..<octets.count), "the frame")
     } else {
-      #expect(last == .assembled(channel))
-      #expect(machine.takeFrame()[...] == vector.octets)
+      checks.equal(last, .assembled(channel), "the frame")
+      checks.equal(machine.takeFrame()[...], octets, "its octets")
     }
   }
 
   /// The command made from the fields, by the names that the collection has for them.
-  private func command(_ name: String, _ fields: Case.Fields) -> SignallingCommand? {
+  private static func command(_ name: String, _ fields: Case.Fields) -> SignallingCommand? {
     func channel(_ number: UInt16?) -> ChannelID { ChannelID(rawValue: number ?? 0) }
     switch name {
     case "command-reject":

@@ -1,7 +1,6 @@
 import BLECrypto
 import BLESMP
 import BLEWire
-import Foundation
 import TestVectors
 import Testing
 
@@ -9,7 +8,7 @@ import Testing
 /// draws the same random numbers. Each is played from both sides where both sides' secrets are known.
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct PairingVectors {
-  struct Case: Decodable, CustomTestStringConvertible, Sendable {
+  struct Case: Decodable, Sendable {
     struct Address: Decodable, Sendable {
       var type: UInt8
       var address: String
@@ -18,158 +17,148 @@ struct PairingVectors {
     struct Step: Decodable, Sendable {
       var dir, hex: String
       var octets: [UInt8] { [UInt8](hexadecimal: hex) ?? [] }
+      var code: SMPCode? { octets.first.map(SMPCode.init) }
     }
-    struct Identities: Decodable, Sendable { var initiator, responder: Address }
-    var name, kind: String
+    var kind: String
+    var policy: [String]?
     var method, stackUnderTest, privateKeyOf, privateKey, tk, stk, ltk, numericComparison, responderRandom: String?
     var initiatorAddress, responderAddress: Address?
-    var identityAddresses: Identities?
     var authenticated, expectSuccess: Bool?
     var passkey: UInt32?
     var reason: UInt8?
     var association: String?
     var steps: [Step]?
     var keyDistribution: [Step]?
-    var testDescription: String { name }
+
+    /// The features that one side sent; nil where they are not among the steps, or are no features.
+    func features(_ code: SMPCode) -> PairingFeatures? {
+      guard let step = steps?.first(where: { $0.code == code }) else { return nil }
+      switch try? SMPPDU(decoding: step.octets[...]) {
+      case .pairingRequest(let features), .pairingResponse(let features): return features
+      default: return nil
+      }
+    }
   }
 
-  static let cases: [Case] = (try? TestVectors.load("smp", as: Case.self).cases) ?? []
-  static let pairings = cases.filter { $0.kind == "pairing" }
-  static let refusals = cases.filter { $0.kind == "pairing-refused" }
-
-  @Test(arguments: pairings, [PairingMachine.Role.initiator, .responder])
-  func pairing(vector: Case, role: PairingMachine.Role) throws {
-    // Without the private key of a side nobody can play it.
-    let side = role == .initiator ? "initiator" : "responder"
-    guard vector.method == "legacy" || vector.privateKeyOf == side else { return }
-    let steps = try #require(vector.steps)
-    var play = try Play(vector, role: role)
-    for step in steps { play.perform(step) }
-    let made = play.key(of: vector)
-    let key = try #require(made)
-    let expected = try #require([UInt8](hexadecimal: vector.stk ?? vector.ltk ?? ""))
-    let size = Int(min(steps[0].octets[4], steps[1].octets[4]))
-    #expect(key.value.value.bigEndianOctets.suffix(size) == expected.suffix(size))
-    #expect(key.strength.isSecureConnections == (vector.method == "secure-connections"))
-    if let authenticated = vector.authenticated { #expect(key.strength.isAuthenticated == authenticated) }
-    play.machine.encryptionChanged(isEnabled: true, now: .start, into: &play.effects)
-    // The capture misses most of the last phase: only its first key is compared, and ours is random.
-    guard vector.name.hasPrefix("nimble") else { return }
-    for step in vector.keyDistribution ?? [] { play.perform(step) }
-    guard case .completed(let outcome) = play.effects.first else {
-      Issue.record("not completed: \(play.effects)")
-      return
-    }
-    #expect(play.effects.count == 1)
-    #expect(outcome.isBonded)
-    #expect(!play.machine.isPairing)
+  @Test func everyPairingGoesAsItsVectorSays() {
+    let report = Self.run(in: TestVectors.folderOrNone)
+    report.tell("SMP pairings")
+    #expect(report.failures == [])
   }
 
-  @Test(arguments: refusals) func refusal(vector: Case) throws {
-    let role: PairingMachine.Role = vector.stackUnderTest == "initiator" ? .initiator : .responder
-    var play = try Play(vector, role: role)
-    for step in try #require(vector.steps) { play.perform(step) }
-    #expect(
-      play.effects == [.failed(PairingFailure(.init(rawValue: try #require(vector.reason)), .local))])
-  }
-
-  /// One side of a vector: our machine, set up to draw what was drawn there.
-  struct Play {
-    var machine: PairingMachine
-    var effects: [PairingEffect] = []
-    let role: PairingMachine.Role
-    let vector: Case
-
-    init(_ vector: Case, role: PairingMachine.Role) throws {
-      (self.vector, self.role) = (vector, role)
-      let side = role == .initiator ? "initiator" : "responder"
-      let steps = try #require(vector.steps)
-      let ours = steps.filter { $0.dir == side }.map(\.octets)
-      let keys = (vector.keyDistribution ?? []).filter { $0.dir == side }.map(\.octets)
-      var settings = PairingSettings()
-      if let features = ours.first(where: { $0[0] == 1 || $0[0] == 2 }) {
-        settings.ioCapability = .init(rawValue: features[1])
-        let authReq = AuthenticationRequirements(rawValue: features[3])
-        settings.isBonding = authReq.contains(.bonding)
-        settings.asksForMITM = authReq.contains(.mitm)
-        settings.allowsSecureConnections = authReq.contains(.secureConnections)
-        settings.maximumKeySize = features[4]
-        settings.initiatorKeys = .init(rawValue: features[5])
-        settings.responderKeys = .init(rawValue: features[6])
+  static func run(in folder: VectorFolder) -> VectorReport {
+    var report = VectorReport()
+    let file = folder.file("smp", cases: Case.self, into: &report)
+    for (name, vector) in file.cases(of: SMPVectorKinds.pairings, into: &report) {
+      guard vector.kind == "pairing" else {
+        report.check(name, policy: vector.policy) { checks in try refuse(vector, &checks) }
+        continue
       }
-      settings.fixedPasskey = vector.passkey.flatMap(Passkey.init)
-      if vector.association == "oob", let tk = vector.tk.flatMap({ [UInt8](hexadecimal: $0) }) {
-        settings.outOfBand.temporaryKey = UInt128(bigEndian: tk).map(SecretKey.init)
+      // Without the private key of a side nobody can play it.
+      let roles = [PairingMachine.Role.initiator, .responder].filter {
+        vector.method == "legacy" || vector.privateKeyOf == PairingPlay.side($0)
       }
-      var drawn: [UInt8] = []
-      if let scalar = vector.privateKey.flatMap({ [UInt8](hexadecimal: $0) }), vector.privateKeyOf == side {
-        drawn += scalar.prefix(16).reversed() + scalar.suffix(16).reversed()
-      }
-      for octets in ours where octets[0] == 4 { drawn += octets.dropFirst() }
-      if ours.allSatisfy({ $0[0] != 4 }) { drawn += [UInt8](hexadecimal: vector.responderRandom ?? "") ?? [] }
-      for octets in keys {
-        switch octets[0] {
-        case 6, 7, 10: drawn += octets.dropFirst()
-        case 8: settings.identityResolvingKey = UInt128(littleEndian: octets.dropFirst()).map(SecretKey.init)
-        case 9:
-          let address = octets.dropFirst(2).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-          settings.identityAddress = DeviceAddress(octets: BD_ADDR(address), kind: .init(rawValue: octets[1]))
-        default: break
-        }
-      }
-      let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
-      let initiator = vector.initiatorAddress?.value ?? nobody
-      let responder = vector.responderAddress?.value ?? nobody
-      machine = PairingMachine(
-        role: role, own: role == .initiator ? initiator : responder,
-        peer: role == .initiator ? responder : initiator, settings: settings, cryptography: LibCrypto(),
-        random: .listed(drawn))
-      if role == .initiator { machine.start(now: .start, into: &effects) }
-    }
-
-    /// Feeds what the peer sent, or checks what we send; questions are answered as they come.
-    mutating func perform(_ step: Case.Step) {
-      if (step.dir == "initiator") == (role == .initiator) {
-        answerQuestions()
-        guard case .send(let pdu) = effects.first else {
-          Issue.record("nothing sent where \(step.hex) was: \(effects)")
-          return
-        }
-        effects.removeFirst()
-        #expect(pdu.encoded.hexadecimal == step.hex)
-      } else {
-        answerQuestions()
-        machine.receive(step.octets[...], now: .start, into: &effects)
-      }
-      answerQuestions()
-    }
-
-    mutating func answerQuestions() {
-      // A passkey that is displayed ends with its pairing; nothing is sent for that.
-      defer { effects.removeAll { if case .withdraw = $0 { true } else { false } } }
-      while let index = effects.firstIndex(where: { if case .ask = $0 { true } else { false } }) {
-        guard case .ask(let id, let question) = effects.remove(at: index) else { return }
-        switch question {
-        case .consent: machine.answer(id, .accept, now: .start, into: &effects)
-        case .display(let passkey): #expect(passkey.value == vector.passkey)
-        case .enterPasskey:
-          guard let passkey = vector.passkey.flatMap(Passkey.init) else {
-            Issue.record("a passkey is asked for and the vector has none")
-            return
+      if roles.isEmpty { report.note("\(name): passed over: the private key of neither side is in it") }
+      for role in roles {
+        report.check("\(name) as the \(PairingPlay.side(role))", policy: vector.policy) { checks in
+          if vector.association == "oob", vector.method != "legacy" {
+            throw NotApplicable("the out-of-band data of Secure Connections has no place in the format")
           }
-          machine.answer(id, .passkey(passkey), now: .start, into: &effects)
-        case .compare(let number):
-          #expect(number.digits == vector.numericComparison)
-          machine.answer(id, .accept, now: .start, into: &effects)
+          if vector.expectSuccess == false {
+            try fail(vector, role, &checks)
+          } else {
+            try pair(vector, role, &checks)
+          }
         }
       }
     }
+    return report
+  }
 
-    mutating func key(of vector: Case) -> LongTermKey? {
-      guard role == .initiator else { return machine.longTermKey(ediv: 0, rand: 0) }
-      guard case .encrypt(let key) = effects.first else { return nil }
-      effects.removeFirst()
-      return key
+  private static func pair(_ vector: Case, _ role: PairingMachine.Role, _ checks: inout VectorChecks) throws {
+    var play = try PairingPlay(vector, role: role)
+    for step in try checks.need(vector.steps, "steps") { try play.perform(step, &checks) }
+    let made = play.takeKey()
+    let key = try checks.need(made, "key of ours")
+    if let expected = vector.expectedKey {
+      let size = Int(vector.keySize ?? 16)
+      let octets = key.value.value.bigEndianOctets
+      checks.equal(octets.suffix(size).hexadecimal, expected.suffix(size).hexadecimal, "the key")
     }
+    checks.equal(key.strength.isSecureConnections, vector.method == "secure-connections", "Secure Connections")
+    checks.equal(key.strength.isAuthenticated, ifGiven: vector.authenticated, "whether it is authenticated")
+    play.machine.encryptionChanged(isEnabled: true, now: .start, into: &play.effects)
+    // A capture may miss a part of the last phase: keys of ours that it does not tell are random.
+    guard vector.hasWholeKeyDistribution else {
+      return checks.note("its key distribution is not whole, and was not played")
+    }
+    for step in vector.keyDistribution ?? [] { try play.perform(step, &checks) }
+    guard case .completed(let outcome) = play.effects.first, play.effects.count == 1 else {
+      return checks.fail("not completed: \(play.effects)")
+    }
+    checks.equal(outcome.isBonded, vector.isBonding, "whether keys are kept")
+    checks.expect(!play.machine.isPairing, "still pairing")
+  }
+
+  /// `expectSuccess: false`: whatever our side sends, the pairing must not complete.
+  private static func fail(_ vector: Case, _ role: PairingMachine.Role, _ checks: inout VectorChecks) throws {
+    var play = try PairingPlay(vector, role: role)
+    var ignored = VectorChecks()
+    func perform(_ steps: [Case.Step], _ play: inout PairingPlay) {
+      for step in steps {
+        guard (try? play.perform(step, &ignored)) != nil else { return }
+      }
+    }
+    perform(try checks.need(vector.steps, "steps"), &play)
+    let size = Int(vector.keySize ?? 16)
+    if let key = play.takeKey(), let expected = vector.expectedKey,
+      key.value.value.bigEndianOctets.suffix(size) == expected.suffix(size)
+    {
+      play.machine.encryptionChanged(isEnabled: true, now: .start, into: &play.effects)
+      perform(vector.keyDistribution ?? [], &play)
+    }
+    let hasCompleted = play.effects.contains { if case .completed = $0 { true } else { false } }
+    checks.expect(!hasCompleted, "completed, although it must not")
+  }
+
+  private static func refuse(_ vector: Case, _ checks: inout VectorChecks) throws {
+    let steps = try checks.need(vector.steps, "steps")
+    let last = try checks.need(steps.last, "last step")
+    let role: PairingMachine.Role = vector.stackUnderTest ?? last.dir == "initiator" ? .initiator : .responder
+    var play = try PairingPlay(vector, role: role)
+    for step in steps { try play.perform(step, &checks) }
+    let reason = try checks.need(vector.reason ?? last.octets.dropFirst().first, "reason")
+    let origin: PairingFailure.Origin = last.dir == PairingPlay.side(role) ? .local : .peer
+    checks.equal(play.effects, [.failed(PairingFailure(.init(rawValue: reason), origin))], "what comes of it")
+  }
+}
+
+extension PairingVectors.Case {
+  /// The key that both sides make, most significant octet first.
+  fileprivate var expectedKey: [UInt8]? { (stk ?? ltk).flatMap { [UInt8](hexadecimal: $0) } }
+
+  fileprivate var keySize: UInt8? {
+    guard let request = features(.pairingRequest), let response = features(.pairingResponse) else { return nil }
+    return min(16, request.maximumEncryptionKeySize, response.maximumEncryptionKeySize)
+  }
+
+  fileprivate var isBonding: Bool {
+    guard let request = features(.pairingRequest), let response = features(.pairingResponse) else { return false }
+    return request.authReq.contains(.bonding) && response.authReq.contains(.bonding)
+  }
+
+  /// Whether every key that the sides agreed on is there (Vol 3, Part H, 3.6.1).
+  fileprivate var hasWholeKeyDistribution: Bool {
+    guard let request = features(.pairingRequest), let response = features(.pairingResponse) else { return false }
+    func count(_ keys: KeyDistribution) -> Int {
+      guard isBonding else { return 0 }
+      return (keys.contains(.encKey) && method == "legacy" ? 2 : 0) + (keys.contains(.idKey) ? 2 : 0)
+        + (keys.contains(.signKey) ? 1 : 0)
+    }
+    let steps = keyDistribution ?? []
+    let initiator = request.initiatorKeyDistribution.intersection(response.initiatorKeyDistribution)
+    let responder = request.responderKeyDistribution.intersection(response.responderKeyDistribution)
+    return steps.count { $0.dir == "initiator" } == count(initiator)
+      && steps.count { $0.dir == "responder" } == count(responder)
   }
 }
