@@ -8,6 +8,8 @@ struct Air: Sendable {
   let cryptography: any Cryptography
   var now = Instant.start
   var output = VirtualRadioOutput()
+  /// The links and their connection events, with ``VirtualRadio/Pacing/airtime``.
+  var connections = ConnectionTable()
   /// What is on its way to another controller, in order.
   var transmissions: [Transmission] = []
   private var lastLink: UInt64 = 0

@@ -18,6 +18,12 @@ enum LinkLayerPDU: Sendable {
   case encryptionRequest(randomNumber: UInt64, encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128)
   /// LL_REJECT_EXT_IND to a LL_ENC_REQ.
   case encryptionReject(HCIErrorCode)
+  /// LL_ENC_RSP: carries nothing, because ``encryptionRequest`` has both halves.
+  case encryptionResponse
+  /// LL_PAUSE_ENC_REQ.
+  case pauseEncryptionRequest
+  /// LL_PAUSE_ENC_RSP of either end.
+  case pauseEncryptionResponse
   /// LL_START_ENC_REQ; the session key stands for what is encrypted with it.
   case startEncryption(sessionKey: UInt128)
   /// LL_START_ENC_RSP.
@@ -40,6 +46,8 @@ enum LinkLayerPDU: Sendable {
   case lengthResponse(DataLength)
   /// LL_PHY_REQ, with what the sender would send with and listen to.
   case phyRequest(transmit: HCI.PHYs, receive: HCI.PHYs)
+  /// LL_PHY_RSP to a LL_PHY_REQ of the central: the PHYs that the central shall send with and receive.
+  case phyResponse(transmit: HCI.PHY, receive: HCI.PHY)
   /// LL_PHY_UPDATE_IND, as the receiver of this PDU shall send and listen.
   case phyUpdate(transmit: HCI.PHY, receive: HCI.PHY)
   /// LL_CHANNEL_MAP_IND, 37 bits.
@@ -57,6 +65,26 @@ enum LinkLayerPDU: Sendable {
     switch self {
     case .silence, .integrityFailure: true
     default: false
+    }
+  }
+
+  /// The payload of the PDU in octets: the opcode and CtrData (Vol 6, Part B, 2.4.2.1 to 2.4.2.41).
+  var length: Int {
+    switch self {
+    case .terminate, .clockAccuracyRequest, .clockAccuracyResponse: 2
+    case .connectionUpdate: 12
+    case .connectionParameterRequest: 24
+    case .connectionParameterReject, .encryptionReject: 3
+    case .encryptionRequest: 23
+    case .encryptionResponse: 13
+    case .startEncryption, .encryptionStarted, .pauseEncryptionRequest, .pauseEncryptionResponse: 1
+    case .featureRequest, .featureResponse, .lengthRequest, .lengthResponse: 9
+    case .featureReject: 2
+    case .versionRequest, .versionResponse: 6
+    case .phyRequest, .phyResponse: 3
+    case .phyUpdate: 5
+    case .channelMap: 8
+    case .silence, .integrityFailure, .readyForData: 0
     }
   }
 }

@@ -10,8 +10,8 @@ extension VirtualController {
     if air.pacing == .immediate || pdu.isNoPDU {
       air.transmissions.append(.init(sender: id.slot, receiver: link.peer, link: link.id, payload: .control(pdu)))
     } else {
-      links[index].controls.append(pdu)
-      links[index].nextEvent = links[index].nextEvent ?? link.connectionEvent(after: air.now)
+      links[index].keep(pdu)
+      requestEvent(on: index, &air)
     }
   }
 
@@ -27,8 +27,18 @@ extension VirtualController {
             payload: .data(buffer: waiting.buffer, isStart: waiting.isStart)))
       }
       links[index].waiting.removeAll(keepingCapacity: true)
-    } else if links[index].nextEvent == nil {
-      links[index].nextEvent = links[index].connectionEvent(after: air.now)
+    } else {
+      requestEvent(on: index, &air)
+    }
+  }
+
+  /// Something waits for the next connection event.
+  private mutating func requestEvent(on index: Int, _ air: inout Air) {
+    let link = links[index]
+    if air.pacing == .airtime {
+      air.connections.requestEvent(on: link.id, for: link.role, now: air.now)
+    } else if link.nextEvent == nil {
+      links[index].nextEvent = link.connectionEvent(after: air.now)
     }
   }
 
@@ -57,7 +67,7 @@ extension VirtualController {
   mutating func receive(_ pdu: LinkLayerPDU, on index: Int, _ air: inout Air) {
     switch pdu {
     case .terminate(let reason): close(index, reason, &air)
-    case .silence: cut(index, air)
+    case .silence: cut(index, &air)
     case .readyForData:
       links[index].isBlocked = false
       release(index, &air)
@@ -73,7 +83,13 @@ extension VirtualController {
         sessionKeyDiversifier: sessionKeyDiversifier, on: index, &air)
     case .encryptionReject(let reason): finishEncryption(reason, on: index, &air)
     case .startEncryption(let sessionKey): startEncryption(sessionKey, on: index, &air)
-    case .encryptionStarted: finishEncryption(.success, on: index, &air)
+    case .encryptionStarted:
+      if air.pacing == .airtime, links[index].role == .peripheral { send(.encryptionStarted, on: index, &air) }
+      finishEncryption(.success, on: index, &air)
+    case .pauseEncryptionRequest:
+      links[index].encryption = .paused
+      send(.pauseEncryptionResponse, on: index, &air)
+    case .pauseEncryptionResponse: resumeEncryption(on: index, &air)
     default: exchange(pdu, on: index, &air)
     }
   }
@@ -110,6 +126,8 @@ extension VirtualController {
       agreeDataLength(length, on: index, &air)
     case .lengthResponse(let length): agreeDataLength(length, on: index, &air)
     case .phyRequest(let transmit, let receive): agreePHY(transmit: transmit, receive: receive, on: index, &air)
+    case .phyResponse(let transmit, let receive):
+      send(.phyUpdate(transmit: receive, receive: transmit), on: index, &air)
     case .phyUpdate(let transmit, let receive): apply(transmit: transmit, receive: receive, on: index, &air)
     case .channelMap(let map): links[index].channelMap = map
     case .clockAccuracyRequest: send(.clockAccuracyResponse, on: index, &air)

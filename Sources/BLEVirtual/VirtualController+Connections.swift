@@ -184,7 +184,7 @@ extension VirtualController {
   /// Ends the link here and tells the host why.
   mutating func close(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
     let handle = links[index].handle
-    removeLink(index)
+    removeLink(index, &air)
     invitePeers(&air)
     send(
       HCI.DisconnectionComplete {
@@ -194,22 +194,37 @@ extension VirtualController {
   }
 
   /// Forgets the link; its buffers are free again, without a word: the host knows (Vol 4, Part E, 4.3).
-  mutating func removeLink(_ index: Int) {
+  mutating func removeLink(_ index: Int, _ air: inout Air) {
+    air.connections.leave(links[index].id)
     for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
     flowControl.taken -= links[index].heldByHost
     links.remove(at: index)
   }
 
   /// The link goes silent; both hosts hear of it when the supervision timeout is over.
-  mutating func cut(_ index: Int, _ air: Air) {
-    guard !links[index].isCut else { return }
-    links[index].supervisionEnd = air.now + links[index].timing.supervisionTimeout
+  ///
+  /// With airtime the timeout counts from the latest event that took place, and is 6 intervals from the beginning for a
+  /// link whose first event did not (Vol 6, Part B, 4.5.2).
+  mutating func cut(_ index: Int, _ air: inout Air) {
+    let link = links[index]
+    guard !link.isCut else { return }
+    var end = air.now + link.timing.supervisionTimeout
+    if let connection = air.connections[link.id] {
+      if connection.isEstablished {
+        end = connection.schedule.latestAnchor(at: air.now) + link.timing.supervisionTimeout
+      } else {
+        end = link.anchor + link.timing.intervalDuration * 6
+        links[index].supervisionReason = .connectionFailedToBeEstablished
+      }
+      air.connections.stop(link.id)
+    }
+    links[index].supervisionEnd = max(air.now, end)
   }
 
   mutating func cutAllLinks(_ air: inout Air) {
     for index in links.indices where !links[index].isCut {
       send(.silence, on: index, &air)
-      cut(index, air)
+      cut(index, &air)
     }
   }
 
@@ -217,7 +232,7 @@ extension VirtualController {
   mutating func tickLinks(_ air: inout Air) {
     for index in links.indices.reversed() {
       if let end = links[index].supervisionEnd {
-        if end <= air.now { close(index, .connectionTimeout, &air) }
+        if end <= air.now { close(index, links[index].supervisionReason, &air) }
       } else if let event = links[index].nextEvent, event <= air.now {
         transmit(at: index, &air)
       }

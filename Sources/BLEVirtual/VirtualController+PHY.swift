@@ -33,27 +33,34 @@ extension VirtualController {
         return .init()
       }
     default:
-      answer(packet, as: HCI.LEReadMaximumDataLength.self, &air) { _, _, _ in
-        .init {
-          $0.supportedMaxTXOctets = DataLength.greatest.octets
-          $0.supportedMaxTXTime = DataLength.greatest.time
-          $0.supportedMaxRXOctets = DataLength.greatest.octets
-          $0.supportedMaxRXTime = DataLength.greatest.time
+      answer(packet, as: HCI.LEReadMaximumDataLength.self, &air) { me, _, air in
+        let greatest = me.greatestDataLength(air)
+        return .init {
+          $0.supportedMaxTXOctets = greatest.octets
+          $0.supportedMaxTXTime = greatest.time
+          $0.supportedMaxRXOctets = greatest.octets
+          $0.supportedMaxRXTime = greatest.time
         }
       }
     }
   }
 
+  /// The longest data PDUs of the controller. Times of LE Coded count with airtime only.
+  private func greatestDataLength(_ air: Air) -> DataLength {
+    air.pacing == .airtime && configuration.features.contains(.leCodedPHY) ? .greatestCoded : .greatest
+  }
+
   mutating func requestDataLength(_ length: DataLength, on index: Int, _ air: inout Air) {
     guard configuration.features.contains(.dataPacketLengthExtension) else { return }
-    links[index].localDataLength = length.limited(to: .greatest)
+    links[index].localDataLength = length.limited(to: greatestDataLength(air))
     send(.lengthRequest(links[index].localDataLength), on: index, &air)
   }
 
   /// What both ends agree on after the peer named what it sends; the host is told where it is news.
   mutating func agreeDataLength(_ peer: DataLength, on index: Int, _ air: inout Air) {
-    let transmit = links[index].localDataLength.limited(to: .greatest)
-    let receive = peer.limited(to: .greatest)
+    let greatest = greatestDataLength(air)
+    let transmit = links[index].localDataLength.limited(to: greatest)
+    let receive = peer.limited(to: greatest)
     guard links[index].transmitLength != transmit || links[index].receiveLength != receive else { return }
     links[index].transmitLength = transmit
     links[index].receiveLength = receive
@@ -104,6 +111,7 @@ extension VirtualController {
           let receive = me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver))
         else { return }
         me.links[index].isPHYRequested = true
+        if command.phyOptions > 0 { me.links[index].prefersS2 = command.phyOptions == 1 }
         me.send(.phyRequest(transmit: transmit, receive: receive), on: index, &air)
       }
     }
@@ -129,8 +137,14 @@ extension VirtualController {
     let theirs = transmit.intersection(availablePHYs).intersection(preferredReceivePHYs)
     let own = Self.fastest(mine) ?? links[index].transmitPHY
     let peers = Self.fastest(theirs) ?? links[index].receivePHY
-    send(.phyUpdate(transmit: peers, receive: own), on: index, &air)
-    apply(transmit: own, receive: peers, on: index, &air)
+    guard air.pacing == .airtime else {
+      send(.phyUpdate(transmit: peers, receive: own), on: index, &air)
+      return apply(transmit: own, receive: peers, on: index, &air)
+    }
+    let isPeripheral = links[index].role == .peripheral
+    send(
+      isPeripheral
+        ? .phyResponse(transmit: peers, receive: own) : .phyUpdate(transmit: peers, receive: own), on: index, &air)
   }
 
   /// The host is told of a change, and of an outcome that it asked for even where nothing changed.
@@ -177,7 +191,7 @@ extension VirtualController {
         return .init()
       } then: { me, _, air in
         for index in me.links.indices where me.links[index].role == .central {
-          me.links[index].channelMap = me.channelClassification
+          if air.pacing != .airtime { me.links[index].channelMap = me.channelClassification }
           me.send(.channelMap(me.channelClassification), on: index, &air)
         }
       }

@@ -71,11 +71,24 @@ extension VirtualController {
       let diversifier = me.random.uint128()
       me.links[index].encryption = .requested(
         longTermKey: command.longTermKey, sessionKeyDiversifier: diversifier)
-      me.send(
-        .encryptionRequest(
-          randomNumber: command.randomNumber, encryptedDiversifier: command.encryptedDiversifier,
-          sessionKeyDiversifier: diversifier), on: index, &air)
+      let request = LinkLayerPDU.encryptionRequest(
+        randomNumber: command.randomNumber, encryptedDiversifier: command.encryptedDiversifier,
+        sessionKeyDiversifier: diversifier)
+      if air.pacing == .airtime, me.links[index].isEncrypted {
+        me.links[index].encryptionRequestAfterPause = request
+        me.send(.pauseEncryptionRequest, on: index, &air)
+      } else {
+        me.send(request, on: index, &air)
+      }
     }
+  }
+
+  /// The peripheral has paused encryption; the central confirms it and asks for the new key (Vol 6, Part B, 5.1.3.2).
+  mutating func resumeEncryption(on index: Int, _ air: inout Air) {
+    guard let request = links[index].encryptionRequestAfterPause else { return }
+    links[index].encryptionRequestAfterPause = nil
+    send(.pauseEncryptionResponse, on: index, &air)
+    send(request, on: index, &air)
   }
 
   /// The central asks for encryption: the peripheral's host has the key, or has it not.
@@ -85,6 +98,7 @@ extension VirtualController {
     guard configuration.features.contains(.encryption) else {
       return send(.encryptionReject(.unsupportedRemoteFeature), on: index, &air)
     }
+    if air.pacing == .airtime { send(.encryptionResponse, on: index, &air) }
     links[index].encryption = .awaitingKey(sessionKeyDiversifier: sessionKeyDiversifier)
     let handle = links[index].handle
     let isAsked = send(
@@ -149,7 +163,11 @@ extension VirtualController {
       return close(index, .terminatedMICFailure, &air)
     }
     send(.encryptionStarted, on: index, &air)
-    finishEncryption(.success, on: index, &air)
+    if air.pacing == .airtime {
+      links[index].encryption = .starting
+    } else {
+      finishEncryption(.success, on: index, &air)
+    }
   }
 
   /// The procedure is over: the host is told, and data moves again.

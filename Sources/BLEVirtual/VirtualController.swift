@@ -66,7 +66,7 @@ struct VirtualController: Sendable {
   /// Goes back to the state after power-on (Vol 4, Part E, 7.3.2). The links end without a word to the peers.
   mutating func forgetEverything(_ air: inout Air) {
     for index in links.indices { send(.silence, on: index, &air) }
-    for index in links.indices.reversed() { removeLink(index) }
+    for index in links.indices.reversed() { removeLink(index, &air) }
     eventMask = .standard
     eventMaskPage2 = []
     leEventMask = .standard

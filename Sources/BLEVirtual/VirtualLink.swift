@@ -24,6 +24,8 @@ struct DataLength: Hashable, Sendable {
   static let initial = Self(octets: 27, time: 328)
   /// The longest on LE 1M and 2M.
   static let greatest = Self(octets: 251, time: 2120)
+  /// The longest on LE Coded at S=8.
+  static let greatestCoded = Self(octets: 251, time: 17_040)
 
   func limited(to other: Self) -> Self { Self(octets: min(octets, other.octets), time: min(time, other.time)) }
 }
@@ -43,8 +45,10 @@ struct VirtualLink: Sendable {
     case requested(longTermKey: UInt128, sessionKeyDiversifier: UInt128)
     /// The peripheral waits for its host's key.
     case awaitingKey(sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for the central to begin.
+    /// The peripheral waits for the central to begin; with airtime, the central for the peripheral to follow.
     case starting
+    /// The peripheral has paused encryption and waits for the central's request.
+    case paused
   }
 
   /// A data packet that waits in a buffer of the controller.
@@ -54,6 +58,8 @@ struct VirtualLink: Sendable {
   }
 
   static let allChannels: UInt64 = 0x1F_FFFF_FFFF
+  /// So many control PDUs wait for a connection event; a host that starts more procedures gets no answer to them.
+  static let controlLimit = 64
 
   /// The same on both ends.
   let id: UInt64
@@ -101,6 +107,21 @@ struct VirtualLink: Sendable {
   var nextEvent: Instant?
   /// Nothing goes through any more, and at this time the link is given up.
   var supervisionEnd: Instant?
+  /// The reason that the host then gets.
+  var supervisionReason = HCIErrorCode.connectionTimeout
+
+  // The following are used with `VirtualRadio.Pacing.airtime` only.
+
+  /// The PDU that the peer has received and not yet acknowledged.
+  var unacknowledged: LinkLayerPacket.Content?
+  /// How many octets of the first packet in ``waiting`` the peer has received.
+  var sentOctets = 0
+  /// The peer's LL_TERMINATE_IND: the link ends when it is acknowledged.
+  var terminationReason: HCIErrorCode?
+  /// The host prefers S=2 to S=8 for what it sends on LE Coded.
+  var prefersS2 = false
+  /// LL_ENC_REQ for a new key, sent once both ends have paused encryption.
+  var encryptionRequestAfterPause: LinkLayerPDU?
 
   init(
     id: UInt64, handle: ConnectionHandle, role: HCI.Role, peer: Int, peerAddress: DeviceAddress, rssi: Int8,
@@ -123,9 +144,28 @@ struct VirtualLink: Sendable {
     returned += 1
   }
 
+  /// Keeps a control PDU for the next connection event. The end of the link is never dropped, and never kept twice.
+  mutating func keep(_ pdu: LinkLayerPDU) {
+    if case .terminate = pdu {
+      if !controls.contains(where: { if case .terminate = $0 { true } else { false } }) { controls.append(pdu) }
+    } else if controls.count < Self.controlLimit {
+      controls.append(pdu)
+    }
+  }
+
   var isCut: Bool { supervisionEnd != nil }
   /// Data stands still while keys change (Vol 6, Part B, 5.1.3.1) and while the peer has no room for it.
   var holdsData: Bool { isCut || encryption != .none || isBlocked }
+
+  /// Whether this end sends PDUs with a message integrity check now (Vol 6, Part B, 5.1.3).
+  var sendsEncrypted: Bool {
+    switch encryption {
+    case .none: isEncrypted
+    case .requested: isEncrypted && encryptionRequestAfterPause != nil
+    case .starting: role == .central
+    case .awaitingKey, .paused: false
+    }
+  }
 
   /// Nothing stands in a packet's way, and none before it.
   var isFreeForData: Bool { !holdsData && waiting.isEmpty }
@@ -134,18 +174,8 @@ struct VirtualLink: Sendable {
 
   /// The first connection event after `now`.
   func connectionEvent(after now: Instant) -> Instant {
+    guard now >= anchor else { return anchor }
     let interval = timing.intervalDuration
-    let elapsed = now - anchor
-    guard elapsed >= .zero else { return anchor }
-    let events = elapsed.nanoseconds / interval.nanoseconds
-    return anchor + .nanoseconds((events + 1) * interval.nanoseconds)
-  }
-}
-
-extension Duration {
-  /// Whole nanoseconds; 292 years are the most.
-  fileprivate var nanoseconds: Int64 {
-    let (whole, overflow) = components.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return overflow ? .max / 2 : whole &+ components.attoseconds / 1_000_000_000
+    return anchor + interval * ((now - anchor).wholeMultiples(of: interval) + 1)
   }
 }

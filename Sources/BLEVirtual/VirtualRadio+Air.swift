@@ -58,7 +58,8 @@ extension VirtualRadio {
     }
   }
 
-  private mutating func connect(
+  /// Opens a link between an initiator and the advertiser; false where the advertiser does not accept it.
+  mutating func connect(
     _ central: Int, to advertisement: Advertisement, from ownAddress: DeviceAddress,
     _ parameters: HCI.ConnectionParameters
   ) -> Bool {
@@ -67,13 +68,44 @@ extension VirtualRadio {
       controllers[peripheral].acceptsConnection(for: advertisement, from: ownAddress, air)
     else { return false }
     let id = air.newLinkID()
+    if air.pacing == .airtime {
+      air.connections.open(plannedConnection(id, central, to: advertisement, parameters.timing))
+    }
     controllers[central].open(
       id, as: .central, ownAddress: ownAddress, peer: peripheral, peerAddress: address, rssi: advertisement.rssi,
       timing: parameters.timing, from: advertisement, &air)
     controllers[peripheral].open(
       id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress,
       rssi: controllers[central].configuration.rssi, timing: parameters.timing, from: advertisement, &air)
+    if air.pacing == .airtime, !advertisement.isLegacyPDU {
+      setPHY(advertisement.parameters.secondaryAdvertisingPHY, of: id, at: [central, peripheral])
+    }
     deliver()
     return true
+  }
+
+  /// The first anchor point lies in the transmit window of the connect request: transmitWindowDelay and a random
+  /// transmitWindowOffset of at most one interval behind its end (Vol 6, Part B, 4.5.3).
+  private mutating func plannedConnection(
+    _ id: UInt64, _ central: Int, to advertisement: Advertisement, _ timing: LinkTiming
+  ) -> Connection {
+    var delay = Duration.microseconds(1250)
+    if !advertisement.isLegacyPDU {
+      delay = .microseconds(advertisement.parameters.secondaryAdvertisingPHY == .leCoded ? 3750 : 2500)
+    }
+    let offset = Int64.random(in: 0...Int64(timing.interval), using: &controllers[central].random)
+    let anchor = air.now + delay + .microseconds(1250 * offset)
+    return Connection(
+      id: id, central: central, peripheral: advertisement.sender,
+      schedule: ConnectionSchedule(timing: timing, firstAnchor: anchor))
+  }
+
+  /// A link from an auxiliary packet begins on the PHY of that packet (Vol 6, Part B, 4.4.4.3).
+  private mutating func setPHY(_ phy: HCI.PHY, of link: UInt64, at slots: [Int]) {
+    for slot in slots {
+      guard let index = end(of: link, at: slot) else { continue }
+      controllers[slot].links[index].transmitPHY = phy
+      controllers[slot].links[index].receivePHY = phy
+    }
   }
 }

@@ -27,6 +27,9 @@ public struct VirtualRadio: Sendable {
     case immediate
     /// At the link's connection events, so many data packets a direction and event.
     case connectionEvents(packetsPerEvent: Int)
+    /// As on a radio (Vol 6, Part B): PDUs take the airtime of their PHY and move at connection events only, changes take
+    /// effect at their instant.
+    case airtime
   }
 
   var controllers: [VirtualController] = []
@@ -117,6 +120,7 @@ public struct VirtualRadio: Sendable {
         deliver()
         advertise(from: slot)
       }
+      runConnectionEvents()
     }
   }
 
@@ -124,7 +128,7 @@ public struct VirtualRadio: Sendable {
   public var deadline: Instant? {
     mutating get {
       if let known = knownDeadline { return known }
-      var nearest: Instant?
+      var nearest = air.connections.deadline
       for slot in controllers.indices where controllers[slot].isAttached {
         nearest = .nearer(nearest, controllers[slot].deadline)
       }

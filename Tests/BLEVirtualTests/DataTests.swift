@@ -132,7 +132,7 @@ struct DataTests {
   }
 
   /// Controller to host flow control: two buffers in the host, so the third packet waits, and so does its sender's credit.
-  @Test(arguments: LinkTests.pacings) func hostWithoutRoom(_ pacing: VirtualRadio.Pacing) throws {
+  @Test(arguments: LinkTests.wholePackets) func hostWithoutRoom(_ pacing: VirtualRadio.Pacing) throws {
     var stage = RadioStage(pacing: pacing)
     let (central, peripheral) = (stage.attach(), stage.attach())
     try stage.expect(

@@ -20,8 +20,9 @@ struct FuzzTests {
   }
 
   /// Well-framed commands with random parameters, random data, time that jumps, power that goes and comes.
-  @Test(arguments: [1, 2, 3, 4] as [UInt64]) func randomHosts(seed: UInt64) throws {
-    var stage = RadioStage(seed: seed, pacing: seed % 2 == 0 ? .immediate : .connectionEvents(packetsPerEvent: 1))
+  @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64]) func randomHosts(seed: UInt64) throws {
+    let pacings: [VirtualRadio.Pacing] = [.immediate, .connectionEvents(packetsPerEvent: 1), .airtime]
+    var stage = RadioStage(seed: seed, pacing: pacings[Int(seed % 3)])
     var ids = (0..<4).map { _ in stage.attach() }
     var random = RandomSource.seeded(seed)
     let opcodes = HCI.SupportedCommands.all.opcodes

@@ -5,8 +5,10 @@ import Testing
 
 /// The procedures of a link: Vol 4, Part E, 7.8.18 to 7.8.21, 7.8.31 to 7.8.33 and 7.8.47 to 7.8.49.
 @Suite struct LinkTests {
-  /// Every procedure works at once and at connection events.
-  static let pacings: [VirtualRadio.Pacing] = [.immediate, .connectionEvents(packetsPerEvent: 4)]
+  /// Every procedure works at once, at connection events, and with airtime.
+  static let pacings: [VirtualRadio.Pacing] = wholePackets + [.airtime]
+  /// Those that carry an ACL packet as a whole.
+  static let wholePackets: [VirtualRadio.Pacing] = [.immediate, .connectionEvents(packetsPerEvent: 4)]
 
   struct Pair {
     var stage: RadioStage

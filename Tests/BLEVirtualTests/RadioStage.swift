@@ -79,6 +79,15 @@ struct RadioStage {
     collect()
   }
 
+  /// Goes on to the next thing that the radio has to do, where that is not later than `end`.
+  mutating func step(until end: Instant) -> Bool {
+    guard let next = radio.deadline, next <= end else { return false }
+    now = max(now, next)
+    radio.tick(now: now, into: &output)
+    collect()
+    return true
+  }
+
   mutating func detach(_ id: ControllerID) { radio.detach(id, now: now) }
 
   private mutating func collect() {
@@ -141,12 +150,17 @@ extension RadioStage {
 
   /// A link between two new controllers, with nothing in their inboxes.
   mutating func connect(
-    _ central: ControllerID, to peripheral: ControllerID
+    _ central: ControllerID, to peripheral: ControllerID,
+    _ parameters: HCI.ConnectionParameters = HCI.ConnectionParameters(), within time: Duration = .milliseconds(200)
   ) throws -> (central: ConnectionHandle, peripheral: ConnectionHandle) {
     try advertise(peripheral)
     let peer = address(of: peripheral)
-    try expect(.success, for: HCI.LECreateConnection { $0.peerAddress = peer }, from: central)
-    run(for: .milliseconds(200))
+    let create = HCI.LECreateConnection {
+      $0.peerAddress = peer
+      $0.parameters = parameters
+    }
+    try expect(.success, for: create, from: central)
+    run(for: time)
     return (try connectionHandle(central), try connectionHandle(peripheral))
   }
 

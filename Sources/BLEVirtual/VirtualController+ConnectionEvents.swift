@@ -1,0 +1,82 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// One end of a link in connection events with airtime: which PDU it sends next, and what an acknowledgement completes.
+extension VirtualController {
+  /// The PDU that this end sends next: control PDUs first, then data. nil where it has none.
+  ///
+  /// The packet before it is acknowledged: both ends send in turns and nothing is lost.
+  func nextPacket(on index: Int) -> LinkLayerPacket? {
+    let link = links[index]
+    guard !link.isCut, link.terminationReason == nil else { return nil }
+    let mayData = !link.holdsData && !link.waiting.isEmpty
+    if let pdu = link.controls.first {
+      let airtime = transmitPHY(of: link).airtime(payload: pdu.length, isEncrypted: link.sendsEncrypted)
+      let hasMoreData = link.controls.count > 1 || mayData
+      return LinkLayerPacket(content: .control(pdu), airtime: airtime, hasMoreData: hasMoreData)
+    }
+    guard mayData, let first = link.waiting.first else { return nil }
+    let rest = max(0, buffers[first.buffer].count - link.sentOctets)
+    let count = min(rest, greatestDataPayload(of: link))
+    let isLast = count == rest
+    return LinkLayerPacket(
+      content: .data(offset: link.sentOctets, count: count, isLast: isLast),
+      airtime: transmitPHY(of: link).airtime(payload: count, isEncrypted: link.sendsEncrypted),
+      hasMoreData: !isLast || link.waiting.count > 1)
+  }
+
+  /// The empty PDU that this end sends where it has nothing, or where what it has does not fit.
+  func emptyPacket(on index: Int, hasMoreData: Bool) -> LinkLayerPacket {
+    let airtime = transmitPHY(of: links[index]).airtime(payload: 0)
+    return LinkLayerPacket(content: .empty, airtime: airtime, hasMoreData: hasMoreData)
+  }
+
+  /// Whether this end needs a connection event: it has a PDU to send, or waits for an acknowledgement, or owes one that
+  /// ends the link.
+  func needsEvent(on index: Int) -> Bool {
+    let link = links[index]
+    return link.unacknowledged != nil || link.terminationReason != nil || nextPacket(on: index) != nil
+  }
+
+  /// The peer has received this end's PDU; its acknowledgement follows with the peer's next packet.
+  mutating func sent(_ content: LinkLayerPacket.Content, on index: Int) {
+    links[index].unacknowledged = content
+    switch content {
+    case .empty: links[index].unacknowledged = nil
+    case .control: links[index].controls.removeFirst()
+    case .data(let offset, let count, _): links[index].sentOctets = offset + count
+    }
+  }
+
+  /// The peer has acknowledged this end's PDU: LL_TERMINATE_IND ends the link, and the last octets of an ACL packet free
+  /// its buffer (Number Of Completed Packets, Vol 4, Part E, 7.7.19).
+  mutating func acknowledged(on index: Int, _ air: inout Air) {
+    guard let content = links[index].unacknowledged else { return }
+    links[index].unacknowledged = nil
+    switch content {
+    case .control(.terminate(let reason)): acknowledge(.terminate(reason), on: index, &air)
+    case .data(_, _, isLast: true):
+      guard !links[index].waiting.isEmpty else { return }
+      let completed = links[index].waiting.removeFirst()
+      links[index].sentOctets = 0
+      freeBuffers.append(completed.buffer)
+      reportCompleted(links[index].handle, &air)
+    default: break
+    }
+  }
+
+  private func transmitPHY(of link: VirtualLink) -> RadioPHY { RadioPHY(link.transmitPHY, prefersS2: link.prefersS2) }
+
+  /// How many octets of data one PDU carries now: what the data length allows (Vol 6, Part B, 4.5.10), and at most half
+  /// of a connection event, so that both ends can send in each.
+  private func greatestDataPayload(of link: VirtualLink) -> Int {
+    let phy = transmitPHY(of: link)
+    let least = DataLength.initial.octets
+    var limit = Duration.microseconds(Int64(link.transmitLength.time))
+    // connEffectiveMaxTxTimeCoded is at least the time of 27 octets at S=8.
+    if phy.isCoded { limit = max(limit, RadioPHY.codedS8.airtime(payload: Int(least), isEncrypted: true)) }
+    limit = min(limit, (link.timing.intervalDuration - RadioPHY.interFrameSpace * 2) / 2)
+    let fitting = phy.greatestPayload(within: limit, isEncrypted: link.sendsEncrypted)
+    return max(Int(least), min(Int(link.transmitLength.octets), fitting))
+  }
+}

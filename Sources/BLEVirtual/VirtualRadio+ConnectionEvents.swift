@@ -1,0 +1,178 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Connection events with airtime (Vol 6, Part B, 4.5): each step is the end of a packet, or an anchor point.
+extension VirtualRadio {
+  private typealias Ends = (central: Int, peripheral: Int)
+
+  /// Does what is due on all links.
+  mutating func runConnectionEvents() {
+    while let connection = air.connections.due(at: air.now) {
+      guard let ends = ends(of: connection) else {
+        air.connections.stop(connection.id)
+        continue
+      }
+      if let event = connection.event {
+        finishPacket(event, connection, ends)
+        deliver()
+        continueEvent(connection.id)
+      } else {
+        beginEvent(connection, ends)
+      }
+    }
+  }
+
+  /// Where both controllers have the link; nil where one has not, or is out of reach of the other.
+  private func ends(of connection: Connection) -> Ends? {
+    guard let central = end(of: connection.id, at: connection.central),
+      let peripheral = end(of: connection.id, at: connection.peripheral),
+      !controllers[connection.central].links[central].isCut,
+      !controllers[connection.peripheral].links[peripheral].isCut
+    else { return nil }
+    return (central, peripheral)
+  }
+
+  /// An anchor point: changes that were agreed for this event take effect, and the central sends.
+  private mutating func beginEvent(_ connection: Connection, _ ends: Ends) {
+    guard let due = connection.dueEvent else { return air.connections.stop(connection.id) }
+    var connection = connection
+    connection.schedule.begin(due)
+    connection.nextEvent = nil
+    for change in connection.schedule.takeChanges() {
+      if case .connectionUpdate(let timing) = change.pdu { connection.schedule.apply(timing) }
+      apply(change.pdu, from: change.sender, connection, ends)
+    }
+    let anchor = connection.schedule.anchor
+    let nextAnchor = connection.schedule.anchor(of: due + 1)
+    let central = controllers[connection.central]
+    connection.event = ConnectionEvent(
+      packet: central.nextPacket(on: ends.central) ?? central.emptyPacket(on: ends.central, hasMoreData: false),
+      anchor: anchor,
+      nextAnchor: nextAnchor)
+    air.connections[connection.id] = connection
+  }
+
+  /// A packet has arrived: it acknowledges what its receiver sent, and its PDU takes effect.
+  private mutating func finishPacket(_ event: ConnectionEvent, _ connection: Connection, _ ends: Ends) {
+    let isFromCentral = event.sender == .central
+    let (sender, receiver) = (
+      connection.slot(of: event.sender), connection.slot(of: isFromCentral ? .peripheral : .central)
+    )
+    let own = isFromCentral ? ends.central : ends.peripheral
+    let peer = isFromCentral ? ends.peripheral : ends.central
+    if !isFromCentral { air.connections[connection.id]?.isEstablished = true }
+
+    controllers[receiver].acknowledged(on: peer, &air)
+    if let reason = controllers[sender].links[own].terminationReason {
+      return controllers[sender].close(own, reason, &air)
+    }
+    // The acknowledgement may have ended the receiver's link.
+    guard end(of: connection.id, at: receiver) == peer else { return }
+
+    air.connections[connection.id]?.event?.isAnswerPrepared = controllers[receiver].nextPacket(on: peer) != nil
+    switch event.packet.content {
+    case .empty: return
+    case .control(let pdu):
+      controllers[sender].sent(event.packet.content, on: own)
+      receive(pdu, from: event.sender, connection, ends)
+    case .data(let offset, let count, _):
+      // A receiver whose host has no room does not acknowledge: the PDU is sent again when there is room.
+      guard controllers[receiver].hostHasRoom(for: count) else {
+        controllers[sender].links[own].isBlocked = true
+        return
+      }
+      guard let waiting = controllers[sender].links[own].waiting.first else { return }
+      controllers[sender].sent(event.packet.content, on: own)
+      pass(waiting, offset..<(offset + count), from: sender, to: receiver, on: peer)
+    }
+    air.connections[connection.id]?.event?.isExchangeUseful = true
+  }
+
+  /// Gives octets of a buffer of the sender to the receiver's host.
+  private mutating func pass(
+    _ waiting: VirtualLink.Waiting, _ range: Range<Int>, from sender: Int, to receiver: Int, on index: Int
+  ) {
+    var octets: [UInt8] = []
+    swap(&octets, &controllers[sender].buffers[waiting.buffer])
+    if range.upperBound <= octets.count {
+      controllers[receiver].passToHost(
+        octets.span.extracting(range), isStart: waiting.isStart && range.lowerBound == 0, on: index, &air)
+    }
+    swap(&octets, &controllers[sender].buffers[waiting.buffer])
+  }
+
+  /// A control PDU takes effect when it is received, except for the end of the link, which waits for its acknowledgement,
+  /// and for changes with an instant.
+  private mutating func receive(_ pdu: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection, _ ends: Ends) {
+    let receiver = connection.slot(of: sender == .central ? .peripheral : .central)
+    let index = sender == .central ? ends.peripheral : ends.central
+    switch pdu {
+    case .terminate(let reason): controllers[receiver].links[index].terminationReason = reason
+    case .connectionUpdate, .channelMap: air.connections[connection.id]?.schedule.plan(pdu, from: sender)
+    case .phyUpdate(let transmit, let receive):
+      let link = controllers[receiver].links[index]
+      if link.transmitPHY == transmit, link.receivePHY == receive {
+        apply(pdu, from: sender, connection, ends)
+      } else {
+        air.connections[connection.id]?.schedule.plan(pdu, from: sender)
+      }
+    default: controllers[receiver].receive(pdu, on: index, &air)
+    }
+  }
+
+  /// A change takes effect on both ends.
+  private mutating func apply(_ pdu: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection, _ ends: Ends) {
+    let (central, peripheral) = (connection.central, connection.peripheral)
+    switch pdu {
+    case .connectionUpdate(let timing):
+      controllers[central].apply(timing, on: ends.central, &air)
+      controllers[peripheral].apply(timing, on: ends.peripheral, &air)
+    case .phyUpdate(let transmit, let receive):
+      let isFromCentral = sender == .central
+      controllers[central].apply(
+        transmit: isFromCentral ? receive : transmit, receive: isFromCentral ? transmit : receive, on: ends.central,
+        &air)
+      controllers[peripheral].apply(
+        transmit: isFromCentral ? transmit : receive, receive: isFromCentral ? receive : transmit,
+        on: ends.peripheral, &air)
+    case .channelMap(let map):
+      controllers[central].links[ends.central].channelMap = map
+      controllers[peripheral].links[ends.peripheral].channelMap = map
+    default: break
+    }
+  }
+
+  /// The other end answers, the central begins another exchange, or the event is closed.
+  private mutating func continueEvent(_ id: UInt64) {
+    guard var connection = air.connections[id], var event = connection.event else { return }
+    guard let ends = ends(of: connection) else { return air.connections.stop(id) }
+    let central = controllers[connection.central]
+    let peripheral = controllers[connection.peripheral]
+    let isPrepared = event.isAnswerPrepared
+    let poll = central.emptyPacket(on: ends.central, hasMoreData: isPrepared)
+    let reply = peripheral.emptyPacket(on: ends.peripheral, hasMoreData: isPrepared)
+    if event.sender == .central {
+      let next = isPrepared ? peripheral.nextPacket(on: ends.peripheral) : nil
+      event.answer(with: next.flatMap { event.hasRoom(for: $0.airtime, packets: 1) ? $0 : nil } ?? reply)
+      connection.event = event
+    } else if event.mayContinue, isPrepared, let next = central.nextPacket(on: ends.central),
+      event.hasRoom(for: next.airtime + reply.airtime, packets: 2)
+    {
+      event.answer(with: next)
+      connection.event = event
+    } else if event.mayContinue, event.packet.hasMoreData,
+      event.hasRoom(for: poll.airtime + reply.airtime, packets: 2)
+    {
+      event.answer(with: poll)
+      connection.event = event
+    } else {
+      connection.event = nil
+      if peripheral.needsEvent(on: ends.peripheral) {
+        connection.nextEvent = connection.schedule.nextEvent(after: air.now, for: .peripheral)
+      } else if central.needsEvent(on: ends.central) {
+        connection.nextEvent = connection.schedule.nextEvent(after: air.now, for: .central)
+      }
+    }
+    air.connections[id] = connection
+  }
+}
