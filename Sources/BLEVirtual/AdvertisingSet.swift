@@ -12,6 +12,8 @@ struct AdvertisingSet: Sendable {
     var eventsDone = 0
     /// 0 for no limit.
     var maxEvents: UInt8 = 0
+    /// The advertising event that is taking place, with airtime.
+    var event: AdvertisingEvent?
   }
 
   /// Data as the host gives it: in one piece, or in fragments of which the last is still to come.
@@ -42,10 +44,10 @@ struct AdvertisingSet: Sendable {
   var isScannable: Bool { properties.contains(.scannable) }
   var isDirected: Bool { properties.contains(.directed) }
 
-  /// The next advertising event, or the end.
+  /// The next step of the advertising event, the next event, or the end.
   var deadline: Instant? {
     guard let running else { return nil }
-    return .nearer(running.nextEvent, running.endsAt)
+    return .nearer(running.event?.end ?? running.nextEvent, running.endsAt)
   }
 
   /// The time from one advertising event to the next, without the random delay.

@@ -18,6 +18,8 @@ struct Scanner: Sendable {
   var type = HCI.ScanType.passive
   var ownAddressType = HCI.OwnAddressType.public
   var filterPolicy = HCI.ScanningFilterPolicy.all
+  /// When it receives, with airtime.
+  var schedule = ScanSchedule()
   var isExtended = false
   var isOn = false
   var filtersDuplicates = HCI.DuplicateFiltering.disabled

@@ -5,7 +5,9 @@ internal import BLEWire
 extension VirtualController {
   /// The sets whose advertising event is due.
   func setsDue(at now: Instant) -> [Int] {
-    advertisingSets.indices.filter { index in advertisingSets[index].running.map { $0.nextEvent <= now } ?? false }
+    advertisingSets.indices.filter { index in
+      advertisingSets[index].running.map { $0.event == nil && $0.nextEvent <= now } ?? false
+    }
   }
 
   /// What goes on the air for set `index` now; the set's next event is planned.
@@ -77,7 +79,7 @@ extension VirtualController {
       guard let running = advertisingSets[index].running else { continue }
       if let end = running.endsAt, end <= air.now {
         endAdvertising(index, .advertisingTimeout, &air)
-      } else if running.maxEvents > 0, running.eventsDone >= Int(running.maxEvents) {
+      } else if running.maxEvents > 0, running.eventsDone >= Int(running.maxEvents), running.event == nil {
         endAdvertising(index, .limitReached, &air)
       }
     }

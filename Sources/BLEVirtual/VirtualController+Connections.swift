@@ -9,6 +9,13 @@ struct Initiator: Sendable {
   var parameters: HCI.ConnectionParameters
   /// Whether it hears extended advertisements too.
   var isExtended: Bool
+  /// The parameters for each PHY that it connects on; ``parameters`` are those of the first.
+  var parametersByPHY: [HCI.PHY: HCI.ConnectionParameters]
+  /// When it receives, with airtime.
+  var schedule: ScanSchedule
+
+  /// The parameters for a link that begins on `phy`; nil where it does not connect on that PHY.
+  func parameters(on phy: HCI.PHY) -> HCI.ConnectionParameters? { parametersByPHY[phy] }
 }
 
 /// What a connection complete event says.
@@ -28,9 +35,12 @@ extension VirtualController {
   mutating func createConnection(_ packet: HCICommandPacket, _ air: inout Air) {
     if packet.opcode == .leCreateConnection {
       answer(packet, as: HCI.LECreateConnection.self, &air) { me, command, air in
+        var schedule = ScanSchedule([.le1M: .init(interval: command.scanInterval, window: command.scanWindow)])
+        schedule.start = air.now
         let initiator = Initiator(
           filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
-          ownAddressType: command.ownAddressType, parameters: command.parameters, isExtended: false)
+          ownAddressType: command.ownAddressType, parameters: command.parameters, isExtended: false,
+          parametersByPHY: [.le1M: command.parameters], schedule: schedule)
         let scan = HCI.InitiatingParameters {
           $0.scanInterval = command.scanInterval
           $0.scanWindow = command.scanWindow
@@ -46,9 +56,18 @@ extension VirtualController {
         guard command.initiations.allSatisfy({ $0.parameters.isAllowed }) else {
           return .init { $0.status = .invalidCommandParameters }
         }
+        let initiations = Array(zip(command.initiatingPHYs.listed, command.initiations))
+        let windows = initiations.map { phy, initiation in
+          (phy, ScanSchedule.Windows(interval: initiation.scanInterval, window: initiation.scanWindow))
+        }
+        var schedule = ScanSchedule(Dictionary(windows, uniquingKeysWith: { first, _ in first }))
+        schedule.start = air.now
         let initiator = Initiator(
           filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
-          ownAddressType: command.ownAddressType, parameters: first.parameters, isExtended: true)
+          ownAddressType: command.ownAddressType, parameters: first.parameters, isExtended: true,
+          parametersByPHY: Dictionary(
+            initiations.map { ($0, $1.parameters) }, uniquingKeysWith: { first, _ in first }),
+          schedule: schedule)
         return .init { $0.status = me.initiate(initiator, command.initiations, &air) }
       }
     }

@@ -15,10 +15,13 @@ extension VirtualController {
         me.scanner.type = command.scanType
         me.scanner.ownAddressType = command.ownAddressType
         me.scanner.filterPolicy = command.scanningFilterPolicy
+        me.scanner.schedule = ScanSchedule([
+          .le1M: .init(interval: command.scanInterval, window: command.scanWindow)
+        ])
         return .init()
       }
     } else {
-      answer(packet, as: HCI.LESetScanEnable.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetScanEnable.self, &air) { me, command, air in
         guard command.scanEnable else {
           me.scanner.isOn = false
           return .init()
@@ -26,7 +29,7 @@ extension VirtualController {
         guard me.hasAddressForScanning else { return .init { $0.status = .invalidCommandParameters } }
         me.scanner.isExtended = false
         me.scanner.filtersDuplicates = command.filterDuplicates ? .enabled : .disabled
-        me.startScanning()
+        me.startScanning(air)
         return .init()
       }
     }
@@ -61,6 +64,9 @@ extension VirtualController {
     scanner.type = first.scanType
     scanner.ownAddressType = command.ownAddressType
     scanner.filterPolicy = command.scanningFilterPolicy
+    let windows = command.scans.map { ScanSchedule.Windows(interval: $0.scanInterval, window: $0.scanWindow) }
+    scanner.schedule = ScanSchedule(
+      Dictionary(zip(command.scanningPHYs.listed, windows), uniquingKeysWith: { first, _ in first }))
     return .success
   }
 
@@ -80,13 +86,14 @@ extension VirtualController {
     scanner.filtersDuplicates = command.filterDuplicates
     scanner.duration = duration
     scanner.period = isPeriodic ? period : .zero
-    startScanning()
+    startScanning(air)
     scanner.endsAt = command.duration > 0 ? air.now + duration : nil
     return .success
   }
 
-  private mutating func startScanning() {
+  private mutating func startScanning(_ air: Air) {
     scanner.isOn = true
+    scanner.schedule.start = air.now
     scanner.endsAt = nil
     scanner.beginsAt = nil
     scanner.forgetDuplicates()
@@ -110,6 +117,7 @@ extension VirtualController {
     } else if let begin = scanner.beginsAt, begin <= air.now {
       scanner.beginsAt = nil
       scanner.endsAt = begin + scanner.duration
+      scanner.schedule.start = begin
       if scanner.filtersDuplicates == .resetEachPeriod { scanner.forgetDuplicates() }
     }
   }

@@ -34,8 +34,10 @@ extension VirtualRadio {
 
   /// The advertising events that are due in one controller.
   mutating func advertise(from slot: Int) {
+    runAdvertisingEvents(of: slot)
     for set in controllers[slot].setsDue(at: air.now) {
-      if let advertisement = controllers[slot].advertise(set, &air) { broadcast(advertisement) }
+      guard let advertisement = controllers[slot].advertise(set, &air) else { continue }
+      if air.pacing == .airtime { beginAdvertisingEvent(advertisement) } else { broadcast(advertisement) }
     }
     controllers[slot].tickAdvertisingTimeouts(&air)
   }

@@ -28,7 +28,7 @@ public struct VirtualRadio: Sendable {
     /// At the link's connection events, so many data packets a direction and event.
     case connectionEvents(packetsPerEvent: Int)
     /// As on a radio (Vol 6, Part B): PDUs take the airtime of their PHY and move at connection events only, changes take
-    /// effect at their instant.
+    /// effect at their instant, a scanner receives in its scan windows, on one advertising channel at a time.
     case airtime
   }
 

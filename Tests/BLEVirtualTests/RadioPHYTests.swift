@@ -28,6 +28,14 @@ struct RadioPHYTests {
     #expect(phy.greatestPayload(within: .zero, isEncrypted: true) == 0)
   }
 
+  /// Vol 6, Part B, 2.3: the octets of legacy advertising PDUs on LE 1M.
+  @Test func legacyPDUs() {
+    // ADV_IND with 31 octets, SCAN_REQ, CONNECT_IND.
+    #expect(RadioPHY.le1M.airtime(payload: Advertisement.addressLength + 31) == .microseconds(376))
+    #expect(RadioPHY.le1M.airtime(payload: Advertisement.scanRequestLength) == .microseconds(176))
+    #expect(RadioPHY.le1M.airtime(payload: Advertisement.connectRequestLength) == .microseconds(352))
+  }
+
   static let timing = LinkTiming(interval: 8, latency: 3, timeout: 100)
 
   /// The central reaches the peripheral at each fourth event with a latency of 3; the peripheral sends at any event.
@@ -61,5 +69,88 @@ struct RadioPHYTests {
     let anchor = schedule.anchor
     schedule.apply(LinkTiming(interval: 80, latency: 0, timeout: 100))
     #expect(schedule.anchor(of: 27) == anchor + .milliseconds(100))
+  }
+
+  /// 30 ms of each 60 ms, on 37, 38, 39 in turn (Vol 6, Part B, 4.4.3).
+  @Test func scanWindows() {
+    var schedule = ScanSchedule([.le1M: .init(interval: 96, window: 48)])
+    schedule.start = .start + .seconds(1)
+    func receives(_ milliseconds: Int64, on channel: Int, _ phy: HCI.PHY = .le1M) -> Bool {
+      let begin = schedule.start + .milliseconds(milliseconds)
+      return schedule.receives(on: phy, channel: channel, from: begin, to: begin + .milliseconds(1))
+    }
+    #expect(receives(0, on: 37) && receives(29, on: 37) && !receives(30, on: 37) && !receives(59, on: 37))
+    #expect(receives(60, on: 38) && receives(120, on: 39) && receives(180, on: 37))
+    #expect(!receives(0, on: 38) && !receives(60, on: 37) && !receives(-1, on: 37) && !receives(0, on: 37, .leCoded))
+    // A packet that goes on beyond the window is not received.
+    let late = schedule.start + .microseconds(29_500)
+    #expect(!schedule.receives(on: .le1M, channel: 37, from: late, to: late + .milliseconds(1)))
+  }
+
+  /// 1650 octets: one AUX_ADV_IND and six AUX_CHAIN_INDs, T_MAFS apart (Vol 6, Part B, 2.3.4.6).
+  @Test func chains() {
+    let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
+    func airtime(_ count: Int) -> Duration {
+      var parameters = HCI.LESetExtendedAdvertisingParameters()
+      parameters.secondaryAdvertisingPHY = .le1M
+      let advertisement = Advertisement(
+        sender: 0, handle: 0, address: nobody, properties: [], target: nobody, data: Bytes(repeating: 0, count: count),
+        dataIdentifier: 0, parameters: parameters, txPower: 0, rssi: 0)
+      return advertisement.secondaryAirtime(fixed: advertisement.auxiliaryFields, data: count)
+    }
+    // Length, flags, ADI and AdvA are 10 octets: 245 fit into one packet of 265 octets on the channel.
+    let full: Int64 = 8 * 265
+    #expect(airtime(245) == .microseconds(full))
+    // One more: AuxPtr takes 3 octets, so 4 octets of data follow behind a header of 7.
+    let short: Int64 = 8 * (10 + 7 + 4)
+    #expect(airtime(246) == .microseconds(full + 300 + short))
+    // 242, five times 248, and 168.
+    let last: Int64 = 8 * (10 + 7 + 168)
+    #expect(airtime(1650) == .microseconds(6 * full + 6 * 300 + last))
+  }
+
+  /// Three ADV_EXT_INDs of 136 µs, then the auxiliary packet T_MAFS behind the last (Vol 6, Part B, 4.4.2.2.2).
+  @Test func auxiliaryOffset() throws {
+    var parameters = HCI.LESetExtendedAdvertisingParameters()
+    parameters.secondaryAdvertisingPHY = .le2M
+    let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
+    let advertisement = Advertisement(
+      sender: 0, handle: 0, address: nobody, properties: [], target: nobody, data: [1, 2, 3], dataIdentifier: 0,
+      parameters: parameters, txPower: 0, rssi: 0)
+    var event = try #require(AdvertisingEvent(advertisement, at: .start))
+    var channels: [Int] = []
+    var ends: [Instant] = []
+    event.followers = [ControllerID(slot: 1, generation: 1)]
+    repeat {
+      if case .primary(let channel) = event.stage { channels.append(channel) }
+      ends.append(event.end)
+    } while event.advance()
+    #expect(channels == [37, 38, 39])
+    let gap = AdvertisingEvent.channelGap
+    let first = Instant.start + .microseconds(136)
+    let second = first + gap + .microseconds(136)
+    let third = second + gap + .microseconds(136)
+    // 44 µs, then 10 octets of extended header and 3 of data, 4 µs each.
+    let auxiliary = third + .microseconds(300 + 44 + 52)
+    #expect(ends == [first, second, third, auxiliary])
+  }
+
+  /// Nobody received an ADV_EXT_IND: the event is over without the auxiliary packet. Channels that the map leaves out
+  /// are not used.
+  @Test func eventWithoutFollowers() throws {
+    var parameters = HCI.LESetExtendedAdvertisingParameters()
+    parameters.primaryAdvertisingChannelMap = [.channel37, .channel39]
+    let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
+    let advertisement = Advertisement(
+      sender: 0, handle: 0, address: nobody, properties: .connectable, target: nobody, data: [], dataIdentifier: 0,
+      parameters: parameters, txPower: 0, rssi: 0)
+    var event = try #require(AdvertisingEvent(advertisement, at: .start))
+    let hasSecond = event.advance()
+    guard hasSecond, case .primary(channel: 39) = event.stage else {
+      Issue.record("channel 39")
+      return
+    }
+    let hasThird = event.advance()
+    #expect(!hasThird)
   }
 }

@@ -1,0 +1,182 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// An advertising event with airtime that is taking place (Vol 6, Part B, 4.4.2.2 to 4.4.2.6).
+///
+/// ```
+///  ADV_IND 37 ── (SCAN_REQ, SCAN_RSP) ── ADV_IND 38 ── … ── ADV_IND 39 ── …
+///  ADV_EXT_IND 37 ── 38 ── 39 ── T_MAFS ── AUX_ADV_IND, AUX_CHAIN_IND … ── (AUX_SCAN_REQ, AUX_SCAN_RSP …)
+/// ```
+///
+/// A CONNECT_IND, or AUX_CONNECT_REQ with AUX_CONNECT_RSP, ends it.
+struct AdvertisingEvent: Sendable {
+  enum Stage: Sendable {
+    /// The advertisement on a primary channel.
+    case primary(channel: Int)
+    /// AUX_ADV_IND and the AUX_CHAIN_INDs behind it.
+    case auxiliary
+    /// SCAN_REQ or AUX_SCAN_REQ.
+    case scanRequest(ScanRequest)
+    /// SCAN_RSP, or AUX_SCAN_RSP and the AUX_CHAIN_INDs behind it.
+    case scanResponse(Advertisement, to: ControllerID)
+    /// CONNECT_IND, or AUX_CONNECT_REQ and AUX_CONNECT_RSP.
+    case connectRequest(ConnectRequest)
+  }
+
+  struct ScanRequest: Sendable {
+    var scanner: ControllerID
+    var address: DeviceAddress
+  }
+
+  struct ConnectRequest: Sendable {
+    var initiator: ControllerID
+    var ownAddress: DeviceAddress
+    var parameters: HCI.ConnectionParameters
+  }
+
+  /// What a receiver of the advertisement answers.
+  enum Request: Sendable {
+    case scan(ScanRequest)
+    case connect(ConnectRequest)
+  }
+
+  /// From the end of a packet to the next one on another channel: T_IFS, the time in which a request would be
+  /// recognised, and the change of channel. The specification sets no value, only that PDUs of one event begin at most
+  /// 10 ms apart.
+  static let channelGap = Duration.microseconds(400)
+
+  let advertisement: Advertisement
+  private(set) var stage: Stage
+  /// When the packets of the stage begin and end.
+  private(set) var begin: Instant
+  private(set) var end: Instant
+  /// The primary channels that are still to come.
+  private var channels: ArraySlice<Int>
+  /// The controllers that received an ADV_EXT_IND and listen to the auxiliary packet.
+  var followers: [ControllerID] = []
+
+  /// The event begins at `now`; nil where the set has no channel.
+  init?(_ advertisement: Advertisement, at now: Instant) {
+    let map = advertisement.parameters.primaryAdvertisingChannelMap
+    channels = ScanSchedule.channels.filter { map.contains(.init(rawValue: 1 << UInt8($0 - 37))) }[...]
+    guard let first = channels.popFirst() else { return nil }
+    self.advertisement = advertisement
+    stage = .primary(channel: first)
+    begin = now
+    end = now + advertisement.primaryAirtime
+  }
+
+  /// The PHY that the current packet of a primary channel is sent on.
+  var primaryPHY: HCI.PHY { advertisement.isLegacyPDU ? .le1M : advertisement.parameters.primaryAdvertisingPHY }
+
+  /// Goes on to the next primary channel or to the auxiliary packet.
+  ///
+  /// - Returns: false where the event is over.
+  mutating func advance() -> Bool {
+    if case .auxiliary = stage { return false }
+    if !advertisement.isLegacyPDU, case .scanResponse = stage { return false }
+    if !advertisement.isLegacyPDU, case .scanRequest = stage { return false }
+    if !advertisement.isLegacyPDU, case .connectRequest = stage { return false }
+    if let channel = channels.popFirst() {
+      move(to: .primary(channel: channel), after: Self.channelGap, lasting: advertisement.primaryAirtime)
+      return true
+    }
+    guard advertisement.hasAuxiliaryPacket, !followers.isEmpty else { return false }
+    move(
+      to: .auxiliary, after: RadioPHY.minimumAuxiliaryFrameSpace,
+      lasting: advertisement.secondaryAirtime(fixed: advertisement.auxiliaryFields, data: advertisement.data.count))
+    return true
+  }
+
+  /// A receiver answers the packet that has just ended.
+  mutating func request(_ request: Request) {
+    switch request {
+    case .scan(let request):
+      move(
+        to: .scanRequest(request), after: RadioPHY.interFrameSpace,
+        lasting: advertisement.requestPHY.airtime(payload: Advertisement.scanRequestLength))
+    case .connect(let request):
+      var airtime = advertisement.requestPHY.airtime(payload: Advertisement.connectRequestLength)
+      if !advertisement.isLegacyPDU {
+        airtime +=
+          RadioPHY.interFrameSpace + advertisement.requestPHY.airtime(payload: Advertisement.connectResponseLength)
+      }
+      move(to: .connectRequest(request), after: RadioPHY.interFrameSpace, lasting: airtime)
+    }
+  }
+
+  /// The advertiser answers a scan request.
+  mutating func respond(_ response: Advertisement, to scanner: ControllerID) {
+    let airtime =
+      response.isLegacyPDU
+      ? RadioPHY.le1M.airtime(payload: Advertisement.addressLength + response.data.count)
+      : response.secondaryAirtime(fixed: response.auxiliaryFields, data: response.data.count)
+    move(to: .scanResponse(response, to: scanner), after: RadioPHY.interFrameSpace, lasting: airtime)
+  }
+
+  private mutating func move(to stage: Stage, after gap: Duration, lasting airtime: Duration) {
+    self.stage = stage
+    begin = end + gap
+    end = begin + airtime
+  }
+}
+
+/// The lengths and airtimes of advertising PDUs (Vol 6, Part B, 2.3).
+extension Advertisement {
+  static let addressLength = 6
+  /// ScanA and AdvA.
+  static let scanRequestLength = 12
+  /// InitA, AdvA and LLData.
+  static let connectRequestLength = 34
+  /// The extended header of AUX_CONNECT_RSP: length, flags, AdvA and TargetA.
+  static let connectResponseLength = 14
+  /// The longest payload of an advertising PDU.
+  private static let greatestPayload = 255
+  /// The extended header of AUX_CHAIN_IND: length, flags, ADI and AuxPtr.
+  private static let chainFields = 7
+
+  /// An extended advertisement without data, that is neither connectable nor scannable, is one ADV_EXT_IND.
+  var hasAuxiliaryPacket: Bool {
+    !isLegacyPDU && (!data.isEmpty || !properties.isDisjoint(with: [.connectable, .scannable]))
+  }
+
+  /// The PHY of requests and of their answers.
+  var requestPHY: RadioPHY { isLegacyPDU ? .le1M : RadioPHY(parameters.secondaryAdvertisingPHY) }
+
+  /// The packet on a primary channel.
+  var primaryAirtime: Duration {
+    guard isLegacyPDU else {
+      // Length, flags, ADI and AuxPtr; without an auxiliary packet AdvA or TargetA in place of AuxPtr.
+      let length = hasAuxiliaryPacket ? 7 : auxiliaryFields
+      return RadioPHY(parameters.primaryAdvertisingPHY).airtime(payload: length)
+    }
+    let isDirected = properties.contains(.directed)
+    return RadioPHY.le1M.airtime(payload: Self.addressLength + (isDirected ? Self.addressLength : data.count))
+  }
+
+  /// The octets of AUX_ADV_IND or AUX_SCAN_RSP before the data: length, flags and ADI, then what the set has.
+  var auxiliaryFields: Int {
+    var length = 4
+    if address != nil { length += Self.addressLength }
+    if properties.contains(.directed) { length += Self.addressLength }
+    if properties.contains(.includeTxPower) { length += 1 }
+    return length
+  }
+
+  /// A packet on a secondary channel with `fixed` octets before the data, and as many AUX_CHAIN_INDs as the data needs,
+  /// T_MAFS apart.
+  func secondaryAirtime(fixed: Int, data: Int) -> Duration {
+    let phy = RadioPHY(parameters.secondaryAdvertisingPHY)
+    let pointer = 3
+    var rest = data
+    guard fixed + rest > Self.greatestPayload else { return phy.airtime(payload: fixed + rest) }
+    rest -= Self.greatestPayload - fixed - pointer
+    var airtime = phy.airtime(payload: Self.greatestPayload)
+    while rest > 0 {
+      let piece = min(rest, Self.greatestPayload - Self.chainFields)
+      airtime += RadioPHY.minimumAuxiliaryFrameSpace + phy.airtime(payload: Self.chainFields + piece)
+      rest -= piece
+    }
+    return airtime
+  }
+}

@@ -1,0 +1,140 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// Advertising events with airtime: who receives each packet, and who answers it (Vol 6, Part B, 4.4.2 to 4.4.4).
+extension VirtualRadio {
+  /// Begins the advertising event of a set; where nobody listens it has no effect and is left out.
+  mutating func beginAdvertisingEvent(_ advertisement: Advertisement) {
+    let isReceived = controllers.indices.contains {
+      $0 != advertisement.sender && controllers[$0].isAttached
+        && (controllers[$0].scanner.isListening || controllers[$0].initiator != nil)
+    }
+    guard isReceived, let event = AdvertisingEvent(advertisement, at: air.now) else { return }
+    keep(event, of: advertisement)
+    skipChannelsWithoutListener(advertisement)
+  }
+
+  /// Does what is due in the advertising events of one controller.
+  mutating func runAdvertisingEvents(of slot: Int) {
+    let due = controllers[slot].advertisingSets.compactMap(\.running?.event).filter { $0.end <= air.now }
+    for event in due { finishPackets(event) }
+  }
+
+  /// The packets of a stage have been received.
+  private mutating func finishPackets(_ event: AdvertisingEvent) {
+    let advertisement = event.advertisement
+    switch event.stage {
+    case .primary(let channel):
+      let listeners = listeners(to: event, on: channel)
+      if advertisement.hasAuxiliaryPacket {
+        update(advertisement) { event in
+          event.followers += listeners.filter { !event.followers.contains($0) }
+        }
+      } else if answer(advertisement, by: listeners, on: event.primaryPHY) {
+        return
+      }
+    case .auxiliary:
+      let phy = advertisement.parameters.secondaryAdvertisingPHY
+      let followers = event.followers.filter { canReceive($0, phy) }
+      if answer(advertisement, by: followers, on: phy) { return }
+    case .scanRequest(let request):
+      let response = controllers[advertisement.sender].answerScanRequest(
+        for: advertisement, from: request.address, &air)
+      if let response { return update(advertisement) { $0.respond(response, to: request.scanner) } }
+    case .scanResponse(let response, let scanner):
+      if let slot = slot(of: scanner) { _ = controllers[slot].hear(response, &air) }
+    case .connectRequest(let request):
+      if let slot = slot(of: request.initiator), controllers[slot].initiator != nil,
+        connect(slot, to: advertisement, from: request.ownAddress, request.parameters)
+      {
+        return
+      }
+    }
+    advance(advertisement)
+  }
+
+  /// Lets scanners and initiators take the advertisement. One of those who answer gets through, drawn at random: the
+  /// backoff of scanners in short (Vol 6, Part B, 4.4.3.2).
+  ///
+  /// - Returns: whether one answers.
+  private mutating func answer(
+    _ advertisement: Advertisement, by listeners: [ControllerID], on phy: HCI.PHY
+  ) -> Bool {
+    var requests: [AdvertisingEvent.Request] = []
+    for id in listeners {
+      guard let slot = slot(of: id) else { continue }
+      if controllers[slot].scanner.isListening, let address = controllers[slot].hear(advertisement, &air) {
+        requests.append(.scan(.init(scanner: id, address: address)))
+      }
+      if let request = controllers[slot].connectRequest(for: advertisement, &air),
+        let parameters = controllers[slot].initiator?.parameters(on: phy)
+      {
+        requests.append(.connect(.init(initiator: id, ownAddress: request.ownAddress, parameters: parameters)))
+      }
+    }
+    guard !requests.isEmpty else { return false }
+    let chosen =
+      requests.count == 1
+      ? 0 : Int.random(in: 0..<requests.count, using: &controllers[advertisement.sender].random)
+    update(advertisement) { $0.request(requests[chosen]) }
+    return true
+  }
+
+  /// The controllers that receive the current packet of the event on a primary channel.
+  private func listeners(to event: AdvertisingEvent, on channel: Int) -> [ControllerID] {
+    controllers.filter { controller in
+      guard controller.isAttached, controller.id.slot != event.advertisement.sender else { return false }
+      func receives(_ schedule: ScanSchedule) -> Bool {
+        schedule.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
+      }
+      if controller.scanner.isListening, receives(controller.scanner.schedule) { return true }
+      return controller.initiator.map { receives($0.schedule) } ?? false
+    }.map(\.id)
+  }
+
+  private func canReceive(_ id: ControllerID, _ phy: HCI.PHY) -> Bool {
+    guard let slot = slot(of: id) else { return false }
+    switch phy {
+    case .le2M: return controllers[slot].configuration.features.contains(.le2MPHY)
+    case .leCoded: return controllers[slot].configuration.features.contains(.leCodedPHY)
+    default: return true
+    }
+  }
+
+  // MARK: The event in its set
+
+  /// Goes on to the next packet that somebody receives.
+  private mutating func advance(_ advertisement: Advertisement) {
+    var isOver = false
+    update(advertisement) { isOver = !$0.advance() }
+    if isOver { end(advertisement) } else { skipChannelsWithoutListener(advertisement) }
+  }
+
+  private mutating func skipChannelsWithoutListener(_ advertisement: Advertisement) {
+    while let event = event(of: advertisement), case .primary(let channel) = event.stage,
+      listeners(to: event, on: channel).isEmpty
+    {
+      var isOver = false
+      update(advertisement) { isOver = !$0.advance() }
+      if isOver { end(advertisement) }
+    }
+  }
+
+  private func event(of advertisement: Advertisement) -> AdvertisingEvent? {
+    let controller = controllers[advertisement.sender]
+    return controller.setIndex(advertisement.handle).flatMap { controller.advertisingSets[$0].running?.event }
+  }
+
+  private mutating func keep(_ event: AdvertisingEvent?, of advertisement: Advertisement) {
+    guard let index = controllers[advertisement.sender].setIndex(advertisement.handle) else { return }
+    controllers[advertisement.sender].advertisingSets[index].running?.event = event
+  }
+
+  private mutating func end(_ advertisement: Advertisement) { keep(nil, of: advertisement) }
+
+  private mutating func update(_ advertisement: Advertisement, _ change: (inout AdvertisingEvent) -> Void) {
+    guard var event = event(of: advertisement) else { return }
+    change(&event)
+    keep(event, of: advertisement)
+  }
+}
