@@ -26,10 +26,11 @@ struct Couple {
   init(
     centrals: Int = 1, peripheral: PairingSettings? = .with(), central: (Int) -> PairingSettings? = { _ in .with() },
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration(),
+    pacing: VirtualRadio.Pacing = .immediate,
     configure: (Int, inout HostConfiguration) -> Void = { _, _ in }
   ) {
     world = World(
-      centrals + 1, controller: { _ in controller },
+      centrals + 1, pacing: pacing, controller: { _ in controller },
       host: {
         var host = HostConfiguration()
         host.pairing = $0 == 0 ? peripheral : central($0)
