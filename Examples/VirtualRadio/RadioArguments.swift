@@ -14,6 +14,8 @@ struct RadioArguments {
       --acl-length N             octets of an ACL packet, 27 to 65535 (251)
       --acl-count N              ACL packets that a controller holds, 1 to 255 (8)
       --no-extended-advertising  controllers without extended advertising, as before Bluetooth 5.0
+      --pace                     real timing: connection intervals, airtime, advertising intervals, scan windows;
+                                 without it data moves at once and every scanner receives every advertisement
       --seed N                   what every random number follows from (0)
       --snoop FOLDER             one packet trace for each host, for Wireshark
     """
@@ -45,6 +47,7 @@ struct RadioArguments {
       case "--acl-length": settings.controller.aclDataPacketLength = try number(of: option, in: 27...65_535)
       case "--acl-count": settings.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
       case "--no-extended-advertising": settings.controller.features.remove(.extendedAdvertising)
+      case "--pace": settings.pacing = .airtime
       case "--seed": settings.seed = try number(of: option, in: 0...UInt64.max)
       case "--snoop": settings.traceFolder = try value(of: option)
       case "--help", "-h": wantsHelp = true

@@ -6,7 +6,8 @@ import Foundation
 //
 //     virtual-radio --tcp 6402 --snoop traces
 //
-// then point two hosts at tcp-client:127.0.0.1:6402 and let the one find the other.
+// then point two hosts at tcp-client:127.0.0.1:6402 and let the one find the other. With --pace the radio has the timing
+// of a real one (Docs/VirtualRadio.md).
 
 func tell(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
 

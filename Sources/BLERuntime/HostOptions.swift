@@ -55,6 +55,11 @@ package enum LaunchOptions {
     environment("BLE_SNOOP_KEYS") == "1"
   }
 
+  /// Whether the radio of `virtual` transports has the timing of a real one: only where `BLE_VIRTUAL_PACE` is 1.
+  package static func pacesVirtualRadio(environment: (String) -> String? = Environment.value) -> Bool {
+    environment("BLE_VIRTUAL_PACE") == "1"
+  }
+
   /// The value of `--name VALUE` or `--name=VALUE`; what follows `--` is no option.
   private static func option(_ name: String, in arguments: [String]) throws(TransportError) -> String? {
     var rest = arguments.dropFirst().prefix { $0 != "--" }

@@ -17,6 +17,7 @@ package final class RadioService: Sendable {
   package struct Settings: Sendable {
     package var controller = VirtualControllerConfiguration()
     package var seed: UInt64 = 0
+    /// Whether PDUs move at once, or with the timing of a real radio on the clock of this machine.
     package var pacing = VirtualRadio.Pacing.immediate
     /// The folder for one packet trace a guest, named after it: `1-phone.btsnoop`.
     package var traceFolder: String?
@@ -30,7 +31,11 @@ package final class RadioService: Sendable {
   }
 
   /// The radio of the process, which all `virtual` transports share.
-  package static let shared = RadioService()
+  package static let shared = {
+    var settings = Settings()
+    if LaunchOptions.pacesVirtualRadio() { settings.pacing = .airtime }
+    return RadioService(settings)
+  }()
 
   private let settings: Settings
   private let mailbox = Mutex<RadioDesk?>(nil)

@@ -104,6 +104,8 @@ import Testing
     #expect(try LaunchOptions.trace(arguments: ["p"], environment: { _ in nil }) == nil)
     #expect(LaunchOptions.traceKeepsKeys(environment: environment))
     #expect(!LaunchOptions.traceKeepsKeys(environment: { _ in "yes" }))
+    #expect(LaunchOptions.pacesVirtualRadio { $0 == "BLE_VIRTUAL_PACE" ? "1" : nil })
+    #expect(!LaunchOptions.pacesVirtualRadio { _ in nil })
   }
 
   @Test func anOptionWithoutItsValueIsAnError() throws {

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass, field
 
 from bumble import hci
-from bumble.device import Device
+from bumble.device import ConnectionParametersPreferences, Device
 from bumble.transport import open_transport
 
 ATT_CHANNEL = 4
@@ -300,12 +300,20 @@ class Central:
         heard = sorted({str(s.address) for s in self.sightings})
         raise AssertionError(f"{name!r} not heard in {seconds:g} s; heard: {heard}")
 
-    async def connect(self, name):
+    async def connect(self, name, interval=None):
         data, _ = await self.scan(name)
-        return await self.connect_to(data.address)
+        return await self.connect_to(data.address, interval=interval)
 
-    async def connect_to(self, address, seconds=LINK):
-        connection = await asyncio.wait_for(self.device.connect(address, timeout=seconds), seconds + 1)
+    async def connect_to(self, address, seconds=LINK, interval=None):
+        """Connects; `interval` is the connection interval in milliseconds, instead of Bumble's default."""
+        preferences = None
+        if interval is not None:
+            wanted = ConnectionParametersPreferences(
+                connection_interval_min=interval, connection_interval_max=interval, supervision_timeout=5000
+            )
+            preferences = {hci.Phy.LE_1M: wanted}
+        connecting = self.device.connect(address, timeout=seconds, connection_parameters_preferences=preferences)
+        connection = await asyncio.wait_for(connecting, seconds + 1)
         link = self.links[connection.handle] = Link(self.device, connection)
         return link
 

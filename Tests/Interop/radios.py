@@ -82,6 +82,8 @@ RADIOS = {
     "virtual-small": lambda folder: ours(
         "virtual-small", folder, "--acl-length", 27, "--acl-count", 1, "--no-extended-advertising"
     ),
+    # The same with the timing of a real radio.
+    "virtual-paced": lambda folder: ours("virtual-paced", folder, "--pace"),
     "rootcanal": lambda folder: rootcanal("rootcanal", folder),
 }
 

@@ -48,7 +48,7 @@ async def test_our_central_and_a_monitor_that_demands_trust(radio, tmp_path):
 @pytest.mark.limit(90)
 async def test_our_central_finds_a_long_advertisement(radio, tmp_path):
     """The service is named across the border of two reports (Vol 4, Part E, 7.7.65.13)."""
-    if radio.name not in ("virtual", "rootcanal"):
+    if radio.name not in ("virtual", "virtual-paced", "rootcanal"):
         pytest.skip("our host scans by legacy commands with these controllers")
     command = ["env", f"BLE_BONDS={tmp_path / 'bonds.json'}", *product("heart-rate"), "--transport", radio.transport]
     async with Monitor(radio.transport) as monitor:
