@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import time
+from pathlib import Path
 
 from bluetooth import Management, PUBLIC, address_octets, readable
 from programs import HERE, Program, product
@@ -13,6 +14,13 @@ DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, KEYBOARD_DISPLAY = range(5
 PAIR, UNPAIR = 0x0019, 0x001B
 CONFIRM, REFUSE, ENTER = 0x001C, 0x001D, 0x001E
 NEW_KEY, NEW_CONFIRMATION, NEW_PASSKEY_REQUEST, NEW_PASSKEY = 0x000A, 0x000F, 0x0010, 0x0017
+
+
+def bond_file(name):
+    """Not among the logs: their folder may belong to the user who started the machine, and bonds are root's here."""
+    folder = Path("/run/bonds")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{name}.json"
 
 
 class User(Management):
@@ -101,7 +109,7 @@ def vault(logs, name, transport="linux:hci0", file="vault.json", knows=False, **
     description["pairing"] = pairing
     path = logs / f"{name}.json"
     path.write_text(json.dumps(description))
-    bonds = logs / f"{name}.bonds"
+    bonds = bond_file(name)
     os.environ["BLE_BONDS"] = str(bonds)
     if not knows:
         bonds.unlink(missing_ok=True)

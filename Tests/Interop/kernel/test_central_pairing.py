@@ -6,6 +6,7 @@ import json
 import pytest
 from bluetooth import Management
 from conftest import wait_for_count
+from pairing import bond_file
 from programs import Program, product
 
 STRAP = {
@@ -38,17 +39,17 @@ def test_it_pairs_once_and_is_known_by_another_run(adapters, logs, monkeypatch, 
     description = logs / "strap.json"
     description.write_text(json.dumps(STRAP))
     for role in ("strap", "watch"):
-        (logs / f"{role}-{place}.bonds").unlink(missing_ok=True)
-    monkeypatch.setenv("BLE_BONDS", str(logs / f"strap-{place}.bonds"))
+        bond_file(f"{role}-{place}").unlink(missing_ok=True)
+    monkeypatch.setenv("BLE_BONDS", str(bond_file(f"strap-{place}")))
     command = [*product("reference-peripheral"), "--desc", description, "--transport", transport]
     with Program(command, logs / f"strap-{place}.txt") as strap:
         strap.wait_for("READY")
-        monkeypatch.setenv("BLE_BONDS", str(logs / f"watch-{place}.bonds"))
+        monkeypatch.setenv("BLE_BONDS", str(bond_file(f"watch-{place}")))
         for run in (1, 2):
             words = ["--role", "central", "--transport", "linux:hci1", "--rounds", "1"]
             with Program([*product("heart-rate"), *words], logs / f"watch-{place}-{run}.txt") as watch:
                 watch.wait_for("reads: worn on the chest")
             wait_for_count(strap, "disconnected", run, 30)
         assert strap.output.count("\npaired") == 1 and "bond lost" not in strap.output
-    bonds = json.loads((logs / f"watch-{place}.bonds").read_text())["bonds"]
+    bonds = json.loads(bond_file(f"watch-{place}").read_text())["bonds"]
     assert len(bonds) == 1 and "centralKey" in bonds[0]

@@ -7,7 +7,7 @@ import struct
 import pytest
 from bluetooth import Refused
 from conftest import PATTERN, long_uuid
-from pairing import NEW_KEY, DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, User, vault
+from pairing import NEW_KEY, DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, User, bond_file, vault
 
 OPEN, ENCRYPTED, AUTHENTICATED = (
     bytes.fromhex(f"7a3c{short}52d64c1e9b0f6d1e2f3a4b5c")[::-1] for short in ("0101", "0102", "0103")
@@ -146,7 +146,7 @@ def bonded(user, connect, drop, identity, logs):
 def test_a_bond_outlives_our_process(bonded, connect, logs, request):
     name = request.node.name
     handles = bonded(name)
-    bonds = logs / f"{name}.bonds"
+    bonds = bond_file(name)
     assert bonds.stat().st_mode & 0o777 == 0o600
     keys = re.findall(r'"([0-9a-fA-F]{32})"', bonds.read_text())
     assert len(keys) >= 2
