@@ -57,11 +57,12 @@ extension BLEHost.Bond {
       && peerCSRK == other.peerCSRK && ownCSRK == other.ownCSRK
   }
 
-  /// This bond with the counters of `other` where those are higher and count uses of the same key.
+  /// This bond with the counters of `other` where those are higher and count uses of the same key, and with the later use.
   fileprivate func withCounters(of other: Self) -> Self {
     var bond = self
     if ownCSRK == other.ownCSRK { bond.ownSignCounter = max(ownSignCounter, other.ownSignCounter) }
     if peerCSRK == other.peerCSRK { bond.peerSignCounter = max(peerSignCounter, other.peerSignCounter) }
+    bond.lastUse = max(lastUse, other.lastUse)
     return bond
   }
 }

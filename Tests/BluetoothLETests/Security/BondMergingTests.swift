@@ -58,6 +58,20 @@ import Testing
     #expect(merged.bonds.contains(base.bonds[1]) && merged.bonds.count <= 2)
   }
 
+  /// Both have noted something: which bond is removed first depends on the latest use of each.
+  @Test func theLatestUseStays() {
+    let base = FileBondStoreTests.record(1, bonds: 1)
+    func used(_ number: UInt32) -> BondRecord {
+      var record = base
+      var bond = base.bonds[0].record
+      bond.lastUse = number
+      record.bonds[0] = BluetoothLE.Bond(bond)
+      return record
+    }
+    #expect(used(3).merged(with: used(5), since: base) == used(5))
+    #expect(used(5).merged(with: used(3), since: base) == used(5))
+  }
+
   /// The user says "forget this device" in one program; the other has only noted that the device subscribed.
   @Test(arguments: [true, false]) func aRemovedBondDoesNotComeBack(removalIsFirst: Bool) throws {
     let folder = try Folder()
