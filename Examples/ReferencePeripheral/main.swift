@@ -37,6 +37,7 @@ var options = AdapterOptions(
 if let seconds = description.privacy {
   options.privacy.usesPrivateAddress = true
   options.privacy.rotation = .seconds(seconds)
+  options.privacy.distributesIdentityWhenUnauthenticated = description.distributesIdentity ?? false
 }
 var peripherals: [ReferencePeripheral] = []
 do throws(Failure) {

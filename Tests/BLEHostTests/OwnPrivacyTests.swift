@@ -14,7 +14,7 @@ import Testing
   let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
 
   private static func settings(_ rotation: Duration = .seconds(900)) -> PrivacySettings {
-    PrivacySettings(identityResolvingKey: irk, rotation: rotation)
+    PrivacySettings(identityResolvingKey: irk, rotation: rotation, distributesIdentityWhenUnauthenticated: true)
   }
 
   static let extended: ScriptedController = {
@@ -189,7 +189,9 @@ import Testing
       peripheral: .with { $0.identityResolvingKey = Self.irk }, central: { _ in .with() }, controller: controller)
     couple.world.ask(0, .setPrivacy(Self.settings(.seconds(60))))
     let key = try #require(PairingSettings.with().identityResolvingKey)
-    couple.world.ask(1, .setPrivacy(PrivacySettings(identityResolvingKey: key, rotation: .seconds(60))))
+    var settings = Self.settings(.seconds(60))
+    settings.identityResolvingKey = key
+    couple.world.ask(1, .setPrivacy(settings))
     couple.world.run(for: .seconds(1))
     try couple.connect()
     couple.secure()
@@ -218,5 +220,40 @@ import Testing
       }
     }
     #expect(couple.world.complaints.isEmpty)
+  }
+
+  /// The key and the identity go to those that pair with authentication, unless the option says otherwise.
+  @Test(arguments: [(false, false), (false, true), (true, false)])
+  func anUnauthenticatedPairingDoesNotGiveOurIdentity(isAuthenticated: Bool, distributes: Bool) throws {
+    var settings = Self.settings()
+    settings.distributesIdentityWhenUnauthenticated = distributes
+    let isGiven = isAuthenticated || distributes
+    for role in [0, 1] {
+      var couple = Couple(
+        peripheral: .with(isAuthenticated ? .displayOnly : .noInputNoOutput) { $0.identityResolvingKey = Self.irk },
+        central: { _ in .with(.keyboardOnly) { $0.identityResolvingKey = Self.irk } })
+      couple.world.ask(role, .setPrivacy(settings))
+      couple.world.run(for: .seconds(1))
+      try couple.connect()
+      couple.secure()
+      #expect(couple.security(role)?.level ?? .none >= .encrypted && couple.bond(role) != nil)
+      let bond = couple.bond(1 - role)
+      #expect(bond?.identityResolvingKey == (isGiven ? Self.irk : nil))
+      #expect(bond?.identity == (isGiven ? couple.world.hosts[role].ownAddress : nil))
+      // Identity Information and Identity Address Information.
+      let sent = couple.world.sent[role].filter { $0[0] == 2 && $0.count > 9 && $0[7] == 6 && [8, 9].contains($0[9]) }
+      #expect(sent.count == (isGiven ? 2 : 0))
+    }
+  }
+
+  /// A change of what is distributed draws no new address.
+  @Test func theAddressStaysWhereOnlyTheDistributionChanges() {
+    var bench = Bench()
+    bench.perform(.setPrivacy(Self.settings()))
+    let before = bench.controller.commands.count
+    var settings = Self.settings()
+    settings.distributesIdentityWhenUnauthenticated = false
+    bench.perform(.setPrivacy(settings))
+    #expect(bench.controller.commands.count == before)
   }
 }

@@ -245,7 +245,9 @@ import Testing
     if !resolves { controller.features.remove(.llPrivacy) }
     var couple = Couple(controller: controller)
     let key = try #require(PairingSettings.with().identityResolvingKey)
-    couple.world.ask(0, .setPrivacy(PrivacySettings(identityResolvingKey: key, rotation: .seconds(60))))
+    let settings = PrivacySettings(
+      identityResolvingKey: key, rotation: .seconds(60), distributesIdentityWhenUnauthenticated: true)
+    couple.world.ask(0, .setPrivacy(settings))
     try couple.connect()
     couple.secure()
     let (identity, first) = (couple.world.hosts[0].ownAddress, couple.world.hosts[0].addressOnAir)

@@ -219,7 +219,8 @@ import Testing
     bond.peripheralKey = key
     couple.world.ask(0, .setBonds([bond]))
     // Its address on the air is another one, so that nobody suspects it before it tells.
-    couple.world.ask(1, .setPrivacy(PrivacySettings(identityResolvingKey: SecretKey(2))))
+    let privacy = PrivacySettings(identityResolvingKey: SecretKey(2), distributesIdentityWhenUnauthenticated: true)
+    couple.world.ask(1, .setPrivacy(privacy))
     couple.world.run(for: .seconds(1))
     try couple.connect()
     couple.secure()

@@ -175,7 +175,8 @@ async def test_wrong_and_unknown_keys(secure_radio, tmp_path):
 async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
     """A stranger each time, but for the one who was given the key; and a link outlives the change of the address."""
     description = tmp_path / "private.json"
-    description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | {"privacy": 4}))
+    options = {"privacy": 4, "distributes_identity": True}
+    description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | options))
     with peripheral(secure_radio.transport, description, tmp_path) as program:
         program.wait_for("READY")
         async with visitor(secure_radio) as guest:
@@ -195,6 +196,23 @@ async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
             assert await guest.read(SECRET) == b"\x0bsecret"
         identifiers = {line.split()[1] for line in program.output.splitlines() if line.startswith("connected")}
         assert len(identifiers) == 1, program.output
+
+
+async def test_private_peripheral_gives_its_identity_to_the_authenticated(secure_radio, tmp_path):
+    """Just Works makes a bond without the key; a passkey brings it."""
+    description = tmp_path / "private.json"
+    description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | {"privacy": 60}))
+    with peripheral(secure_radio.transport, description, tmp_path) as program:
+        program.wait_for("READY")
+        program.wait_for("loses this adapter")
+        async with visitor(secure_radio) as guest:
+            shown = guest.link.connection.peer_address
+            assert (await guest.pair()).irk is None
+            assert await guest.read(SECRET) == b"\x0bsecret"
+            keys = await guest.pair(IO.KEYBOARD_INPUT_ONLY)
+            await guest.central.device.refresh_resolving_list()
+            assert keys.irk is not None
+            assert guest.central.device.address_resolver.resolve(shown) is not None
 
 
 HOSTILE = [

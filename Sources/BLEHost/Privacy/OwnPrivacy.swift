@@ -10,13 +10,26 @@ package struct PrivacySettings: Equatable, Sendable {
   /// How long one address is used, TGAP(private_addr_int): the specification recommends 15 minutes (Vol 3, Part C,
   /// Appendix A).
   package var rotation: Duration
+  /// Whether a device that pairs without authentication is given the key and our identity address.
+  package var distributesIdentityWhenUnauthenticated: Bool
 
   /// What a rotation may be: the range the controller's own timer has, too (Vol 4, Part E, 7.8.45).
   package static let rotations: ClosedRange<Duration> = .seconds(1)...Duration.seconds(3600)
 
-  package init(identityResolvingKey: SecretKey, rotation: Duration = .seconds(900)) {
+  package init(
+    identityResolvingKey: SecretKey, rotation: Duration = .seconds(900),
+    distributesIdentityWhenUnauthenticated: Bool = false
+  ) {
     self.identityResolvingKey = identityResolvingKey
     self.rotation = rotation
+    self.distributesIdentityWhenUnauthenticated = distributesIdentityWhenUnauthenticated
+  }
+}
+
+extension PrivacySettings {
+  /// Whether the address that is shown needs no change.
+  fileprivate func hasSameAddress(as other: Self?) -> Bool {
+    identityResolvingKey == other?.identityResolvingKey && rotation == other?.rotation
   }
 }
 
@@ -48,7 +61,9 @@ extension HostCore {
     if let settings, !PrivacySettings.rotations.contains(settings.rotation) {
       return output.events.append(.refused(.invalidParameters("a private address is used for 1 s to 1 h")))
     }
+    let isSameAddress = settings.map { $0.hasSameAddress(as: privacy.settings) } ?? false
     privacy.settings = settings
+    guard !isSameAddress else { return }
     privacy.nextRotation = nil
     stillness.needsAddress = true
     settle(now: now, into: &output)

@@ -67,6 +67,7 @@ extension HostCore {
   private func adapted(_ settings: PairingSettings, for link: Link) -> PairingSettings {
     var settings = settings
     settings.identityAddress = ownAddress
+    settings.withholdsIdentity = privacy.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
     // A bond gives way to none weaker.
     if let bond = bonds[link.identity] { settings.demand(bond.strength) }
     settings.bondRules = bondRules(for: link)

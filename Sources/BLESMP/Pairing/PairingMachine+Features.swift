@@ -60,6 +60,9 @@ extension PairingMachine {
       features.initiatorKeyDistribution = settings.initiatorKeys
       features.responderKeyDistribution = settings.responderKeys
     }
+    if role == .initiator, settings.withholdsIdentity, !mayBeAuthenticated {
+      features.initiatorKeyDistribution.remove(.idKey)
+    }
     features.oobDataFlag = settings.outOfBand.isPresent ? .present : .notPresent
     return features
   }
@@ -104,7 +107,7 @@ extension PairingMachine {
   }
 
   /// What the responder answers once the association model and the consent are known: without a bond no keys are
-  /// distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1).
+  /// distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1), and our identity only to whom it may be given.
   private func limited(_ agreement: Agreement) -> Agreement {
     var agreement = agreement
     if !admits(agreement) {
@@ -112,7 +115,13 @@ extension PairingMachine {
       agreement.response.initiatorKeyDistribution = []
       agreement.response.responderKeyDistribution = []
     }
+    if withholdsIdentity(in: agreement) { agreement.response.responderKeyDistribution.remove(.idKey) }
     return agreement
+  }
+
+  /// Whether our IRK and identity address are not for this peer.
+  private func withholdsIdentity(in agreement: Agreement) -> Bool {
+    settings.withholdsIdentity && !agreement.model.isAuthenticated
   }
 
   mutating func requested(
@@ -152,7 +161,22 @@ extension PairingMachine {
     guard given.initiatorKeyDistribution.isSubset(of: asked.initiatorKeyDistribution),
       given.responderKeyDistribution.isSubset(of: asked.responderKeyDistribution)
     else { throw .invalidParameters }
+    if withholdsIdentity(in: agreement), given.initiatorKeyDistribution.contains(.idKey) {
+      return requestWithoutIdentity(asked, now: now, into: &effects)
+    }
     try begin(agreement, now: now, into: &effects)
+  }
+
+  /// The response shows that the pairing is unauthenticated, and what both agreed to distribute must be distributed
+  /// (3.6.1): the pairing begins anew, without our identity.
+  private mutating func requestWithoutIdentity(
+    _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
+  ) {
+    var request = request
+    request.initiatorKeyDistribution.remove(.idKey)
+    phase = .requested(request)
+    send(.pairingFailed(PairingFailed(reason: .authenticationRequirements)), now: now, into: &effects)
+    send(.pairingRequest(request), now: now, into: &effects)
   }
 
   private mutating func begin(

@@ -30,6 +30,8 @@ package struct PairingSettings: Sendable {
   package var pairsOnDemand = false
   /// Our own identity: what peers resolve our private addresses with. Nil: none is given, though a peer may ask.
   package var identityResolvingKey: SecretKey?
+  /// Distributes our key and identity address in authenticated pairings only.
+  package var withholdsIdentity = false
   package var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
   /// What came from the peer by another way.
   package var outOfBand = OutOfBandData()

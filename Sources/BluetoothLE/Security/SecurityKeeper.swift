@@ -122,6 +122,7 @@ final class SecurityKeeper: Sendable {
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
     isPrivate.withLock { $0 = options.privacy.usesPrivateAddress }
     if options.privacy.usesPrivateAddress { shareKey() }
+    if let warning = options.privacy.warning(options.pairing) { log(.notice, "\(host.transport): \(warning)") }
     for command in commands(options.pairing, options.privacy) { host.post(command) }
     let attached = host.attach { [weak self] events in
       for event in events { self?.receive(event) }

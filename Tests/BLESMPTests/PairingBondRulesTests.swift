@@ -1,0 +1,110 @@
+import BLESMP
+import BLEWire
+import Testing
+
+/// Which bonds a pairing makes, and to whom it gives our identity.
+@Suite("Rules of bonds in a pairing") struct PairingBondRulesTests {
+  typealias Side = PairingPair.Side
+
+  /// AuthReq and the two key distributions of each Pairing Request and Response, in order (Vol 3, Part H, 3.5.1).
+  private func features(_ pair: PairingPair) -> [[UInt8]] {
+    pair.air.map(\.octets).filter { $0[0] <= 2 }.map { [$0[3] & 3, $0[5] & 7, $0[6] & 7] }
+  }
+
+  private func pair(
+    _ initiator: BondRules.Admission, _ responder: BondRules.Admission, io: IOCapability = .noInputNoOutput,
+    change: (inout PairingSettings) -> Void = { _ in }
+  ) -> PairingPair {
+    var pair = PairingPair(
+      .with(io) { $0.bondRules.admission = initiator },
+      .with(io == .noInputNoOutput ? io : .keyboardOnly) {
+        $0.bondRules.admission = responder
+        change(&$0)
+      })
+    pair.pair()
+    return pair
+  }
+
+  private func bonds(_ pair: PairingPair) -> [Bool?] { Side.allCases.map { pair.outcomes[$0]?.isBonded } }
+  private func isDeclined(_ pair: PairingPair) -> [Bool?] { Side.allCases.map { pair.outcomes[$0]?.isBondDeclined } }
+
+  @Test func anUnconfirmedPairingIsNotBonded() {
+    for admission in [BondRules.Admission.confirmed, .none] {
+      let responder = pair(.all, admission)
+      #expect(features(responder) == [[1, 7, 7], [0, 0, 0]])
+      #expect(bonds(responder) == [false, false] && isDeclined(responder) == [false, true])
+      let initiator = pair(admission, .all)
+      #expect(features(initiator).first == [0, 0, 0])
+      #expect(bonds(initiator) == [false, false] && isDeclined(initiator) == [true, false])
+    }
+  }
+
+  /// With a display and a keyboard the initiator cannot tell before the response; then it keeps nothing.
+  @Test func anInitiatorThatCouldAuthenticateDecidesAtTheEnd() {
+    let authenticated = pair(.confirmed, .confirmed, io: .displayOnly)
+    #expect(bonds(authenticated) == [true, true] && isDeclined(authenticated) == [false, false])
+    var unauthenticated = PairingPair(.with(.displayOnly) { $0.bondRules.admission = .confirmed }, .with())
+    unauthenticated.pair()
+    #expect(bonds(unauthenticated) == [false, true] && isDeclined(unauthenticated) == [true, false])
+    let full = pair(.all, .none, io: .displayOnly)
+    #expect(bonds(full) == [false, false] && full.outcomes[.responder]?.strength.isAuthenticated == true)
+  }
+
+  @Test func consentConfirms() {
+    let asked = pair(.all, .confirmed) { $0.asksConsent = true }
+    #expect(bonds(asked) == [true, true] && asked.outcomes[.responder]?.hasConsent == true)
+    #expect(pair(.all, .all).outcomes[.responder]?.hasConsent == false)
+  }
+
+  @Test func aKeyReplacesOneThatIsNoStronger() {
+    let all = [(7, false, false), (16, false, false), (16, true, false), (16, false, true), (16, true, true)].map {
+      KeyStrength(size: UInt8($0), isAuthenticated: $1, isSecureConnections: $2)
+    }
+    /// Rows: the new key, columns: the bond. A: Authentication Requirements, S: Encryption Key Size.
+    let table = ["-SAAA", "--AAA", "---AA", "--A-A", "-----"]
+    for (new, row) in zip(all, table) {
+      for (old, cell) in zip(all, row) {
+        let reason: PairingFailedReason? = ["A": .authenticationRequirements, "S": .encryptionKeySize][cell]
+        #expect(new.refusal(replacing: old) == reason, "\(new) for \(old)")
+      }
+    }
+  }
+
+  /// Nothing of our identity leaves in a pairing without authentication, in either role.
+  @Test(arguments: [true, false]) func identityIsWithheldFromTheUnauthenticated(secure: Bool) {
+    var responder = PairingPair(.with(secure: secure), .with { $0.withholdsIdentity = true })
+    responder.pair()
+    #expect(features(responder) == [[1, 7, 7], [1, 7, 5]])
+    var initiator = PairingPair(.with(secure: secure) { $0.withholdsIdentity = true }, .with())
+    initiator.pair()
+    #expect(features(initiator) == [[1, 5, 7], [1, 5, 7]])
+    for (pair, side) in [(responder, Side.responder), (initiator, .initiator)] {
+      #expect(bonds(pair) == [true, true])
+      #expect(!pair.air.contains { $0.from == side && ($0.octets[0] == 8 || $0.octets[0] == 9) })
+      #expect(pair.air.contains { $0.from != side && $0.octets[0] == 9 })
+    }
+  }
+
+  @Test func identityIsGivenToTheAuthenticated() {
+    var pair = PairingPair(
+      .with(.displayOnly) { $0.withholdsIdentity = true }, .with(.keyboardOnly) { $0.withholdsIdentity = true })
+    pair.pair()
+    pair.expectPaired()
+    #expect(features(pair) == [[1, 7, 7], [1, 7, 7]])
+  }
+
+  /// The initiator offers its identity, and learns from the response that the pairing is unauthenticated: it begins anew
+  /// without it, once.
+  @Test func anInitiatorBeginsAnewWithoutItsIdentity() {
+    var pair = PairingPair(.with(.displayOnly) { $0.withholdsIdentity = true }, .with())
+    pair.pair()
+    #expect(features(pair) == [[1, 7, 7], [1, 7, 7], [1, 5, 7], [1, 5, 7]])
+    #expect(pair.air.map(\.octets).filter { $0[0] == 5 } == [[5, 3]])
+    #expect(bonds(pair) == [true, true] && !pair.air.contains { $0.from == .initiator && $0.octets[0] == 9 })
+    // A responder that agrees to more than was offered is wrong.
+    var greedy = PairingPair(.with(.displayOnly) { $0.withholdsIdentity = true }, .with())
+    greedy.tamper = { side, octets, _ in side == .responder && octets[0] == 2 ? [octets.prefix(5) + [7, 7]] : [octets] }
+    greedy.pair()
+    #expect(greedy.failures[.initiator] == PairingFailure(.invalidParameters, .local))
+  }
+}
