@@ -39,6 +39,9 @@ package enum HostEvent: Sendable {
   /// A bond is new or has changed: write it down, in the place of one with the same identity.
   case bondChanged(Bond)
   case bondRemoved(DeviceAddress)
+  /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it, or
+  /// another device has taken its place. ``paired(_:_:)`` follows.
+  case bondReplaced(PeerID, DeviceAddress)
   /// An encryption with the keys of a bond was tried and came to nothing.
   case bondLost(PeerID, DeviceAddress, BondLoss)
   case rssi(PeerID, Result<Int8, HostError>)

@@ -30,8 +30,8 @@ extension ManagementSocket {
   ) -> (command: Command, parameters: [UInt8])? {
     let address = octets(of: device)
     switch (question, answer) {
-    case (.consent, .accept), (.compare, .accept): return (.userConfirmationReply, address)
-    case (.consent, _), (.compare, _): return (.userConfirmationNegativeReply, address)
+    case (.consent, .accept), (.replaceBond, .accept), (.compare, .accept): return (.userConfirmationReply, address)
+    case (.consent, _), (.replaceBond, _), (.compare, _): return (.userConfirmationNegativeReply, address)
     case (.enterPasskey, .passkey(let passkey)):
       var parameters = address
       parameters.append(littleEndian: passkey.value)

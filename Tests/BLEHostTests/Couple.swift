@@ -41,7 +41,7 @@ struct Couple {
     world.application = { _, event in
       guard case .pairing(let peer, let id, let question) = event else { return [] }
       switch question {
-      case .consent, .compare: return [.answerPairing(peer, id, .accept)]
+      case .consent, .replaceBond, .compare: return [.answerPairing(peer, id, .accept)]
       case .enterPasskey: return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
       case .display: return []
       }

@@ -27,7 +27,7 @@ struct PairingPair {
   /// The users: what they answer; nil leaves the question open.
   var answer: (Side, PairingQuestion, PairingPair) -> PairingAnswer? = { _, question, pair in
     switch question {
-    case .consent, .compare: .accept
+    case .consent, .replaceBond, .compare: .accept
     case .display: nil
     case .enterPasskey: .passkey(pair.displayed ?? Passkey(lowestDigitsOf: 31_415))
     }

@@ -105,7 +105,7 @@ struct PairingPlay {
     while let index = effects.firstIndex(where: { if case .ask = $0 { true } else { false } }) {
       guard case .ask(let id, let question) = effects.remove(at: index) else { return }
       switch question {
-      case .consent: machine.answer(id, .accept, now: .start, into: &effects)
+      case .consent, .replaceBond: machine.answer(id, .accept, now: .start, into: &effects)
       case .display(let passkey): checks.equal(passkey.value, vector.passkey, "the passkey")
       case .enterPasskey:
         guard let passkey = vector.passkey.flatMap(Passkey.init) else {

@@ -47,7 +47,8 @@ import Testing
     init(_ door: PeripheralManager, residents: Set<UUID>) { (self.door, self.residents) = (door, residents) }
 
     func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
-      guard security.isBonded, let central = peer as? Central, residents.contains(central.identifier) else { return }
+      guard security.isBondProven, let central = peer as? Central else { return }
+      guard residents.contains(central.identifier) else { return }
       door.setAuthorized(true, for: central)
     }
   }

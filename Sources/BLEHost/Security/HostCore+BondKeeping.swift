@@ -5,9 +5,9 @@ import BLEWire
 /// Bonds that are made, changed and removed, and how the application is told.
 extension HostCore {
   /// What a pairing on this link may make and replace.
-  func bondRules(for link: Link) -> BondRules {
+  func bondRules(for link: Link, replacement: BondRules.Replacement) -> BondRules {
     var rules = BondRules()
-    rules.strengths = bonds.strengths
+    (rules.strengths, rules.replacement) = (bonds.strengths, replacement)
     // A bond that is replaced takes no room.
     guard bonds[link.identity] == nil else { return rules }
     if !bonds.hasRoom(limit: configuration.maximumBonds) {

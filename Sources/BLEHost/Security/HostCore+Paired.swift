@@ -22,7 +22,7 @@ extension HostCore {
     if isBonded {
       links[index].identity = identity
       (links[index].security.isBonded, links[index].security.isBondProven) = (true, true)
-      if old != nil { disprove(identity, except: link.peer, into: &output) }
+      if let old { replaced(old, on: link, outcome.strength, into: &output) }
       // The table learns by which private address it is heard now.
       _ = bonds.identity(of: link.address, toolbox)
       setSigningKey(index)
@@ -44,12 +44,20 @@ extension HostCore {
     return bond
   }
 
-  /// The bond that other links have proven is not the device's bond any more.
-  private mutating func disprove(_ identity: DeviceAddress, except peer: PeerID, into output: inout HostOutput) {
-    for index in links.indices where links[index].identity == identity && links[index].peer != peer {
+  /// A bond was replaced. Where the link had not proven it, the application is told: it may have been another device.
+  private mutating func replaced(
+    _ old: Bond, on link: Link, _ strength: KeyStrength, into output: inout HostOutput
+  ) {
+    // The bond that other links have proven is not the device's bond any more.
+    for index in links.indices where links[index].identity == old.identity && links[index].peer != link.peer {
       guard links[index].security.isBondProven else { continue }
       links[index].security.isBondProven = false
       output.events.append(.security(links[index].peer, links[index].security))
     }
+    guard !(link.security.isBondProven && link.identity == old.identity) else { return }
+    output.events.append(.bondReplaced(link.peer, old.identity))
+    guard !strength.isAuthenticated else { return }
+    report(
+      .peer, "the bond of \(old.identity) was replaced by an unauthenticated pairing", peer: link.peer, into: &output)
   }
 }

@@ -68,9 +68,10 @@ extension HostCore {
     var settings = settings
     settings.identityAddress = ownAddress
     settings.withholdsIdentity = privacy.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
-    // A bond gives way to none weaker.
-    if let bond = bonds[link.identity] { settings.demand(bond.strength) }
-    settings.bondRules = bondRules(for: link)
+    settings.bondRules = bondRules(for: link, replacement: settings.bondRules.replacement)
+    if let bond = bonds[link.identity] {
+      settings.respectBond(of: bond.identity, bond.strength, isProven: link.security.isBondProven)
+    }
     return settings
   }
 

@@ -105,7 +105,7 @@ extension HostCore {
       switch question {
       case .compare: .numericComparisonFailed
       case .enterPasskey: .passkeyEntryFailed
-      case .consent, .display: .unspecifiedReason
+      case .consent, .replaceBond, .display: .unspecifiedReason
       }
     links[index].system.hasConsent = question == .consent && answer == .accept
     let refusal = answer == .reject ? PairingFailure(reason, .local) : nil

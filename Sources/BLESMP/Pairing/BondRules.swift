@@ -13,10 +13,25 @@ package struct BondRules: Sendable {
     case none
   }
 
+  /// Whether an unauthenticated pairing may replace an unprotected bond that the link has not proven. Any device can use
+  /// the address of such a bond; and a device that has forgotten the bond can come back in no other way.
+  package enum Replacement: Hashable, Sendable {
+    case never
+    /// The application decides (``PairingQuestion/replaceBond``).
+    case ask
+    case always
+  }
+
   package var admission = Admission.all
+  package var replacement = Replacement.always
   /// The key strength of each bond, by identity. A pairing that names one of these identities makes a key that is no
   /// weaker, or fails.
   package var strengths: [DeviceAddress: KeyStrength] = [:]
+  /// The bonded device that the peer is known to be from the beginning, by its address or because the link has proven it:
+  /// its bond is in the other settings already.
+  package var presumed: DeviceAddress?
+  /// Whether the application is asked before an unauthenticated pairing replaces the bond of ``presumed``.
+  package var asksReplacement = false
 
   package init() {}
 }
@@ -42,8 +57,22 @@ extension KeyStrength {
 }
 
 extension PairingSettings {
+  /// Applies the bond of the device that the peer claims to be by its address.
+  ///
+  /// - Parameter isProven: whether the link has proven that it is this device.
+  package mutating func respectBond(of identity: DeviceAddress, _ strength: KeyStrength, isProven: Bool) {
+    demand(strength)
+    bondRules.presumed = identity
+    guard !isProven, !strength.isAuthenticated else { return }
+    switch bondRules.replacement {
+    case .never: requiresMITM = true
+    case .ask: bondRules.asksReplacement = true
+    case .always: break
+    }
+  }
+
   /// Demands a key that may replace one of this strength.
-  package mutating func demand(_ strength: KeyStrength) {
+  private mutating func demand(_ strength: KeyStrength) {
     if strength.isAuthenticated { requiresMITM = true }
     if strength.isSecureConnections { allowsLegacy = false }
     minimumKeySize = max(minimumKeySize, strength.size)

@@ -54,7 +54,8 @@ package struct PairingOutcome: Hashable, Sendable {
   package var isBonded: Bool
   /// Whether a bond was wanted that ``BondRules/admission`` does not admit.
   package var isBondDeclined = false
-  /// Whether the application agreed to an unauthenticated pairing (``PairingQuestion/consent``).
+  /// Whether the application agreed to an unauthenticated pairing (``PairingQuestion/consent``,
+  /// ``PairingQuestion/replaceBond``).
   package var hasConsent = false
   package var strength: KeyStrength
   /// The key for links where we are the peripheral: ours of legacy pairing, the common one of Secure Connections.

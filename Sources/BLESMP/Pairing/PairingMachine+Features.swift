@@ -136,7 +136,9 @@ extension PairingMachine {
     try check(agreement)
     deadline = now + settings.timeout
     phase = .consent(agreement)
-    if settings.asksConsent, agreement.model == .justWorks {
+    if settings.bondRules.asksReplacement, !agreement.model.isAuthenticated, agreement.isBonding {
+      ask(.replaceBond, into: &effects)
+    } else if settings.asksConsent, agreement.model == .justWorks {
       ask(.consent, into: &effects)
     } else {
       try consented(agreement, .accept, now: now, into: &effects)

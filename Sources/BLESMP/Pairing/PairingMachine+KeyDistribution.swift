@@ -18,6 +18,8 @@ struct KeyExchange: Sendable {
   /// What we send when the peer, as the responder, is through.
   var owed: KeyDistribution
   var peerLTK: SecretKey?
+  /// The application decides whether the bond of the identity that the peer named is replaced.
+  var asksReplacement = false
 }
 
 extension PairingMachine {
@@ -133,8 +135,27 @@ extension PairingMachine {
     guard identity != settings.identityAddress.identity, identity != own.identity else { throw .keyRejected }
     exchange.outcome.peerIdentity = identity
     claimedIdentity = identity
-    let bond = exchange.outcome.isBonded ? settings.bondRules.strengths[identity] : nil
-    if let bond, let refusal = exchange.outcome.strength.refusal(replacing: bond) { throw refusal }
+    let (rules, strength) = (settings.bondRules, exchange.outcome.strength)
+    guard exchange.outcome.isBonded, let bond = rules.strengths[identity] else { return }
+    if let refusal = strength.refusal(replacing: bond) { throw refusal }
+    // The bond of the device that the address names was looked at in the beginning.
+    guard !strength.isAuthenticated, identity != rules.presumed else { return }
+    switch rules.replacement {
+    case .never: throw .authenticationRequirements
+    case .ask: exchange.asksReplacement = true
+    case .always: break
+    }
+  }
+
+  /// The application has decided whether a bond is replaced.
+  mutating func replace(
+    _ exchange: KeyExchange, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
+    guard answer == .accept else { throw .keyRejected }
+    var exchange = exchange
+    exchange.asksReplacement = false
+    exchange.outcome.hasConsent = true
+    advance(exchange, now: now, into: &effects)
   }
 
   private mutating func advance(_ exchange: KeyExchange, now: Instant, into effects: inout [PairingEffect]) {
@@ -142,6 +163,11 @@ extension PairingMachine {
     guard exchange.expected.isEmpty else {
       phase = .distributing(exchange)
       return deadline = now + settings.timeout
+    }
+    guard !exchange.asksReplacement else {
+      phase = .replacement(exchange)
+      deadline = now + settings.timeout
+      return ask(.replaceBond, into: &effects)
     }
     if role == .initiator { sendKeys(&exchange, now: now, into: &effects) }
     finish(.completed(exchange.outcome), into: &effects)

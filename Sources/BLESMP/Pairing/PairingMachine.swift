@@ -45,6 +45,8 @@ package struct PairingMachine: Sendable {
     case secureConnections(SecureConnectionsPairing)
     case encrypting(EncryptionStart)
     case distributing(KeyExchange)
+    /// The peer has named a bonded device as its identity; the application is asked whether the bond is replaced.
+    case replacement(KeyExchange)
     /// After a timeout: nothing is sent or taken until the link is made anew.
     case closed
   }
@@ -126,6 +128,7 @@ package struct PairingMachine: Sendable {
       case .consent(let agreement):
         hasConsent = answer == .accept
         try consented(agreement, answer, now: now, into: &effects)
+      case .replacement(let exchange): try replace(exchange, answer, now: now, into: &effects)
       case .legacy(var pairing):
         try answered(&pairing, answer, now: now, into: &effects)
       case .secureConnections(var pairing):
@@ -215,7 +218,7 @@ package struct PairingMachine: Sendable {
     case .legacy(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .secureConnections(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .distributing(var exchange): try receive(pdu, &exchange, now: now, into: &effects)
-    case .idle, .consent, .encrypting, .closed: throw .unspecifiedReason
+    case .idle, .consent, .encrypting, .replacement, .closed: throw .unspecifiedReason
     }
   }
 }

@@ -2,6 +2,9 @@
 package enum PairingQuestion: Hashable, Sendable {
   /// Whether to pair with a device that nothing authenticates. Answers: accept or reject.
   case consent
+  /// Whether an unauthenticated pairing may replace the bond of the device that the peer claims to be. Answers: accept or
+  /// reject.
+  case replaceBond
   /// Show this passkey. There is nothing to answer, but a rejection ends the pairing for as long as it lasts.
   case display(Passkey)
   /// The passkey that the other device shows. Answers: the passkey, or reject.
@@ -12,8 +15,9 @@ package enum PairingQuestion: Hashable, Sendable {
   /// Whether an answer is of the kind that the question asks for.
   package func admits(_ answer: PairingAnswer) -> Bool {
     switch (self, answer) {
-    case (_, .reject), (.consent, .accept), (.compare, .accept), (.enterPasskey, .passkey): true
-    case (.consent, _), (.compare, _), (.enterPasskey, _), (.display, _): false
+    case (_, .reject), (.enterPasskey, .passkey): true
+    case (.consent, .accept), (.replaceBond, .accept), (.compare, .accept): true
+    case (.consent, _), (.replaceBond, _), (.compare, _), (.enterPasskey, _), (.display, _): false
     }
   }
 }

@@ -45,7 +45,8 @@ extension PeripheralManager {
   ///
   /// ```swift
   /// func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
-  ///   guard security.isBonded, let central = peer as? Central, residents.contains(central.identifier) else { return }
+  ///   guard security.isBondProven, let central = peer as? Central else { return }
+  ///   guard residents.contains(central.identifier) else { return }
   ///   door.setAuthorized(true, for: central)
   /// }
   /// ```

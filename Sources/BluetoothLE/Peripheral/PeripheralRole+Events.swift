@@ -32,8 +32,8 @@ extension PeripheralRole {
     case .subscription(let peer, let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
     case .updateFinished(let token): updates.remove(token)
-    case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress, .bondChanged, .bondRemoved, .bondLost:
-      break
+    case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
+    case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
     case .state, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
     }
   }

@@ -43,6 +43,9 @@ extension Manager {
       pairingDelegate?.manager(self, didChangeSecurityOf: peer, to: PeerSecurity(security))
     case .bondRemoved(let identity):
       pairingDelegate?.manager(self, didRemoveBondOf: PeerIdentifier.make(of: identity))
+    case .bondReplaced(let name, _):
+      guard let peer = peer(named: name) else { return }
+      pairingDelegate?.manager(self, didReplaceBondOf: peer)
     case .bondLost(let name, _, let loss):
       guard let peer = peer(named: name) else { return }
       pairingDelegate?.manager(self, didLoseBondOf: peer, error: BondLostError(loss))
@@ -56,6 +59,9 @@ extension Manager {
     case .consent:
       guard let delegate else { return decline("whether to pair", reply) }
       delegate.manager(self, shouldPairWith: peer, reply: reply)
+    case .replaceBond:
+      guard let delegate else { return decline("whether to replace a bond", reply) }
+      delegate.manager(self, shouldReplaceBondOf: peer, reply: reply)
     case .display(let passkey):
       guard let delegate else {
         return log(.notice, "a passkey is to be shown and there is no pairing delegate: set pairingDelegate")
@@ -86,7 +92,7 @@ extension PeerSecurity {
       case .secureConnections: .secureConnections
       }
     keySize = Int(security.keySize)
-    isBonded = security.isBonded
+    (isBonded, isBondProven) = (security.isBonded, security.isBondProven)
     isAuthorized = security.isAuthorized
   }
 }

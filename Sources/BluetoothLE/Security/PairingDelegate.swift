@@ -13,6 +13,11 @@ public protocol PairingDelegate: AnyObject {
   /// Somebody wants to pair and nothing vouches for them; asked only with ``PairingOptions/asksConsent``.
   func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply)
 
+  /// A device pairs without authentication under the identity of a bonded device, and has not proven that it is this
+  /// device: it has forgotten the bond, or it is another one. Asked only with
+  /// ``PairingOptions/BondReplacement-swift.enum/ask``. ``PairingReply/accept()`` replaces the bond.
+  func manager(_ manager: Manager, shouldReplaceBondOf peer: Peer, reply: PairingReply)
+
   /// Show these six digits to the user, who types them on the other device, until
   /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. ``PairingReply/reject()`` ends the pairing; no other answer is
   /// expected. The default calls ``manager(_:display:toPairWith:)``.
@@ -47,12 +52,17 @@ public protocol PairingDelegate: AnyObject {
   /// A bond was removed: by ``Manager/remove(_:)``, or to make room for a newer one.
   func manager(_ manager: Manager, didRemoveBondOf identifier: UUID)
 
+  /// A pairing replaced the bond of this device without proof that it is the same device: it has forgotten the bond, or
+  /// another device has taken its place. ``manager(_:didPairWith:bond:)`` follows.
+  func manager(_ manager: Manager, didReplaceBondOf peer: Peer)
+
   /// The link was to be encrypted with the keys of a bond and could not be; the error says what mends it.
   func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError)
 }
 
 extension PairingDelegate {
   public func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: Manager, shouldReplaceBondOf peer: Peer, reply: PairingReply) { reply.reject() }
   public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply) {
     self.manager(manager, display: passkey, toPairWith: peer)
   }
@@ -67,6 +77,7 @@ extension PairingDelegate {
   public func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {}
   public func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {}
   public func manager(_ manager: Manager, didRemoveBondOf identifier: UUID) {}
+  public func manager(_ manager: Manager, didReplaceBondOf peer: Peer) {}
   public func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {}
 }
 
@@ -121,7 +132,12 @@ public struct PeerSecurity: Hashable, Sendable {
   public var level: Level
   /// The length of the encryption key in octets; 0 on a link in the clear.
   public var keySize: Int
+  /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by
+  /// ``isBondProven``.
   public var isBonded: Bool
+  /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key, or
+  /// the pairing on it made the bond.
+  public var isBondProven: Bool
   /// Whether ``PeripheralManager/setAuthorized(_:for:)`` let this central in.
   public var isAuthorized: Bool
 }

@@ -33,6 +33,20 @@ public struct PairingOptions: Hashable, Sendable {
     case custom(any BondStore)
   }
 
+  /// Whether a pairing without authentication replaces the bond of the device that the peer claims to be, where that bond
+  /// was made without authentication, too, and the link has not proven it.
+  ///
+  /// A bond that was made with authentication is never replaced by a pairing without.
+  public enum BondReplacement: Hashable, Sendable {
+    /// The pairing fails with Authentication Requirements (0x03). A device that has forgotten the bond pairs again after
+    /// ``Manager/remove(_:)``.
+    case never
+    /// ``PairingDelegate/manager(_:shouldReplaceBondOf:reply:)`` decides.
+    case ask
+    /// The bond is replaced, and ``PairingDelegate/manager(_:didReplaceBondOf:)`` reports it.
+    case always
+  }
+
   /// Without it every attempt to pair is refused.
   public var isEnabled = true
   public var capability = Capability.none
@@ -50,6 +64,11 @@ public struct PairingOptions: Hashable, Sendable {
   public var fixedPasskey: UInt32?
   /// Asks the ``PairingDelegate`` before anybody is let in whom nothing vouches for.
   public var asksConsent = false
+  /// What happens to a bond without authentication when a device pairs anew under its identity.
+  public var bondReplacement = BondReplacement.always
+  /// New bonds in one hour that nobody confirmed, neither by authentication nor by an answer to ``asksConsent``. Pairings
+  /// beyond them encrypt the link and make no bond. The limit is one of the adapter, whatever identities the devices claim.
+  public var unconfirmedBondLimit = 12
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
   /// the request is made again then.
   public var pairsOnDemand = true
@@ -112,6 +131,13 @@ extension PairingOptions {
     settings.minimumKeySize = UInt8(min(max(minimumKeySize, 7), 16))
     settings.fixedPasskey = fixedPasskey.flatMap(Passkey.init)
     settings.asksConsent = asksConsent
+    settings.bondRules.replacement =
+      switch bondReplacement {
+      case .never: .never
+      case .ask: .ask
+      case .always: .always
+      }
+    settings.unconfirmedBonds.count = max(0, unconfirmedBondLimit)
     settings.pairsOnDemand = pairsOnDemand
     settings.identityResolvingKey = identityResolvingKey
     return settings

@@ -48,6 +48,11 @@ import Testing
     func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {
       lines.append("lost \(error.cause)")
     }
+    func manager(_ manager: Manager, shouldReplaceBondOf peer: Peer, reply: PairingReply) {
+      lines.append("replace")
+      says(reply)
+    }
+    func manager(_ manager: Manager, didReplaceBondOf peer: Peer) { lines.append("replaced") }
   }
 
   private func answers(_ stage: Stage) -> [PairingAnswer] {
@@ -62,11 +67,11 @@ import Testing
     let number = try #require(Passkey(42))
     let listener = Listener { $0.accept() }
     stage.manager.pairingDelegate = listener
-    for question in [PairingQuestion.consent, .display(number), .compare(number)] {
+    for question in [PairingQuestion.consent, .display(number), .compare(number), .replaceBond] {
       stage.say(.pairing(central.peer, id(1), question))
     }
-    #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042"])
-    #expect(answers(stage) == [.accept, .accept])
+    #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042", "replace"])
+    #expect(answers(stage) == [.accept, .accept, .accept])
     let typist = Listener { $0.enter(passkey: 123_456) }
     stage.manager.pairingDelegate = typist
     stage.say(.pairing(central.peer, id(1), .enterPasskey))
@@ -121,13 +126,13 @@ import Testing
     let stage = Stage()
     let central = stage.connect(7)
     let number = try #require(Passkey(987_654))
-    for question in [PairingQuestion.consent, .enterPasskey, .compare(number)] {
+    for question in [PairingQuestion.consent, .replaceBond, .enterPasskey, .compare(number)] {
       stage.say(.pairing(central.peer, id(1), question))
     }
     stage.say(.pairing(central.peer, id(2), .display(number)))
-    #expect(answers(stage) == [.reject, .reject, .reject])
+    #expect(answers(stage) == [.reject, .reject, .reject, .reject])
     let lines = stage.logged()
-    #expect(lines.count == 4 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
+    #expect(lines.count == 5 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
   }
 
   @Test func whatHappensIsTold() {
@@ -143,11 +148,12 @@ import Testing
     stage.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
     stage.say(.bondLost(central.peer, identity, .missingHere))
     stage.say(.bondRemoved(identity))
+    stage.say(.bondReplaced(central.peer, identity))
     #expect(
       listener.lines.take() == [
         "security secureConnections 16 false", "paired false", "types digitErased",
         "failed 15: the pairing failed, refused by the device: the device does not take the key it was sent",
-        "lost missingHere", "removed \(PeerIdentifier.make(of: identity))",
+        "lost missingHere", "removed \(PeerIdentifier.make(of: identity))", "replaced",
       ])
     #expect(central.isEncrypted)
   }
@@ -208,6 +214,32 @@ import Testing
       return
     }
     #expect(settings.identityResolvingKey == pairing.identityResolvingKey && settings.rotation == taken)
+  }
+
+  /// Enabling privacy warns where devices can pair that do not get the key.
+  @Test func privacyWarnsOfDevicesThatLoseTheAdapter() {
+    var (privacy, pairing) = (PrivacyOptions(), PairingOptions())
+    #expect(privacy.warning(pairing) == nil)
+    privacy.usesPrivateAddress = true
+    #expect(privacy.warning(pairing)?.contains("distributesIdentityWhenUnauthenticated") == true)
+    #expect(privacy.settings(identityResolvingKey: SecretKey(1))?.distributesIdentityWhenUnauthenticated == false)
+    pairing.requiresProtection = true
+    #expect(privacy.warning(pairing) == nil)
+    pairing = PairingOptions()
+    privacy.distributesIdentityWhenUnauthenticated = true
+    #expect(privacy.warning(pairing) == nil)
+    #expect(privacy.settings(identityResolvingKey: SecretKey(1))?.distributesIdentityWhenUnauthenticated == true)
+  }
+
+  /// What replaces a bond, and how many strangers may bond.
+  @Test func optionsOfBondsReachTheHost() throws {
+    var options = PairingOptions()
+    func settings() throws -> PairingSettings { try #require(options.settings(identityResolvingKey: SecretKey(1))) }
+    #expect(try settings().bondRules.replacement == .always && settings().unconfirmedBonds.count == 12)
+    (options.bondReplacement, options.unconfirmedBondLimit) = (.ask, -1)
+    #expect(try settings().bondRules.replacement == .ask && settings().unconfirmedBonds.count == 0)
+    options.bondReplacement = .never
+    #expect(try settings().bondRules.replacement == .never)
   }
 
   /// Two programs that begin with one new file give their peers one key.
