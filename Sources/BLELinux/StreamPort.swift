@@ -1,22 +1,30 @@
 internal import CBluetoothLinux
 
-/// The place where a byte stream comes from: opens it, waits for the other program, and does so again after a loss.
+/// Opens the byte stream of a ``StreamEndpoint``, and opens it again after a loss.
 ///
 /// ```
-///  idle ──open()──► connecting / listening / offered ──accept()──► the stream is handed out
-///    ▲                                                                      │
-///    └────────────────────────── open() after the loss ◄────────────────────┘
+///           open()
+///   idle ───────────► connecting (clients)        ──┐
+///    ▲                listening (servers)           ├─ accept() ──► the stream
+///    │                offering (pseudo-terminals)   │
+///    │                opened (serial devices)     ──┘
+///    └── a client's or serial device's stream is handed out; servers and terminals keep their state
 /// ```
 package struct StreamPort: ~Copyable, Sendable {
-  /// How often a pseudo-terminal is looked at until somebody opens it: the system does not tell.
-  package static let terminalPatience = Duration.milliseconds(100)
+  /// Time between two looks at a pseudo-terminal: the kernel does not report when another program opens it.
+  package static let terminalInterval = Duration.milliseconds(100)
 
   package let endpoint: StreamEndpoint
   private let system: SystemCalls
-  private var connector: Connector?
-  private var listener: Listener?
-  private var terminal: PseudoTerminal?
-  private var line: ByteStream?
+  private var state = State.idle
+
+  private enum State: ~Copyable {
+    case idle
+    case connecting(Connector)
+    case listening(Listener)
+    case offering(PseudoTerminal)
+    case opened(ByteStream)
+  }
 
   package init(_ endpoint: StreamEndpoint, through system: SystemCalls = .kernel) {
     self.endpoint = endpoint
@@ -25,19 +33,21 @@ package struct StreamPort: ~Copyable, Sendable {
 
   /// The TCP port that a server listens on.
   package var port: UInt16? {
-    switch listener {
-    case .some(let listener): listener.port
-    case .none: nil
+    switch state {
+    case .listening(let listener): listener.port
+    default: nil
     }
   }
 
-  /// Begins: a client connects, a server listens, a device is opened.
+  /// Begins to open: a client starts to connect, a server listens, a device is opened.
+  ///
+  /// A server that listens already goes on listening.
   package mutating func open() throws(TransportError) {
     switch endpoint {
     case .tcpClient(let host, let port):
       do throws(SocketAddress.Unresolved) {
         let addresses = try SocketAddress.resolve(host: host, port: port, through: system)
-        connector = Connector(to: addresses, medium: .tcp, through: system)
+        state = .connecting(Connector(to: addresses, medium: .tcp, through: system))
       } catch {
         throw TransportError(
           .unavailable, at: "\(endpoint)", "the name '\(host)' has no address: \(error.text)",
@@ -45,60 +55,76 @@ package struct StreamPort: ~Copyable, Sendable {
       }
     case .unixClient(let path):
       do throws(SystemError) {
-        connector = Connector(to: [try SocketAddress(unixPath: path)], medium: .socket, through: system)
+        let address = try SocketAddress(unixPath: path)
+        state = .connecting(Connector(to: [address], medium: .socket, through: system))
       } catch { throw TransportError(opening: endpoint, error) }
     case .tcpServer(let host, let port):
-      if listener == nil { listener = try Listener(tcpHost: host, port: port, through: system) }
+      guard !isListening else { return }
+      state = .listening(try Listener(tcpHost: host, port: port, through: system))
     case .unixServer(let path):
-      if listener == nil { listener = try Listener(unixPath: path, through: system) }
+      guard !isListening else { return }
+      state = .listening(try Listener(unixPath: path, through: system))
     case .pseudoTerminal(let path):
-      terminal = nil
-      terminal = try PseudoTerminal(linkedAt: path, through: system)
+      // The old terminal goes first, and its link with it.
+      state = .idle
+      state = .offering(try PseudoTerminal(linkedAt: path, through: system))
     case .serial(let path, let settings):
-      line = try SerialLine.open(path, settings, through: system)
+      state = .opened(try SerialLine.open(path, settings, through: system))
     }
   }
 
-  /// The stream, once it is there; nil while it is still waited for.
+  /// Closes what ``open()`` opened; a socket file or the link to a terminal is removed.
+  package mutating func close() { state = .idle }
+
+  private var isListening: Bool {
+    switch state {
+    case .listening: true
+    default: false
+    }
+  }
+
+  /// The open stream; nil while the other program has not connected.
   package mutating func accept() throws(TransportError) -> ByteStream? {
     do throws(SystemError) {
-      if var current = connector.take() {
-        if let stream = try current.proceed() { return stream }
-        connector = consume current
-        return nil
+      switch state {
+      case .listening(let listener): return try listener.accept(through: system)
+      default: break
       }
-      switch listener {
-      case .some(let listener): return try listener.accept(through: system)
-      case .none: break
+      var current = State.idle
+      swap(&current, &state)
+      switch consume current {
+      case .connecting(var connector):
+        if let stream = try connector.proceed() { return stream }
+        state = .connecting(connector)
+      case .offering(var terminal):
+        let stream = terminal.accept()
+        state = .offering(terminal)
+        return stream
+      case .opened(let stream): return stream
+      default: break
       }
-      if let stream = line.take() { return stream }
-      return terminal?.accept()
+      return nil
     } catch { throw TransportError(opening: endpoint, error) }
   }
 
-  /// Watches for the moment when ``accept()`` may get on.
+  /// Watches for the moment when ``accept()`` can make progress.
   ///
-  /// - Returns: after how long it is to be asked again where nothing tells that moment.
+  /// - Returns: the time until ``accept()`` is to be called again where no descriptor reports that moment.
   package func watch(on poller: borrowing Poller, token: UInt64) throws(SystemError) -> Duration? {
-    switch connector {
-    case .some(let connector): try connector.watch(on: poller, token: token)
-    case .none: break
+    switch state {
+    case .connecting(let connector): try connector.watch(on: poller, token: token)
+    case .listening(let listener): try poller.watch(listener.descriptor, token: token, for: .reading)
+    case .offering: return Self.terminalInterval
+    default: break
     }
-    switch listener {
-    case .some(let listener): try poller.watch(listener.descriptor, token: token, for: .reading)
-    case .none: break
-    }
-    switch terminal {
-    case .some: return Self.terminalPatience
-    case .none: return nil
-    }
+    return nil
   }
 
   /// Ends the watch.
   package func unwatch(on poller: borrowing Poller) {
-    switch listener {
-    case .some(let listener): poller.unwatch(listener.descriptor)
-    case .none: break
+    switch state {
+    case .listening(let listener): poller.unwatch(listener.descriptor)
+    default: break
     }
   }
 }

@@ -108,18 +108,33 @@ extension Host {
   ) throws(TransportError) -> Host where Machine.Command == HostCommand, Machine.Event == HostEvent {
     try HostRegistry.shared.host(of: transport, patience: options.loop.shutdownPatience) {
       () throws(TransportError) in
-      let pipe = try Pipe.open(transport, patience: options.loop.connectionPatience)
-      let port = pipe.listeningPort
-      var path: String?
-      var trace: PacketTrace?
-      if let wanted = options.trace {
-        let free = HostRegistry.shared.tracePath(wanted)
-        trace = try PacketTrace(at: free, keepingKeys: options.traceKeepsKeys)
-        path = free
-      }
-      let mailbox = try HostLoop.start(machine(), pipe, trace, options.loop, at: "\(transport)")
-      return Host(transport, mailbox: mailbox, listeningPort: port, tracePath: path)
+      try transport.makeTransport(for: HostStart(machine: machine(), transport: transport, options: options))
     }
+  }
+}
+
+/// Opens a transport and starts a host over it.
+private struct HostStart<Machine: HostMachine>: TransportUser
+where Machine.Command == HostCommand, Machine.Event == HostEvent {
+  let machine: Machine
+  let transport: TransportSpec
+  let options: HostOptions
+
+  func use<Transport: HCITransport & ~Copyable>(
+    _ closed: consuming Transport
+  ) throws(TransportError) -> Host {
+    var opened = closed
+    try opened.open(patience: options.loop.connectionPatience)
+    let port = opened.listeningPort
+    var path: String?
+    var trace: PacketTrace?
+    if let wanted = options.trace {
+      let free = HostRegistry.shared.tracePath(wanted)
+      trace = try PacketTrace(at: free, keepingKeys: options.traceKeepsKeys)
+      path = free
+    }
+    let mailbox = try HostLoop.start(machine, on: opened, tracedBy: trace, options: options.loop)
+    return Host(transport, mailbox: mailbox, listeningPort: port, tracePath: path)
   }
 }
 

@@ -3,51 +3,59 @@ package import BLELinux
 package import BLESMP
 package import BLEWire
 
-/// What the event loop asks of the stack it runs: a machine without I/O that is driven by packets, commands and time.
+/// A host stack that ``HostLoop`` runs: a machine without I/O, driven by packets, commands and time.
 ///
-/// ``HostCore`` is the one; a test drives the loop with a toy.
+/// ``HostCore`` is the one of the package; the tests of the loop have another.
 package protocol HostMachine: Sendable {
   associatedtype Command: Sendable
   associatedtype Event: Sendable
   associatedtype Output: HostMachineOutput where Output.Event == Event
 
-  /// When ``tick(now:into:)`` is to be called.
+  /// The time at which ``tick(now:into:)`` is due.
   var deadline: Instant? { get }
-  /// Whether all that ``shutdown(now:into:)`` set out to do is done.
+  /// Whether ``shutdown(now:into:)`` is complete.
   var isShutDown: Bool { get }
 
-  /// The pipe to the controller is open, for the first time or again.
+  /// The transport is open, for the first time or again.
   mutating func start(now: Instant, into output: inout Output)
-  /// One whole H4 packet came from the controller.
+  /// Receives one whole H4 packet from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
-  /// The system's security manager has news.
+  /// Receives a report of the system's security manager.
   mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output)
   mutating func perform(_ command: Command, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
-  /// The pipe to the controller is lost.
-  mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout Output)
+  /// The transport is closed, or cannot be opened.
+  mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)
   mutating func shutdown(now: Instant, into output: inout Output)
 
-  /// Whether the event says in which state the adapter is: the newest is told first to whoever comes late.
+  /// Whether the event is a state of the adapter: a sink that is attached later receives the newest one first.
   static func isState(_ event: Event) -> Bool
-  /// The event that says that so many commands wait already and one was refused.
-  static func refusal(commandLimit: Int) -> Event
-  /// The event that puts a line into the log.
-  static func notice(_ text: String) -> Event
+  /// The event for a report of the loop itself.
+  static func event(_ report: LoopReport) -> Event
 }
 
-/// What a machine gives back: whole H4 packets for the controller, requests to the system's security manager, events for the
-/// application, each in order.
+/// The output of a ``HostMachine``, each part in order.
 package protocol HostMachineOutput: Sendable {
   associatedtype Event: Sendable
+  /// Whole H4 packets for the controller.
   var packets: PacketBuffer { get set }
+  /// Requests to the system's security manager.
   var directives: [SecurityDirective] { get set }
+  /// Events for the application.
   var events: [Event] { get set }
   init()
 }
 
+/// What ``HostLoop`` reports itself.
+package enum LoopReport: Equatable, Sendable {
+  /// At least one command was refused because this many wait.
+  case commandsRefused(limit: Int)
+  /// A line for the log.
+  case notice(String)
+}
+
 extension HostCore: HostMachine {
-  package mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout HostOutput) {
+  package mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout HostOutput) {
     let state: AdapterState =
       switch error.kind {
       case .poweredOff: .poweredOff
@@ -61,11 +69,12 @@ extension HostCore: HostMachine {
     if case .state = event { true } else { false }
   }
 
-  package static func refusal(commandLimit: Int) -> HostEvent {
-    .refused(.tooMany("commands waiting", limit: commandLimit))
+  package static func event(_ report: LoopReport) -> HostEvent {
+    switch report {
+    case .commandsRefused(let limit): .refused(.tooMany("commands waiting", limit: limit))
+    case .notice(let text): .diagnostic(Diagnostic(.transport, text))
+    }
   }
-
-  package static func notice(_ text: String) -> HostEvent { .diagnostic(Diagnostic(.transport, text)) }
 }
 
 extension HostOutput: HostMachineOutput {}

@@ -136,7 +136,7 @@ extension HostMailbox {
   }
 
   /// Counts events that are about to be handed to a sink; false where it has been detached.
-  func willHandOut(_ count: Int, to sink: UInt64) -> Bool {
+  func willDeliver(_ count: Int, to sink: UInt64) -> Bool {
     state.withLock { state in
       guard let outstanding = state.outstanding[sink] else { return false }
       state.outstanding[sink] = outstanding + count

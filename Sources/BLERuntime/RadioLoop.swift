@@ -2,40 +2,52 @@ internal import BLELinux
 internal import BLEVirtual
 internal import BLEWire
 
-/// The radio's thread: packets of every guest in, time on, packets for every guest out.
+/// The thread of a simulated radio: takes packets from every client, advances time, and sends packets to every client.
+///
+/// A client is a host that has a controller on the radio. A listener is a socket or terminal that clients connect to.
 struct RadioLoop: ~Copyable {
-  /// A host that has a controller here.
-  private final class Guest {
+  /// The requests of ``RadioService`` to this thread.
+  typealias Mailbox = HostMailbox<Request, Never>
+
+  enum Request: Sendable {
+    /// Gives the host at the other end of the stream a controller.
+    case addClient(OneShot<ByteStream>, name: String)
+    /// Gives each host that connects to the port a controller; the port is open.
+    case addListener(OneShot<StreamPort>, name: String)
+  }
+
+  /// Requests that can wait at once; ``RadioService`` refuses more.
+  static let requestLimit = 256
+
+  private final class Client {
     let controller: ControllerID
     let name: String
     let token: UInt64
-    /// The door it came by, where nobody else can come by it meanwhile.
-    let door: Door?
+    /// The listener that it occupies: a terminal serves one client at a time.
+    let listener: Listener?
     var stream: H4Stream
     var trace: PacketTrace?
     var outgoing = PacketBuffer()
-    var isLeaving = false
 
     init(
-      _ stream: consuming H4Stream, _ controller: ControllerID, name: String, token: UInt64, door: Door?,
+      _ stream: consuming H4Stream, _ controller: ControllerID, name: String, token: UInt64, listener: Listener?,
       trace: consuming PacketTrace?
     ) {
       self.stream = stream
       self.controller = controller
       self.name = name
       self.token = token
-      self.door = door
+      self.listener = listener
       self.trace = trace
     }
   }
 
-  /// A place where hosts come in.
-  private final class Door {
+  private final class Listener {
     let name: String
     let token: UInt64
     var port: StreamPort
-    /// When to look again, where nothing tells.
-    var nextLook: Instant?
+    /// The time of the next `accept`, where no descriptor reports it.
+    var acceptTime: Instant?
 
     init(_ port: consuming StreamPort, name: String, token: UInt64) {
       self.port = port
@@ -44,193 +56,212 @@ struct RadioLoop: ~Copyable {
     }
   }
 
-  private let mailbox: RadioDesk
+  /// The token of the mailbox; those of clients and listeners are greater.
+  private static let mailboxToken: UInt64 = 0
+
+  private let mailbox: Mailbox
   private let settings: RadioService.Settings
   private let clock = MonotonicClock()
   private var poller: Poller
   private var radio: VirtualRadio
   private var output = VirtualRadioOutput()
-  private var guests: [UInt64: Guest] = [:]
-  private var guestsByController: [ControllerID: Guest] = [:]
-  private var doors: [UInt64: Door] = [:]
-  private var lastToken: UInt64 = 0
-  private var guestNumber = 0
+  private var clients: [UInt64: Client] = [:]
+  private var clientsByController: [ControllerID: Client] = [:]
+  private var listeners: [UInt64: Listener] = [:]
+  private var lastToken = RadioLoop.mailboxToken
+  private var clientNumber = 0
+  private var items: [Mailbox.Item] = []
   private var isEnding = false
 
-  private init(_ mailbox: RadioDesk, _ settings: RadioService.Settings) throws(SystemError) {
+  private init(_ mailbox: Mailbox, _ settings: RadioService.Settings) throws(SystemError) {
     self.mailbox = mailbox
     self.settings = settings
     radio = VirtualRadio(seed: settings.seed, pacing: settings.pacing)
     poller = try Poller()
   }
 
-  /// Runs until the mailbox is asked to end.
-  static func run(_ mailbox: RadioDesk, _ settings: RadioService.Settings) {
-    defer { mailbox.ended.open() }
+  /// Runs until the mailbox is shut down.
+  static func run(_ mailbox: Mailbox, _ settings: RadioService.Settings) {
     do throws(SystemError) {
       var loop = try RadioLoop(mailbox, settings)
       try loop.run()
-    } catch { settings.log("the radio ended: \(error)") }
+    } catch { settings.log("the simulated radio ended: \(error)") }
+    // The loop is gone, and with it every descriptor.
+    mailbox.close()
   }
 
   private mutating func run() throws(SystemError) {
-    try poller.watch(mailbox.waker.descriptor, token: 0, for: .reading)
+    try poller.watch(mailbox.waker.descriptor, token: Self.mailboxToken, for: .reading)
     while !isEnding {
       var deadline = radio.deadline
-      for door in doors.values { deadline = .nearer(deadline, door.nextLook) }
+      for listener in listeners.values { deadline = .nearer(deadline, listener.acceptTime) }
       let count = try poller.wait(until: deadline, on: clock)
       let now = clock.now()
       for index in 0..<count { try handle(poller[index], now) }
-      for door in doors.values where door.nextLook.map({ $0 <= now }) ?? false { try look(at: door, now) }
+      for listener in listeners.values where listener.acceptTime.map({ $0 <= now }) ?? false {
+        try accept(on: listener, now)
+      }
       radio.tick(now: now, into: &output)
       try deliver(now)
     }
   }
 
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) throws(SystemError) {
-    if ready.token == 0 {
-      mailbox.waker.drain()
-      for wish in mailbox.take() { try fulfil(wish, now) }
-    } else if let door = doors[ready.token] {
-      try look(at: door, now)
-    } else if let guest = guests[ready.token] {
-      if ready.canWrite { flush(guest) }
-      if ready.canRead || ready.hasEnded { receive(from: guest, now) }
+    if ready.token == Self.mailboxToken {
+      try takeItems(now)
+    } else if let listener = listeners[ready.token] {
+      try accept(on: listener, now)
+    } else if let client = clients[ready.token] {
+      if ready.canWrite { flush(client) }
+      if ready.canRead || ready.hasEnded { receive(from: client, now) }
     }
   }
 
-  private mutating func fulfil(_ wish: RadioDesk.Wish, _ now: Instant) throws(SystemError) {
-    switch wish {
-    case .admit(let stream, let name):
+  private mutating func takeItems(_ now: Instant) throws(SystemError) {
+    mailbox.waker.drain()
+    _ = mailbox.take(into: &items)
+    for item in items {
+      switch item {
+      case .command(let request): try perform(request, now)
+      case .shutdown: isEnding = true
+      // The radio has no events.
+      case .attach, .detach: break
+      }
+    }
+    items.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func perform(_ request: Request, _ now: Instant) throws(SystemError) {
+    switch request {
+    case .addClient(let stream, let name):
       guard let stream = stream.take() else { return }
-      try admit(stream, at: .inProcess("virtual:\(name)"), name: name, door: nil, now)
-    case .open(let port, let name):
+      try add(H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, listener: nil, now)
+    case .addListener(let port, let name):
       guard let port = port.take() else { return }
       lastToken += 1
-      let door = Door(port, name: name, token: lastToken)
-      doors[door.token] = door
-      try watch(door, now)
-    case .end: isEnding = true
+      let listener = Listener(port, name: name, token: lastToken)
+      listeners[listener.token] = listener
+      try watch(listener, now)
     }
   }
 }
 
-/// Coming.
+/// Connecting.
 extension RadioLoop {
-  private func watch(_ door: Door, _ now: Instant) throws(SystemError) {
-    door.nextLook = try door.port.watch(on: poller, token: door.token).map { now + $0 }
+  private func watch(_ listener: Listener, _ now: Instant) throws(SystemError) {
+    listener.acceptTime = try listener.port.watch(on: poller, token: listener.token).map { now + $0 }
   }
 
-  private mutating func look(at door: Door, _ now: Instant) throws(SystemError) {
-    door.nextLook = nil
-    let endpoint = door.port.endpoint
-    let newcomer: ByteStream?
+  private mutating func accept(on listener: Listener, _ now: Instant) throws(SystemError) {
+    listener.acceptTime = nil
+    let endpoint = listener.port.endpoint
+    let accepted: ByteStream?
     do throws(TransportError) {
-      newcomer = try door.port.accept()
+      accepted = try listener.port.accept()
     } catch {
-      // For want of descriptors, most likely: whoever waits goes on waiting for a while.
+      // Most likely the process has too many open descriptors: the connection waits for a second.
       settings.log("\(error)")
-      door.port.unwatch(on: poller)
-      door.nextLook = now + .seconds(1)
+      listener.port.unwatch(on: poller)
+      listener.acceptTime = now + .seconds(1)
       return
     }
-    guard let newcomer else { return try watch(door, now) }
+    guard let accepted else { return try watch(listener, now) }
+    let stream = H4Stream(accepted, at: .endpoint(endpoint))
     if case .pseudoTerminal = endpoint {
-      try admit(newcomer, at: .endpoint(endpoint), name: door.name, door: door, now)
+      try add(stream, name: listener.name, listener: listener, now)
     } else {
-      try admit(newcomer, at: .endpoint(endpoint), name: door.name, door: nil, now)
-      try watch(door, now)
+      try add(stream, name: listener.name, listener: nil, now)
+      try watch(listener, now)
     }
   }
 
-  private mutating func admit(
-    _ stream: consuming ByteStream, at place: TransportLabel, name: String, door: Door?, _ now: Instant
+  private mutating func add(
+    _ stream: consuming H4Stream, name: String, listener: Listener?, _ now: Instant
   ) throws(SystemError) {
-    guard guests.count < settings.guestLimit else {
-      return settings.log("a host (\(name)) was turned away: \(settings.guestLimit) are here")
+    guard clients.count < settings.clientLimit else {
+      return settings.log("\(name): rejected, because \(settings.clientLimit) hosts are connected")
     }
-    guestNumber += 1
+    clientNumber += 1
     lastToken += 1
+    let name = "\(clientNumber)-\(name)"
     var trace: PacketTrace?
     if let folder = settings.traceFolder {
       do throws(TransportError) {
-        trace = try PacketTrace(at: "\(folder)/\(guestNumber)-\(name).btsnoop", keepingKeys: settings.traceKeepsKeys)
+        trace = try PacketTrace(at: "\(folder)/\(name).btsnoop", keepingKeys: settings.traceKeepsKeys)
       } catch { settings.log("\(error)") }
     }
     let controller = radio.attach(settings.controller, now: now)
-    let guest = Guest(
-      H4Stream(stream, at: place), controller, name: "\(guestNumber)-\(name)", token: lastToken, door: door,
-      trace: trace)
-    guests[guest.token] = guest
-    guestsByController[controller] = guest
-    try poller.watch(guest.stream.stream.descriptor, token: guest.token, for: .reading)
-    settings.log("\(guest.name) is here")
+    let client = Client(stream, controller, name: name, token: lastToken, listener: listener, trace: trace)
+    clients[client.token] = client
+    clientsByController[controller] = client
+    try client.stream.watch(on: poller, token: client.token, for: .reading)
+    settings.log("\(name): connected")
   }
 }
 
-/// Talking and going.
+/// Packets, and the end of a client.
 extension RadioLoop {
-  private mutating func receive(from guest: Guest, _ now: Instant) {
+  private mutating func receive(from client: Client, _ now: Instant) {
     do throws(TransportError) {
-      try Self.pump(guest, &radio, &output, now)
-    } catch { dismiss(guest, error, now) }
+      try Self.receive(from: client, &radio, &output, now)
+    } catch { remove(client, error, now) }
   }
 
-  private static func pump(
-    _ guest: Guest, _ radio: inout VirtualRadio, _ output: inout VirtualRadioOutput, _ now: Instant
+  private static func receive(
+    from client: Client, _ radio: inout VirtualRadio, _ output: inout VirtualRadioOutput, _ now: Instant
   ) throws(TransportError) {
-    let controller = guest.controller
-    try guest.stream.receive { packet in
-      try? guest.trace?.record(packet, .hostToController)
+    let controller = client.controller
+    try client.stream.receive { packet in
+      try? client.trace?.record(packet, .hostToController)
       radio.receive(packet, from: controller, now: now, into: &output)
     }
   }
 
-  /// Takes what the controllers said to their hosts.
+  /// Sends the packets of the controllers to their hosts.
   private mutating func deliver(_ now: Instant) throws(SystemError) {
     guard !output.isEmpty else { return }
-    let directory = guestsByController
+    let directory = clientsByController
     output.forEach { (controller, packet) in
-      guard let guest = directory[controller] else { return }
-      try? guest.trace?.record(packet, .controllerToHost)
-      guest.outgoing.append { $0.append(copying: packet) }
+      guard let client = directory[controller] else { return }
+      try? client.trace?.record(packet, .controllerToHost)
+      client.outgoing.append { $0.append(copying: packet) }
     }
     output.removeAll()
-    for guest in guests.values where !guest.outgoing.isEmpty {
-      defer { guest.outgoing.removeAll() }
-      try? guest.trace?.flush()
+    for client in clients.values where !client.outgoing.isEmpty {
+      defer { client.outgoing.removeAll() }
+      try? client.trace?.flush()
       do throws(TransportError) {
-        try guest.stream.send(guest.outgoing)
+        try client.stream.send(client.outgoing)
       } catch {
-        dismiss(guest, error, now)
+        remove(client, error, now)
         continue
       }
-      if guest.stream.hasBacklog {
-        try poller.watch(guest.stream.stream.descriptor, token: guest.token, for: [.reading, .writing])
+      if client.stream.hasBacklog {
+        try client.stream.watch(on: poller, token: client.token, for: [.reading, .writing])
       }
     }
   }
 
-  private mutating func flush(_ guest: Guest) {
+  private mutating func flush(_ client: Client) {
     do throws(TransportError) {
-      try guest.stream.flush()
-      if !guest.stream.hasBacklog {
-        try? poller.watch(guest.stream.stream.descriptor, token: guest.token, for: .reading)
+      try client.stream.flush()
+      if !client.stream.hasBacklog {
+        try? client.stream.watch(on: poller, token: client.token, for: .reading)
       }
-    } catch { dismiss(guest, error, clock.now()) }
+    } catch { remove(client, error, clock.now()) }
   }
 
-  private mutating func dismiss(_ guest: Guest, _ error: TransportError, _ now: Instant) {
-    guard guests.removeValue(forKey: guest.token) != nil else { return }
-    guestsByController[guest.controller] = nil
-    radio.detach(guest.controller, now: now)
-    try? guest.trace?.flush()
-    if let door = guest.door {
+  private mutating func remove(_ client: Client, _ error: TransportError, _ now: Instant) {
+    guard clients.removeValue(forKey: client.token) != nil else { return }
+    clientsByController[client.controller] = nil
+    radio.detach(client.controller, now: now)
+    try? client.trace?.flush()
+    if let listener = client.listener {
       do throws(TransportError) {
-        try door.port.open()
-        door.nextLook = now
+        try listener.port.open()
+        listener.acceptTime = now
       } catch { settings.log("\(error)") }
     }
-    settings.log("\(guest.name) went: \(error.what)")
+    settings.log("\(client.name): disconnected: \(error.what)")
   }
 }

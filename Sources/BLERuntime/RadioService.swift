@@ -3,28 +3,28 @@ package import BLEVirtual
 internal import BLEWire
 internal import Synchronization
 
-/// A simulated radio in real time: every host that attaches gets a controller of its own, and all hear each other.
+/// A simulated radio in real time: each host that connects gets a controller, and the controllers receive one another.
 ///
-/// Hosts of this process attach by name (transport `virtual:NAME`), others over the doors that ``listen(on:)`` opens.
-/// One thread owns the radio; it begins with the first guest or door.
+/// Hosts of this process connect by name (transport `virtual:NAME`), other hosts through ``listen(on:)``. The radio runs
+/// on a thread of its own, which the first connection or listener starts.
 ///
 /// ```swift
 /// let radio = RadioService()
 /// let port = try radio.listen(on: .tcpServer(host: nil, port: 0))
 /// ```
 package final class RadioService: Sendable {
-  /// What the radio and its controllers are made of.
+  /// The configuration of the radio and its controllers.
   package struct Settings: Sendable {
     package var controller = VirtualControllerConfiguration()
     package var seed: UInt64 = 0
     /// Whether PDUs move at once, or with the timing of a real radio on the clock of this machine.
     package var pacing = VirtualRadio.Pacing.immediate
-    /// The folder for one packet trace a guest, named after it: `1-phone.btsnoop`.
+    /// The folder for the packet traces, one a host, named after it: `1-phone.btsnoop`.
     package var traceFolder: String?
     package var traceKeepsKeys = false
-    /// Guests at one time; the next one is turned away.
-    package var guestLimit = 64
-    /// Hears a line about each guest that comes, goes or is turned away, on the radio's thread.
+    /// Hosts that can be connected at once; the next one is rejected.
+    package var clientLimit = 64
+    /// Receives a line when a host connects, disconnects or is rejected, on the radio's thread.
     package var log: @Sendable (String) -> Void = { _ in }
 
     package init() {}
@@ -38,7 +38,7 @@ package final class RadioService: Sendable {
   }()
 
   private let settings: Settings
-  private let mailbox = Mutex<RadioDesk?>(nil)
+  private let mailbox = Mutex<RadioLoop.Mailbox?>(nil)
 
   package init(_ settings: Settings = Settings()) { self.settings = settings }
 
@@ -46,99 +46,85 @@ package final class RadioService: Sendable {
 
   /// Gives a host of this process a controller.
   ///
-  /// - Returns: the host's end of the H4 stream; when it is closed, the controller goes.
+  /// - Parameter name: the name of the host in traces and in the log; empty for `host`.
+  /// - Returns: the host's end of the H4 stream; closing it removes the controller.
   package func attach(named name: String) throws(TransportError) -> ByteStream {
-    let place = name.isEmpty ? "virtual" : "virtual:\(name)"
+    let place = "\(TransportSpec.virtual(name: name))"
+    let mailbox = try runningMailbox(for: place)
+    var isPosted = false
+    let near: ByteStream
     do throws(SystemError) {
-      return try ByteStream.joined { (far) throws(SystemError) in
-        try ask(.admit(OneShot(far), name: name.isEmpty ? "host" : name))
+      near = try ByteStream.joined { (far) throws(SystemError) in
+        isPosted = mailbox.post(.addClient(OneShot(far), name: name.isEmpty ? "host" : name))
       }
-    } catch {
-      throw TransportError(.inputOutput, at: place, "the simulated radio cannot be started", cause: error)
-    }
+    } catch { throw Self.startFailure(place, error) }
+    guard isPosted else { throw Self.refusal(place) }
+    return near
   }
 
-  /// Opens a door: each connection to a TCP or Unix server is a controller of its own, and so is a pseudo-terminal.
+  /// Listens for hosts: each connection to a TCP or Unix server gets a controller, and so does a pseudo-terminal.
   ///
   /// - Returns: the port of a TCP server; the one that was free where 0 was asked for.
   @discardableResult
   package func listen(on endpoint: StreamEndpoint) throws(TransportError) -> UInt16? {
     guard endpoint.isServer else {
       throw TransportError(
-        .malformed, at: "\(endpoint)", "the radio waits for hosts and calls none",
+        .malformed, at: "\(endpoint)", "the radio waits for hosts and cannot connect to one",
         remedy: "take tcp-server, unix-server or pty")
     }
     var port = StreamPort(endpoint)
     try port.open()
     let number = port.port
-    do throws(SystemError) {
-      try ask(.open(OneShot(port), name: endpoint.guestName))
-    } catch {
-      throw TransportError(.inputOutput, at: "\(endpoint)", "the simulated radio cannot be started", cause: error)
+    let mailbox = try runningMailbox(for: "\(endpoint)")
+    guard mailbox.post(.addListener(OneShot(port), name: endpoint.clientName)) else {
+      throw Self.refusal("\(endpoint)")
     }
     return number
   }
 
-  /// Ends the radio: all guests lose their controllers, the doors close.
+  /// Ends the radio: all hosts lose their controllers, and the listeners close.
   package func end() {
     let ending = mailbox.withLock { $0.take() }
-    ending?.ask(.end)
-    ending?.ended.wait(atMost: .seconds(2))
+    ending?.shutDown()
+    ending?.waitUntilEnded(atMost: .seconds(2))
   }
 
-  private func ask(_ wish: RadioDesk.Wish) throws(SystemError) {
-    let started: Result<RadioDesk, SystemError> = mailbox.withLock { mailbox in
+  /// The mailbox of the radio's thread, which the first call starts.
+  private func runningMailbox(for place: String) throws(TransportError) -> RadioLoop.Mailbox {
+    let running: Result<RadioLoop.Mailbox, SystemError> = mailbox.withLock { mailbox in
       if let mailbox { return .success(mailbox) }
       do throws(SystemError) {
-        let new = try RadioDesk()
+        let new = try RadioLoop.Mailbox(commandLimit: RadioLoop.requestLimit, eventBacklogLimit: 1)
         let settings = settings
         try LoopThread.start { RadioLoop.run(new, settings) }
         mailbox = new
         return .success(new)
       } catch { return .failure(error) }
     }
-    try started.get().ask(wish)
+    do throws(SystemError) {
+      return try running.get()
+    } catch { throw Self.startFailure(place, error) }
+  }
+
+  private static func startFailure(_ place: String, _ error: SystemError) -> TransportError {
+    TransportError(.inputOutput, at: place, "the simulated radio cannot be started", cause: error)
+  }
+
+  private static func refusal(_ place: String) -> TransportError {
+    TransportError(
+      .busy, at: place, "the simulated radio has ended, or \(RadioLoop.requestLimit) requests wait for it",
+      remedy: "try again in a moment; if the radio has ended, start the program again")
   }
 }
 
 extension StreamEndpoint {
-  /// What guests that come this way are called in traces and in the log.
-  fileprivate var guestName: String {
+  /// The name of hosts that connect here, in traces and in the log.
+  fileprivate var clientName: String {
     switch self {
     case .tcpServer: "tcp"
     case .unixServer: "unix"
     case .pseudoTerminal: "pty"
     case .tcpClient, .unixClient, .serial: "host"
-    }
-  }
-}
-
-/// Where wishes for the radio's thread are left.
-final class RadioDesk: Sendable {
-  enum Wish: Sendable {
-    case admit(OneShot<ByteStream>, name: String)
-    case open(OneShot<StreamPort>, name: String)
-    case end
-  }
-
-  let waker: Waker
-  let ended: Latch
-  private let wishes = Mutex<[Wish]>([])
-
-  init() throws(SystemError) {
-    waker = try Waker()
-    ended = try Latch()
-  }
-
-  func ask(_ wish: Wish) {
-    wishes.withLock { $0.append(wish) }
-    waker.wake()
-  }
-
-  func take() -> [Wish] {
-    wishes.withLock { wishes in
-      defer { wishes = [] }
-      return wishes
     }
   }
 }

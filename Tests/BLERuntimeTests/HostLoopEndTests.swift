@@ -7,7 +7,7 @@ import Testing
 
 /// Losing the pipe, coming back, and leaving.
 @Suite struct HostLoopEndTests {
-  typealias Loop = HostLoop<ToyMachine>
+  typealias Loop = HostLoop<ToyMachine, H4Transport>
 
   /// A client's loop, and the server that plays the controller.
   func withServer(
@@ -18,8 +18,9 @@ import Testing
     let folder = try TemporaryFolder()
     var server = StreamPort(.unixServer(path: folder.file("hci")))
     try server.open()
-    let pipe = try Pipe.open(.stream(.unixClient(path: folder.file("hci"))), patience: patience)
-    let mailbox = try Loop.start(machine, pipe, nil, options, at: "toy")
+    var transport = H4Transport(.unixClient(path: folder.file("hci")))
+    try transport.open(patience: patience)
+    let mailbox = try Loop.start(machine, on: transport, options: options)
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
     try body(mailbox, log, &server)
@@ -76,19 +77,20 @@ import Testing
     let folder = try TemporaryFolder()
     var server: StreamPort? = StreamPort(.unixServer(path: folder.file("hci")))
     try server?.open()
-    let pipe = try Pipe.open(.stream(.unixClient(path: folder.file("hci"))), patience: patience)
-    let mailbox = try Loop.start(ToyMachine(), pipe, nil, Self.impatient, at: "toy")
+    var transport = H4Transport(.unixClient(path: folder.file("hci")))
+    try transport.open(patience: patience)
+    let mailbox = try Loop.start(ToyMachine(), on: transport, options: Self.impatient)
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
     do { _ = try server?.waitForStream() }
     let wasThere = server.take() != nil
     #expect(wasThere)
-    #expect(log.wait { $0.contains { if case .notice = $0 { true } else { false } } })
+    #expect(log.wait { $0.contains { if case .loop(.notice) = $0 { true } else { false } } })
     var back = StreamPort(.unixServer(path: folder.file("hci")))
     try back.open()
     let far = try back.waitForStream()
     #expect(try far.readAll(4) == ToyMachine.hello)
-    let notices = log.events.filter { if case .notice = $0 { true } else { false } }
+    let notices = log.events.filter { if case .loop(.notice) = $0 { true } else { false } }
     #expect(Set(notices.map { "\($0)" }).count == notices.count, "no reason is told twice in a row")
     mailbox.shutDown()
     #expect(mailbox.waitUntilEnded(atMost: patience))
@@ -97,9 +99,9 @@ import Testing
   @Test(arguments: [true, false]) func aServerAndATerminalTakeTheNextOne(_ isTerminal: Bool) throws {
     let folder = try TemporaryFolder()
     let path = folder.file("hci")
-    let pipe = try Pipe.open(
-      .stream(isTerminal ? .pseudoTerminal(path: path) : .unixServer(path: path)), patience: patience)
-    let mailbox = try Loop.start(ToyMachine(), pipe, nil, Self.impatient, at: "toy")
+    var transport = H4Transport(isTerminal ? .pseudoTerminal(path: path) : .unixServer(path: path))
+    try transport.open(patience: patience)
+    let mailbox = try Loop.start(ToyMachine(), on: transport, options: Self.impatient)
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
     for round in 1...3 {

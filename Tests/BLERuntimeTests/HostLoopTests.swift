@@ -7,7 +7,7 @@ import Testing
 @testable import BLERuntime
 
 @Suite struct HostLoopTests {
-  typealias Loop = HostLoop<ToyMachine>
+  typealias Loop = HostLoop<ToyMachine, StreamTransport>
   typealias Mailbox = HostMailbox<ToyMachine.Command, ToyMachine.Event>
 
   /// A loop with a toy machine, and the controller's end of its pipe.
@@ -20,7 +20,7 @@ import Testing
       let end = OneShot(end)
       far.withLock { $0 = end.take() }
     }
-    let mailbox = try Loop.start(machine, Pipe(near, named: "toy"), nil, options, at: "toy")
+    let mailbox = try Loop.start(machine, on: StreamTransport(near), options: options)
     guard let far = far.withLock({ (slot: inout ByteStream?) -> ByteStream? in slot.take() }) else { throw Late() }
     #expect(try far.readAll(4) == ToyMachine.hello)
     try body(mailbox, far)
@@ -130,12 +130,12 @@ extension HostLoopTests {
     var options = LoopOptions()
     options.reconnectionInterval = nil
     let loop = OneShot(
-      try Loop(ToyMachine(), mailbox: mailbox, pipe: Pipe(near, named: "toy"), trace: nil, options: options))
+      try Loop(ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, options: options))
     try LoopThread.start {
       loop.take()?.run()
       mailbox.close()
     }
-    #expect(log.wait(for: .refused(limit: 3)))
+    #expect(log.wait(for: .loop(.commandsRefused(limit: 3))))
     #expect(
       log.events.filter { if case .performed = $0 { true } else { false } } == [1, 2, 3].map { .performed($0) })
     #expect(mailbox.post(.mark(5)), "there is room again")

@@ -44,7 +44,7 @@ import Testing
         _ = consume near
         terminalsGone += 1
         let expected = terminalsGone
-        #expect(log.wait { $0.count { $0.contains("-pty went") } == expected })
+        #expect(log.wait { $0.count { $0.contains("-pty: disconnected") } == expected })
       }
     }
     radio.end()
@@ -57,7 +57,7 @@ import Testing
     let bad = try radio.attach(named: "bad")
     #expect(try bad.write([0x99].span) == 1)
     #expect(try bad.isEnded())
-    #expect(log.wait { $0.contains { $0.hasPrefix("2-bad went") && $0.contains("0x99") } })
+    #expect(log.wait { $0.contains { $0.hasPrefix("2-bad: disconnected") && $0.contains("0x99") } })
     #expect(try good.write(Self.reset.span) == 4)
     #expect(try good.readAll(7) == Self.complete)
     radio.end()
@@ -65,16 +65,16 @@ import Testing
   }
 
   @Test func guestsPastTheLimitAreTurnedAway() throws {
-    let (radio, log) = radio { $0.guestLimit = 2 }
+    let (radio, log) = radio { $0.clientLimit = 2 }
     let first = try radio.attach(named: "a")
     let second = try radio.attach(named: "b")
     let third = try radio.attach(named: "c")
     #expect(try third.isEnded())
-    #expect(log.wait { $0.contains { $0.contains("(c) was turned away") } })
+    #expect(log.wait { $0.contains { $0.contains("c: rejected") } })
     #expect(try second.write(Self.reset.span) == 4)
     #expect(try second.readAll(7) == Self.complete)
     _ = consume first
-    #expect(log.wait { $0.contains { $0.hasPrefix("1-a went") } })
+    #expect(log.wait { $0.contains { $0.hasPrefix("1-a: disconnected") } })
     let fourth = try radio.attach(named: "d")
     #expect(try fourth.write(Self.reset.span) == 4)
     #expect(try fourth.readAll(7) == Self.complete, "there is room again")

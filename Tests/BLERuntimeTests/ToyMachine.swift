@@ -20,13 +20,13 @@ struct ToyMachine: HostMachine {
   enum Event: Equatable, Sendable {
     case started
     case received([UInt8])
+    case reported(SecurityReport)
     case performed(Int)
     case ticked
     case failed(TransportError)
     case state(Int)
     case shutDown
-    case refused(limit: Int)
-    case notice(String)
+    case loop(LoopReport)
     case item
   }
 
@@ -60,7 +60,9 @@ struct ToyMachine: HostMachine {
     output.packets.append { $0 += Self.hello }
   }
 
-  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output) {}
+  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output) {
+    output.events.append(.reported(report))
+  }
 
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output) {
     output.events.append(.received([UInt8](copying: packet)))
@@ -84,7 +86,7 @@ struct ToyMachine: HostMachine {
     output.events.append(.ticked)
   }
 
-  mutating func pipeFailed(_ error: TransportError, now: Instant, into output: inout Output) {
+  mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output) {
     output.events += [.failed(error), .state(0)]
   }
 
@@ -97,8 +99,8 @@ struct ToyMachine: HostMachine {
   static func isState(_ event: Event) -> Bool {
     if case .state = event { true } else { false }
   }
-  static func refusal(commandLimit: Int) -> Event { .refused(limit: commandLimit) }
-  static func notice(_ text: String) -> Event { .notice(text) }
+
+  static func event(_ report: LoopReport) -> Event { .loop(report) }
 }
 
 /// What a test heard, on which it can wait.

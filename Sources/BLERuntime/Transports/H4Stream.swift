@@ -9,17 +9,16 @@ struct H4Stream: ~Copyable, Sendable {
   /// Octets taken from the system at a time.
   static let readSize = 16_384
 
-  let stream: ByteStream
-  /// What the errors name.
-  private let place: TransportLabel
+  private let stream: ByteStream
+  private let label: TransportLabel
   private var framer = H4Framer()
   private var buffer = [UInt8](repeating: 0, count: H4Stream.readSize)
   private var backlog: [UInt8] = []
   private var sent = 0
 
-  init(_ stream: consuming ByteStream, at place: TransportLabel) {
+  init(_ stream: consuming ByteStream, at label: TransportLabel) {
     self.stream = stream
-    self.place = place
+    self.label = label
   }
 
   /// Whether octets wait until the pipe can be written.
@@ -33,18 +32,18 @@ struct H4Stream: ~Copyable, Sendable {
     let received: ByteStream.Received
     do throws(SystemError) {
       received = try stream.read(into: &buffer)
-    } catch { throw place.failure(error) }
+    } catch { throw label.failure(error) }
     switch received {
     case .nothing: return
     case .octets(let count):
       do throws(H4Error) {
         try Self.cut(buffer, count: count, with: &framer, body)
-      } catch { throw place.garbage(error) }
+      } catch { throw label.malformedInput(error) }
     case .end:
       do throws(H4Error) {
         try framer.finish()
-      } catch { throw place.end(error) }
-      throw place.end(nil)
+      } catch { throw label.end(error) }
+      throw label.end(nil)
     }
   }
 
@@ -54,18 +53,23 @@ struct H4Stream: ~Copyable, Sendable {
     try framer.receive(buffer.span.extracting(first: count), body)
   }
 
+  /// Reads once what is there and hands each packet that is whole to `handler`.
+  mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError) {
+    try receive { handler.receive($0) }
+  }
+
   /// Sends a batch of whole packets; what the pipe does not take now waits for ``flush()``.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
     let octets = packets.octets
     guard !octets.isEmpty else { return }
     if hasBacklog {
-      guard backlog.count - sent + octets.count <= Self.backlogLimit else { throw place.stuck(Self.backlogLimit) }
+      guard backlog.count - sent + octets.count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
       backlog.append(contentsOf: octets)
       return try flush()
     }
     let count = try write(octets.span)
     guard count < octets.count else { return }
-    guard octets.count - count <= Self.backlogLimit else { throw place.stuck(Self.backlogLimit) }
+    guard octets.count - count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
     backlog.append(contentsOf: octets[count...])
   }
 
@@ -85,10 +89,16 @@ struct H4Stream: ~Copyable, Sendable {
     }
   }
 
+  func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {
+    try poller.watch(stream.descriptor, token: token, for: interest)
+  }
+
+  func unwatch(on poller: borrowing Poller) { poller.unwatch(stream.descriptor) }
+
   private func write(_ octets: Span<UInt8>) throws(TransportError) -> Int {
     do throws(SystemError) {
       return try stream.write(octets)
-    } catch { throw place.failure(error) }
+    } catch { throw label.failure(error) }
   }
 }
 
@@ -112,7 +122,7 @@ enum TransportLabel: Sendable {
     }
   }
 
-  func garbage(_ error: H4Error) -> TransportError { TransportError(.inputOutput, at: name, "\(error)") }
+  func malformedInput(_ error: H4Error) -> TransportError { TransportError(.inputOutput, at: name, "\(error)") }
 
   func stuck(_ limit: Int) -> TransportError {
     TransportError(

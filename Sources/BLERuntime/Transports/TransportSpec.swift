@@ -36,6 +36,26 @@ extension TransportSpec: CustomStringConvertible {
 }
 
 extension TransportSpec {
+  /// Makes the transport that this value names, not open yet, and passes it to `user`.
+  ///
+  /// Each kind of transport has a type of its own; this is the only place that chooses among them.
+  func makeTransport<User: TransportUser>(for user: User) throws(TransportError) -> User.Result {
+    switch self {
+    case .stream(let endpoint): try user.use(H4Transport(endpoint))
+    case .virtual(let name): try user.use(VirtualTransport(named: name))
+    case .linux(let adapter): try user.use(KernelTransport(.shared(adapter), named: "\(self)"))
+    case .hciSocket(let index): try user.use(KernelTransport(.userChannel(index: index), named: "\(self)"))
+    }
+  }
+}
+
+/// Code that works with a transport of any type; see ``TransportSpec/makeTransport(for:)``.
+protocol TransportUser {
+  associatedtype Result
+  func use<Transport: HCITransport & ~Copyable>(_ transport: consuming Transport) throws(TransportError) -> Result
+}
+
+extension TransportSpec {
   /// Reads a transport string.
   ///
   /// - Throws: ``TransportError`` of kind `malformed` that names the part that is wrong and shows a right one.
