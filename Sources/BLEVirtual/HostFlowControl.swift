@@ -3,36 +3,36 @@ internal import BLEWire
 
 /// Which of the host's buffers are free, where the host wants them counted (Vol 4, Part E, 4.2).
 struct HostFlowControl: Sendable {
-  var isWanted = false
+  var isEnabled = false
   /// In octets, without the header.
   var dataPacketLength = Int.max
   var totalNumDataPackets = 0
   /// The host's buffers that are taken.
-  var taken = 0
+  var usedBuffers = 0
 
   /// The host may switch it on before or after it says how many buffers it has.
-  var isOn: Bool { isWanted && totalNumDataPackets > 0 }
+  var isOn: Bool { isEnabled && totalNumDataPackets > 0 }
 
   /// Whether the host has room for so many packets. One frame fragment that is larger than all of its buffers together
   /// gets through when all are free.
   func hasRoom(for packets: Int) -> Bool {
-    !isOn || taken + packets <= totalNumDataPackets || taken == 0
+    !isOn || usedBuffers + packets <= totalNumDataPackets || usedBuffers == 0
   }
 }
 
 /// Controller to host flow control (Vol 4, Part E, 7.3.38 to 7.3.40).
 extension VirtualController {
-  mutating func obeyFlowControlCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .setControllerToHostFlowControl:
-      answer(packet, as: HCI.SetControllerToHostFlowControl.self, &air) { me, command, _ in
+      answer(packet, as: HCI.SetControllerToHostFlowControl.self, &context) { me, command, _ in
         guard me.links.isEmpty else { return .init { $0.status = .commandDisallowed } }
         guard command.flowControlEnable <= 3 else { return .init { $0.status = .invalidCommandParameters } }
-        me.flowControl.isWanted = command.flowControlEnable & 1 == 1
+        me.flowControl.isEnabled = command.flowControlEnable & 1 == 1
         return .init()
       }
     case .hostBufferSize:
-      answer(packet, as: HCI.HostBufferSize.self, &air) { me, command, _ in
+      answer(packet, as: HCI.HostBufferSize.self, &context) { me, command, _ in
         guard me.links.isEmpty else { return .init { $0.status = .commandDisallowed } }
         guard command.hostACLDataPacketLength >= 27, command.hostTotalNumACLDataPackets > 0 else {
           return .init { $0.status = .invalidCommandParameters }
@@ -41,29 +41,29 @@ extension VirtualController {
         me.flowControl.totalNumDataPackets = Int(command.hostTotalNumACLDataPackets)
         return .init()
       }
-    default: takeHostCredits(packet, &air)
+    default: receiveCompletedPackets(packet, &context)
     }
   }
 
   /// Host Number Of Completed Packets: answered only where it is wrong.
-  private mutating func takeHostCredits(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func receiveCompletedPackets(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
-      return refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &air)
+      return refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
     }
     for entry in command.links {
       guard let index = linkIndex(entry.connectionHandle) else { continue }
       let freed = min(Int(entry.numCompletedPackets), links[index].heldByHost)
       links[index].heldByHost -= freed
-      flowControl.taken -= freed
+      flowControl.usedBuffers -= freed
     }
-    invitePeers(&air)
+    sendReadyForData(&context)
   }
 
   /// The peers may try again what the host had no room for.
-  mutating func invitePeers(_ air: inout Air) {
+  mutating func sendReadyForData(_ context: inout RadioContext) {
     guard flowControl.isOn else { return }
     for link in links {
-      air.transmissions.append(
+      context.transmissions.append(
         .init(sender: id.slot, receiver: link.peer, link: link.id, payload: .control(.readyForData)))
     }
   }

@@ -4,7 +4,7 @@ internal import BLEWire
 /// What a controller listens for.
 struct Scanner: Sendable {
   /// One advertiser's PDU, as the duplicate filter remembers it (Vol 6, Part B, 4.3.3).
-  struct Heard: Hashable, Sendable {
+  struct ReceivedPDU: Hashable, Sendable {
     var address: DeviceAddress?
     var isScanResponse: Bool
     var isLegacyPDU: Bool
@@ -29,7 +29,7 @@ struct Scanner: Sendable {
   var beginsAt: Instant?
   var duration = Duration.zero
   var period = Duration.zero
-  private var heard: Set<Heard> = []
+  private var duplicates: Set<ReceivedPDU> = []
 
   var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
 
@@ -37,14 +37,14 @@ struct Scanner: Sendable {
   var isListening: Bool { isOn && beginsAt == nil }
 
   /// Remembers `pdu`; false where it had been heard before and duplicates are filtered.
-  mutating func isNews(_ pdu: Heard) -> Bool {
+  mutating func isNew(_ pdu: ReceivedPDU) -> Bool {
     guard filtersDuplicates != .disabled else { return true }
-    if heard.count >= Self.duplicateFilterSize { heard.removeAll(keepingCapacity: true) }
-    return heard.insert(pdu).inserted
+    if duplicates.count >= Self.duplicateFilterSize { duplicates.removeAll(keepingCapacity: true) }
+    return duplicates.insert(pdu).inserted
   }
 
   /// Whether the duplicate filter has `pdu`.
-  func knows(_ pdu: Heard) -> Bool { filtersDuplicates != .disabled && heard.contains(pdu) }
+  func isDuplicate(_ pdu: ReceivedPDU) -> Bool { filtersDuplicates != .disabled && duplicates.contains(pdu) }
 
-  mutating func forgetDuplicates() { heard.removeAll(keepingCapacity: true) }
+  mutating func clearDuplicates() { duplicates.removeAll(keepingCapacity: true) }
 }

@@ -5,12 +5,12 @@ internal import BLEWire
 /// Private addresses: made, resolved, and kept to (Vol 6, Part B, 1.3.2 and 6).
 extension VirtualController {
   /// The identity behind a resolvable private address, marked as resolved; nil where resolution is off or nobody fits.
-  func resolve(_ address: DeviceAddress, _ air: Air) -> (entry: Int, identity: DeviceAddress)? {
+  func resolve(_ address: DeviceAddress, _ context: RadioContext) -> (entry: Int, identity: DeviceAddress)? {
     guard isAddressResolutionEnabled, address.kind == .random, address.randomKind == .resolvablePrivate else {
       return nil
     }
     for (index, entry) in resolvingList.enumerated() where entry.peerIRK != 0 {
-      guard Self.matches(address.octets, entry.peerIRK, air) else { continue }
+      guard Self.matches(address.octets, entry.peerIRK, context) else { continue }
       let kind: DeviceAddress.Kind = entry.peerIdentity.kind == .public ? .publicIdentity : .randomIdentity
       return (index, DeviceAddress(octets: entry.peerIdentity.octets, kind: kind))
     }
@@ -18,10 +18,12 @@ extension VirtualController {
   }
 
   /// Remembers which private address a peer used last, for LE Read Peer Resolvable Address.
-  mutating func remember(_ address: BD_ADDR, of entry: Int) { resolvingList[entry].peerResolvableAddress = address }
+  mutating func recordResolvableAddress(_ address: BD_ADDR, of entry: Int) {
+    resolvingList[entry].peerResolvableAddress = address
+  }
 
   /// Network privacy mode: a peer that gave its IRK is not listened to under its identity address (Vol 6, Part B, 4.7).
-  func isHiddenByPrivacy(_ address: DeviceAddress) -> Bool {
+  func isRejectedByPrivacyMode(_ address: DeviceAddress) -> Bool {
     isAddressResolutionEnabled
       && resolvingList.contains {
         $0.peerIdentity == address && $0.peerIRK != 0 && $0.privacyMode == .network
@@ -29,20 +31,20 @@ extension VirtualController {
   }
 
   /// Whether `address` is one of this controller's own.
-  func isMe(_ address: DeviceAddress, _ air: Air) -> Bool {
+  func isOwnAddress(_ address: DeviceAddress, _ context: RadioContext) -> Bool {
     if address.identity == DeviceAddress(octets: publicAddress, kind: .public) { return true }
     if let randomAddress, address.identity == DeviceAddress(octets: randomAddress, kind: .random) { return true }
     guard isAddressResolutionEnabled, address.randomKind == .resolvablePrivate else { return false }
-    return resolvingList.contains { $0.localIRK != 0 && Self.matches(address.octets, $0.localIRK, air) }
+    return resolvingList.contains { $0.localIRK != 0 && Self.matches(address.octets, $0.localIRK, context) }
   }
 
   /// The address to show `peer`; nil where a random one is asked for and the host has set none.
   mutating func ownAddress(
-    _ type: HCI.OwnAddressType, random: BD_ADDR?, for peer: DeviceAddress?, _ air: inout Air
+    _ type: HCI.OwnAddressType, random: BD_ADDR?, for peer: DeviceAddress?, _ context: inout RadioContext
   ) -> DeviceAddress? {
     if type == .resolvableElsePublic || type == .resolvableElseRandom, isAddressResolutionEnabled, let peer,
       let index = resolvingList.firstIndex(where: { $0.peerIdentity == peer.identity && $0.localIRK != 0 }),
-      let address = localResolvableAddress(index, air)
+      let address = localResolvableAddress(index, context)
     {
       return DeviceAddress(octets: address, kind: .random)
     }
@@ -51,24 +53,24 @@ extension VirtualController {
   }
 
   /// The private address of an entry, a new one where the old one's time is over.
-  private mutating func localResolvableAddress(_ index: Int, _ air: Air) -> BD_ADDR? {
+  private mutating func localResolvableAddress(_ index: Int, _ context: RadioContext) -> BD_ADDR? {
     let entry = resolvingList[index]
-    if let address = entry.localResolvableAddress, air.now < entry.localAddressExpiresAt { return address }
+    if let address = entry.localResolvableAddress, context.now < entry.localAddressExpiresAt { return address }
     let prand = UInt32(truncatingIfNeeded: random.next()) & 0x3F_FFFF | 0x40_0000
-    guard let hash = Self.hash(prand, entry.localIRK, air) else { return nil }
+    guard let hash = Self.hash(prand, entry.localIRK, context) else { return nil }
     let address = BD_ADDR(UInt64(prand) << 24 | UInt64(hash))
     resolvingList[index].localResolvableAddress = address
-    resolvingList[index].localAddressExpiresAt = air.now + .seconds(Int64(resolvablePrivateAddressTimeout))
+    resolvingList[index].localAddressExpiresAt = context.now + .seconds(Int64(resolvablePrivateAddressTimeout))
     return address
   }
 
-  private static func matches(_ address: BD_ADDR, _ irk: UInt128, _ air: Air) -> Bool {
+  private static func matches(_ address: BD_ADDR, _ irk: UInt128, _ context: RadioContext) -> Bool {
     let prand = UInt32(truncatingIfNeeded: address.value >> 24)
-    return hash(prand, irk, air) == UInt32(truncatingIfNeeded: address.value & 0xFF_FFFF)
+    return hash(prand, irk, context) == UInt32(truncatingIfNeeded: address.value & 0xFF_FFFF)
   }
 
   /// The function ah (Vol 3, Part H, 2.2.2).
-  private static func hash(_ prand: UInt32, _ irk: UInt128, _ air: Air) -> UInt32? {
-    (try? air.cryptography.encrypt(UInt128(prand), key: irk)).map { UInt32(truncatingIfNeeded: $0 & 0xFF_FFFF) }
+  private static func hash(_ prand: UInt32, _ irk: UInt128, _ context: RadioContext) -> UInt32? {
+    (try? context.cryptography.encrypt(UInt128(prand), key: irk)).map { UInt32(truncatingIfNeeded: $0 & 0xFF_FFFF) }
   }
 }

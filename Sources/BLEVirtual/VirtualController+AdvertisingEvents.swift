@@ -11,12 +11,12 @@ extension VirtualController {
   }
 
   /// What goes on the air for set `index` now; the set's next event is planned.
-  mutating func advertise(_ index: Int, _ air: inout Air) -> Advertisement? {
+  mutating func advertise(_ index: Int, _ context: inout RadioContext) -> Advertisement? {
     guard var running = advertisingSets[index].running else { return nil }
-    refreshAddress(of: index, &running, &air)
+    refreshAddress(of: index, &running, &context)
     let set = advertisingSets[index]
     let isHighDuty = set.properties.contains(.highDutyCycle)
-    running.nextEvent = air.now + set.interval + (isHighDuty ? .zero : advertisingDelay())
+    running.nextEvent = context.now + set.interval + (isHighDuty ? .zero : advertisingDelay())
     running.eventsDone += 1
     advertisingSets[index].running = running
 
@@ -31,11 +31,11 @@ extension VirtualController {
 
   /// The answer of the set to a scan request from `scanner`; nil where it ignores the request.
   mutating func answerScanRequest(
-    for advertisement: Advertisement, from scanner: DeviceAddress, _ air: inout Air
+    for advertisement: Advertisement, from scanner: DeviceAddress, _ context: inout RadioContext
   ) -> Advertisement? {
     guard let index = setIndex(advertisement.handle), let running = advertisingSets[index].running else { return nil }
     let set = advertisingSets[index]
-    let identity = resolve(scanner, air)?.identity ?? scanner
+    let identity = resolve(scanner, context)?.identity ?? scanner
     let policy = set.parameters.advertisingFilterPolicy
     if policy == .scanRequestsFromAcceptList || policy == .acceptListOnly {
       guard filterAcceptList.contains(identity.identity) else { return nil }
@@ -45,7 +45,7 @@ extension VirtualController {
         HCI.LEScanRequestReceived {
           $0.advertisingHandle = handle
           $0.scannerAddress = identity
-        }, &air)
+        }, &context)
     }
     var response = advertisement
     response.address = running.address
@@ -57,15 +57,15 @@ extension VirtualController {
 
   /// Whether the set takes a connection from `initiator`.
   func acceptsConnection(
-    for advertisement: Advertisement, from initiator: DeviceAddress, _ air: Air
+    for advertisement: Advertisement, from initiator: DeviceAddress, _ context: RadioContext
   ) -> Bool {
     guard let index = setIndex(advertisement.handle), advertisingSets[index].running != nil,
       advertisingSets[index].isConnectable, links.count < maximumLinks
     else { return false }
     let set = advertisingSets[index]
-    let resolved = resolve(initiator, air)
+    let resolved = resolve(initiator, context)
     let identity = (resolved?.identity ?? initiator).identity
-    if resolved == nil, isHiddenByPrivacy(initiator) { return false }
+    if resolved == nil, isRejectedByPrivacyMode(initiator) { return false }
     if links.contains(where: { $0.role == .peripheral && $0.peerAddress.identity == identity }) { return false }
     if set.isDirected { return set.parameters.peerAddress == identity }
     let policy = set.parameters.advertisingFilterPolicy
@@ -74,32 +74,33 @@ extension VirtualController {
   }
 
   /// Ends sets whose time or number of events is over.
-  mutating func tickAdvertisingTimeouts(_ air: inout Air) {
+  mutating func tickAdvertisingTimeouts(_ context: inout RadioContext) {
     for index in advertisingSets.indices {
       guard let running = advertisingSets[index].running else { continue }
-      if let end = running.endsAt, end <= air.now {
-        endAdvertising(index, .advertisingTimeout, &air)
+      if let end = running.endsAt, end <= context.now {
+        endAdvertising(index, .advertisingTimeout, &context)
       } else if running.maxEvents > 0, running.eventsDone >= Int(running.maxEvents), running.event == nil {
-        endAdvertising(index, .limitReached, &air)
+        endAdvertising(index, .limitReached, &context)
       }
     }
   }
 
   /// Switches a set off and says why; a high duty cycle directed one reports a failed connection (Vol 4, Part E, 7.7.65.1).
-  private mutating func endAdvertising(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
+  private mutating func endAdvertising(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
     let set = advertisingSets[index]
     let eventsDone = set.running?.eventsDone ?? 0
     advertisingSets[index].running = nil
     if set.properties.contains(.highDutyCycle), reason == .advertisingTimeout {
       reportConnection(
-        ConnectionReport(status: reason, role: .peripheral, peerAddress: set.parameters.peerAddress), &air)
+        ConnectionReport(status: reason, role: .peripheral, peerAddress: set.parameters.peerAddress), &context)
     }
-    reportTermination(of: set, status: reason, link: nil, eventsDone: eventsDone, &air)
+    reportTermination(of: set, status: reason, link: nil, eventsDone: eventsDone, &context)
   }
 
   /// Advertising Set Terminated, for the sets of the extended commands.
   mutating func reportTermination(
-    of set: AdvertisingSet, status: HCIErrorCode, link: ConnectionHandle?, eventsDone: Int, _ air: inout Air
+    of set: AdvertisingSet, status: HCIErrorCode, link: ConnectionHandle?, eventsDone: Int,
+    _ context: inout RadioContext
   ) {
     guard let handle = set.handle else { return }
     send(
@@ -109,15 +110,17 @@ extension VirtualController {
         $0.connectionHandle = link ?? ConnectionHandle(rawValue: 0)
         let isCounted = set.running.map { $0.maxEvents > 0 } ?? (status == .limitReached)
         $0.numCompletedExtendedAdvertisingEvents = isCounted ? UInt8(clamping: eventsDone) : 0
-      }, &air)
+      }, &context)
   }
 
   /// A private address of the controller's own making is renewed when its time is over.
-  private mutating func refreshAddress(of index: Int, _ running: inout AdvertisingSet.Running, _ air: inout Air) {
+  private mutating func refreshAddress(
+    of index: Int, _ running: inout AdvertisingSet.Running, _ context: inout RadioContext
+  ) {
     let parameters = advertisingSets[index].parameters
     guard parameters.ownAddressType.rawValue >= 2 else { return }
     let random = advertisingSets[index].handle == nil ? randomAddress : advertisingSets[index].randomAddress
-    if let address = ownAddress(parameters.ownAddressType, random: random, for: parameters.peerAddress, &air) {
+    if let address = ownAddress(parameters.ownAddressType, random: random, for: parameters.peerAddress, &context) {
       running.address = address
     }
   }

@@ -5,7 +5,7 @@ internal import BLEWire
 /// From octets to obeyed commands.
 extension VirtualController {
   /// Takes an H4 packet of the host that is no ACL data.
-  mutating func receive(_ octets: Bytes, _ air: inout Air) {
+  mutating func receive(_ octets: Bytes, _ context: inout RadioContext) {
     guard let packet = try? HCIPacket(decoding: octets), case .command(let command) = packet else {
       complain(.malformedPacket(firstOctet: octets.first))
       return
@@ -18,35 +18,36 @@ extension VirtualController {
         let count = Int.random(in: 1...16, using: &random)
         var garbage = random.octets(count)
         garbage[0] |= 0x80
-        air.output.append(to: id) { $0 += garbage }
+        context.output.append(to: id) { $0 += garbage }
         return
       case .answers(let commands, let octets) where commands.contains(command.opcode):
-        air.output.append(to: id) { $0 += octets }
+        context.output.append(to: id) { $0 += octets }
         return
       case .refuses(let commands, let status) where commands.contains(command.opcode):
-        refuse(command.opcode, status, &air)
+        refuse(command.opcode, status, &context)
         return
       case .answersTwice(let commands) where commands.contains(command.opcode): answers = 2
       default: break
       }
     }
-    let first = air.output.count
-    obey(command, &air)
-    if answers == 2, first < air.output.count {
-      let answer = air.output[first]
-      air.output.append(to: id) { $0 += answer }
+    let first = context.output.count
+    perform(command, &context)
+    if answers == 2, first < context.output.count {
+      let answer = context.output[first]
+      context.output.append(to: id) { $0 += answer }
     }
   }
 
   /// Refuses what the controller lacks, and looks up the rest.
-  private mutating func obey(_ command: HCICommandPacket, _ air: inout Air) {
-    guard isSupported(command.opcode) else { return refuse(command.opcode, .unknownCommand, &air) }
+  private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
+    guard isSupported(command.opcode) else { return refuse(command.opcode, .unknownCommand, &context) }
     switch command.opcode.rawValue {
-    case 0x2005...0x200E, 0x2035...0x2043, 0x207F: obeyAirCommand(command, &air)
-    case 0x200F...0x2012, 0x2027...0x202E, 0x204E: obeyListCommand(command, &air)
-    case 0x2017...0x201B, 0x2025, 0x2026: obeySecurityCommand(command, &air)
-    case 0x0401...0x0BFF, 0x2013...0x2016, 0x2020...0x2022, 0x2030...0x2032, 0x206D: obeyLinkCommand(command, &air)
-    default: obeyLocalCommand(command, &air)
+    case 0x2005...0x200E, 0x2035...0x2043, 0x207F: performRadioCommand(command, &context)
+    case 0x200F...0x2012, 0x2027...0x202E, 0x204E: performListCommand(command, &context)
+    case 0x2017...0x201B, 0x2025, 0x2026: performSecurityCommand(command, &context)
+    case 0x0401...0x0BFF, 0x2013...0x2016, 0x2020...0x2022, 0x2030...0x2032, 0x206D:
+      performLinkCommand(command, &context)
+    default: performLocalCommand(command, &context)
     }
   }
 
@@ -54,49 +55,49 @@ extension VirtualController {
   ///
   /// Too few octets, too many, and values that the declaration refuses give Invalid HCI Command Parameters.
   mutating func answer<Command: HCICommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ air: inout Air,
-    _ obey: (inout Self, Command, inout Air) -> Command.Response,
-    then: ((inout Self, Command, inout Air) -> Void)? = nil
+    _ packet: HCICommandPacket, as type: Command.Type, _ context: inout RadioContext,
+    _ perform: (inout Self, Command, inout RadioContext) -> Command.Response,
+    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
   ) {
     guard let command = try? Command(decoding: packet.parameters) else {
-      return refuse(packet.opcode, .invalidCommandParameters, &air)
+      return refuse(packet.opcode, .invalidCommandParameters, &context)
     }
-    let response = obey(&self, command, &air)
+    let response = perform(&self, command, &context)
     if Command.isAnsweredByStatus {
-      sendStatus(packet.opcode, response.status, &air)
+      sendStatus(packet.opcode, response.status, &context)
     } else {
-      complete(packet.opcode, response, &air)
+      complete(packet.opcode, response, &context)
     }
-    if response.status.isSuccess { then?(&self, command, &air) }
+    if response.status.isSuccess { then?(&self, command, &context) }
   }
 
   /// Sends a Command Complete event.
-  mutating func complete(_ opcode: HCIOpcode, _ response: some ReturnParameters, _ air: inout Air) {
+  mutating func complete(_ opcode: HCIOpcode, _ response: some ReturnParameters, _ context: inout RadioContext) {
     let credits = configuration.commandCredits
     send(
       HCI.CommandComplete {
         $0.numHCICommandPackets = credits
         $0.opcode = opcode
         $0.returnParameters = response.encoded[...]
-      }, &air)
+      }, &context)
   }
 
-  private mutating func sendStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ air: inout Air) {
+  private mutating func sendStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
     let credits = configuration.commandCredits
     send(
       HCI.CommandStatus {
         $0.status = status
         $0.numHCICommandPackets = credits
         $0.opcode = opcode
-      }, &air)
+      }, &context)
   }
 
   /// Answers without obeying, by the event that the command is due.
-  mutating func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ air: inout Air) {
+  mutating func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
     if Self.answeredByStatus.contains(opcode) {
-      sendStatus(opcode, status, &air)
+      sendStatus(opcode, status, &context)
     } else {
-      complete(opcode, HCI.StatusResponse { $0.status = status }, &air)
+      complete(opcode, HCI.StatusResponse { $0.status = status }, &context)
     }
   }
 

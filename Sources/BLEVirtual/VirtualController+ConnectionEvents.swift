@@ -50,17 +50,17 @@ extension VirtualController {
 
   /// The peer has acknowledged this end's PDU: LL_TERMINATE_IND ends the link, and the last octets of an ACL packet free
   /// its buffer (Number Of Completed Packets, Vol 4, Part E, 7.7.19).
-  mutating func acknowledged(on index: Int, _ air: inout Air) {
+  mutating func acknowledged(on index: Int, _ context: inout RadioContext) {
     guard let content = links[index].unacknowledged else { return }
     links[index].unacknowledged = nil
     switch content {
-    case .control(.terminate(let reason)): acknowledge(.terminate(reason), on: index, &air)
+    case .control(.terminate(let reason)): acknowledge(.terminate(reason), on: index, &context)
     case .data(_, _, isLast: true):
       guard !links[index].waiting.isEmpty else { return }
       let completed = links[index].waiting.removeFirst()
       links[index].sentOctets = 0
       freeBuffers.append(completed.buffer)
-      reportCompleted(links[index].handle, &air)
+      reportCompleted(links[index].handle, &context)
     default: break
     }
   }

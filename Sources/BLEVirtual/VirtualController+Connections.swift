@@ -32,11 +32,11 @@ struct ConnectionReport: Sendable {
 /// Links come up and go down.
 extension VirtualController {
   /// LE Create Connection and LE Extended Create Connection.
-  mutating func createConnection(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func createConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leCreateConnection {
-      answer(packet, as: HCI.LECreateConnection.self, &air) { me, command, air in
+      answer(packet, as: HCI.LECreateConnection.self, &context) { me, command, context in
         var schedule = ScanSchedule([.le1M: .init(interval: command.scanInterval, window: command.scanWindow)])
-        schedule.start = air.now
+        schedule.start = context.now
         let initiator = Initiator(
           filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
           ownAddressType: command.ownAddressType, parameters: command.parameters, isExtended: false,
@@ -45,10 +45,10 @@ extension VirtualController {
           $0.scanInterval = command.scanInterval
           $0.scanWindow = command.scanWindow
         }
-        return .init { $0.status = me.initiate(initiator, [scan], &air) }
+        return .init { $0.status = me.initiate(initiator, [scan], &context) }
       }
     } else {
-      answer(packet, as: HCI.LEExtendedCreateConnection.self, &air) { me, command, air in
+      answer(packet, as: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
         guard let first = command.initiations.first else { return .init { $0.status = .invalidCommandParameters } }
         guard command.initiatingPHYs.isSubset(of: [.le1M, .le2M, .leCoded]) else {
           return .init { $0.status = .unsupportedFeatureOrParameterValue }
@@ -61,20 +61,20 @@ extension VirtualController {
           (phy, ScanSchedule.Windows(interval: initiation.scanInterval, window: initiation.scanWindow))
         }
         var schedule = ScanSchedule(Dictionary(windows, uniquingKeysWith: { first, _ in first }))
-        schedule.start = air.now
+        schedule.start = context.now
         let initiator = Initiator(
           filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
           ownAddressType: command.ownAddressType, parameters: first.parameters, isExtended: true,
           parametersByPHY: Dictionary(
             initiations.map { ($0, $1.parameters) }, uniquingKeysWith: { first, _ in first }),
           schedule: schedule)
-        return .init { $0.status = me.initiate(initiator, command.initiations, &air) }
+        return .init { $0.status = me.initiate(initiator, command.initiations, &context) }
       }
     }
   }
 
   private mutating func initiate(
-    _ wanted: Initiator, _ scans: [HCI.InitiatingParameters], _ air: inout Air
+    _ wanted: Initiator, _ scans: [HCI.InitiatingParameters], _ context: inout RadioContext
   ) -> HCIErrorCode {
     guard initiator == nil else { return .commandDisallowed }
     let range: ClosedRange<UInt16> = 0x0004...(wanted.isExtended ? 0xFFFF : 0x4000)
@@ -84,7 +84,7 @@ extension VirtualController {
     }
     guard wanted.parameters.isAllowed, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
       wanted.filterPolicy == .acceptList || wanted.peerAddress.kind.rawValue <= 3,
-      ownAddress(wanted.ownAddressType, random: randomAddress, for: wanted.peerAddress, &air) != nil
+      ownAddress(wanted.ownAddressType, random: randomAddress, for: wanted.peerAddress, &context) != nil
     else { return .invalidCommandParameters }
     guard links.count < maximumLinks else { return .connectionLimitExceeded }
     if wanted.filterPolicy == .peerAddress,
@@ -97,27 +97,27 @@ extension VirtualController {
   }
 
   /// Vol 4, Part E, 7.8.13.
-  mutating func cancelConnection(_ packet: HCICommandPacket, _ air: inout Air) {
-    answer(packet, as: HCI.LECreateConnectionCancel.self, &air) { me, _, _ in
+  mutating func cancelConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    answer(packet, as: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
       .init { $0.status = me.initiator == nil ? .commandDisallowed : .success }
-    } then: { me, _, air in
+    } then: { me, _, context in
       let peer = me.initiator?.filterPolicy == .peerAddress ? me.initiator?.peerAddress : nil
       me.initiator = nil
       let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
       me.reportConnection(
-        ConnectionReport(status: .unknownConnectionIdentifier, role: .central, peerAddress: peer ?? nobody), &air)
+        ConnectionReport(status: .unknownConnectionIdentifier, role: .central, peerAddress: peer ?? nobody), &context)
     }
   }
 
   /// The address to connect from and the parameters to connect with, where `advertisement` is what the initiator waits for.
   mutating func connectRequest(
-    for advertisement: Advertisement, _ air: inout Air
+    for advertisement: Advertisement, _ context: inout RadioContext
   ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
     guard let initiator, advertisement.properties.contains(.connectable), let address = advertisement.address,
       initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks
     else { return nil }
-    let resolved = resolve(address, air)
-    if resolved == nil, isHiddenByPrivacy(address) { return nil }
+    let resolved = resolve(address, context)
+    if resolved == nil, isRejectedByPrivacyMode(address) { return nil }
     let identity = (resolved?.identity ?? address).identity
     if initiator.filterPolicy == .acceptList {
       guard filterAcceptList.contains(identity) else { return nil }
@@ -125,8 +125,10 @@ extension VirtualController {
       guard identity == initiator.peerAddress.identity || address == initiator.peerAddress else { return nil }
     }
     if links.contains(where: { $0.peerAddress.identity == identity }) { return nil }
-    if advertisement.properties.contains(.directed), !isMe(advertisement.target, air) { return nil }
-    guard let own = ownAddress(initiator.ownAddressType, random: randomAddress, for: identity, &air) else { return nil }
+    if advertisement.properties.contains(.directed), !isOwnAddress(advertisement.target, context) { return nil }
+    guard let own = ownAddress(initiator.ownAddressType, random: randomAddress, for: identity, &context) else {
+      return nil
+    }
     return (own, initiator.parameters)
   }
 
@@ -135,15 +137,15 @@ extension VirtualController {
   /// - Parameter advertisement: what the link came from; on the peripheral's side its set ends with it.
   mutating func open(
     _ id: UInt64, as role: HCI.Role, ownAddress: DeviceAddress, peer: Int, peerAddress: DeviceAddress,
-    rssi: Int8, timing: LinkTiming, from advertisement: Advertisement, _ air: inout Air
+    rssi: Int8, timing: LinkTiming, from advertisement: Advertisement, _ context: inout RadioContext
   ) {
     guard let handle = newHandle() else { return }
-    let resolved = resolve(peerAddress, air)
-    if let resolved { remember(peerAddress.octets, of: resolved.entry) }
+    let resolved = resolve(peerAddress, context)
+    if let resolved { recordResolvableAddress(peerAddress.octets, of: resolved.entry) }
     let known = resolved?.identity ?? peerAddress
     links.append(
       VirtualLink(
-        id: id, handle: handle, role: role, peer: peer, peerAddress: known, rssi: rssi, anchor: air.now,
+        id: id, handle: handle, role: role, peer: peer, peerAddress: known, rssi: rssi, anchor: context.now,
         timing: timing))
     if role == .central { initiator = nil }
 
@@ -151,26 +153,26 @@ extension VirtualController {
     reportConnection(
       ConnectionReport(
         handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,
-        peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing), &air)
+        peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing), &context)
     if role == .peripheral, let index = setIndex(advertisement.handle) {
       let set = advertisingSets[index]
       advertisingSets[index].running = nil
-      reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &air)
+      reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &context)
     }
     if configuration.features.contains(.channelSelectionAlgorithm2) {
       send(
         HCI.LEChannelSelectionAlgorithm {
           $0.connectionHandle = handle
           $0.channelSelectionAlgorithm = 1
-        }, &air)
+        }, &context)
     }
     if suggestedDataLength.octets > DataLength.initial.octets {
-      requestDataLength(suggestedDataLength, on: links.count - 1, &air)
+      requestDataLength(suggestedDataLength, on: links.count - 1, &context)
     }
   }
 
   /// The one connection complete event that the host has unmasked, the enhanced one first.
-  mutating func reportConnection(_ report: ConnectionReport, _ air: inout Air) {
+  mutating func reportConnection(_ report: ConnectionReport, _ context: inout RadioContext) {
     if allows(.enhancedConnectionComplete) {
       send(
         HCI.LEEnhancedConnectionComplete {
@@ -183,7 +185,7 @@ extension VirtualController {
           $0.connectionInterval = report.timing.interval
           $0.peripheralLatency = report.timing.latency
           $0.supervisionTimeout = report.timing.timeout
-        }, &air)
+        }, &context)
     } else {
       send(
         HCI.LEConnectionComplete {
@@ -194,29 +196,29 @@ extension VirtualController {
           $0.connectionInterval = report.timing.interval
           $0.peripheralLatency = report.timing.latency
           $0.supervisionTimeout = report.timing.timeout
-        }, &air)
+        }, &context)
     }
   }
 
   func linkIndex(_ handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
 
   /// Ends the link here and tells the host why.
-  mutating func close(_ index: Int, _ reason: HCIErrorCode, _ air: inout Air) {
+  mutating func close(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
     let handle = links[index].handle
-    removeLink(index, &air)
-    invitePeers(&air)
+    removeLink(index, &context)
+    sendReadyForData(&context)
     send(
       HCI.DisconnectionComplete {
         $0.connectionHandle = handle
         $0.reason = reason
-      }, &air)
+      }, &context)
   }
 
   /// Forgets the link; its buffers are free again, without a word: the host knows (Vol 4, Part E, 4.3).
-  mutating func removeLink(_ index: Int, _ air: inout Air) {
-    air.connections.leave(links[index].id)
+  mutating func removeLink(_ index: Int, _ context: inout RadioContext) {
+    context.connections.leave(links[index].id)
     for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
-    flowControl.taken -= links[index].heldByHost
+    flowControl.usedBuffers -= links[index].heldByHost
     links.remove(at: index)
   }
 
@@ -224,36 +226,36 @@ extension VirtualController {
   ///
   /// With airtime the timeout counts from the latest event that took place, and is 6 intervals from the beginning for a
   /// link whose first event did not (Vol 6, Part B, 4.5.2).
-  mutating func cut(_ index: Int, _ air: inout Air) {
+  mutating func cut(_ index: Int, _ context: inout RadioContext) {
     let link = links[index]
     guard !link.isCut else { return }
-    var end = air.now + link.timing.supervisionTimeout
-    if let connection = air.connections[link.id] {
+    var end = context.now + link.timing.supervisionTimeout
+    if let connection = context.connections[link.id] {
       if connection.isEstablished {
-        end = connection.schedule.latestAnchor(at: air.now) + link.timing.supervisionTimeout
+        end = connection.schedule.latestAnchor(at: context.now) + link.timing.supervisionTimeout
       } else {
         end = link.anchor + link.timing.intervalDuration * 6
         links[index].supervisionReason = .connectionFailedToBeEstablished
       }
-      air.connections.stop(link.id)
+      context.connections.stop(link.id)
     }
-    links[index].supervisionEnd = max(air.now, end)
+    links[index].supervisionEnd = max(context.now, end)
   }
 
-  mutating func cutAllLinks(_ air: inout Air) {
+  mutating func cutAllLinks(_ context: inout RadioContext) {
     for index in links.indices where !links[index].isCut {
-      send(.silence, on: index, &air)
-      cut(index, &air)
+      send(.silence, on: index, &context)
+      cut(index, &context)
     }
   }
 
   /// Supervision timeouts and connection events.
-  mutating func tickLinks(_ air: inout Air) {
+  mutating func tickLinks(_ context: inout RadioContext) {
     for index in links.indices.reversed() {
       if let end = links[index].supervisionEnd {
-        if end <= air.now { close(index, links[index].supervisionReason, &air) }
-      } else if let event = links[index].nextEvent, event <= air.now {
-        transmit(at: index, &air)
+        if end <= context.now { close(index, links[index].supervisionReason, &context) }
+      } else if let event = links[index].nextEvent, event <= context.now {
+        transmit(at: index, &context)
       }
     }
   }

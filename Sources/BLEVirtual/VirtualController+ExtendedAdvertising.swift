@@ -3,14 +3,14 @@ internal import BLEWire
 
 /// Extended advertising: several sets, each with parameters, data and a life of its own (Vol 4, Part E, 7.8.52 to 7.8.60).
 extension VirtualController {
-  mutating func obeyExtendedCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performExtendedCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leSetAdvertisingSetRandomAddress:
-      answer(packet, as: HCI.LESetAdvertisingSetRandomAddress.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetAdvertisingSetRandomAddress.self, &context) { me, command, _ in
         .init { $0.status = me.setRandomAddress(command) }
       }
     case .leSetExtendedAdvertisingParameters:
-      answer(packet, as: HCI.LESetExtendedAdvertisingParameters.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetExtendedAdvertisingParameters.self, &context) { me, command, _ in
         let status = me.setParameters(command)
         return .init {
           $0.status = status
@@ -18,7 +18,7 @@ extension VirtualController {
         }
       }
     case .leSetExtendedAdvertisingData:
-      answer(packet, as: HCI.LESetExtendedAdvertisingData.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetExtendedAdvertisingData.self, &context) { me, command, _ in
         .init {
           $0.status = me.setData(
             \.data, of: command.advertisingHandle, command.operation, command.fragmentPreference,
@@ -26,7 +26,7 @@ extension VirtualController {
         }
       }
     case .leSetExtendedScanResponseData:
-      answer(packet, as: HCI.LESetExtendedScanResponseData.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetExtendedScanResponseData.self, &context) { me, command, _ in
         .init {
           $0.status = me.setData(
             \.scanResponse, of: command.advertisingHandle, command.operation, command.fragmentPreference,
@@ -34,11 +34,11 @@ extension VirtualController {
         }
       }
     case .leSetExtendedAdvertisingEnable:
-      answer(packet, as: HCI.LESetExtendedAdvertisingEnable.self, &air) { me, command, air in
-        .init { $0.status = me.setEnable(command, &air) }
+      answer(packet, as: HCI.LESetExtendedAdvertisingEnable.self, &context) { me, command, context in
+        .init { $0.status = me.setEnable(command, &context) }
       }
     case .leRemoveAdvertisingSet:
-      answer(packet, as: HCI.LERemoveAdvertisingSet.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LERemoveAdvertisingSet.self, &context) { me, command, _ in
         guard let index = me.setIndex(command.advertisingHandle) else {
           return .init { $0.status = .unknownAdvertisingIdentifier }
         }
@@ -47,25 +47,25 @@ extension VirtualController {
         return .init()
       }
     case .leClearAdvertisingSets:
-      answer(packet, as: HCI.LEClearAdvertisingSets.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEClearAdvertisingSets.self, &context) { me, _, _ in
         guard me.advertisingSets.allSatisfy({ $0.running == nil }) else {
           return .init { $0.status = .commandDisallowed }
         }
         me.advertisingSets = []
         return .init()
       }
-    case .leSetExtendedScanParameters, .leSetExtendedScanEnable: obeyExtendedScanCommand(packet, &air)
-    default: createConnection(packet, &air)
+    case .leSetExtendedScanParameters, .leSetExtendedScanEnable: performExtendedScanCommand(packet, &context)
+    default: createConnection(packet, &context)
     }
   }
 
-  mutating func informOfAdvertising(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func readAdvertisingLimits(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leReadMaximumAdvertisingDataLength {
-      answer(packet, as: HCI.LEReadMaximumAdvertisingDataLength.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadMaximumAdvertisingDataLength.self, &context) { me, _, _ in
         .init { $0.maxAdvertisingDataLength = UInt16(clamping: me.maximumDataLength) }
       }
     } else {
-      answer(packet, as: HCI.LEReadNumberOfSupportedAdvertisingSets.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadNumberOfSupportedAdvertisingSets.self, &context) { me, _, _ in
         .init { $0.numSupportedAdvertisingSets = me.configuration.numSupportedAdvertisingSets }
       }
     }
@@ -188,7 +188,9 @@ extension VirtualController {
   }
 
   /// Vol 4, Part E, 7.8.56: all sets of the command, or none.
-  private mutating func setEnable(_ command: HCI.LESetExtendedAdvertisingEnable, _ air: inout Air) -> HCIErrorCode {
+  private mutating func setEnable(_ command: HCI.LESetExtendedAdvertisingEnable, _ context: inout RadioContext)
+    -> HCIErrorCode
+  {
     guard !command.sets.isEmpty else {
       guard !command.enable else { return .invalidCommandParameters }
       for index in advertisingSets.indices { advertisingSets[index].running = nil }
@@ -211,14 +213,14 @@ extension VirtualController {
       let parameters = set.parameters
       guard
         let address = ownAddress(
-          parameters.ownAddressType, random: set.randomAddress, for: parameters.peerAddress, &air)
+          parameters.ownAddressType, random: set.randomAddress, for: parameters.peerAddress, &context)
       else { return .invalidCommandParameters }
-      let end = wanted.duration > 0 ? air.now + .milliseconds(10 * Int64(wanted.duration)) : nil
+      let end = wanted.duration > 0 ? context.now + .milliseconds(10 * Int64(wanted.duration)) : nil
       started.append(
         (
           index,
           .init(
-            address: address, nextEvent: air.now + advertisingDelay(), endsAt: end,
+            address: address, nextEvent: context.now + advertisingDelay(), endsAt: end,
             maxEvents: wanted.maxExtendedAdvertisingEvents)
         ))
     }

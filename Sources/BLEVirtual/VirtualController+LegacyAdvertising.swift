@@ -3,10 +3,10 @@ internal import BLEWire
 
 /// The commands around advertising, scanning and initiating (Vol 4, Part E, 7.8.4 to 7.8.13 and 7.8.52 to 7.8.66).
 extension VirtualController {
-  mutating func obeyAirCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performRadioCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leSetRandomAddress:
-      answer(packet, as: HCI.LESetRandomAddress.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetRandomAddress.self, &context) { me, command, _ in
         guard !me.isLegacyAdvertising, !me.scanner.isOn, me.initiator == nil else {
           return .init { $0.status = .commandDisallowed }
         }
@@ -14,54 +14,56 @@ extension VirtualController {
         return .init()
       }
     case .leReadAdvertisingPhysicalChannelTxPower:
-      answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &context) { me, _, _ in
         .init { $0.txPowerLevel = me.configuration.txPower }
       }
     case .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
       .leSetScanParameters, .leSetScanEnable, .leCreateConnection:
-      guard claim(.legacy, packet, &air) else { return }
-      obeyLegacyCommand(packet, &air)
+      guard selectCommandSet(.legacy, packet, &context) else { return }
+      performLegacyCommand(packet, &context)
     case .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
       .leSetExtendedAdvertisingEnable, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
       .leSetAdvertisingSetRandomAddress, .leSetExtendedScanParameters, .leSetExtendedScanEnable,
       .leExtendedCreateConnection:
-      guard claim(.extended, packet, &air) else { return }
-      obeyExtendedCommand(packet, &air)
-    case .leCreateConnectionCancel: cancelConnection(packet, &air)
-    default: informOfAdvertising(packet, &air)
+      guard selectCommandSet(.extended, packet, &context) else { return }
+      performExtendedCommand(packet, &context)
+    case .leCreateConnectionCancel: cancelConnection(packet, &context)
+    default: readAdvertisingLimits(packet, &context)
     }
   }
 
   /// Whether the host may use this set of commands, having begun with it or with none (Vol 4, Part E, 3.1.1).
-  private mutating func claim(_ wanted: CommandSet, _ packet: HCICommandPacket, _ air: inout Air) -> Bool {
+  private mutating func selectCommandSet(
+    _ wanted: CommandSet, _ packet: HCICommandPacket, _ context: inout RadioContext
+  ) -> Bool {
     if commandSet == .undecided { commandSet = wanted }
     guard commandSet != wanted else { return true }
-    refuse(packet.opcode, .commandDisallowed, &air)
+    refuse(packet.opcode, .commandDisallowed, &context)
     return false
   }
 
-  private mutating func obeyLegacyCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func performLegacyCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leSetAdvertisingParameters:
-      answer(packet, as: HCI.LESetAdvertisingParameters.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetAdvertisingParameters.self, &context) { me, command, _ in
         .init { $0.status = me.setAdvertisingParameters(command) }
       }
     case .leSetAdvertisingData:
-      answer(packet, as: HCI.LESetAdvertisingData.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetAdvertisingData.self, &context) { me, command, _ in
         me.withLegacySet { $0.data.replace(command.advertisingData) }
         return .init()
       }
     case .leSetScanResponseData:
-      answer(packet, as: HCI.LESetScanResponseData.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetScanResponseData.self, &context) { me, command, _ in
         me.withLegacySet { $0.scanResponse.replace(command.scanResponseData) }
         return .init()
       }
     case .leSetAdvertisingEnable:
-      answer(packet, as: HCI.LESetAdvertisingEnable.self, &air) { me, command, air in
-        .init { $0.status = me.setAdvertisingEnable(command.advertisingEnable, &air) }
+      answer(packet, as: HCI.LESetAdvertisingEnable.self, &context) { me, command, context in
+        .init { $0.status = me.setAdvertisingEnable(command.advertisingEnable, &context) }
       }
-    case .leSetScanParameters, .leSetScanEnable: obeyLegacyScanCommand(packet, &air)
-    default: createConnection(packet, &air)
+    case .leSetScanParameters, .leSetScanEnable: performLegacyScanCommand(packet, &context)
+    default: createConnection(packet, &context)
     }
   }
 
@@ -108,19 +110,19 @@ extension VirtualController {
   }
 
   /// Vol 4, Part E, 7.8.9. Enabling what is enabled starts it anew, disabling what is disabled does nothing.
-  private mutating func setAdvertisingEnable(_ enable: Bool, _ air: inout Air) -> HCIErrorCode {
+  private mutating func setAdvertisingEnable(_ enable: Bool, _ context: inout RadioContext) -> HCIErrorCode {
     guard enable else {
       withLegacySet { $0.running = nil }
       return .success
     }
     let set = withLegacySet { $0 }
     let peer = set.parameters.peerAddress
-    guard let address = ownAddress(set.parameters.ownAddressType, random: randomAddress, for: peer, &air) else {
+    guard let address = ownAddress(set.parameters.ownAddressType, random: randomAddress, for: peer, &context) else {
       return .invalidCommandParameters
     }
     if set.isConnectable, links.count >= maximumLinks { return .connectionLimitExceeded }
-    let firstEvent = air.now + advertisingDelay()
-    let limit = set.properties.contains(.highDutyCycle) ? air.now + .milliseconds(1280) : nil
+    let firstEvent = context.now + advertisingDelay()
+    let limit = set.properties.contains(.highDutyCycle) ? context.now + .milliseconds(1280) : nil
     withLegacySet { $0.running = .init(address: address, nextEvent: firstEvent, endsAt: limit) }
     return .success
   }

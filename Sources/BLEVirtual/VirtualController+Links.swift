@@ -3,10 +3,10 @@ internal import BLEWire
 
 /// The commands about one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4, 7.8.18 to 7.8.21, 7.8.31 to 7.8.33, 7.8.47 to 7.8.49).
 extension VirtualController {
-  mutating func obeyLinkCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .disconnect:
-      answer(packet, as: HCI.Disconnect.self, &air) { me, command, _ in
+      answer(packet, as: HCI.Disconnect.self, &context) { me, command, _ in
         guard me.linkIndex(command.connectionHandle) != nil else {
           return .init { $0.status = .unknownConnectionIdentifier }
         }
@@ -16,54 +16,54 @@ extension VirtualController {
           .unacceptableConnectionParameters,
         ]
         return .init { $0.status = reasons.contains(command.reason) ? .success : .invalidCommandParameters }
-      } then: { me, command, air in
+      } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle) else { return }
-        me.send(.terminate(command.reason), on: index, &air)
+        me.send(.terminate(command.reason), on: index, &context)
       }
     case .readRemoteVersionInformation:
-      askPeer(packet, as: HCI.ReadRemoteVersionInformation.self, .versionRequest, &air)
+      requestFromPeer(packet, as: HCI.ReadRemoteVersionInformation.self, .versionRequest, &context)
     case .leReadRemoteFeatures:
-      answer(packet, as: HCI.LEReadRemoteFeatures.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEReadRemoteFeatures.self, &context) { me, command, _ in
         guard let index = me.linkIndex(command.connectionHandle) else {
           return .init { $0.status = .unknownConnectionIdentifier }
         }
         let mayAsk =
           me.links[index].role == .central || me.configuration.features.contains(.peripheralInitiatedFeaturesExchange)
         return .init { $0.status = mayAsk ? .success : .commandDisallowed }
-      } then: { me, command, air in
-        if let index = me.linkIndex(command.connectionHandle) { me.send(.featureRequest, on: index, &air) }
+      } then: { me, command, context in
+        if let index = me.linkIndex(command.connectionHandle) { me.send(.featureRequest, on: index, &context) }
       }
-    case .leRequestPeerSCA: askPeer(packet, as: HCI.LERequestPeerSCA.self, .clockAccuracyRequest, &air)
+    case .leRequestPeerSCA: requestFromPeer(packet, as: HCI.LERequestPeerSCA.self, .clockAccuracyRequest, &context)
     case .leConnectionUpdate:
-      answer(packet, as: HCI.LEConnectionUpdate.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEConnectionUpdate.self, &context) { me, command, _ in
         .init { $0.status = me.refusal(of: command) ?? .success }
-      } then: { me, command, air in
-        if let index = me.linkIndex(command.connectionHandle) { me.update(index, command.parameters, &air) }
+      } then: { me, command, context in
+        if let index = me.linkIndex(command.connectionHandle) { me.update(index, command.parameters, &context) }
       }
     case .leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply:
-      replyToParameterRequest(packet, &air)
-    case .leSetDataLength: obeyDataLengthCommand(packet, &air)
-    case .leReadPHY, .leSetDefaultPHY, .leSetPHY: obeyPHYCommand(packet, &air)
-    case .leSetHostChannelClassification, .leReadChannelMap: obeyChannelCommand(packet, &air)
-    default: readLink(packet, &air)
+      replyToParameterRequest(packet, &context)
+    case .leSetDataLength: performDataLengthCommand(packet, &context)
+    case .leReadPHY, .leSetDefaultPHY, .leSetPHY: performPHYCommand(packet, &context)
+    case .leSetHostChannelClassification, .leReadChannelMap: performChannelCommand(packet, &context)
+    default: readLink(packet, &context)
     }
   }
 
   /// A command whose answer comes from the peer.
-  private mutating func askPeer<Command: LinkCommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ air: inout Air
+  private mutating func requestFromPeer<Command: LinkCommand>(
+    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout RadioContext
   ) where Command.Response == HCI.AnsweredByStatus {
-    answer(packet, as: type, &air) { me, command, _ in
+    answer(packet, as: type, &context) { me, command, _ in
       .init { $0.status = me.linkIndex(command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success }
-    } then: { me, command, air in
-      if let index = me.linkIndex(command.connectionHandle) { me.send(question, on: index, &air) }
+    } then: { me, command, context in
+      if let index = me.linkIndex(command.connectionHandle) { me.send(question, on: index, &context) }
     }
   }
 
-  private mutating func readLink(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func readLink(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .readRSSI:
-      answer(packet, as: HCI.ReadRSSI.self, &air) { me, command, _ in
+      answer(packet, as: HCI.ReadRSSI.self, &context) { me, command, _ in
         let index = me.linkIndex(command.connectionHandle)
         return .init {
           $0.status = index == nil ? .unknownConnectionIdentifier : .success
@@ -72,7 +72,7 @@ extension VirtualController {
         }
       }
     case .readTransmitPowerLevel:
-      answer(packet, as: HCI.ReadTransmitPowerLevel.self, &air) { me, command, _ in
+      answer(packet, as: HCI.ReadTransmitPowerLevel.self, &context) { me, command, _ in
         let isKnown = me.linkIndex(command.connectionHandle) != nil
         return .init {
           $0.status =
@@ -82,7 +82,7 @@ extension VirtualController {
         }
       }
     case .readAuthenticatedPayloadTimeout:
-      answer(packet, as: HCI.ReadAuthenticatedPayloadTimeout.self, &air) { me, command, _ in
+      answer(packet, as: HCI.ReadAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
         let index = me.linkIndex(command.connectionHandle)
         return .init {
           $0.status = index == nil ? .unknownConnectionIdentifier : .success
@@ -91,7 +91,7 @@ extension VirtualController {
         }
       }
     default:
-      answer(packet, as: HCI.WriteAuthenticatedPayloadTimeout.self, &air) { me, command, _ in
+      answer(packet, as: HCI.WriteAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
         let response = HCI.LinkResponse { $0.connectionHandle = command.connectionHandle }
         guard let index = me.linkIndex(command.connectionHandle) else {
           return response.refused(.unknownConnectionIdentifier)
@@ -116,24 +116,24 @@ extension VirtualController {
   }
 
   /// A central decides; a peripheral asks.
-  private mutating func update(_ index: Int, _ parameters: HCI.ConnectionParameters, _ air: inout Air) {
+  private mutating func update(_ index: Int, _ parameters: HCI.ConnectionParameters, _ context: inout RadioContext) {
     if links[index].role == .central {
-      send(.connectionUpdate(parameters.timing), on: index, &air)
+      send(.connectionUpdate(parameters.timing), on: index, &context)
     } else {
       links[index].isAwaitingParameterReply = true
-      send(.connectionParameterRequest(parameters), on: index, &air)
+      send(.connectionParameterRequest(parameters), on: index, &context)
     }
   }
 
   /// New timing holds on this end; the host is told.
-  mutating func apply(_ timing: LinkTiming, on index: Int, _ air: inout Air) {
+  mutating func apply(_ timing: LinkTiming, on index: Int, _ context: inout RadioContext) {
     links[index].timing = timing
     links[index].isAwaitingParameterReply = false
-    if links[index].nextEvent != nil { links[index].nextEvent = links[index].connectionEvent(after: air.now) }
-    reportUpdate(index, .success, &air)
+    if links[index].nextEvent != nil { links[index].nextEvent = links[index].connectionEvent(after: context.now) }
+    reportUpdate(index, .success, &context)
   }
 
-  mutating func reportUpdate(_ index: Int, _ status: HCIErrorCode, _ air: inout Air) {
+  mutating func reportUpdate(_ index: Int, _ status: HCIErrorCode, _ context: inout RadioContext) {
     let link = links[index]
     send(
       HCI.LEConnectionUpdateComplete {
@@ -142,16 +142,18 @@ extension VirtualController {
         $0.connectionInterval = link.timing.interval
         $0.peripheralLatency = link.timing.latency
         $0.supervisionTimeout = link.timing.timeout
-      }, &air)
+      }, &context)
   }
 
   /// The peripheral wants other parameters: the host decides, where it looks at such requests.
-  mutating func considerParameters(_ wanted: HCI.ConnectionParameters, on index: Int, _ air: inout Air) {
+  mutating func receiveParameterRequest(
+    _ wanted: HCI.ConnectionParameters, on index: Int, _ context: inout RadioContext
+  ) {
     let handle = links[index].handle
     guard configuration.features.contains(.connectionParametersRequest),
       allows(LESubeventCode.remoteConnectionParameterRequest)
     else {
-      return send(.connectionParameterReject(.unsupportedRemoteFeature), on: index, &air)
+      return send(.connectionParameterReject(.unsupportedRemoteFeature), on: index, &context)
     }
     links[index].isAwaitingParameterReply = true
     send(
@@ -161,33 +163,33 @@ extension VirtualController {
         $0.intervalMax = wanted.connectionIntervalMax
         $0.maxLatency = wanted.maxLatency
         $0.timeout = wanted.supervisionTimeout
-      }, &air)
+      }, &context)
   }
 
-  private mutating func replyToParameterRequest(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func replyToParameterRequest(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leRemoteConnectionParameterRequestReply {
-      answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &air) { me, command, _ in
-        let response = me.takeParameterRequest(on: command.connectionHandle)
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &context) { me, command, _ in
+        let response = me.checkParameterRequest(on: command.connectionHandle)
         guard response.status.isSuccess, !command.parameters.isAllowed else { return response }
         return response.refused(.invalidCommandParameters)
-      } then: { me, command, air in
+      } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle) else { return }
         me.links[index].isAwaitingParameterReply = false
-        me.send(.connectionUpdate(command.parameters.timing), on: index, &air)
+        me.send(.connectionUpdate(command.parameters.timing), on: index, &context)
       }
     } else {
-      answer(packet, as: HCI.LERemoteConnectionParameterRequestNegativeReply.self, &air) { me, command, _ in
-        me.takeParameterRequest(on: command.connectionHandle)
-      } then: { me, command, air in
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestNegativeReply.self, &context) { me, command, _ in
+        me.checkParameterRequest(on: command.connectionHandle)
+      } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle) else { return }
         me.links[index].isAwaitingParameterReply = false
-        me.send(.connectionParameterReject(command.reason), on: index, &air)
+        me.send(.connectionParameterReject(command.reason), on: index, &context)
       }
     }
   }
 
   /// Whether the host was asked about that link.
-  private func takeParameterRequest(on handle: ConnectionHandle) -> HCI.LinkResponse {
+  private func checkParameterRequest(on handle: ConnectionHandle) -> HCI.LinkResponse {
     let response = HCI.LinkResponse { $0.connectionHandle = handle }
     guard let index = linkIndex(handle) else { return response.refused(.unknownConnectionIdentifier) }
     let wasAsked = links[index].role == .central && links[index].isAwaitingParameterReply

@@ -3,48 +3,48 @@ internal import BLEWire
 
 /// Commands that concern nobody but the controller: set-up and information (Vol 4, Part E, 7.3, 7.4 and 7.8).
 extension VirtualController {
-  mutating func obeyLocalCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performLocalCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .setEventMask:
-      answer(packet, as: HCI.SetEventMask.self, &air) { me, command, _ in
+      answer(packet, as: HCI.SetEventMask.self, &context) { me, command, _ in
         me.eventMask = command.eventMask
         return .init()
       }
     case .reset:
-      answer(packet, as: HCI.Reset.self, &air) { me, _, air in
-        me.forgetEverything(&air)
+      answer(packet, as: HCI.Reset.self, &context) { me, _, context in
+        me.resetState(&context)
         return .init()
       }
     case .setEventMaskPage2:
-      answer(packet, as: HCI.SetEventMaskPage2.self, &air) { me, command, _ in
+      answer(packet, as: HCI.SetEventMaskPage2.self, &context) { me, command, _ in
         me.eventMaskPage2 = command.eventMask
         return .init()
       }
     case .readLEHostSupport:
-      answer(packet, as: HCI.ReadLEHostSupport.self, &air) { me, _, _ in
+      answer(packet, as: HCI.ReadLEHostSupport.self, &context) { me, _, _ in
         .init { $0.leSupportedHost = me.leSupportedHost }
       }
     case .writeLEHostSupport:
-      answer(packet, as: HCI.WriteLEHostSupport.self, &air) { me, command, _ in
+      answer(packet, as: HCI.WriteLEHostSupport.self, &context) { me, command, _ in
         me.leSupportedHost = command.leSupportedHost
         return .init()
       }
     case .leSetEventMask:
-      answer(packet, as: HCI.LESetEventMask.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetEventMask.self, &context) { me, command, _ in
         me.leEventMask = command.eventMask
         return .init()
       }
     case .leSetHostFeature:
-      answer(packet, as: HCI.LESetHostFeature.self, &air) { me, command, _ in me.setHostFeature(command) }
+      answer(packet, as: HCI.LESetHostFeature.self, &context) { me, command, _ in me.setHostFeature(command) }
     case .leReadRFPathCompensation:
-      answer(packet, as: HCI.LEReadRFPathCompensation.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadRFPathCompensation.self, &context) { me, _, _ in
         .init {
           $0.rfTXPathCompensation = me.rfPathCompensation.rfTXPathCompensation
           $0.rfRXPathCompensation = me.rfPathCompensation.rfRXPathCompensation
         }
       }
     case .leWriteRFPathCompensation:
-      answer(packet, as: HCI.LEWriteRFPathCompensation.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEWriteRFPathCompensation.self, &context) { me, command, _ in
         let limits = -1280...1280
         guard limits.contains(Int(command.rfTXPathCompensation)), limits.contains(Int(command.rfRXPathCompensation))
         else { return .init { $0.status = .invalidCommandParameters } }
@@ -52,20 +52,20 @@ extension VirtualController {
         return .init()
       }
     case .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets:
-      obeyFlowControlCommand(packet, &air)
+      performFlowControlCommand(packet, &context)
     case .readTransmitPowerLevel, .readRSSI, .readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout:
-      obeyLinkCommand(packet, &air)
+      performLinkCommand(packet, &context)
     case .leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength, .leReadMaximumDataLength:
-      obeyDataLengthCommand(packet, &air)
-    default: inform(packet, &air)
+      performDataLengthCommand(packet, &context)
+    default: readInformation(packet, &context)
     }
   }
 
   /// Commands that only read what the controller is.
-  private mutating func inform(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func readInformation(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .readLocalVersionInformation:
-      answer(packet, as: HCI.ReadLocalVersionInformation.self, &air) { me, _, _ in
+      answer(packet, as: HCI.ReadLocalVersionInformation.self, &context) { me, _, _ in
         .init {
           $0.hciVersion = me.configuration.version
           $0.hciSubversion = me.configuration.subversion
@@ -75,26 +75,26 @@ extension VirtualController {
         }
       }
     case .readLocalSupportedCommands:
-      answer(packet, as: HCI.ReadLocalSupportedCommands.self, &air) { me, _, _ in
+      answer(packet, as: HCI.ReadLocalSupportedCommands.self, &context) { me, _, _ in
         .init {
           for opcode in Self.commands.keys where me.isSupported(opcode) { $0.supportedCommands.insert(opcode) }
         }
       }
     case .readLocalSupportedFeatures:
-      answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &air) { _, _, _ in
+      answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &context) { _, _, _ in
         .init { $0.features = [.brEDRNotSupported, .leSupported] }
       }
     case .readBufferSize:
-      answer(packet, as: HCI.ReadBufferSize.self, &air) { me, _, _ in
+      answer(packet, as: HCI.ReadBufferSize.self, &context) { me, _, _ in
         .init {
           $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
           $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
         }
       }
     case .readBDADDR:
-      answer(packet, as: HCI.ReadBDADDR.self, &air) { me, _, _ in .init { $0.address = me.publicAddress } }
+      answer(packet, as: HCI.ReadBDADDR.self, &context) { me, _, _ in .init { $0.address = me.publicAddress } }
     case .leReadBufferSize:
-      answer(packet, as: HCI.LEReadBufferSize.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadBufferSize.self, &context) { me, _, _ in
         .init {
           guard !me.configuration.sharesBuffersWithBREDR else { return }
           $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
@@ -102,7 +102,7 @@ extension VirtualController {
         }
       }
     case .leReadBufferSizeV2:
-      answer(packet, as: HCI.LEReadBufferSizeV2.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadBufferSizeV2.self, &context) { me, _, _ in
         .init {
           guard !me.configuration.sharesBuffersWithBREDR else { return }
           $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
@@ -110,13 +110,13 @@ extension VirtualController {
         }
       }
     case .leReadLocalSupportedFeatures:
-      answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &context) { me, _, _ in
         .init { $0.features = me.configuration.features.union(me.hostFeatures) }
       }
     case .leReadSupportedStates:
-      answer(packet, as: HCI.LEReadSupportedStates.self, &air) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
+      answer(packet, as: HCI.LEReadSupportedStates.self, &context) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
     case .leReadTransmitPower:
-      answer(packet, as: HCI.LEReadTransmitPower.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadTransmitPower.self, &context) { me, _, _ in
         .init {
           $0.minTXPower = min(-20, me.configuration.txPower)
           $0.maxTXPower = max(20, me.configuration.txPower)
@@ -124,7 +124,7 @@ extension VirtualController {
       }
     default:
       // Every opcode of `commands` has its case; one that had none would be answered as what it is: unknown.
-      complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &air)
+      complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &context)
     }
   }
 

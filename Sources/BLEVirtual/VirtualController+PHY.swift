@@ -3,29 +3,29 @@ internal import BLEWire
 
 /// Data length, PHY and channels of a link (Vol 4, Part E, 7.8.19, 7.8.20, 7.8.33 to 7.8.35 and 7.8.46 to 7.8.49).
 extension VirtualController {
-  mutating func obeyDataLengthCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performDataLengthCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leSetDataLength:
-      answer(packet, as: HCI.LESetDataLength.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetDataLength.self, &context) { me, command, _ in
         let response = HCI.LinkResponse { $0.connectionHandle = command.connectionHandle }
         guard me.linkIndex(command.connectionHandle) != nil else {
           return response.refused(.unknownConnectionIdentifier)
         }
         let isAllowed = DataLength.isAllowed(octets: command.txOctets, time: command.txTime)
         return isAllowed ? response : response.refused(.invalidCommandParameters)
-      } then: { me, command, air in
+      } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle) else { return }
-        me.requestDataLength(DataLength(octets: command.txOctets, time: command.txTime), on: index, &air)
+        me.requestDataLength(DataLength(octets: command.txOctets, time: command.txTime), on: index, &context)
       }
     case .leReadSuggestedDefaultDataLength:
-      answer(packet, as: HCI.LEReadSuggestedDefaultDataLength.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadSuggestedDefaultDataLength.self, &context) { me, _, _ in
         .init {
           $0.suggestedMaxTXOctets = me.suggestedDataLength.octets
           $0.suggestedMaxTXTime = me.suggestedDataLength.time
         }
       }
     case .leWriteSuggestedDefaultDataLength:
-      answer(packet, as: HCI.LEWriteSuggestedDefaultDataLength.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEWriteSuggestedDefaultDataLength.self, &context) { me, command, _ in
         guard DataLength.isAllowed(octets: command.suggestedMaxTXOctets, time: command.suggestedMaxTXTime) else {
           return .init { $0.status = .invalidCommandParameters }
         }
@@ -33,8 +33,8 @@ extension VirtualController {
         return .init()
       }
     default:
-      answer(packet, as: HCI.LEReadMaximumDataLength.self, &air) { me, _, air in
-        let greatest = me.greatestDataLength(air)
+      answer(packet, as: HCI.LEReadMaximumDataLength.self, &context) { me, _, context in
+        let greatest = me.greatestDataLength(context)
         return .init {
           $0.supportedMaxTXOctets = greatest.octets
           $0.supportedMaxTXTime = greatest.time
@@ -46,19 +46,19 @@ extension VirtualController {
   }
 
   /// The longest data PDUs of the controller. Times of LE Coded count with airtime only.
-  private func greatestDataLength(_ air: Air) -> DataLength {
-    air.pacing == .airtime && configuration.features.contains(.leCodedPHY) ? .greatestCoded : .greatest
+  private func greatestDataLength(_ context: RadioContext) -> DataLength {
+    context.pacing == .airtime && configuration.features.contains(.leCodedPHY) ? .greatestCoded : .greatest
   }
 
-  mutating func requestDataLength(_ length: DataLength, on index: Int, _ air: inout Air) {
+  mutating func requestDataLength(_ length: DataLength, on index: Int, _ context: inout RadioContext) {
     guard configuration.features.contains(.dataPacketLengthExtension) else { return }
-    links[index].localDataLength = length.limited(to: greatestDataLength(air))
-    send(.lengthRequest(links[index].localDataLength), on: index, &air)
+    links[index].localDataLength = length.limited(to: greatestDataLength(context))
+    send(.lengthRequest(links[index].localDataLength), on: index, &context)
   }
 
   /// What both ends agree on after the peer named what it sends; the host is told where it is news.
-  mutating func agreeDataLength(_ peer: DataLength, on index: Int, _ air: inout Air) {
-    let greatest = greatestDataLength(air)
+  mutating func applyDataLength(_ peer: DataLength, on index: Int, _ context: inout RadioContext) {
+    let greatest = greatestDataLength(context)
     let transmit = links[index].localDataLength.limited(to: greatest)
     let receive = peer.limited(to: greatest)
     guard links[index].transmitLength != transmit || links[index].receiveLength != receive else { return }
@@ -72,13 +72,13 @@ extension VirtualController {
         $0.maxTXTime = transmit.time
         $0.maxRXOctets = receive.octets
         $0.maxRXTime = receive.time
-      }, &air)
+      }, &context)
   }
 
-  mutating func obeyPHYCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performPHYCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leReadPHY:
-      answer(packet, as: HCI.LEReadPHY.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEReadPHY.self, &context) { me, command, _ in
         let index = me.linkIndex(command.connectionHandle)
         return .init {
           $0.status = index == nil ? .unknownConnectionIdentifier : .success
@@ -88,7 +88,7 @@ extension VirtualController {
         }
       }
     case .leSetDefaultPHY:
-      answer(packet, as: HCI.LESetDefaultPHY.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetDefaultPHY.self, &context) { me, command, _ in
         let transmit = me.choice(command.txPHYs, isFree: command.allPHYs.contains(.transmitter))
         let receive = me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver))
         guard let transmit, let receive else { return .init { $0.status = .unsupportedFeatureOrParameterValue } }
@@ -97,7 +97,7 @@ extension VirtualController {
         return .init()
       }
     default:
-      answer(packet, as: HCI.LESetPHY.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetPHY.self, &context) { me, command, _ in
         guard me.linkIndex(command.connectionHandle) != nil else {
           return .init { $0.status = .unknownConnectionIdentifier }
         }
@@ -105,14 +105,14 @@ extension VirtualController {
           me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver)) != nil, command.phyOptions <= 2
         else { return .init { $0.status = .unsupportedFeatureOrParameterValue } }
         return .init()
-      } then: { me, command, air in
+      } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle),
           let transmit = me.choice(command.txPHYs, isFree: command.allPHYs.contains(.transmitter)),
           let receive = me.choice(command.rxPHYs, isFree: command.allPHYs.contains(.receiver))
         else { return }
         me.links[index].isPHYRequested = true
         if command.phyOptions > 0 { me.links[index].prefersS2 = command.phyOptions == 1 }
-        me.send(.phyRequest(transmit: transmit, receive: receive), on: index, &air)
+        me.send(.phyRequest(transmit: transmit, receive: receive), on: index, &context)
       }
     }
   }
@@ -132,25 +132,25 @@ extension VirtualController {
   }
 
   /// The peer wants other PHYs: each direction gets the fastest that both ends take, or stays as it is.
-  mutating func agreePHY(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ air: inout Air) {
+  mutating func selectPHYs(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ context: inout RadioContext) {
     let mine = receive.intersection(availablePHYs).intersection(preferredTransmitPHYs)
     let theirs = transmit.intersection(availablePHYs).intersection(preferredReceivePHYs)
     let own = Self.fastest(mine) ?? links[index].transmitPHY
     let peers = Self.fastest(theirs) ?? links[index].receivePHY
-    guard air.pacing == .airtime else {
-      send(.phyUpdate(transmit: peers, receive: own), on: index, &air)
-      return apply(transmit: own, receive: peers, on: index, &air)
+    guard context.pacing == .airtime else {
+      send(.phyUpdate(transmit: peers, receive: own), on: index, &context)
+      return apply(transmit: own, receive: peers, on: index, &context)
     }
     let isPeripheral = links[index].role == .peripheral
     send(
       isPeripheral
-        ? .phyResponse(transmit: peers, receive: own) : .phyUpdate(transmit: peers, receive: own), on: index, &air)
+        ? .phyResponse(transmit: peers, receive: own) : .phyUpdate(transmit: peers, receive: own), on: index, &context)
   }
 
   /// The host is told of a change, and of an outcome that it asked for even where nothing changed.
-  mutating func apply(transmit: HCI.PHY, receive: HCI.PHY, on index: Int, _ air: inout Air) {
-    let isNews = links[index].transmitPHY != transmit || links[index].receivePHY != receive
-    guard isNews || links[index].isPHYRequested else { return }
+  mutating func apply(transmit: HCI.PHY, receive: HCI.PHY, on index: Int, _ context: inout RadioContext) {
+    let isNew = links[index].transmitPHY != transmit || links[index].receivePHY != receive
+    guard isNew || links[index].isPHYRequested else { return }
     links[index].transmitPHY = transmit
     links[index].receivePHY = receive
     links[index].isPHYRequested = false
@@ -160,7 +160,7 @@ extension VirtualController {
         $0.connectionHandle = handle
         $0.txPHY = transmit
         $0.rxPHY = receive
-      }, &air)
+      }, &context)
   }
 
   private static func fastest(_ set: HCI.PHYs) -> HCI.PHY? {
@@ -169,9 +169,9 @@ extension VirtualController {
     return set.contains(.leCoded) ? .leCoded : nil
   }
 
-  mutating func obeyChannelCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performChannelCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leReadChannelMap {
-      answer(packet, as: HCI.LEReadChannelMap.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEReadChannelMap.self, &context) { me, command, _ in
         let index = me.linkIndex(command.connectionHandle)
         let map = index.map { me.links[$0].channelMap } ?? 0
         return .init {
@@ -181,7 +181,7 @@ extension VirtualController {
         }
       }
     } else {
-      answer(packet, as: HCI.LESetHostChannelClassification.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetHostChannelClassification.self, &context) { me, command, _ in
         let map = command.channelMap.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         // At least two channels stay in use, and the three upper bits are reserved (Vol 4, Part E, 7.8.19).
         guard map <= VirtualLink.allChannels, map.nonzeroBitCount >= 2 else {
@@ -189,10 +189,10 @@ extension VirtualController {
         }
         me.channelClassification = map
         return .init()
-      } then: { me, _, air in
+      } then: { me, _, context in
         for index in me.links.indices where me.links[index].role == .central {
-          if air.pacing != .airtime { me.links[index].channelMap = me.channelClassification }
-          me.send(.channelMap(me.channelClassification), on: index, &air)
+          if context.pacing != .airtime { me.links[index].channelMap = me.channelClassification }
+          me.send(.channelMap(me.channelClassification), on: index, &context)
         }
       }
     }

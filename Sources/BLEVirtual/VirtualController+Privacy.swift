@@ -17,34 +17,34 @@ struct ResolvingListEntry: Sendable {
 /// The filter accept list, the resolving list, and which address is whose (Vol 4, Part E, 7.8.14 to 7.8.17 and 7.8.38 to
 /// 7.8.45).
 extension VirtualController {
-  mutating func obeyListCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leReadFilterAcceptListSize:
-      answer(packet, as: HCI.LEReadFilterAcceptListSize.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadFilterAcceptListSize.self, &context) { me, _, _ in
         .init { $0.filterAcceptListSize = me.configuration.filterAcceptListSize }
       }
     case .leClearFilterAcceptList:
-      answer(packet, as: HCI.LEClearFilterAcceptList.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEClearFilterAcceptList.self, &context) { me, _, _ in
         guard !me.isUsingFilterAcceptList else { return .init { $0.status = .commandDisallowed } }
         me.filterAcceptList = []
         return .init()
       }
     case .leAddDeviceToFilterAcceptList:
-      answer(packet, as: HCI.LEAddDeviceToFilterAcceptList.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEAddDeviceToFilterAcceptList.self, &context) { me, command, _ in
         .init { $0.status = me.addToFilterAcceptList(command.address) }
       }
     case .leRemoveDeviceFromFilterAcceptList:
-      answer(packet, as: HCI.LERemoveDeviceFromFilterAcceptList.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LERemoveDeviceFromFilterAcceptList.self, &context) { me, command, _ in
         guard !me.isUsingFilterAcceptList else { return .init { $0.status = .commandDisallowed } }
         me.filterAcceptList.removeAll { $0 == command.address }
         return .init()
       }
     case .leReadResolvingListSize:
-      answer(packet, as: HCI.LEReadResolvingListSize.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEReadResolvingListSize.self, &context) { me, _, _ in
         .init { $0.resolvingListSize = me.configuration.resolvingListSize }
       }
     case .leSetResolvablePrivateAddressTimeout:
-      answer(packet, as: HCI.LESetResolvablePrivateAddressTimeout.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetResolvablePrivateAddressTimeout.self, &context) { me, command, _ in
         guard (1...0x0E10).contains(command.rpaTimeout) else {
           return .init { $0.status = .invalidCommandParameters }
         }
@@ -52,7 +52,7 @@ extension VirtualController {
         return .init()
       }
     case .leReadPeerResolvableAddress:
-      answer(packet, as: HCI.LEReadPeerResolvableAddress.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEReadPeerResolvableAddress.self, &context) { me, command, _ in
         let address = me.resolvingIndex(command.peerIdentityAddress).flatMap {
           me.resolvingList[$0].peerResolvableAddress
         }
@@ -62,7 +62,7 @@ extension VirtualController {
         }
       }
     case .leReadLocalResolvableAddress:
-      answer(packet, as: HCI.LEReadLocalResolvableAddress.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEReadLocalResolvableAddress.self, &context) { me, command, _ in
         let address = me.resolvingIndex(command.peerIdentityAddress).flatMap {
           me.resolvingList[$0].localResolvableAddress
         }
@@ -71,21 +71,21 @@ extension VirtualController {
           $0.localResolvableAddress = address ?? BD_ADDR()
         }
       }
-    default: obeyResolvingListCommand(packet, &air)
+    default: performResolvingListCommand(packet, &context)
     }
   }
 
   /// Those that are disallowed while addresses are being resolved (Vol 4, Part E, 7.8.38 to 7.8.44 and 7.8.77).
-  private mutating func obeyResolvingListCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     let isBusy = scanner.isOn || initiator != nil || advertisingSets.contains { $0.running != nil }
     switch packet.opcode {
     case .leAddDeviceToResolvingList:
-      answer(packet, as: HCI.LEAddDeviceToResolvingList.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LEAddDeviceToResolvingList.self, &context) { me, command, _ in
         guard !(me.isAddressResolutionEnabled && isBusy) else { return .init { $0.status = .commandDisallowed } }
         return .init { $0.status = me.addToResolvingList(command) }
       }
     case .leRemoveDeviceFromResolvingList:
-      answer(packet, as: HCI.LERemoveDeviceFromResolvingList.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LERemoveDeviceFromResolvingList.self, &context) { me, command, _ in
         guard !(me.isAddressResolutionEnabled && isBusy) else { return .init { $0.status = .commandDisallowed } }
         guard let index = me.resolvingIndex(command.peerIdentityAddress) else {
           return .init { $0.status = .unknownConnectionIdentifier }
@@ -94,13 +94,13 @@ extension VirtualController {
         return .init()
       }
     case .leClearResolvingList:
-      answer(packet, as: HCI.LEClearResolvingList.self, &air) { me, _, _ in
+      answer(packet, as: HCI.LEClearResolvingList.self, &context) { me, _, _ in
         guard !(me.isAddressResolutionEnabled && isBusy) else { return .init { $0.status = .commandDisallowed } }
         me.resolvingList = []
         return .init()
       }
     case .leSetPrivacyMode:
-      answer(packet, as: HCI.LESetPrivacyMode.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetPrivacyMode.self, &context) { me, command, _ in
         guard !isBusy else { return .init { $0.status = .commandDisallowed } }
         guard command.privacyMode.rawValue <= 1 else { return .init { $0.status = .invalidCommandParameters } }
         guard let index = me.resolvingIndex(command.peerIdentityAddress) else {
@@ -110,7 +110,7 @@ extension VirtualController {
         return .init()
       }
     default:
-      answer(packet, as: HCI.LESetAddressResolutionEnable.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetAddressResolutionEnable.self, &context) { me, command, _ in
         guard !isBusy else { return .init { $0.status = .commandDisallowed } }
         me.isAddressResolutionEnabled = command.addressResolutionEnable
         return .init()

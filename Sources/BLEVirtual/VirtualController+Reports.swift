@@ -9,37 +9,38 @@ extension VirtualController {
   /// Takes an advertisement or a scan response from the air.
   ///
   /// - Returns: the address to send a scan request from, where the scanner wants to know more.
-  mutating func hear(_ advertisement: Advertisement, _ air: inout Air) -> DeviceAddress? {
+  mutating func receiveAdvertisement(_ advertisement: Advertisement, _ context: inout RadioContext) -> DeviceAddress? {
     guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !isLost() else { return nil }
-    let resolved = advertisement.address.flatMap { resolve($0, air)?.identity }
+    let resolved = advertisement.address.flatMap { resolve($0, context)?.identity }
     let address = resolved ?? advertisement.address
     if let address {
-      if resolved == nil, isHiddenByPrivacy(address) { return nil }
+      if resolved == nil, isRejectedByPrivacyMode(address) { return nil }
       if scanner.filterPolicy.rawValue & 1 == 1, !filterAcceptList.contains(address.identity) { return nil }
     } else if scanner.filterPolicy.rawValue & 1 == 1 {
       return nil
     }
-    let isUnresolvedTarget = advertisement.properties.contains(.directed) && !isMe(advertisement.target, air)
+    let isUnresolvedTarget =
+      advertisement.properties.contains(.directed) && !isOwnAddress(advertisement.target, context)
     if isUnresolvedTarget {
       let admitsUnresolved = scanner.filterPolicy.rawValue & 2 == 2
       guard admitsUnresolved, advertisement.target.randomKind == .resolvablePrivate else { return nil }
     }
 
-    var pdu = Scanner.Heard(
+    var pdu = Scanner.ReceivedPDU(
       address: address, isScanResponse: advertisement.isScanResponse, isLegacyPDU: advertisement.isLegacyPDU,
       sid: advertisement.isLegacyPDU ? 0xFF : advertisement.parameters.advertisingSID,
       dataIdentifier: advertisement.isLegacyPDU ? 0 : advertisement.dataIdentifier)
-    if scanner.isNews(pdu) { report(advertisement, from: address, isUnresolvedTarget: isUnresolvedTarget, &air) }
+    if scanner.isNew(pdu) { report(advertisement, from: address, isUnresolvedTarget: isUnresolvedTarget, &context) }
 
     guard !advertisement.isScanResponse, scanner.type == .active, advertisement.properties.contains(.scannable) else {
       return nil
     }
     if advertisement.isLegacyPDU {
       pdu.isScanResponse = true
-      if scanner.knows(pdu) { return nil }
+      if scanner.isDuplicate(pdu) { return nil }
     }
     let peer = address?.identity
-    return ownAddress(scanner.ownAddressType, random: randomAddress, for: peer, &air)
+    return ownAddress(scanner.ownAddressType, random: randomAddress, for: peer, &context)
   }
 
   private mutating func isLost() -> Bool {
@@ -56,10 +57,11 @@ extension VirtualController {
   }
 
   private mutating func report(
-    _ advertisement: Advertisement, from address: DeviceAddress?, isUnresolvedTarget: Bool, _ air: inout Air
+    _ advertisement: Advertisement, from address: DeviceAddress?, isUnresolvedTarget: Bool,
+    _ context: inout RadioContext
   ) {
     if scanner.isExtended {
-      reportExtended(advertisement, from: address, &air)
+      reportExtended(advertisement, from: address, &context)
     } else if isUnresolvedTarget {
       send(
         HCI.LEDirectedAdvertisingReport {
@@ -70,7 +72,7 @@ extension VirtualController {
               $0.rssi = advertisement.rssi
             }
           ]
-        }, &air)
+        }, &context)
     } else if let address {
       send(
         HCI.LEAdvertisingReport {
@@ -82,13 +84,13 @@ extension VirtualController {
               $0.rssi = advertisement.rssi
             }
           ]
-        }, &air)
+        }, &context)
     }
   }
 
   /// One report, or several where the data is longer than one takes.
   private mutating func reportExtended(
-    _ advertisement: Advertisement, from address: DeviceAddress?, _ air: inout Air
+    _ advertisement: Advertisement, from address: DeviceAddress?, _ context: inout RadioContext
   ) {
     var rest = advertisement.data
     if !advertisement.isLegacyPDU, let length = lengthOfChains { rest = rest.prefix(length) }
@@ -107,7 +109,7 @@ extension VirtualController {
       report.rssi = advertisement.rssi
       if advertisement.properties.contains(.directed) { report.directAddress = advertisement.target }
       report.data = piece
-      send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &air)
+      send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &context)
     } while !rest.isEmpty
   }
 }

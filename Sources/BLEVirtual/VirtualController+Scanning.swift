@@ -3,9 +3,9 @@ internal import BLEWire
 
 /// Scanning: the commands (Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64, 7.8.65) and the timer.
 extension VirtualController {
-  mutating func obeyLegacyScanCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performLegacyScanCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leSetScanParameters {
-      answer(packet, as: HCI.LESetScanParameters.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetScanParameters.self, &context) { me, command, _ in
         guard !me.scanner.isOn else { return .init { $0.status = .commandDisallowed } }
         let range: ClosedRange<UInt16> = 0x0004...0x4000
         guard range.contains(command.scanInterval), range.contains(command.scanWindow),
@@ -21,7 +21,7 @@ extension VirtualController {
         return .init()
       }
     } else {
-      answer(packet, as: HCI.LESetScanEnable.self, &air) { me, command, air in
+      answer(packet, as: HCI.LESetScanEnable.self, &context) { me, command, context in
         guard command.scanEnable else {
           me.scanner.isOn = false
           return .init()
@@ -29,20 +29,20 @@ extension VirtualController {
         guard me.hasAddressForScanning else { return .init { $0.status = .invalidCommandParameters } }
         me.scanner.isExtended = false
         me.scanner.filtersDuplicates = command.filterDuplicates ? .enabled : .disabled
-        me.startScanning(air)
+        me.startScanning(context)
         return .init()
       }
     }
   }
 
-  mutating func obeyExtendedScanCommand(_ packet: HCICommandPacket, _ air: inout Air) {
+  mutating func performExtendedScanCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leSetExtendedScanParameters {
-      answer(packet, as: HCI.LESetExtendedScanParameters.self, &air) { me, command, _ in
+      answer(packet, as: HCI.LESetExtendedScanParameters.self, &context) { me, command, _ in
         .init { $0.status = me.setExtendedScanParameters(command) }
       }
     } else {
-      answer(packet, as: HCI.LESetExtendedScanEnable.self, &air) { me, command, air in
-        .init { $0.status = me.setExtendedScanEnable(command, air) }
+      answer(packet, as: HCI.LESetExtendedScanEnable.self, &context) { me, command, context in
+        .init { $0.status = me.setExtendedScanEnable(command, context) }
       }
     }
   }
@@ -71,7 +71,9 @@ extension VirtualController {
   }
 
   /// Vol 4, Part E, 7.8.65.
-  private mutating func setExtendedScanEnable(_ command: HCI.LESetExtendedScanEnable, _ air: Air) -> HCIErrorCode {
+  private mutating func setExtendedScanEnable(_ command: HCI.LESetExtendedScanEnable, _ context: RadioContext)
+    -> HCIErrorCode
+  {
     guard command.enable else {
       scanner.isOn = false
       return .success
@@ -86,17 +88,17 @@ extension VirtualController {
     scanner.filtersDuplicates = command.filterDuplicates
     scanner.duration = duration
     scanner.period = isPeriodic ? period : .zero
-    startScanning(air)
-    scanner.endsAt = command.duration > 0 ? air.now + duration : nil
+    startScanning(context)
+    scanner.endsAt = command.duration > 0 ? context.now + duration : nil
     return .success
   }
 
-  private mutating func startScanning(_ air: Air) {
+  private mutating func startScanning(_ context: RadioContext) {
     scanner.isOn = true
-    scanner.schedule.start = air.now
+    scanner.schedule.start = context.now
     scanner.endsAt = nil
     scanner.beginsAt = nil
-    scanner.forgetDuplicates()
+    scanner.clearDuplicates()
   }
 
   private var hasAddressForScanning: Bool {
@@ -104,21 +106,21 @@ extension VirtualController {
   }
 
   /// The end of a scan, or of one period's part of it; the beginning of the next.
-  mutating func tickScanner(_ air: inout Air) {
+  mutating func tickScanner(_ context: inout RadioContext) {
     guard scanner.isOn else { return }
-    if let end = scanner.endsAt, end <= air.now {
+    if let end = scanner.endsAt, end <= context.now {
       scanner.endsAt = nil
       if scanner.period == .zero {
         scanner.isOn = false
-        send(HCI.LEScanTimeout(), &air)
+        send(HCI.LEScanTimeout(), &context)
       } else {
         scanner.beginsAt = end + (scanner.period - scanner.duration)
       }
-    } else if let begin = scanner.beginsAt, begin <= air.now {
+    } else if let begin = scanner.beginsAt, begin <= context.now {
       scanner.beginsAt = nil
       scanner.endsAt = begin + scanner.duration
       scanner.schedule.start = begin
-      if scanner.filtersDuplicates == .resetEachPeriod { scanner.forgetDuplicates() }
+      if scanner.filtersDuplicates == .resetEachPeriod { scanner.clearDuplicates() }
     }
   }
 }

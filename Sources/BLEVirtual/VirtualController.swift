@@ -64,9 +64,9 @@ struct VirtualController: Sendable {
   var aclDataPacketLength: Int { Int(max(27, configuration.aclDataPacketLength)) }
 
   /// Goes back to the state after power-on (Vol 4, Part E, 7.3.2). The links end without a word to the peers.
-  mutating func forgetEverything(_ air: inout Air) {
-    for index in links.indices { send(.silence, on: index, &air) }
-    for index in links.indices.reversed() { removeLink(index, &air) }
+  mutating func resetState(_ context: inout RadioContext) {
+    for index in links.indices { send(.silence, on: index, &context) }
+    for index in links.indices.reversed() { removeLink(index, &context) }
     eventMask = .standard
     eventMaskPage2 = []
     leEventMask = .standard
@@ -124,41 +124,41 @@ struct VirtualController: Sendable {
   }
 
   /// Does what is due, except advertising events: those need the other controllers.
-  mutating func tick(_ air: inout Air) {
-    performTimedFaults(&air)
-    tickScanner(&air)
-    tickLinks(&air)
-    tickAdvertisingTimeouts(&air)
+  mutating func tick(_ context: inout RadioContext) {
+    performTimedFaults(&context)
+    tickScanner(&context)
+    tickLinks(&context)
+    tickAdvertisingTimeouts(&context)
   }
 
-  private mutating func performTimedFaults(_ air: inout Air) {
+  private mutating func performTimedFaults(_ context: inout RadioContext) {
     let done = faultsDoneUpTo
     for fault in configuration.faults {
       switch fault {
-      case .dropsLinks(let time) where time <= air.now && done.map({ time > $0 }) ?? true: cutAllLinks(&air)
-      case .sends(let octets, let time) where time <= air.now && done.map({ time > $0 }) ?? true:
-        air.output.append(to: id) { $0 += octets }
+      case .dropsLinks(let time) where time <= context.now && done.map({ time > $0 }) ?? true: cutAllLinks(&context)
+      case .sends(let octets, let time) where time <= context.now && done.map({ time > $0 }) ?? true:
+        context.output.append(to: id) { $0 += octets }
       default: break
       }
     }
-    if !configuration.faults.isEmpty { faultsDoneUpTo = air.now }
+    if !configuration.faults.isEmpty { faultsDoneUpTo = context.now }
   }
 
   // MARK: Events
 
   /// Sends an event where the masks let it through.
   @discardableResult
-  mutating func send<Event: HCIEventParameters>(_ event: Event, _ air: inout Air) -> Bool {
+  mutating func send<Event: HCIEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
     guard allows(Event.eventCode) else { return false }
-    air.output.append(to: id) { $0.append(hci: event) }
+    context.output.append(to: id) { $0.append(hci: event) }
     return true
   }
 
   /// Sends an LE meta event where both masks let it through.
   @discardableResult
-  mutating func send<Event: LEEventParameters>(_ event: Event, _ air: inout Air) -> Bool {
+  mutating func send<Event: LEEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
     guard allows(Event.subeventCode) else { return false }
-    air.output.append(to: id) { $0.append(hci: event) }
+    context.output.append(to: id) { $0.append(hci: event) }
     return true
   }
 

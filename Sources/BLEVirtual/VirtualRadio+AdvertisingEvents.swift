@@ -9,14 +9,14 @@ extension VirtualRadio {
       $0 != advertisement.sender && controllers[$0].isAttached
         && (controllers[$0].scanner.isListening || controllers[$0].initiator != nil)
     }
-    guard isReceived, let event = AdvertisingEvent(advertisement, at: air.now) else { return }
+    guard isReceived, let event = AdvertisingEvent(advertisement, at: context.now) else { return }
     keep(event, of: advertisement)
     skipChannelsWithoutListener(advertisement)
   }
 
   /// Does what is due in the advertising events of one controller.
   mutating func runAdvertisingEvents(of slot: Int) {
-    let due = controllers[slot].advertisingSets.compactMap(\.running?.event).filter { $0.end <= air.now }
+    let due = controllers[slot].advertisingSets.compactMap(\.running?.event).filter { $0.end <= context.now }
     for event in due { finishPackets(event) }
   }
 
@@ -39,10 +39,10 @@ extension VirtualRadio {
       if answer(advertisement, by: followers, on: phy) { return }
     case .scanRequest(let request):
       let response = controllers[advertisement.sender].answerScanRequest(
-        for: advertisement, from: request.address, &air)
+        for: advertisement, from: request.address, &context)
       if let response { return update(advertisement) { $0.respond(response, to: request.scanner) } }
     case .scanResponse(let response, let scanner):
-      if let slot = slot(of: scanner) { _ = controllers[slot].hear(response, &air) }
+      if let slot = slot(of: scanner) { _ = controllers[slot].receiveAdvertisement(response, &context) }
     case .connectRequest(let request):
       if let slot = slot(of: request.initiator), controllers[slot].initiator != nil,
         connect(slot, to: advertisement, from: request.ownAddress, request.parameters)
@@ -63,10 +63,12 @@ extension VirtualRadio {
     var requests: [AdvertisingEvent.Request] = []
     for id in listeners {
       guard let slot = slot(of: id) else { continue }
-      if controllers[slot].scanner.isListening, let address = controllers[slot].hear(advertisement, &air) {
+      if controllers[slot].scanner.isListening,
+        let address = controllers[slot].receiveAdvertisement(advertisement, &context)
+      {
         requests.append(.scan(.init(scanner: id, address: address)))
       }
-      if let request = controllers[slot].connectRequest(for: advertisement, &air),
+      if let request = controllers[slot].connectRequest(for: advertisement, &context),
         let parameters = controllers[slot].initiator?.parameters(on: phy)
       {
         requests.append(.connect(.init(initiator: id, ownAddress: request.ownAddress, parameters: parameters)))

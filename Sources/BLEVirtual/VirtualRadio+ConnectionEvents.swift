@@ -7,9 +7,9 @@ extension VirtualRadio {
 
   /// Does what is due on all links.
   mutating func runConnectionEvents() {
-    while let connection = air.connections.due(at: air.now) {
+    while let connection = context.connections.due(at: context.now) {
       guard let ends = ends(of: connection) else {
-        air.connections.stop(connection.id)
+        context.connections.stop(connection.id)
         continue
       }
       if let event = connection.event {
@@ -34,7 +34,7 @@ extension VirtualRadio {
 
   /// An anchor point: changes that were agreed for this event take effect, and the central sends.
   private mutating func beginEvent(_ connection: Connection, _ ends: Ends) {
-    guard let due = connection.dueEvent else { return air.connections.stop(connection.id) }
+    guard let due = connection.dueEvent else { return context.connections.stop(connection.id) }
     var connection = connection
     connection.schedule.begin(due)
     connection.nextEvent = nil
@@ -49,7 +49,7 @@ extension VirtualRadio {
       packet: central.nextPacket(on: ends.central) ?? central.emptyPacket(on: ends.central, hasMoreData: false),
       anchor: anchor,
       nextAnchor: nextAnchor)
-    air.connections[connection.id] = connection
+    context.connections[connection.id] = connection
   }
 
   /// A packet has arrived: it acknowledges what its receiver sent, and its PDU takes effect.
@@ -60,16 +60,16 @@ extension VirtualRadio {
     )
     let own = isFromCentral ? ends.central : ends.peripheral
     let peer = isFromCentral ? ends.peripheral : ends.central
-    if !isFromCentral { air.connections[connection.id]?.isEstablished = true }
+    if !isFromCentral { context.connections[connection.id]?.isEstablished = true }
 
-    controllers[receiver].acknowledged(on: peer, &air)
+    controllers[receiver].acknowledged(on: peer, &context)
     if let reason = controllers[sender].links[own].terminationReason {
-      return controllers[sender].close(own, reason, &air)
+      return controllers[sender].close(own, reason, &context)
     }
     // The acknowledgement may have ended the receiver's link.
     guard end(of: connection.id, at: receiver) == peer else { return }
 
-    air.connections[connection.id]?.event?.isAnswerPrepared = controllers[receiver].nextPacket(on: peer) != nil
+    context.connections[connection.id]?.event?.isAnswerPrepared = controllers[receiver].nextPacket(on: peer) != nil
     switch event.packet.content {
     case .empty: return
     case .control(let pdu):
@@ -85,7 +85,7 @@ extension VirtualRadio {
       controllers[sender].sent(event.packet.content, on: own)
       pass(waiting, offset..<(offset + count), from: sender, to: receiver, on: peer)
     }
-    air.connections[connection.id]?.event?.isExchangeUseful = true
+    context.connections[connection.id]?.event?.isExchangeUseful = true
   }
 
   /// Gives octets of a buffer of the sender to the receiver's host.
@@ -96,7 +96,7 @@ extension VirtualRadio {
     swap(&octets, &controllers[sender].buffers[waiting.buffer])
     if range.upperBound <= octets.count {
       controllers[receiver].passToHost(
-        octets.span.extracting(range), isStart: waiting.isStart && range.lowerBound == 0, on: index, &air)
+        octets.span.extracting(range), isStart: waiting.isStart && range.lowerBound == 0, on: index, &context)
     }
     swap(&octets, &controllers[sender].buffers[waiting.buffer])
   }
@@ -108,15 +108,15 @@ extension VirtualRadio {
     let index = sender == .central ? ends.peripheral : ends.central
     switch pdu {
     case .terminate(let reason): controllers[receiver].links[index].terminationReason = reason
-    case .connectionUpdate, .channelMap: air.connections[connection.id]?.schedule.plan(pdu, from: sender)
+    case .connectionUpdate, .channelMap: context.connections[connection.id]?.schedule.plan(pdu, from: sender)
     case .phyUpdate(let transmit, let receive):
       let link = controllers[receiver].links[index]
       if link.transmitPHY == transmit, link.receivePHY == receive {
         apply(pdu, from: sender, connection, ends)
       } else {
-        air.connections[connection.id]?.schedule.plan(pdu, from: sender)
+        context.connections[connection.id]?.schedule.plan(pdu, from: sender)
       }
-    default: controllers[receiver].receive(pdu, on: index, &air)
+    default: controllers[receiver].receive(pdu, on: index, &context)
     }
   }
 
@@ -125,16 +125,16 @@ extension VirtualRadio {
     let (central, peripheral) = (connection.central, connection.peripheral)
     switch pdu {
     case .connectionUpdate(let timing):
-      controllers[central].apply(timing, on: ends.central, &air)
-      controllers[peripheral].apply(timing, on: ends.peripheral, &air)
+      controllers[central].apply(timing, on: ends.central, &context)
+      controllers[peripheral].apply(timing, on: ends.peripheral, &context)
     case .phyUpdate(let transmit, let receive):
       let isFromCentral = sender == .central
       controllers[central].apply(
         transmit: isFromCentral ? receive : transmit, receive: isFromCentral ? transmit : receive, on: ends.central,
-        &air)
+        &context)
       controllers[peripheral].apply(
         transmit: isFromCentral ? transmit : receive, receive: isFromCentral ? receive : transmit,
-        on: ends.peripheral, &air)
+        on: ends.peripheral, &context)
     case .channelMap(let map):
       controllers[central].links[ends.central].channelMap = map
       controllers[peripheral].links[ends.peripheral].channelMap = map
@@ -144,8 +144,8 @@ extension VirtualRadio {
 
   /// The other end answers, the central begins another exchange, or the event is closed.
   private mutating func continueEvent(_ id: UInt64) {
-    guard var connection = air.connections[id], var event = connection.event else { return }
-    guard let ends = ends(of: connection) else { return air.connections.stop(id) }
+    guard var connection = context.connections[id], var event = connection.event else { return }
+    guard let ends = ends(of: connection) else { return context.connections.stop(id) }
     let central = controllers[connection.central]
     let peripheral = controllers[connection.peripheral]
     let isPrepared = event.isAnswerPrepared
@@ -168,11 +168,11 @@ extension VirtualRadio {
     } else {
       connection.event = nil
       if peripheral.needsEvent(on: ends.peripheral) {
-        connection.nextEvent = connection.schedule.nextEvent(after: air.now, for: .peripheral)
+        connection.nextEvent = connection.schedule.nextEvent(after: context.now, for: .peripheral)
       } else if central.needsEvent(on: ends.central) {
-        connection.nextEvent = connection.schedule.nextEvent(after: air.now, for: .central)
+        connection.nextEvent = connection.schedule.nextEvent(after: context.now, for: .central)
       }
     }
-    air.connections[id] = connection
+    context.connections[id] = connection
   }
 }

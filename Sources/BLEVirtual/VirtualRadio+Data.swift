@@ -13,18 +13,18 @@ extension VirtualRadio {
     guard let index = controllers[slot].linkIndex(handle) else { return }
     let isStart = head >> 12 & 0b11 != 0b01
     let data = packet.extracting(4...)
-    guard controllers[slot].admit(data.count, isStart: isStart, on: index, &air) else { return }
+    guard controllers[slot].admit(data.count, isStart: isStart, on: index, &context) else { return }
 
     let isFree = controllers[slot].links[index].isFreeForData
     let receiver = controllers[slot].links[index].peer
-    if air.pacing == .immediate, isFree, let peer = end(of: controllers[slot].links[index].id, at: receiver),
+    if context.pacing == .immediate, isFree, let peer = end(of: controllers[slot].links[index].id, at: receiver),
       controllers[receiver].hostHasRoom(for: data.count)
     {
-      controllers[receiver].passToHost(data, isStart: isStart, on: peer, &air)
-      controllers[slot].reportCompleted(handle, &air)
+      controllers[receiver].passToHost(data, isStart: isStart, on: peer, &context)
+      controllers[slot].reportCompleted(handle, &context)
     } else {
-      forgetDeadline()
-      controllers[slot].keep(data, isStart: isStart, on: index, &air)
+      invalidateDeadline()
+      controllers[slot].keep(data, isStart: isStart, on: index, &context)
       deliver()
     }
   }
@@ -44,16 +44,16 @@ extension VirtualRadio {
     }
     var octets: [UInt8] = []
     swap(&octets, &controllers[sender].buffers[buffer])
-    if let peer { controllers[receiver].passToHost(octets.span, isStart: isStart, on: peer, &air) }
+    if let peer { controllers[receiver].passToHost(octets.span, isStart: isStart, on: peer, &context) }
     swap(&octets, &controllers[sender].buffers[buffer])
     controllers[sender].freeBuffers.append(buffer)
-    if let own { controllers[sender].reportCompleted(controllers[sender].links[own].handle, &air) }
+    if let own { controllers[sender].reportCompleted(controllers[sender].links[own].handle, &context) }
   }
 }
 
 extension VirtualController {
   /// Whether the packet is one that the host may send now; complains otherwise.
-  mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ air: inout Air) -> Bool {
+  mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ context: inout RadioContext) -> Bool {
     let handle = links[index].handle
     guard count <= aclDataPacketLength else {
       complain(.dataTooLong(handle, count: count))
@@ -61,7 +61,7 @@ extension VirtualController {
     }
     guard !freeBuffers.isEmpty else {
       complain(.dataBeyondCredits(handle))
-      send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &air)
+      send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
       return false
     }
     guard isStart || links[index].hasStartedFrame else {
@@ -73,16 +73,16 @@ extension VirtualController {
   }
 
   /// Keeps a packet in a buffer until it may go.
-  mutating func keep(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ air: inout Air) {
+  mutating func keep(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
     guard let buffer = freeBuffers.popLast() else { return }
     buffers[buffer].removeAll(keepingCapacity: true)
     buffers[buffer].append(copying: data)
     links[index].waiting.append(.init(buffer: buffer, isStart: isStart))
-    release(index, &air)
+    release(index, &context)
   }
 
   /// Gives data from the air to the host, in pieces that fit its buffers.
-  mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ air: inout Air) {
+  mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle.rawValue
     let size = hostDataPacketLength
     var offset = 0
@@ -90,7 +90,7 @@ extension VirtualController {
       let count = min(size, data.count - offset)
       let piece = data.extracting(offset..<(offset + count))
       let flag: UInt16 = isStart && offset == 0 ? 0b10 : 0b01
-      air.output.append(to: id) {
+      context.output.append(to: id) {
         $0.append(0x02)
         $0.append(littleEndian: handle | flag << 12)
         $0.append(littleEndian: UInt16(truncatingIfNeeded: count))
@@ -99,14 +99,14 @@ extension VirtualController {
       offset += count
       if flowControl.isOn {
         links[index].heldByHost += 1
-        flowControl.taken += 1
+        flowControl.usedBuffers += 1
       }
     } while offset < data.count
   }
 
   /// Number Of Completed Packets: one packet of the link has left its buffer (Vol 4, Part E, 7.7.19).
-  mutating func reportCompleted(_ handle: ConnectionHandle, _ air: inout Air) {
-    air.output.append(to: id) {
+  mutating func reportCompleted(_ handle: ConnectionHandle, _ context: inout RadioContext) {
+    context.output.append(to: id) {
       $0.append(0x04)
       $0.append(HCIEventCode.numberOfCompletedPackets.rawValue)
       $0.append(5)

@@ -33,11 +33,11 @@ public struct VirtualRadio: Sendable {
   }
 
   var controllers: [VirtualController] = []
-  var air: Air
+  var context: RadioContext
   private var random: RandomSource
   private var generation: UInt32 = 0
   /// The nearest deadline, where it is known; moving ACL data does not change it.
-  private var knownDeadline: Instant??
+  private var cachedDeadline: Instant??
 
   /// - Parameters:
   ///   - seed: what every random number of the radio follows from: addresses, advertising delays, keys.
@@ -45,7 +45,7 @@ public struct VirtualRadio: Sendable {
   ///   - cryptography: what computes AES and P-256 for the controllers.
   public init(seed: UInt64 = 0, pacing: Pacing = .immediate, cryptography: any Cryptography = LibCrypto()) {
     random = .seeded(seed)
-    air = Air(pacing: pacing, cryptography: cryptography)
+    context = RadioContext(pacing: pacing, cryptography: cryptography)
   }
 
   /// Powers a controller on.
@@ -53,7 +53,7 @@ public struct VirtualRadio: Sendable {
     _ configuration: VirtualControllerConfiguration = VirtualControllerConfiguration(), now: Instant
   ) -> ControllerID {
     generation &+= 1
-    knownDeadline = nil
+    cachedDeadline = nil
     let slot = controllers.firstIndex { !$0.isAttached } ?? controllers.count
     let id = ControllerID(slot: slot, generation: generation)
     let controller = VirtualController(
@@ -65,10 +65,10 @@ public struct VirtualRadio: Sendable {
   /// Takes a controller's power: it says nothing more, and its peers lose their links after the supervision timeout.
   public mutating func detach(_ id: ControllerID, now: Instant) {
     guard let slot = slot(of: id) else { return }
-    knownDeadline = nil
-    air.now = now
+    cachedDeadline = nil
+    context.now = now
     controllers[slot].isAttached = false
-    controllers[slot].forgetEverything(&air)
+    controllers[slot].resetState(&context)
     deliver()
   }
 
@@ -83,15 +83,15 @@ public struct VirtualRadio: Sendable {
     _ packet: Span<UInt8>, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
   ) {
     guard let slot = slot(of: id) else { return }
-    swap(&air.output, &output)
-    defer { swap(&air.output, &output) }
+    swap(&context.output, &output)
+    defer { swap(&context.output, &output) }
     if let due = deadline, due <= now { advance(to: now) }
-    air.now = now
+    context.now = now
     if packet.count > 0, packet[0] == 0x02 {
       receiveData(packet.extracting(1...), slot: slot)
     } else {
-      knownDeadline = nil
-      controllers[slot].receive([UInt8](copying: packet)[...], &air)
+      cachedDeadline = nil
+      controllers[slot].receive([UInt8](copying: packet)[...], &context)
       deliver()
     }
   }
@@ -105,18 +105,18 @@ public struct VirtualRadio: Sendable {
 
   /// Does what is due at or before `now`, each thing at its own time and in that order.
   public mutating func tick(now: Instant, into output: inout VirtualRadioOutput) {
-    swap(&air.output, &output)
-    defer { swap(&air.output, &output) }
+    swap(&context.output, &output)
+    defer { swap(&context.output, &output) }
     advance(to: now)
   }
 
   private mutating func advance(to now: Instant) {
     while let due = deadline, due <= now {
-      knownDeadline = nil
-      air.now = due
+      cachedDeadline = nil
+      context.now = due
       for slot in controllers.indices {
         guard controllers[slot].isAttached, let own = controllers[slot].deadline, own <= due else { continue }
-        controllers[slot].tick(&air)
+        controllers[slot].tick(&context)
         deliver()
         advertise(from: slot)
       }
@@ -127,12 +127,12 @@ public struct VirtualRadio: Sendable {
   /// When ``tick(now:into:)`` has something to do; nil while nothing is planned.
   public var deadline: Instant? {
     mutating get {
-      if let known = knownDeadline { return known }
-      var nearest = air.connections.deadline
+      if let known = cachedDeadline { return known }
+      var nearest = context.connections.deadline
       for slot in controllers.indices where controllers[slot].isAttached {
         nearest = .nearer(nearest, controllers[slot].deadline)
       }
-      knownDeadline = .some(nearest)
+      cachedDeadline = .some(nearest)
       return nearest
     }
   }
@@ -140,7 +140,7 @@ public struct VirtualRadio: Sendable {
   /// Replaces the faults of a controller's configuration.
   public mutating func setFaults(_ faults: [VirtualFault], of id: ControllerID) {
     guard let slot = slot(of: id) else { return }
-    knownDeadline = nil
+    cachedDeadline = nil
     controllers[slot].configuration.faults = faults
     controllers[slot].faultsDoneUpTo = nil
   }
@@ -148,9 +148,9 @@ public struct VirtualRadio: Sendable {
   /// Takes a controller out of reach of its peers: every link of it dies by supervision timeout, on both sides.
   public mutating func cutLinks(of id: ControllerID, now: Instant) {
     guard let slot = slot(of: id) else { return }
-    knownDeadline = nil
-    air.now = now
-    controllers[slot].cutAllLinks(&air)
+    cachedDeadline = nil
+    context.now = now
+    controllers[slot].cutAllLinks(&context)
     deliver()
   }
 
@@ -165,7 +165,7 @@ public struct VirtualRadio: Sendable {
   }
 
   /// Something was planned or done that moves the nearest deadline.
-  mutating func forgetDeadline() { knownDeadline = nil }
+  mutating func invalidateDeadline() { cachedDeadline = nil }
 
   func slot(of id: ControllerID) -> Int? {
     guard controllers.indices.contains(id.slot), controllers[id.slot].id == id, controllers[id.slot].isAttached

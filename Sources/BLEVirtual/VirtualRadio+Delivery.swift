@@ -6,23 +6,23 @@ extension VirtualRadio {
   /// Brings everything that is on its way to its receiver, what follows from it too.
   mutating func deliver() {
     var next = 0
-    while next < air.transmissions.count {
-      let transmission = air.transmissions[next]
+    while next < context.transmissions.count {
+      let transmission = context.transmissions[next]
       next += 1
       switch transmission.payload {
       case .control(let pdu): deliver(pdu, transmission)
       case .data(let buffer, let isStart): deliver(buffer: buffer, isStart: isStart, transmission)
       }
     }
-    air.transmissions.removeAll(keepingCapacity: true)
+    context.transmissions.removeAll(keepingCapacity: true)
   }
 
   private mutating func deliver(_ pdu: LinkLayerPDU, _ transmission: Transmission) {
     guard let index = end(of: transmission.link, at: transmission.receiver) else { return }
     guard !controllers[transmission.receiver].links[index].isCut else { return }
-    controllers[transmission.receiver].receive(pdu, on: index, &air)
+    controllers[transmission.receiver].receive(pdu, on: index, &context)
     if let own = end(of: transmission.link, at: transmission.sender) {
-      controllers[transmission.sender].acknowledge(pdu, on: own, &air)
+      controllers[transmission.sender].acknowledge(pdu, on: own, &context)
     }
   }
 
@@ -35,27 +35,27 @@ extension VirtualRadio {
   /// The advertising events that are due in one controller.
   mutating func advertise(from slot: Int) {
     runAdvertisingEvents(of: slot)
-    for set in controllers[slot].setsDue(at: air.now) {
-      guard let advertisement = controllers[slot].advertise(set, &air) else { continue }
-      if air.pacing == .airtime { beginAdvertisingEvent(advertisement) } else { broadcast(advertisement) }
+    for set in controllers[slot].setsDue(at: context.now) {
+      guard let advertisement = controllers[slot].advertise(set, &context) else { continue }
+      if context.pacing == .airtime { beginAdvertisingEvent(advertisement) } else { broadcast(advertisement) }
     }
-    controllers[slot].tickAdvertisingTimeouts(&air)
+    controllers[slot].tickAdvertisingTimeouts(&context)
   }
 
   /// Every scanner hears the advertisement, then an initiator may answer it.
   private mutating func broadcast(_ advertisement: Advertisement) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
       guard controllers[slot].scanner.isListening else { continue }
-      if let scanner = controllers[slot].hear(advertisement, &air) {
+      if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
         let sender = advertisement.sender
-        if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &air) {
-          _ = controllers[slot].hear(response, &air)
+        if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &context) {
+          _ = controllers[slot].receiveAdvertisement(response, &context)
         }
       }
     }
     guard advertisement.properties.contains(.connectable) else { return }
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard let request = controllers[slot].connectRequest(for: advertisement, &air) else { continue }
+      guard let request = controllers[slot].connectRequest(for: advertisement, &context) else { continue }
       if connect(slot, to: advertisement, from: request.ownAddress, request.parameters) { return }
     }
   }
@@ -67,19 +67,19 @@ extension VirtualRadio {
   ) -> Bool {
     let peripheral = advertisement.sender
     guard let address = advertisement.address,
-      controllers[peripheral].acceptsConnection(for: advertisement, from: ownAddress, air)
+      controllers[peripheral].acceptsConnection(for: advertisement, from: ownAddress, context)
     else { return false }
-    let id = air.newLinkID()
-    if air.pacing == .airtime {
-      air.connections.open(plannedConnection(id, central, to: advertisement, parameters.timing))
+    let id = context.newLinkID()
+    if context.pacing == .airtime {
+      context.connections.open(plannedConnection(id, central, to: advertisement, parameters.timing))
     }
     controllers[central].open(
       id, as: .central, ownAddress: ownAddress, peer: peripheral, peerAddress: address, rssi: advertisement.rssi,
-      timing: parameters.timing, from: advertisement, &air)
+      timing: parameters.timing, from: advertisement, &context)
     controllers[peripheral].open(
       id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress,
-      rssi: controllers[central].configuration.rssi, timing: parameters.timing, from: advertisement, &air)
-    if air.pacing == .airtime, !advertisement.isLegacyPDU {
+      rssi: controllers[central].configuration.rssi, timing: parameters.timing, from: advertisement, &context)
+    if context.pacing == .airtime, !advertisement.isLegacyPDU {
       setPHY(advertisement.parameters.secondaryAdvertisingPHY, of: id, at: [central, peripheral])
     }
     deliver()
@@ -96,7 +96,7 @@ extension VirtualRadio {
       delay = .microseconds(advertisement.parameters.secondaryAdvertisingPHY == .leCoded ? 3750 : 2500)
     }
     let offset = Int64.random(in: 0...Int64(timing.interval), using: &controllers[central].random)
-    let anchor = air.now + delay + .microseconds(1250 * offset)
+    let anchor = context.now + delay + .microseconds(1250 * offset)
     return Connection(
       id: id, central: central, peripheral: advertisement.sender,
       schedule: ConnectionSchedule(timing: timing, firstAnchor: anchor))

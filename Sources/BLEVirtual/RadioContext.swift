@@ -3,7 +3,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// What a controller sees of its surroundings while it works: the time, its hosts' ears, and the other controllers.
-struct Air: Sendable {
+struct RadioContext: Sendable {
   let pacing: VirtualRadio.Pacing
   let cryptography: any Cryptography
   var now = Instant.start
