@@ -1,23 +1,23 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// An advertising event with airtime that is taking place (Vol 6, Part B, 4.4.2.2 to 4.4.2.6).
+/// An advertising event in progress, with airtime (Vol 6, Part B, 4.4.2.2 to 4.4.2.6).
 ///
 /// ```
 ///  ADV_IND 37 ── (SCAN_REQ, SCAN_RSP) ── ADV_IND 38 ── … ── ADV_IND 39 ── …
 ///  ADV_EXT_IND 37 ── 38 ── 39 ── T_MAFS ── AUX_ADV_IND, AUX_CHAIN_IND … ── (AUX_SCAN_REQ, AUX_SCAN_RSP …)
 /// ```
 ///
-/// A CONNECT_IND, or AUX_CONNECT_REQ with AUX_CONNECT_RSP, ends it.
+/// CONNECT_IND, or AUX_CONNECT_REQ with AUX_CONNECT_RSP, ends the event.
 struct AdvertisingEvent: Sendable {
   enum Stage: Sendable {
     /// The advertisement on a primary channel.
     case primary(channel: Int)
-    /// AUX_ADV_IND and the AUX_CHAIN_INDs behind it.
+    /// AUX_ADV_IND and the AUX_CHAIN_INDs that follow it.
     case auxiliary
     /// SCAN_REQ or AUX_SCAN_REQ.
     case scanRequest(ScanRequest)
-    /// SCAN_RSP, or AUX_SCAN_RSP and the AUX_CHAIN_INDs behind it.
+    /// SCAN_RSP, or AUX_SCAN_RSP and the AUX_CHAIN_INDs that follow it.
     case scanResponse(Advertisement, to: ControllerID)
     /// CONNECT_IND, or AUX_CONNECT_REQ and AUX_CONNECT_RSP.
     case connectRequest(ConnectRequest)
@@ -34,28 +34,27 @@ struct AdvertisingEvent: Sendable {
     var parameters: HCI.ConnectionParameters
   }
 
-  /// What a receiver of the advertisement answers.
+  /// The request of a receiver of the advertisement.
   enum Request: Sendable {
     case scan(ScanRequest)
     case connect(ConnectRequest)
   }
 
-  /// From the end of a packet to the next one on another channel: T_IFS, the time in which a request would be
-  /// recognised, and the change of channel. The specification sets no value, only that PDUs of one event begin at most
-  /// 10 ms apart.
+  /// The time from the end of a packet to the next one on another channel: T_IFS, the time to detect a request, and the
+  /// change of channel. The specification sets no value, only that the PDUs of one event begin at most 10 ms apart.
   static let channelGap = Duration.microseconds(400)
 
   let advertisement: Advertisement
   private(set) var stage: Stage
-  /// When the packets of the stage begin and end.
+  /// The times at which the packets of the stage begin and end.
   private(set) var begin: Instant
   private(set) var end: Instant
-  /// The primary channels that are still to come.
+  /// The primary channels that follow.
   private var channels: ArraySlice<Int>
-  /// The controllers that received an ADV_EXT_IND and listen to the auxiliary packet.
+  /// The controllers that received an ADV_EXT_IND and receive the auxiliary packet.
   var followers: [ControllerID] = []
 
-  /// The event begins at `now`; nil where the set has no channel.
+  /// Begins the event at `now`; nil if the set has no channel.
   init?(_ advertisement: Advertisement, at now: Instant) {
     let map = advertisement.parameters.primaryAdvertisingChannelMap
     channels = ScanSchedule.channels.filter { map.contains(.init(rawValue: 1 << UInt8($0 - 37))) }[...]
@@ -66,12 +65,12 @@ struct AdvertisingEvent: Sendable {
     end = now + advertisement.primaryAirtime
   }
 
-  /// The PHY that the current packet of a primary channel is sent on.
+  /// The PHY of the packets on the primary channels.
   var primaryPHY: HCI.PHY { advertisement.isLegacyPDU ? .le1M : advertisement.parameters.primaryAdvertisingPHY }
 
-  /// Goes on to the next primary channel or to the auxiliary packet.
+  /// Moves on to the next primary channel or to the auxiliary packet.
   ///
-  /// - Returns: false where the event is over.
+  /// - Returns: false if the event is over.
   mutating func advance() -> Bool {
     if case .auxiliary = stage { return false }
     if !advertisement.isLegacyPDU, case .scanResponse = stage { return false }
@@ -88,7 +87,7 @@ struct AdvertisingEvent: Sendable {
     return true
   }
 
-  /// A receiver answers the packet that has just ended.
+  /// Starts the request of a receiver to the packet that has just ended.
   mutating func request(_ request: Request) {
     switch request {
     case .scan(let request):
@@ -105,7 +104,7 @@ struct AdvertisingEvent: Sendable {
     }
   }
 
-  /// The advertiser answers a scan request.
+  /// Starts the answer of the advertiser to a scan request.
   mutating func respond(_ response: Advertisement, to scanner: ControllerID) {
     let airtime =
       response.isLegacyPDU
@@ -146,7 +145,7 @@ extension Advertisement {
   /// The packet on a primary channel.
   var primaryAirtime: Duration {
     guard isLegacyPDU else {
-      // Length, flags, ADI and AuxPtr; without an auxiliary packet AdvA or TargetA in place of AuxPtr.
+      // Length, flags, ADI and AuxPtr; without an auxiliary packet AdvA or TargetA instead of AuxPtr.
       let length = hasAuxiliaryPacket ? 7 : auxiliaryFields
       return RadioPHY(parameters.primaryAdvertisingPHY).airtime(payload: length)
     }
@@ -154,7 +153,7 @@ extension Advertisement {
     return RadioPHY.le1M.airtime(payload: Self.addressLength + (isDirected ? Self.addressLength : data.count))
   }
 
-  /// The octets of AUX_ADV_IND or AUX_SCAN_RSP before the data: length, flags and ADI, then what the set has.
+  /// The length of AUX_ADV_IND or AUX_SCAN_RSP before the data: length, flags and ADI, then the optional fields.
   var auxiliaryFields: Int {
     var length = 4
     if address != nil { length += Self.addressLength }
@@ -163,8 +162,8 @@ extension Advertisement {
     return length
   }
 
-  /// A packet on a secondary channel with `fixed` octets before the data, and as many AUX_CHAIN_INDs as the data needs,
-  /// T_MAFS apart.
+  /// The airtime of a packet on a secondary channel with `fixed` octets before the data, and of the AUX_CHAIN_INDs for
+  /// the rest of the data, T_MAFS apart.
   func secondaryAirtime(fixed: Int, data: Int) -> Duration {
     let phy = RadioPHY(parameters.secondaryAdvertisingPHY)
     let pointer = 3

@@ -1,32 +1,32 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// What a controller advertises: one set of the extended commands, or the one thing the legacy commands describe.
+/// An advertising set of the extended commands, or the advertisement of the legacy commands.
 struct AdvertisingSet: Sendable {
-  /// The set while it is on.
+  /// The state of a set that is enabled.
   struct Running: Sendable {
-    /// The address it advertises with.
+    /// The advertiser's address.
     var address: DeviceAddress
     var nextEvent: Instant
     var endsAt: Instant?
     var eventsDone = 0
     /// 0 for no limit.
     var maxEvents: UInt8 = 0
-    /// The advertising event that is taking place, with airtime.
+    /// The advertising event in progress, with airtime.
     var event: AdvertisingEvent?
   }
 
-  /// Data as the host gives it: in one piece, or in fragments of which the last is still to come.
+  /// Advertising data or scan response data from the host, whole or in fragments.
   struct Payload: Sendable {
     var octets: Bytes = []
     var isPartial = false
-    /// Advertising_DID: changes with the data, so that a scanner knows a new advertisement from an old one.
+    /// Advertising DID: changes with the data, so that a scanner reports the new advertisement.
     var identifier: UInt16 = 0
   }
 
-  /// The host's number for it; nil for that of the legacy commands.
+  /// Advertising_Handle; nil for the advertisement of the legacy commands.
   let handle: UInt8?
-  /// The parameters, in the richer form of the extended command.
+  /// The parameters, in the form of the extended command.
   var parameters = HCI.LESetExtendedAdvertisingParameters()
   var randomAddress: BD_ADDR?
   var data = Payload()
@@ -44,7 +44,7 @@ struct AdvertisingSet: Sendable {
   var isScannable: Bool { properties.contains(.scannable) }
   var isDirected: Bool { properties.contains(.directed) }
 
-  /// The next step of the advertising event, the next event, or the end.
+  /// The time of the next step of the advertising event, of the next event, or of the end.
   var deadline: Instant? {
     guard let running else { return nil }
     return .nearer(running.event?.end ?? running.nextEvent, running.endsAt)
@@ -57,12 +57,12 @@ struct AdvertisingSet: Sendable {
   }
 }
 
-/// An advertising PDU, or a train of them, as listeners hear it.
+/// An advertising PDU with its chain, as scanners and initiators receive it.
 struct Advertisement: Sendable {
   var sender: Int
-  /// Which set of the sender.
+  /// Advertising_Handle of the set; nil for the advertisement of the legacy commands.
   var handle: UInt8?
-  /// nil for an anonymous one.
+  /// The advertiser's address; nil for an anonymous advertisement.
   var address: DeviceAddress?
   var properties: HCI.AdvertisingEventProperties
   var target: DeviceAddress

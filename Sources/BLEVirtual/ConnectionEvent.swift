@@ -4,10 +4,10 @@ internal import BLEWire
 /// A packet of a connection event (Vol 6, Part B, 2.4).
 struct LinkLayerPacket: Sendable {
   enum Content: Sendable {
-    /// An empty PDU: it acknowledges the other end's PDU and carries nothing.
+    /// An empty PDU. It only acknowledges the PDU of the other end.
     case empty
     case control(LinkLayerPDU)
-    /// `count` octets, from `offset` on, of the first ACL packet that waits.
+    /// `count` octets of the first waiting ACL packet, beginning at `offset`.
     case data(offset: Int, count: Int, isLast: Bool)
 
     var isEmpty: Bool { if case .empty = self { true } else { false } }
@@ -19,31 +19,31 @@ struct LinkLayerPacket: Sendable {
   var hasMoreData: Bool
 }
 
-/// A connection event that is taking place (Vol 6, Part B, 4.5.1 and 4.5.6).
+/// A connection event in progress (Vol 6, Part B, 4.5.1 and 4.5.6).
 ///
 /// ```
 ///  anchor                                                                            next anchor
 ///    │ C→P ├T_IFS┤ P→C ├T_IFS┤ C→P ├T_IFS┤ P→C ├T_IFS┤ … closed                           │
 /// ```
 ///
-/// The event goes on while the latest packet of either end has the MD bit, the exchange before carried a PDU, and the next
-/// exchange ends T_IFS before the next anchor point.
+/// The event continues while the latest packet of one end has the MD bit, the latest exchange carried a PDU that was
+/// not empty, and the next exchange ends T_IFS before the next anchor point.
 struct ConnectionEvent: Sendable {
   /// The anchor point of the next event.
   let nextAnchor: Instant
-  /// The packet on the channel.
+  /// The current packet.
   private(set) var packet: LinkLayerPacket
   private(set) var sender: HCI.Role
   private(set) var packetEnd: Instant
   /// The MD bit of the central's latest packet.
   private(set) var centralHasMoreData: Bool
-  /// Whether a PDU of the current exchange was not empty and was accepted.
+  /// Whether the current exchange has carried a PDU that was not empty and was accepted.
   var isExchangeUseful = false
-  /// Whether the receiver of the current packet had a PDU before the packet arrived. T_IFS is too short to answer a PDU:
-  /// what follows from it, in the Link Layer or in the host, waits for the next packet.
+  /// Whether the receiver of the current packet had a PDU to send before the packet ended. T_IFS is too short to answer
+  /// a PDU: the Link Layer's answer and the host's are sent with the next packet or later.
   var isAnswerPrepared = false
 
-  /// The central's first packet, at the anchor point.
+  /// Begins the event with the central's packet at the anchor point.
   init(packet: LinkLayerPacket, anchor: Instant, nextAnchor: Instant) {
     self.packet = packet
     self.nextAnchor = nextAnchor
@@ -52,17 +52,18 @@ struct ConnectionEvent: Sendable {
     centralHasMoreData = packet.hasMoreData
   }
 
-  /// Whether the central may begin another exchange, where there is room for it.
+  /// Whether the central may begin another exchange if there is time for it.
   var mayContinue: Bool {
     sender == .peripheral && isExchangeUseful && (centralHasMoreData || packet.hasMoreData)
   }
 
-  /// Whether packets of `airtime` in all, with T_IFS before each of the `count` and after the last, fit behind the current one.
+  /// Whether `count` packets of `airtime` in total fit between the current packet and the next anchor point, with T_IFS
+  /// before each and after the last.
   func hasRoom(for airtime: Duration, packets count: Int) -> Bool {
     packetEnd + airtime + RadioPHY.interFrameSpace * (count + 1) <= nextAnchor
   }
 
-  /// The end that has received the current packet sends the next one, T_IFS later.
+  /// Starts the packet of the end that has received the current one, T_IFS later.
   mutating func answer(with next: LinkLayerPacket) {
     sender = sender == .central ? .peripheral : .central
     packet = next

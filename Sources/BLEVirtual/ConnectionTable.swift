@@ -8,15 +8,15 @@ struct Connection: Sendable {
   let central: Int
   let peripheral: Int
   var schedule: ConnectionSchedule
-  /// The connection event that is taking place.
+  /// The connection event in progress.
   var event: ConnectionEvent?
-  /// The counter of the next event, where an end has something to send.
+  /// The counter of the next event in which an end has something to send.
   var nextEvent: Int?
   /// Whether both ends have received a packet (Vol 6, Part B, 4.5).
   var isEstablished = false
-  /// An end has gone or is out of reach: no more events.
+  /// Whether an end is gone or out of range, so that no more events take place.
   var isOver = false
-  /// How many ends still have the link.
+  /// The number of controllers that still have the link.
   fileprivate var ends = 2
 
   init(id: UInt64, central: Int, peripheral: Int, schedule: ConnectionSchedule) {
@@ -24,19 +24,19 @@ struct Connection: Sendable {
     self.central = central
     self.peripheral = peripheral
     self.schedule = schedule
-    // The first event always takes place: it establishes the link.
+    // The first event is always simulated: it establishes the link.
     nextEvent = schedule.counter + 1
   }
 
   func slot(of role: HCI.Role) -> Int { role == .central ? central : peripheral }
 
-  /// The counter of the event that takes place next: one that an end asked for, or the instant of a change.
+  /// The counter of the next event to simulate: one in which an end sends, or the instant of a change.
   var dueEvent: Int? {
     guard let nextEvent, let instant = schedule.nextInstant else { return nextEvent ?? schedule.nextInstant }
     return min(nextEvent, instant)
   }
 
-  /// The end of the packet on the channel, or the next anchor point.
+  /// The end of the current packet, or the anchor point of the next event to simulate.
   var deadline: Instant? {
     if isOver { return nil }
     return event?.packetEnd ?? dueEvent.map { schedule.anchor(of: $0) }
@@ -63,26 +63,26 @@ struct ConnectionTable: Sendable {
     return nearest
   }
 
-  /// The oldest connection of those that are due.
+  /// The oldest connection that is due.
   func due(at now: Instant) -> Connection? {
     connections.first { $0.deadline.map { $0 <= now } ?? false }
   }
 
-  /// An end has something to send: plans the first event after `now` in which it can.
+  /// Plans the first event after `now` in which `role` can send.
   mutating func requestEvent(on id: UInt64, for role: HCI.Role, now: Instant) {
     guard let index = index(of: id), connections[index].event == nil else { return }
     let event = connections[index].schedule.nextEvent(after: now, for: role)
     connections[index].nextEvent = min(connections[index].nextEvent ?? event, event)
   }
 
-  /// No more events take place.
+  /// Ends the events of a connection.
   mutating func stop(_ id: UInt64) {
     guard let index = index(of: id) else { return }
     connections[index].isOver = true
     connections[index].event = nil
   }
 
-  /// One end no longer has the link; after the second one the connection is removed.
+  /// Records that one controller no longer has the link. After the second one the connection is removed.
   mutating func leave(_ id: UInt64) {
     stop(id)
     guard let index = index(of: id) else { return }

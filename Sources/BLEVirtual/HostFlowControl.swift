@@ -1,20 +1,20 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Which of the host's buffers are free, where the host wants them counted (Vol 4, Part E, 4.2).
+/// Controller to host flow control: the buffers of the host (Vol 4, Part E, 4.2).
 struct HostFlowControl: Sendable {
   var isEnabled = false
   /// In octets, without the header.
   var dataPacketLength = Int.max
   var totalNumDataPackets = 0
-  /// The host's buffers that are taken.
+  /// The number of the host's buffers in use.
   var usedBuffers = 0
 
-  /// The host may switch it on before or after it says how many buffers it has.
+  /// Whether flow control is in effect. The host may enable it before or after Host Buffer Size.
   var isOn: Bool { isEnabled && totalNumDataPackets > 0 }
 
-  /// Whether the host has room for so many packets. One frame fragment that is larger than all of its buffers together
-  /// gets through when all are free.
+  /// Whether the host has free buffers for `packets`. A fragment that is larger than all buffers together is accepted
+  /// when all are free.
   func hasRoom(for packets: Int) -> Bool {
     !isOn || usedBuffers + packets <= totalNumDataPackets || usedBuffers == 0
   }
@@ -45,7 +45,7 @@ extension VirtualController {
     }
   }
 
-  /// Host Number Of Completed Packets: answered only where it is wrong.
+  /// Performs Host Number Of Completed Packets. Only an error is answered.
   private mutating func receiveCompletedPackets(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
       return refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
@@ -59,7 +59,7 @@ extension VirtualController {
     sendReadyForData(&context)
   }
 
-  /// The peers may try again what the host had no room for.
+  /// Lets the peers send again the PDUs for which the host had no buffer.
   mutating func sendReadyForData(_ context: inout RadioContext) {
     guard flowControl.isOn else { return }
     for link in links {
@@ -68,12 +68,12 @@ extension VirtualController {
     }
   }
 
-  /// How many octets of a data packet the host takes.
+  /// The greatest length of a data packet for the host, in octets without the header.
   var hostDataPacketLength: Int {
     flowControl.isOn ? min(aclDataPacketLength, flowControl.dataPacketLength) : aclDataPacketLength
   }
 
-  /// Whether the host has room for so many octets now.
+  /// Whether the host has free buffers for `count` octets.
   func hostHasRoom(for count: Int) -> Bool {
     let size = hostDataPacketLength
     return flowControl.hasRoom(for: max(1, (count + size - 1) / size))

@@ -1,12 +1,12 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The Link Layer control PDUs that the controllers of a radio exchange, as far as hosts can see their effect
-/// (Vol 6, Part B, 2.4.2).
+/// The Link Layer control PDUs that the controllers of a radio exchange, with the fields that affect hosts (Vol 6,
+/// Part B, 2.4.2).
 enum LinkLayerPDU: Sendable {
   /// LL_TERMINATE_IND.
   case terminate(HCIErrorCode)
-  /// No PDU: the sender has gone silent.
+  /// No PDU: the sender stops without LL_TERMINATE_IND.
   case silence
   /// LL_CONNECTION_UPDATE_IND.
   case connectionUpdate(LinkTiming)
@@ -14,21 +14,21 @@ enum LinkLayerPDU: Sendable {
   case connectionParameterRequest(HCI.ConnectionParameters)
   /// LL_REJECT_EXT_IND to a LL_CONNECTION_PARAM_REQ.
   case connectionParameterReject(HCIErrorCode)
-  /// LL_ENC_REQ; the session key diversifier is whole here, although on the air each side gives one half.
+  /// LL_ENC_REQ. It has the whole session key diversifier; a real one has half of it.
   case encryptionRequest(randomNumber: UInt64, encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128)
   /// LL_REJECT_EXT_IND to a LL_ENC_REQ.
   case encryptionReject(HCIErrorCode)
-  /// LL_ENC_RSP: carries nothing, because ``encryptionRequest`` has both halves.
+  /// LL_ENC_RSP. It is empty, because ``encryptionRequest`` has both halves of the diversifier.
   case encryptionResponse
   /// LL_PAUSE_ENC_REQ.
   case pauseEncryptionRequest
   /// LL_PAUSE_ENC_RSP of either end.
   case pauseEncryptionResponse
-  /// LL_START_ENC_REQ; the session key stands for what is encrypted with it.
+  /// LL_START_ENC_REQ. The session key stands for the packets that are encrypted with it.
   case startEncryption(sessionKey: UInt128)
   /// LL_START_ENC_RSP.
   case encryptionStarted
-  /// No PDU: a packet whose message integrity check failed, after which the link is dead.
+  /// No PDU: a packet whose message integrity check failed, which ends the link.
   case integrityFailure
   /// LL_FEATURE_REQ or LL_PERIPHERAL_FEATURE_REQ.
   case featureRequest
@@ -36,19 +36,19 @@ enum LinkLayerPDU: Sendable {
   case featureResponse(HCI.LEFeatures)
   /// LL_UNKNOWN_RSP to a feature request.
   case featureReject(HCIErrorCode)
-  /// LL_VERSION_IND that asks.
+  /// LL_VERSION_IND of the end that starts the exchange.
   case versionRequest
-  /// LL_VERSION_IND that answers.
+  /// LL_VERSION_IND of the other end.
   case versionResponse(version: UInt8, companyIdentifier: UInt16, subversion: UInt16)
-  /// LL_LENGTH_REQ with what the sender sends and takes.
+  /// LL_LENGTH_REQ with the sender's limits.
   case lengthRequest(DataLength)
   /// LL_LENGTH_RSP.
   case lengthResponse(DataLength)
-  /// LL_PHY_REQ, with what the sender would send with and listen to.
+  /// LL_PHY_REQ with the PHYs that the sender prefers to transmit on and to receive.
   case phyRequest(transmit: HCI.PHYs, receive: HCI.PHYs)
-  /// LL_PHY_RSP to a LL_PHY_REQ of the central: the PHYs that the central shall send with and receive.
+  /// LL_PHY_RSP to a LL_PHY_REQ of the central: the PHYs that the central shall transmit on and receive.
   case phyResponse(transmit: HCI.PHY, receive: HCI.PHY)
-  /// LL_PHY_UPDATE_IND, as the receiver of this PDU shall send and listen.
+  /// LL_PHY_UPDATE_IND: the PHYs that the receiver of this PDU shall transmit on and receive.
   case phyUpdate(transmit: HCI.PHY, receive: HCI.PHY)
   /// LL_CHANNEL_MAP_IND, 37 bits.
   case channelMap(UInt64)
@@ -57,10 +57,10 @@ enum LinkLayerPDU: Sendable {
   /// LL_CLOCK_ACCURACY_RSP.
   case clockAccuracyResponse
 
-  /// No PDU: the sender takes data again, which on the air shows as acknowledgements that had been missing.
+  /// No PDU: the sender accepts data again. On a real radio it acknowledges the PDU that is sent again.
   case readyForData
 
-  /// Whether it stands for something that happens and not for a PDU that waits for its connection event.
+  /// Whether the value is no PDU, so that it does not wait for a connection event.
   var isNoPDU: Bool {
     switch self {
     case .silence, .integrityFailure: true

@@ -2,7 +2,7 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// What a controller sees of its surroundings while it works: the time, its hosts' ears, and the other controllers.
+/// The state that the controllers of a radio share: the time, the output for hosts, and the PDUs for other controllers.
 struct RadioContext: Sendable {
   let pacing: VirtualRadio.Pacing
   let cryptography: any Cryptography
@@ -10,7 +10,7 @@ struct RadioContext: Sendable {
   var output = VirtualRadioOutput()
   /// The links and their connection events, with ``VirtualRadio/Pacing/airtime``.
   var connections = ConnectionTable()
-  /// What is on its way to another controller, in order.
+  /// The PDUs for other controllers, in order.
   var transmissions: [Transmission] = []
   private var lastLink: UInt64 = 0
 
@@ -19,14 +19,14 @@ struct RadioContext: Sendable {
     self.cryptography = cryptography
   }
 
-  /// A number that no other link of the radio has or had.
+  /// An identifier that no other link of the radio has or had.
   mutating func newLinkID() -> UInt64 {
     lastLink &+= 1
     return lastLink
   }
 }
 
-/// Something on its way over a link.
+/// A PDU or an ACL packet for the other end of a link.
 struct Transmission: Sendable {
   enum Payload: Sendable {
     case control(LinkLayerPDU)

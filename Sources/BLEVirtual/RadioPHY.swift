@@ -1,6 +1,6 @@
 internal import BLEHCI
 
-/// A PHY with its coding, and the airtime of packets on it (Vol 6, Part B, 2.1 and 2.2).
+/// A PHY with its coding; computes the airtime of packets (Vol 6, Part B, 2.1 and 2.2).
 enum RadioPHY: Hashable, Sendable {
   case le1M
   case le2M
@@ -9,11 +9,11 @@ enum RadioPHY: Hashable, Sendable {
   /// LE Coded with eight symbols a bit, 125 kbit/s.
   case codedS8
 
-  /// T_IFS: from the end of a packet to the beginning of the answer (Vol 6, Part B, 4.1.1).
+  /// T_IFS: the time from the end of a packet to the beginning of the answer (Vol 6, Part B, 4.1.1).
   static let interFrameSpace = Duration.microseconds(150)
-  /// T_MAFS: the least time between a packet and the auxiliary packet that it points to (Vol 6, Part B, 4.1.2).
+  /// T_MAFS: the minimum time between a packet and the auxiliary packet that it points to (Vol 6, Part B, 4.1.2).
   static let minimumAuxiliaryFrameSpace = Duration.microseconds(300)
-  /// - Parameter prefersS2: chooses S=2 for LE Coded, not S=8.
+  /// - Parameter prefersS2: whether LE Coded is S=2 and not S=8.
   init(_ phy: HCI.PHY, prefersS2: Bool = false) {
     switch phy {
     case .le2M: self = .le2M
@@ -25,7 +25,7 @@ enum RadioPHY: Hashable, Sendable {
   var isCoded: Bool { self == .codedS2 || self == .codedS8 }
 
   /// The airtime of a packet: preamble, access address, header (2 octets), payload, message integrity check (4 octets)
-  /// where `isEncrypted` and the payload is not empty, and CRC (3 octets).
+  /// if `isEncrypted` and the payload is not empty, and CRC (3 octets).
   ///
   /// - Parameter payload: in octets, without header and message integrity check.
   func airtime(payload: Int, isEncrypted: Bool = false) -> Duration {
@@ -33,7 +33,7 @@ enum RadioPHY: Hashable, Sendable {
     return .microseconds(fixedMicroseconds + microsecondsPerOctet * Int64(payload + check))
   }
 
-  /// The longest payload, in octets, whose airtime is at most `limit`; 0 where no payload fits.
+  /// The longest payload, in octets, whose airtime is at most `limit`; 0 if no payload fits.
   func greatestPayload(within limit: Duration, isEncrypted: Bool) -> Int {
     let check = isEncrypted ? Self.integrityCheck : 0
     let available = limit / .microseconds(1) - Double(fixedMicroseconds)
@@ -54,9 +54,9 @@ enum RadioPHY: Hashable, Sendable {
 
   /// The part of a packet that does not depend on the payload.
   ///
-  /// LE 1M: preamble 1, access address 4, header 2, CRC 3 octets; LE 2M: a preamble of 2 octets. LE Coded: preamble 80 µs,
-  /// then access address 256 µs, coding indicator 16 µs and TERM1 24 µs at S=8, and header, CRC and TERM2 (3 bits) at
-  /// the coding of the payload.
+  /// LE 1M: preamble 1, access address 4, header 2, CRC 3 octets; LE 2M: a preamble of 2 octets. LE Coded: preamble 80
+  /// µs, then access address 256 µs, coding indicator 16 µs and TERM1 24 µs at S=8, and header, CRC and TERM2 (3 bits)
+  /// at the coding of the payload.
   private var fixedMicroseconds: Int64 {
     switch self {
     case .le1M: 10 * 8
@@ -68,7 +68,7 @@ enum RadioPHY: Hashable, Sendable {
 }
 
 extension Duration {
-  /// How many whole `unit`s the duration has; 0 for a negative one.
+  /// The number of whole `unit`s in the duration; 0 for a negative one.
   func wholeMultiples(of unit: Duration) -> Int {
     guard self >= .zero, unit > .zero else { return 0 }
     let count = Int(self / unit)

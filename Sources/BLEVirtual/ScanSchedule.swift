@@ -1,7 +1,8 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// When a scanner or an initiator receives, and on which primary advertising channel (Vol 6, Part B, 4.4.3 and 4.4.4).
+/// The scan windows of a scanner or an initiator, and their primary advertising channels (Vol 6, Part B, 4.4.3 and
+/// 4.4.4).
 ///
 /// ```
 ///  start      interval     interval     interval
@@ -31,7 +32,7 @@ struct ScanSchedule: Sendable {
 
   init(_ windows: [HCI.PHY: Windows]) { self.windows = windows }
 
-  /// Whether a packet that begins and ends then is received on `channel`: one window contains it.
+  /// Whether a packet on `channel` is received: one window on that channel contains it.
   func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
     guard let windows = windows[phy], begin >= start else { return false }
     let number = (begin - start).wholeMultiples(of: windows.interval)
@@ -41,7 +42,7 @@ struct ScanSchedule: Sendable {
 }
 
 extension HCI.PHYs {
-  /// The PHYs of the set in the order in which commands list their parameters (Vol 4, Part E, 7.8.64 and 7.8.66).
+  /// The PHYs of the set in the order of the parameters of commands (Vol 4, Part E, 7.8.64 and 7.8.66).
   var listed: [HCI.PHY] {
     [(Self.le1M, HCI.PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map(\.1)
   }

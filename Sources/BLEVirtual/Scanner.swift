@@ -1,9 +1,9 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// What a controller listens for.
+/// The scanning state of a controller.
 struct Scanner: Sendable {
-  /// One advertiser's PDU, as the duplicate filter remembers it (Vol 6, Part B, 4.3.3).
+  /// An entry of the duplicate filter (Vol 6, Part B, 4.3.3).
   struct ReceivedPDU: Hashable, Sendable {
     var address: DeviceAddress?
     var isScanResponse: Bool
@@ -12,20 +12,20 @@ struct Scanner: Sendable {
     var dataIdentifier: UInt16
   }
 
-  /// How many advertisers the duplicate filter remembers; then it begins anew and may report one twice.
+  /// The number of entries of the duplicate filter. When it is full it is cleared, and a PDU may be reported twice.
   static let duplicateFilterSize = 512
 
   var type = HCI.ScanType.passive
   var ownAddressType = HCI.OwnAddressType.public
   var filterPolicy = HCI.ScanningFilterPolicy.all
-  /// When it receives, with airtime.
+  /// The scan windows, with airtime.
   var schedule = ScanSchedule()
   var isExtended = false
   var isOn = false
   var filtersDuplicates = HCI.DuplicateFiltering.disabled
-  /// When this scan, or this period's part of it, ends.
+  /// The end of the scan, or of its part in this period.
   var endsAt: Instant?
-  /// When the next period begins.
+  /// The beginning of the next period.
   var beginsAt: Instant?
   var duration = Duration.zero
   var period = Duration.zero
@@ -33,17 +33,19 @@ struct Scanner: Sendable {
 
   var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
 
-  /// Whether it hears anything now: it rests between two periods.
+  /// Whether it receives now: it is on, and not between two periods.
   var isListening: Bool { isOn && beginsAt == nil }
 
-  /// Remembers `pdu`; false where it had been heard before and duplicates are filtered.
+  /// Adds `pdu` to the duplicate filter.
+  ///
+  /// - Returns: false if duplicates are filtered and the PDU is one.
   mutating func isNew(_ pdu: ReceivedPDU) -> Bool {
     guard filtersDuplicates != .disabled else { return true }
     if duplicates.count >= Self.duplicateFilterSize { duplicates.removeAll(keepingCapacity: true) }
     return duplicates.insert(pdu).inserted
   }
 
-  /// Whether the duplicate filter has `pdu`.
+  /// Whether the duplicate filter contains `pdu`.
   func isDuplicate(_ pdu: ReceivedPDU) -> Bool { filtersDuplicates != .disabled && duplicates.contains(pdu) }
 
   mutating func clearDuplicates() { duplicates.removeAll(keepingCapacity: true) }

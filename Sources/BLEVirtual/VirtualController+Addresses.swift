@@ -2,9 +2,10 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// Private addresses: made, resolved, and kept to (Vol 6, Part B, 1.3.2 and 6).
+/// Private addresses: generation, resolution and privacy modes (Vol 6, Part B, 1.3.2 and 6).
 extension VirtualController {
-  /// The identity behind a resolvable private address, marked as resolved; nil where resolution is off or nobody fits.
+  /// The identity address of a resolvable private address, with a kind that marks it as resolved. nil if resolution is
+  /// disabled or no entry of the resolving list matches.
   func resolve(_ address: DeviceAddress, _ context: RadioContext) -> (entry: Int, identity: DeviceAddress)? {
     guard isAddressResolutionEnabled, address.kind == .random, address.randomKind == .resolvablePrivate else {
       return nil
@@ -17,12 +18,13 @@ extension VirtualController {
     return nil
   }
 
-  /// Remembers which private address a peer used last, for LE Read Peer Resolvable Address.
+  /// Stores the latest private address of a peer, for LE Read Peer Resolvable Address.
   mutating func recordResolvableAddress(_ address: BD_ADDR, of entry: Int) {
     resolvingList[entry].peerResolvableAddress = address
   }
 
-  /// Network privacy mode: a peer that gave its IRK is not listened to under its identity address (Vol 6, Part B, 4.7).
+  /// Whether network privacy mode rejects `address`: it is the identity address of a peer with an IRK (Vol 6, Part B,
+  /// 4.7).
   func isRejectedByPrivacyMode(_ address: DeviceAddress) -> Bool {
     isAddressResolutionEnabled
       && resolvingList.contains {
@@ -30,7 +32,7 @@ extension VirtualController {
       }
   }
 
-  /// Whether `address` is one of this controller's own.
+  /// Whether `address` is an address of this controller.
   func isOwnAddress(_ address: DeviceAddress, _ context: RadioContext) -> Bool {
     if address.identity == DeviceAddress(octets: publicAddress, kind: .public) { return true }
     if let randomAddress, address.identity == DeviceAddress(octets: randomAddress, kind: .random) { return true }
@@ -38,7 +40,7 @@ extension VirtualController {
     return resolvingList.contains { $0.localIRK != 0 && Self.matches(address.octets, $0.localIRK, context) }
   }
 
-  /// The address to show `peer`; nil where a random one is asked for and the host has set none.
+  /// The controller's address towards `peer`; nil for a random address that the host has not set.
   mutating func ownAddress(
     _ type: HCI.OwnAddressType, random: BD_ADDR?, for peer: DeviceAddress?, _ context: inout RadioContext
   ) -> DeviceAddress? {
@@ -52,7 +54,7 @@ extension VirtualController {
     return random.map { DeviceAddress(octets: $0, kind: .random) }
   }
 
-  /// The private address of an entry, a new one where the old one's time is over.
+  /// The local private address of an entry, a new one if the old one has expired.
   private mutating func localResolvableAddress(_ index: Int, _ context: RadioContext) -> BD_ADDR? {
     let entry = resolvingList[index]
     if let address = entry.localResolvableAddress, context.now < entry.localAddressExpiresAt { return address }

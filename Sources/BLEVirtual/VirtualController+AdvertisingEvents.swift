@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Advertising as it happens: events, scan requests, connection requests, ends.
+/// Advertising in progress: events, scan requests, connection requests, the end of a set.
 extension VirtualController {
   /// The sets whose advertising event is due.
   func setsDue(at now: Instant) -> [Int] {
@@ -10,7 +10,7 @@ extension VirtualController {
     }
   }
 
-  /// What goes on the air for set `index` now; the set's next event is planned.
+  /// Begins an advertising event of set `index`, plans the next one, and returns the advertisement.
   mutating func advertise(_ index: Int, _ context: inout RadioContext) -> Advertisement? {
     guard var running = advertisingSets[index].running else { return nil }
     refreshAddress(of: index, &running, &context)
@@ -29,7 +29,7 @@ extension VirtualController {
       txPower: set.properties.contains(.includeTxPower) ? configuration.txPower : 127, rssi: configuration.rssi)
   }
 
-  /// The answer of the set to a scan request from `scanner`; nil where it ignores the request.
+  /// The answer of the set to a scan request from `scanner`; nil if the filter policy rejects the request.
   mutating func answerScanRequest(
     for advertisement: Advertisement, from scanner: DeviceAddress, _ context: inout RadioContext
   ) -> Advertisement? {
@@ -55,7 +55,7 @@ extension VirtualController {
     return response
   }
 
-  /// Whether the set takes a connection from `initiator`.
+  /// Whether the set accepts a connection from `initiator`.
   func acceptsConnection(
     for advertisement: Advertisement, from initiator: DeviceAddress, _ context: RadioContext
   ) -> Bool {
@@ -73,7 +73,7 @@ extension VirtualController {
     return true
   }
 
-  /// Ends sets whose time or number of events is over.
+  /// Ends the sets whose duration is over or whose maximum number of events is reached.
   mutating func tickAdvertisingTimeouts(_ context: inout RadioContext) {
     for index in advertisingSets.indices {
       guard let running = advertisingSets[index].running else { continue }
@@ -85,7 +85,8 @@ extension VirtualController {
     }
   }
 
-  /// Switches a set off and says why; a high duty cycle directed one reports a failed connection (Vol 4, Part E, 7.7.65.1).
+  /// Disables a set and reports the reason. A set with the high duty cycle reports a failed connection (Vol 4, Part E,
+  /// 7.7.65.1).
   private mutating func endAdvertising(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
     let set = advertisingSets[index]
     let eventsDone = set.running?.eventsDone ?? 0
@@ -97,7 +98,7 @@ extension VirtualController {
     reportTermination(of: set, status: reason, link: nil, eventsDone: eventsDone, &context)
   }
 
-  /// Advertising Set Terminated, for the sets of the extended commands.
+  /// Sends Advertising Set Terminated for a set of the extended commands.
   mutating func reportTermination(
     of set: AdvertisingSet, status: HCIErrorCode, link: ConnectionHandle?, eventsDone: Int,
     _ context: inout RadioContext
@@ -113,7 +114,7 @@ extension VirtualController {
       }, &context)
   }
 
-  /// A private address of the controller's own making is renewed when its time is over.
+  /// Renews a private address that the controller generated, if it has expired.
   private mutating func refreshAddress(
     of index: Int, _ running: inout AdvertisingSet.Running, _ context: inout RadioContext
   ) {

@@ -2,9 +2,9 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// From octets to obeyed commands.
+/// Decoding of packets from the host, and the answers to commands.
 extension VirtualController {
-  /// Takes an H4 packet of the host that is no ACL data.
+  /// Receives an H4 packet from the host, except ACL data.
   mutating func receive(_ octets: Bytes, _ context: inout RadioContext) {
     guard let packet = try? HCIPacket(decoding: octets), case .command(let command) = packet else {
       complain(.malformedPacket(firstOctet: octets.first))
@@ -38,7 +38,7 @@ extension VirtualController {
     }
   }
 
-  /// Refuses what the controller lacks, and looks up the rest.
+  /// Performs a command; one that the controller does not support gets Unknown HCI Command.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
     guard isSupported(command.opcode) else { return refuse(command.opcode, .unknownCommand, &context) }
     switch command.opcode.rawValue {
@@ -51,9 +51,9 @@ extension VirtualController {
     }
   }
 
-  /// Reads the parameters, lets `obey` make the answer, sends it, and lets `then` do what follows a success.
+  /// Decodes the parameters, performs the command with `perform`, sends the answer, and calls `then` after a success.
   ///
-  /// Too few octets, too many, and values that the declaration refuses give Invalid HCI Command Parameters.
+  /// Too few or too many octets, and values that the decoder rejects, give Invalid HCI Command Parameters.
   mutating func answer<Command: HCICommand>(
     _ packet: HCICommandPacket, as type: Command.Type, _ context: inout RadioContext,
     _ perform: (inout Self, Command, inout RadioContext) -> Command.Response,
@@ -92,7 +92,7 @@ extension VirtualController {
       }, &context)
   }
 
-  /// Answers without obeying, by the event that the command is due.
+  /// Rejects a command with the event that answers it: Command Status or Command Complete.
   mutating func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
     if Self.answeredByStatus.contains(opcode) {
       sendStatus(opcode, status, &context)
@@ -101,20 +101,20 @@ extension VirtualController {
     }
   }
 
-  /// The commands that a Command Status event answers; an unknown command gets Command Complete.
+  /// The commands that are answered by Command Status. An unknown command is answered by Command Complete.
   private static let answeredByStatus: Set<HCIOpcode> = [
     .disconnect, .readRemoteVersionInformation, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate,
     .leReadRemoteFeatures, .leEnableEncryption, .leReadLocalP256PublicKey, .leGenerateDHKey, .leSetPHY,
     .leRequestPeerSCA,
   ]
 
-  /// Whether the controller has the command: the same question that Read Local Supported Commands answers.
+  /// Whether the controller supports the command, as in Read Local Supported Commands.
   func isSupported(_ opcode: HCIOpcode) -> Bool {
     guard let needed = Self.commands[opcode] else { return false }
     return configuration.features.isSuperset(of: needed)
   }
 
-  /// Every command it can have, with the features that it needs for it.
+  /// The commands that a controller can support, with the features that they need.
   static let commands: [HCIOpcode: HCI.LEFeatures] = {
     let plain: [HCIOpcode] = [
       .disconnect, .readRemoteVersionInformation,

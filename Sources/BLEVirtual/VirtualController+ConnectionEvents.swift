@@ -1,11 +1,11 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// One end of a link in connection events with airtime: which PDU it sends next, and what an acknowledgement completes.
+/// One end of a link in connection events with airtime: its next PDU, and the effects of an acknowledgement.
 extension VirtualController {
-  /// The PDU that this end sends next: control PDUs first, then data. nil where it has none.
+  /// The PDU that this end sends next: control PDUs first, then data; nil if it has none.
   ///
-  /// The packet before it is acknowledged: both ends send in turns and nothing is lost.
+  /// The PDU before it is acknowledged, because both ends send in turns and no packet is lost.
   func nextPacket(on index: Int) -> LinkLayerPacket? {
     let link = links[index]
     guard !link.isCut, link.terminationReason == nil else { return nil }
@@ -25,20 +25,20 @@ extension VirtualController {
       hasMoreData: !isLast || link.waiting.count > 1)
   }
 
-  /// The empty PDU that this end sends where it has nothing, or where what it has does not fit.
+  /// The empty PDU that this end sends if it has no PDU, or if its PDU does not fit.
   func emptyPacket(on index: Int, hasMoreData: Bool) -> LinkLayerPacket {
     let airtime = transmitPHY(of: links[index]).airtime(payload: 0)
     return LinkLayerPacket(content: .empty, airtime: airtime, hasMoreData: hasMoreData)
   }
 
-  /// Whether this end needs a connection event: it has a PDU to send, or waits for an acknowledgement, or owes one that
-  /// ends the link.
+  /// Whether this end needs a connection event: it has a PDU to send, waits for an acknowledgement, or has to
+  /// acknowledge LL_TERMINATE_IND.
   func needsEvent(on index: Int) -> Bool {
     let link = links[index]
     return link.unacknowledged != nil || link.terminationReason != nil || nextPacket(on: index) != nil
   }
 
-  /// The peer has received this end's PDU; its acknowledgement follows with the peer's next packet.
+  /// Records that the peer has received a PDU of this end. The peer acknowledges it with its next packet.
   mutating func sent(_ content: LinkLayerPacket.Content, on index: Int) {
     links[index].unacknowledged = content
     switch content {
@@ -48,8 +48,8 @@ extension VirtualController {
     }
   }
 
-  /// The peer has acknowledged this end's PDU: LL_TERMINATE_IND ends the link, and the last octets of an ACL packet free
-  /// its buffer (Number Of Completed Packets, Vol 4, Part E, 7.7.19).
+  /// Completes the PDU that the peer has acknowledged. LL_TERMINATE_IND ends the link. The last PDU of an ACL packet
+  /// frees its buffer and sends Number Of Completed Packets (Vol 4, Part E, 7.7.19).
   mutating func acknowledged(on index: Int, _ context: inout RadioContext) {
     guard let content = links[index].unacknowledged else { return }
     links[index].unacknowledged = nil
@@ -67,13 +67,13 @@ extension VirtualController {
 
   private func transmitPHY(of link: VirtualLink) -> RadioPHY { RadioPHY(link.transmitPHY, prefersS2: link.prefersS2) }
 
-  /// How many octets of data one PDU carries now: what the data length allows (Vol 6, Part B, 4.5.10), and at most half
-  /// of a connection event, so that both ends can send in each.
+  /// The greatest payload of a data PDU in octets: limited by the data length (Vol 6, Part B, 4.5.10), and by half of a
+  /// connection interval, so that both ends can send in each event.
   private func greatestDataPayload(of link: VirtualLink) -> Int {
     let phy = transmitPHY(of: link)
     let least = DataLength.initial.octets
     var limit = Duration.microseconds(Int64(link.transmitLength.time))
-    // connEffectiveMaxTxTimeCoded is at least the time of 27 octets at S=8.
+    // connEffectiveMaxTxTimeCoded is at least the airtime of 27 octets at S=8.
     if phy.isCoded { limit = max(limit, RadioPHY.codedS8.airtime(payload: Int(least), isEncrypted: true)) }
     limit = min(limit, (link.timing.intervalDuration - RadioPHY.interFrameSpace * 2) / 2)
     let fitting = phy.greatestPayload(within: limit, isEncrypted: link.sendsEncrypted)

@@ -1,24 +1,24 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// A controller that waits for an advertiser to connect to (Vol 4, Part E, 7.8.12 and 7.8.66).
+/// A pending connection request of the host (Vol 4, Part E, 7.8.12 and 7.8.66).
 struct Initiator: Sendable {
   var filterPolicy: HCI.InitiatorFilterPolicy
   var peerAddress: DeviceAddress
   var ownAddressType: HCI.OwnAddressType
   var parameters: HCI.ConnectionParameters
-  /// Whether it hears extended advertisements too.
+  /// Whether it receives extended advertisements too.
   var isExtended: Bool
-  /// The parameters for each PHY that it connects on; ``parameters`` are those of the first.
+  /// The connection parameters for each initiating PHY; ``parameters`` are those of the first.
   var parametersByPHY: [HCI.PHY: HCI.ConnectionParameters]
-  /// When it receives, with airtime.
+  /// The scan windows, with airtime.
   var schedule: ScanSchedule
 
-  /// The parameters for a link that begins on `phy`; nil where it does not connect on that PHY.
+  /// The connection parameters for a link that begins on `phy`; nil if `phy` is no initiating PHY.
   func parameters(on phy: HCI.PHY) -> HCI.ConnectionParameters? { parametersByPHY[phy] }
 }
 
-/// What a connection complete event says.
+/// The fields of a connection complete event.
 struct ConnectionReport: Sendable {
   var status = HCIErrorCode.success
   var handle = ConnectionHandle(rawValue: 0)
@@ -29,7 +29,7 @@ struct ConnectionReport: Sendable {
   var timing = LinkTiming(interval: 0, latency: 0, timeout: 0)
 }
 
-/// Links come up and go down.
+/// The beginning and the end of links.
 extension VirtualController {
   /// LE Create Connection and LE Extended Create Connection.
   mutating func createConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
@@ -96,7 +96,7 @@ extension VirtualController {
     return .success
   }
 
-  /// Vol 4, Part E, 7.8.13.
+  /// Performs LE Create Connection Cancel (Vol 4, Part E, 7.8.13).
   mutating func cancelConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     answer(packet, as: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
       .init { $0.status = me.initiator == nil ? .commandDisallowed : .success }
@@ -109,7 +109,8 @@ extension VirtualController {
     }
   }
 
-  /// The address to connect from and the parameters to connect with, where `advertisement` is what the initiator waits for.
+  /// The own address and the parameters of a connect request, if `advertisement` matches the pending connection
+  /// request.
   mutating func connectRequest(
     for advertisement: Advertisement, _ context: inout RadioContext
   ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
@@ -132,9 +133,9 @@ extension VirtualController {
     return (own, initiator.parameters)
   }
 
-  /// Opens this end of a new link and tells the host.
+  /// Opens this end of a new link and reports it to the host.
   ///
-  /// - Parameter advertisement: what the link came from; on the peripheral's side its set ends with it.
+  /// - Parameter advertisement: the advertisement that was answered. The peripheral's set ends with the connection.
   mutating func open(
     _ id: UInt64, as role: HCI.Role, ownAddress: DeviceAddress, peer: Int, peerAddress: DeviceAddress,
     rssi: Int8, timing: LinkTiming, from advertisement: Advertisement, _ context: inout RadioContext
@@ -171,7 +172,7 @@ extension VirtualController {
     }
   }
 
-  /// The one connection complete event that the host has unmasked, the enhanced one first.
+  /// Sends the connection complete event that the host has unmasked. The enhanced event has precedence.
   mutating func reportConnection(_ report: ConnectionReport, _ context: inout RadioContext) {
     if allows(.enhancedConnectionComplete) {
       send(
@@ -202,7 +203,7 @@ extension VirtualController {
 
   func linkIndex(_ handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
 
-  /// Ends the link here and tells the host why.
+  /// Ends the link on this side and reports the reason to the host.
   mutating func close(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
     let handle = links[index].handle
     removeLink(index, &context)
@@ -214,7 +215,8 @@ extension VirtualController {
       }, &context)
   }
 
-  /// Forgets the link; its buffers are free again, without a word: the host knows (Vol 4, Part E, 4.3).
+  /// Removes the link and frees its buffers. There is no Number Of Completed Packets for them: the host regards them as
+  /// free after Disconnection Complete (Vol 4, Part E, 4.3).
   mutating func removeLink(_ index: Int, _ context: inout RadioContext) {
     context.connections.leave(links[index].id)
     for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
@@ -222,10 +224,10 @@ extension VirtualController {
     links.remove(at: index)
   }
 
-  /// The link goes silent; both hosts hear of it when the supervision timeout is over.
+  /// Stops the link. It ends when the supervision timeout is over.
   ///
-  /// With airtime the timeout counts from the latest event that took place, and is 6 intervals from the beginning for a
-  /// link whose first event did not (Vol 6, Part B, 4.5.2).
+  /// With airtime the timeout counts from the latest event. A link without a first event ends 6 intervals after its
+  /// beginning (Vol 6, Part B, 4.5.2).
   mutating func cut(_ index: Int, _ context: inout RadioContext) {
     let link = links[index]
     guard !link.isCut else { return }
@@ -249,7 +251,7 @@ extension VirtualController {
     }
   }
 
-  /// Supervision timeouts and connection events.
+  /// Does everything that is due on the links: supervision timeouts and connection events.
   mutating func tickLinks(_ context: inout RadioContext) {
     for index in links.indices.reversed() {
       if let end = links[index].supervisionEnd {
@@ -262,7 +264,7 @@ extension VirtualController {
 }
 
 extension HCI.ConnectionParameters {
-  /// Whether the specification allows the numbers, each for itself and together (Vol 4, Part E, 7.8.12).
+  /// Whether the values are allowed, each by itself and in combination (Vol 4, Part E, 7.8.12).
   var isAllowed: Bool {
     (0x0006...0x0C80).contains(connectionIntervalMin) && (0x0006...0x0C80).contains(connectionIntervalMax)
       && connectionIntervalMin <= connectionIntervalMax && maxLatency <= 0x01F3
@@ -270,7 +272,7 @@ extension HCI.ConnectionParameters {
       && UInt32(supervisionTimeout) * 4 > (1 + UInt32(maxLatency)) * UInt32(connectionIntervalMax)
   }
 
-  /// What the controller makes of the ranges: the shortest interval.
+  /// The timing that the controller chooses: the shortest interval.
   var timing: LinkTiming {
     LinkTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)
   }

@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Extended advertising: several sets, each with parameters, data and a life of its own (Vol 4, Part E, 7.8.52 to 7.8.60).
+/// The commands of extended advertising (Vol 4, Part E, 7.8.52 to 7.8.60).
 extension VirtualController {
   mutating func performExtendedCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -87,7 +87,7 @@ extension VirtualController {
     return .success
   }
 
-  /// Vol 4, Part E, 7.8.53.
+  /// Performs LE Set Extended Advertising Parameters (Vol 4, Part E, 7.8.53).
   private mutating func setParameters(_ command: HCI.LESetExtendedAdvertisingParameters) -> HCIErrorCode {
     let properties = command.advertisingEventProperties
     guard command.advertisingHandle <= 0xEF, properties.rawValue <= 0x7F else { return .invalidCommandParameters }
@@ -130,7 +130,7 @@ extension VirtualController {
     return .success
   }
 
-  /// Data that the set already has must fit its new kind.
+  /// The error for new properties that the data of the set does not fit; nil if it fits.
   private func refusal(of set: AdvertisingSet, with properties: HCI.AdvertisingEventProperties) -> HCIErrorCode? {
     let limit = properties.contains(.legacy) ? 31 : maximumDataLength
     if set.data.octets.count > limit || set.scanResponse.octets.count > limit { return .invalidCommandParameters }
@@ -138,12 +138,12 @@ extension VirtualController {
     return nil
   }
 
-  /// A directed legacy PDU and a scannable extended advertisement carry no advertising data.
+  /// Whether advertising data is allowed: not in a directed legacy PDU or a scannable extended advertisement.
   private static func carriesData(_ properties: HCI.AdvertisingEventProperties) -> Bool {
     properties.contains(.legacy) ? !properties.contains(.directed) : !properties.contains(.scannable)
   }
 
-  /// Vol 4, Part E, 7.8.54 and 7.8.55.
+  /// Sets advertising data or scan response data (Vol 4, Part E, 7.8.54 and 7.8.55).
   private mutating func setData(
     _ payload: WritableKeyPath<AdvertisingSet, AdvertisingSet.Payload>, of handle: UInt8,
     _ operation: HCI.DataOperation, _ preference: HCI.FragmentPreference, _ octets: Bytes
@@ -177,7 +177,7 @@ extension VirtualController {
     default:
       guard !octets.isEmpty, set[keyPath: payload].isPartial else { return .invalidCommandParameters }
       guard set[keyPath: payload].octets.count + octets.count <= maximumDataLength else {
-        // What came so far is worthless without the rest (Vol 4, Part E, 7.8.54).
+        // The fragments received so far are discarded (Vol 4, Part E, 7.8.54).
         advertisingSets[index][keyPath: payload].replace([])
         return .memoryCapacityExceeded
       }
@@ -187,7 +187,7 @@ extension VirtualController {
     return .success
   }
 
-  /// Vol 4, Part E, 7.8.56: all sets of the command, or none.
+  /// Performs LE Set Extended Advertising Enable for all sets of the command, or for none (Vol 4, Part E, 7.8.56).
   private mutating func setEnable(_ command: HCI.LESetExtendedAdvertisingEnable, _ context: inout RadioContext)
     -> HCIErrorCode
   {

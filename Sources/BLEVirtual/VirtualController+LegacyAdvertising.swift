@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The commands around advertising, scanning and initiating (Vol 4, Part E, 7.8.4 to 7.8.13 and 7.8.52 to 7.8.66).
+/// The commands of advertising, scanning and initiating (Vol 4, Part E, 7.8.4 to 7.8.13 and 7.8.52 to 7.8.66).
 extension VirtualController {
   mutating func performRadioCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -32,7 +32,9 @@ extension VirtualController {
     }
   }
 
-  /// Whether the host may use this set of commands, having begun with it or with none (Vol 4, Part E, 3.1.1).
+  /// Selects the set of commands with the first command. A command of the other set is rejected (Vol 4, Part E, 3.1.1).
+  ///
+  /// - Returns: whether the command is allowed.
   private mutating func selectCommandSet(
     _ wanted: CommandSet, _ packet: HCICommandPacket, _ context: inout RadioContext
   ) -> Bool {
@@ -76,7 +78,7 @@ extension VirtualController {
     return work(&set)
   }
 
-  /// Vol 4, Part E, 7.8.5.
+  /// Performs LE Set Advertising Parameters (Vol 4, Part E, 7.8.5).
   private mutating func setAdvertisingParameters(_ command: HCI.LESetAdvertisingParameters) -> HCIErrorCode {
     guard !isLegacyAdvertising else { return .commandDisallowed }
     let properties: HCI.AdvertisingEventProperties
@@ -109,7 +111,8 @@ extension VirtualController {
     return .success
   }
 
-  /// Vol 4, Part E, 7.8.9. Enabling what is enabled starts it anew, disabling what is disabled does nothing.
+  /// Performs LE Set Advertising Enable (Vol 4, Part E, 7.8.9). Enabling again restarts advertising, disabling again
+  /// has no effect.
   private mutating func setAdvertisingEnable(_ enable: Bool, _ context: inout RadioContext) -> HCIErrorCode {
     guard enable else {
       withLegacySet { $0.running = nil }

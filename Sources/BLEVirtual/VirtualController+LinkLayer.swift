@@ -1,9 +1,9 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// What goes out on a link and what comes in.
+/// The Link Layer PDUs of a link.
 extension VirtualController {
-  /// Sends a control PDU: at once, or at the next connection event. A silent link keeps it for ever.
+  /// Sends a control PDU, at once or at the next connection event. A link that is out of range sends nothing.
   mutating func send(_ pdu: LinkLayerPDU, on index: Int, _ context: inout RadioContext) {
     let link = links[index]
     guard !link.isCut else { return }
@@ -15,7 +15,7 @@ extension VirtualController {
     }
   }
 
-  /// Data may move again: at once, or from the next connection event on.
+  /// Sends the waiting data, at once or from the next connection event on.
   mutating func release(_ index: Int, _ context: inout RadioContext) {
     guard !links[index].waiting.isEmpty, !links[index].holdsData else { return }
     if context.pacing == .immediate {
@@ -32,7 +32,7 @@ extension VirtualController {
     }
   }
 
-  /// Something waits for the next connection event.
+  /// Plans the next connection event, because a PDU waits for it.
   private mutating func requestEvent(on index: Int, _ context: inout RadioContext) {
     let link = links[index]
     if context.pacing == .airtime {
@@ -42,7 +42,7 @@ extension VirtualController {
     }
   }
 
-  /// One connection event: every control PDU and so many data packets.
+  /// Runs one connection event: all control PDUs, and data packets up to the limit.
   mutating func transmit(at index: Int, _ context: inout RadioContext) {
     let link = links[index]
     for pdu in link.controls {
@@ -63,7 +63,7 @@ extension VirtualController {
     links[index].nextEvent = isIdle ? nil : links[index].connectionEvent(after: context.now)
   }
 
-  /// Takes a control PDU from the peer.
+  /// Receives a control PDU from the peer.
   mutating func receive(_ pdu: LinkLayerPDU, on index: Int, _ context: inout RadioContext) {
     switch pdu {
     case .terminate(let reason): close(index, reason, &context)
@@ -94,7 +94,7 @@ extension VirtualController {
     }
   }
 
-  /// Questions about what the two ends are and can, and their answers.
+  /// Receives a PDU of the procedures that exchange properties of the two ends.
   private mutating func exchange(_ pdu: LinkLayerPDU, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle
     switch pdu {
@@ -137,7 +137,7 @@ extension VirtualController {
     }
   }
 
-  /// The peer has the PDU: what it means for the sender.
+  /// Applies the effect of a PDU on its sender after the peer has received it.
   mutating func acknowledge(_ pdu: LinkLayerPDU, on index: Int, _ context: inout RadioContext) {
     switch pdu {
     case .terminate(let reason):

@@ -1,7 +1,8 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The commands about one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4, 7.8.18 to 7.8.21, 7.8.31 to 7.8.33, 7.8.47 to 7.8.49).
+/// The commands for one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4, 7.8.18 to 7.8.21, 7.8.31 to 7.8.33 and 7.8.47 to
+/// 7.8.49).
 extension VirtualController {
   mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -49,7 +50,7 @@ extension VirtualController {
     }
   }
 
-  /// A command whose answer comes from the peer.
+  /// Performs a command by a request to the peer.
   private mutating func requestFromPeer<Command: LinkCommand>(
     _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout RadioContext
   ) where Command.Response == HCI.AnsweredByStatus {
@@ -115,7 +116,7 @@ extension VirtualController {
     return nil
   }
 
-  /// A central decides; a peripheral asks.
+  /// Starts an update: the central sends the new timing, the peripheral requests it.
   private mutating func update(_ index: Int, _ parameters: HCI.ConnectionParameters, _ context: inout RadioContext) {
     if links[index].role == .central {
       send(.connectionUpdate(parameters.timing), on: index, &context)
@@ -125,7 +126,7 @@ extension VirtualController {
     }
   }
 
-  /// New timing holds on this end; the host is told.
+  /// Applies new timing on this end and reports it to the host.
   mutating func apply(_ timing: LinkTiming, on index: Int, _ context: inout RadioContext) {
     links[index].timing = timing
     links[index].isAwaitingParameterReply = false
@@ -145,7 +146,8 @@ extension VirtualController {
       }, &context)
   }
 
-  /// The peripheral wants other parameters: the host decides, where it looks at such requests.
+  /// Receives a parameter request of the peripheral. The host answers it if it has unmasked the event; otherwise it is
+  /// rejected.
   mutating func receiveParameterRequest(
     _ wanted: HCI.ConnectionParameters, on index: Int, _ context: inout RadioContext
   ) {
@@ -188,7 +190,7 @@ extension VirtualController {
     }
   }
 
-  /// Whether the host was asked about that link.
+  /// The response to the host's answer to a parameter request: an error if there was none on that link.
   private func checkParameterRequest(on handle: ConnectionHandle) -> HCI.LinkResponse {
     let response = HCI.LinkResponse { $0.connectionHandle = handle }
     guard let index = linkIndex(handle) else { return response.refused(.unknownConnectionIdentifier) }

@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Commands that concern nobody but the controller: set-up and information (Vol 4, Part E, 7.3, 7.4 and 7.8).
+/// The commands of the controller by itself: configuration and information (Vol 4, Part E, 7.3, 7.4 and 7.8).
 extension VirtualController {
   mutating func performLocalCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -61,7 +61,7 @@ extension VirtualController {
     }
   }
 
-  /// Commands that only read what the controller is.
+  /// The commands that read the properties of the controller.
   private mutating func readInformation(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .readLocalVersionInformation:
@@ -123,12 +123,13 @@ extension VirtualController {
         }
       }
     default:
-      // Every opcode of `commands` has its case; one that had none would be answered as what it is: unknown.
+      // Every opcode of `commands` has its case.
       complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &context)
     }
   }
 
-  /// Only the bits that a host controls, and only while no link is up (Vol 4, Part E, 7.8.115).
+  /// Performs LE Set Host Feature: only for bits that the host controls, and only without a link (Vol 4, Part E,
+  /// 7.8.115).
   private mutating func setHostFeature(_ command: HCI.LESetHostFeature) -> HCI.StatusResponse {
     let hostBits: HCI.LEFeatures = [
       .connectedIsochronousStreamHostSupport, .connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport,

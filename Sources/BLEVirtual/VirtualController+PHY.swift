@@ -1,7 +1,8 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Data length, PHY and channels of a link (Vol 4, Part E, 7.8.19, 7.8.20, 7.8.33 to 7.8.35 and 7.8.46 to 7.8.49).
+/// The commands for data length, PHY and channels of a link (Vol 4, Part E, 7.8.19, 7.8.20, 7.8.33 to 7.8.35 and
+/// 7.8.46 to 7.8.49).
 extension VirtualController {
   mutating func performDataLengthCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -45,7 +46,7 @@ extension VirtualController {
     }
   }
 
-  /// The longest data PDUs of the controller. Times of LE Coded count with airtime only.
+  /// The greatest data length of the controller. With airtime it includes the time of LE Coded.
   private func greatestDataLength(_ context: RadioContext) -> DataLength {
     context.pacing == .airtime && configuration.features.contains(.leCodedPHY) ? .greatestCoded : .greatest
   }
@@ -56,7 +57,7 @@ extension VirtualController {
     send(.lengthRequest(links[index].localDataLength), on: index, &context)
   }
 
-  /// What both ends agree on after the peer named what it sends; the host is told where it is news.
+  /// Applies the data length of both ends, and reports a change to the host.
   mutating func applyDataLength(_ peer: DataLength, on index: Int, _ context: inout RadioContext) {
     let greatest = greatestDataLength(context)
     let transmit = links[index].localDataLength.limited(to: greatest)
@@ -117,7 +118,7 @@ extension VirtualController {
     }
   }
 
-  /// The PHYs of a direction that host and controller both have; nil where the host names none that exists.
+  /// The PHYs of a direction that the host allows; nil if it names none, or one that the controller does not support.
   private func choice(_ wanted: HCI.PHYs, isFree: Bool) -> HCI.PHYs? {
     if isFree { return availablePHYs }
     guard !wanted.isEmpty, wanted.isSubset(of: availablePHYs) else { return nil }
@@ -131,7 +132,7 @@ extension VirtualController {
     return available
   }
 
-  /// The peer wants other PHYs: each direction gets the fastest that both ends take, or stays as it is.
+  /// Receives a PHY request: each direction gets the fastest PHY that both ends support, or keeps its PHY.
   mutating func selectPHYs(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ context: inout RadioContext) {
     let mine = receive.intersection(availablePHYs).intersection(preferredTransmitPHYs)
     let theirs = transmit.intersection(availablePHYs).intersection(preferredReceivePHYs)
@@ -147,7 +148,7 @@ extension VirtualController {
         ? .phyResponse(transmit: peers, receive: own) : .phyUpdate(transmit: peers, receive: own), on: index, &context)
   }
 
-  /// The host is told of a change, and of an outcome that it asked for even where nothing changed.
+  /// Applies PHYs. Reports a change to the host, and the result of its own request even without a change.
   mutating func apply(transmit: HCI.PHY, receive: HCI.PHY, on index: Int, _ context: inout RadioContext) {
     let isNew = links[index].transmitPHY != transmit || links[index].receivePHY != receive
     guard isNew || links[index].isPHYRequested else { return }

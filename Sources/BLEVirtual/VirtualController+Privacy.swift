@@ -2,8 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// A peer whose private addresses the controller resolves, and the private address that it shows that peer
-/// (Vol 6, Part B, 4.7).
+/// An entry of the resolving list, with the latest private addresses of the peer and of the controller (Vol 6, Part B,
+/// 4.7).
 struct ResolvingListEntry: Sendable {
   let peerIdentity: DeviceAddress
   let peerIRK: UInt128
@@ -14,7 +14,7 @@ struct ResolvingListEntry: Sendable {
   var localAddressExpiresAt = Instant.start
 }
 
-/// The filter accept list, the resolving list, and which address is whose (Vol 4, Part E, 7.8.14 to 7.8.17 and 7.8.38 to
+/// The commands of the filter accept list and of the resolving list (Vol 4, Part E, 7.8.14 to 7.8.17 and 7.8.38 to
 /// 7.8.45).
 extension VirtualController {
   mutating func performListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
@@ -75,7 +75,8 @@ extension VirtualController {
     }
   }
 
-  /// Those that are disallowed while addresses are being resolved (Vol 4, Part E, 7.8.38 to 7.8.44 and 7.8.77).
+  /// Performs the commands that are disallowed while the controller advertises, scans or initiates with address
+  /// resolution (Vol 4, Part E, 7.8.38 to 7.8.44 and 7.8.77).
   private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     let isBusy = scanner.isOn || initiator != nil || advertisingSets.contains { $0.running != nil }
     switch packet.opcode {

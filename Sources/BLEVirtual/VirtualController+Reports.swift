@@ -1,14 +1,14 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// What a scanner hears, and what of it the host gets to know (Vol 4, Part E, 7.7.65.2, 7.7.65.11 and 7.7.65.13).
+/// Received advertisements, and their reports to the host (Vol 4, Part E, 7.7.65.2, 7.7.65.11 and 7.7.65.13).
 extension VirtualController {
-  /// The octets that fit one LE Extended Advertising Report.
+  /// The number of data octets in one LE Extended Advertising Report.
   private static let dataPerReport = 229
 
-  /// Takes an advertisement or a scan response from the air.
+  /// Receives an advertisement or a scan response.
   ///
-  /// - Returns: the address to send a scan request from, where the scanner wants to know more.
+  /// - Returns: the own address of a scan request; nil if the scanner sends none.
   mutating func receiveAdvertisement(_ advertisement: Advertisement, _ context: inout RadioContext) -> DeviceAddress? {
     guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !isLost() else { return nil }
     let resolved = advertisement.address.flatMap { resolve($0, context)?.identity }
@@ -51,7 +51,7 @@ extension VirtualController {
     return false
   }
 
-  /// After how many octets of an extended advertisement it loses the rest; nil is never.
+  /// The number of octets of an extended advertisement after which the rest is lost; nil if nothing is lost.
   private var lengthOfChains: Int? {
     configuration.faults.compactMap { if case .losesChains(let length) = $0 { max(0, length) } else { nil } }.min()
   }
@@ -88,7 +88,7 @@ extension VirtualController {
     }
   }
 
-  /// One report, or several where the data is longer than one takes.
+  /// Sends one report, or several if the data is longer than one can hold.
   private mutating func reportExtended(
     _ advertisement: Advertisement, from address: DeviceAddress?, _ context: inout RadioContext
   ) {

@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Scanning: the commands (Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64, 7.8.65) and the timer.
+/// The commands of scanning (Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64 and 7.8.65), and its timer.
 extension VirtualController {
   mutating func performLegacyScanCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leSetScanParameters {
@@ -47,7 +47,7 @@ extension VirtualController {
     }
   }
 
-  /// Vol 4, Part E, 7.8.64.
+  /// Performs LE Set Extended Scan Parameters (Vol 4, Part E, 7.8.64).
   private mutating func setExtendedScanParameters(_ command: HCI.LESetExtendedScanParameters) -> HCIErrorCode {
     guard !scanner.isOn else { return .commandDisallowed }
     guard !command.scanningPHYs.isEmpty, command.ownAddressType.rawValue <= 3,
@@ -70,7 +70,7 @@ extension VirtualController {
     return .success
   }
 
-  /// Vol 4, Part E, 7.8.65.
+  /// Performs LE Set Extended Scan Enable (Vol 4, Part E, 7.8.65).
   private mutating func setExtendedScanEnable(_ command: HCI.LESetExtendedScanEnable, _ context: RadioContext)
     -> HCIErrorCode
   {
@@ -105,7 +105,7 @@ extension VirtualController {
     scanner.ownAddressType == .public || scanner.ownAddressType == .resolvableElsePublic || randomAddress != nil
   }
 
-  /// The end of a scan, or of one period's part of it; the beginning of the next.
+  /// Ends a scan or its part in one period, and begins the next period.
   mutating func tickScanner(_ context: inout RadioContext) {
     guard scanner.isOn else { return }
     if let end = scanner.endsAt, end <= context.now {

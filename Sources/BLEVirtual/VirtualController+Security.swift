@@ -2,7 +2,7 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// Encryption of links, and the host's cryptographic commands (Vol 4, Part E, 7.8.22 to 7.8.26, 7.8.36 and 7.8.37).
+/// Encryption of links, and the cryptographic commands (Vol 4, Part E, 7.8.22 to 7.8.26, 7.8.36 and 7.8.37).
 extension VirtualController {
   mutating func performSecurityCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -40,7 +40,7 @@ extension VirtualController {
     }
   }
 
-  /// A public key that is no point of the curve gives 0x12 (Vol 4, Part E, 7.8.37).
+  /// Performs LE Generate DHKey. A public key that is not on the curve gives 0x12 (Vol 4, Part E, 7.8.37).
   private mutating func generateDHKey(_ command: HCI.LEGenerateDHKey, _ context: inout RadioContext) {
     var status = HCIErrorCode.success
     var result: Bytes = Bytes(repeating: 0xFF, count: 32)
@@ -58,7 +58,7 @@ extension VirtualController {
       }, &context)
   }
 
-  /// Vol 4, Part E, 7.8.24: only the central, and one procedure at a time.
+  /// Performs LE Enable Encryption: only for the central, one procedure at a time (Vol 4, Part E, 7.8.24).
   private mutating func enableEncryption(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     answer(packet, as: HCI.LEEnableEncryption.self, &context) { me, command, _ in
       guard let index = me.linkIndex(command.connectionHandle) else {
@@ -83,7 +83,7 @@ extension VirtualController {
     }
   }
 
-  /// The peripheral has paused encryption; the central confirms it and asks for the new key (Vol 6, Part B, 5.1.3.2).
+  /// Confirms the pause of encryption and requests encryption with the new key (Vol 6, Part B, 5.1.3.2).
   mutating func resumeEncryption(on index: Int, _ context: inout RadioContext) {
     guard let request = links[index].encryptionRequestAfterPause else { return }
     links[index].encryptionRequestAfterPause = nil
@@ -91,7 +91,7 @@ extension VirtualController {
     send(request, on: index, &context)
   }
 
-  /// The central asks for encryption: the peripheral's host has the key, or has it not.
+  /// Receives LL_ENC_REQ: requests the long term key from the host.
   mutating func receiveEncryptionRequest(
     randomNumber: UInt64, encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128, on index: Int,
     _ context: inout RadioContext
@@ -134,7 +134,7 @@ extension VirtualController {
     }
   }
 
-  /// Whether the host was asked for that link's key.
+  /// The response to the host's answer to a key request: an error if there was none on that link.
   private func checkKeyReply(on handle: ConnectionHandle) -> HCI.LinkResponse {
     let response = HCI.LinkResponse { $0.connectionHandle = handle }
     guard let index = linkIndex(handle) else { return response.refused(.unknownConnectionIdentifier) }
@@ -142,7 +142,7 @@ extension VirtualController {
     return response.refused(.commandDisallowed)
   }
 
-  /// No key: the link stays plain, and one that was encrypted ends (Vol 6, Part B, 5.1.3.2).
+  /// Rejects encryption without a key. An encrypted link ends (Vol 6, Part B, 5.1.3.2).
   private mutating func rejectEncryption(on index: Int, _ context: inout RadioContext) {
     if links[index].isEncrypted {
       send(.terminate(.pinOrKeyMissing), on: index, &context)
@@ -153,9 +153,9 @@ extension VirtualController {
     }
   }
 
-  /// The peripheral has the key: both session keys are equal where both long term keys are.
+  /// Receives LL_START_ENC_REQ and compares the session keys. They are equal if both hosts gave the same long term key.
   ///
-  /// Unequal ones show on the air as a message whose integrity check fails; the link ends at once, on both ends.
+  /// Otherwise the message integrity check of the first encrypted packet fails, and both ends end the link at once.
   mutating func startEncryption(_ sessionKey: UInt128, on index: Int, _ context: inout RadioContext) {
     guard case .requested(let key, let diversifier) = links[index].encryption else { return }
     guard let own = try? context.cryptography.encrypt(diversifier, key: key),
@@ -172,7 +172,7 @@ extension VirtualController {
     }
   }
 
-  /// The procedure is over: the host is told, and data moves again.
+  /// Ends the encryption procedure: reports the result to the host and sends the waiting data.
   mutating func finishEncryption(_ status: HCIErrorCode, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle
     let wasEncrypted = links[index].isEncrypted

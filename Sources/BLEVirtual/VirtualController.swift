@@ -2,13 +2,13 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// One controller: HCI towards its host, the Link Layer's visible half towards the others.
+/// One controller: HCI towards its host, Link Layer PDUs towards the other controllers.
 ///
-/// It is a strict referee: it obeys what the specification allows in the state it is in and refuses the rest with the
-/// specification's error. Its commands are grouped by file in the order of Vol 4, Part E, 7.
+/// It performs the commands that the specification allows in its state, and rejects all others with the error of the
+/// specification. The commands are grouped by file in the order of Vol 4, Part E, 7.
 struct VirtualController: Sendable {
-  /// Which of the two sets of advertising commands the host uses; once it began with one, the other is disallowed
-  /// until a reset (Vol 4, Part E, 3.1.1).
+  /// The set of advertising commands that the host uses. After the first command of one set the other set is
+  /// disallowed until a reset (Vol 4, Part E, 3.1.1).
   enum CommandSet: Sendable { case undecided, legacy, extended }
 
   let id: ControllerID
@@ -44,7 +44,7 @@ struct VirtualController: Sendable {
   var links: [VirtualLink] = []
   var flowControl = HostFlowControl()
   private var lastHandle: UInt16 = 0x003F
-  /// The buffers for the host's ACL packets. Those in ``freeBuffers`` are empty.
+  /// The buffers for the host's ACL packets; ``freeBuffers`` lists the free ones.
   var buffers: [[UInt8]] = []
   var freeBuffers: [Int] = []
   var keyPair: P256KeyPair?
@@ -60,10 +60,10 @@ struct VirtualController: Sendable {
     freeBuffers = Array((0..<count).reversed())
   }
 
-  /// How many octets an ACL packet carries.
+  /// The greatest length of an ACL packet in octets, without the header.
   var aclDataPacketLength: Int { Int(max(27, configuration.aclDataPacketLength)) }
 
-  /// Goes back to the state after power-on (Vol 4, Part E, 7.3.2). The links end without a word to the peers.
+  /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND.
   mutating func resetState(_ context: inout RadioContext) {
     for index in links.indices { send(.silence, on: index, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
@@ -92,7 +92,7 @@ struct VirtualController: Sendable {
 
   var maximumLinks: Int { min(configuration.maximumLinks, Int(ConnectionHandle.greatest.rawValue)) }
 
-  /// A handle that no link has; one that was in use lately comes last, so that a host that keeps a dead one is found out.
+  /// A handle that no link has. Recently used handles come last, so that the use of an old handle is an error.
   mutating func newHandle() -> ConnectionHandle? {
     for _ in 0...UInt16(0x0EFF) {
       lastHandle = lastHandle >= ConnectionHandle.greatest.rawValue ? 0x0001 : lastHandle + 1
@@ -108,7 +108,7 @@ struct VirtualController: Sendable {
 
   // MARK: Time
 
-  /// When something of this controller is due.
+  /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
     var nearest = scanner.deadline
     for set in advertisingSets { nearest = .nearer(nearest, set.deadline) }
@@ -123,7 +123,7 @@ struct VirtualController: Sendable {
     return nearest
   }
 
-  /// Does what is due, except advertising events: those need the other controllers.
+  /// Does everything that is due, except advertising events, which need the other controllers.
   mutating func tick(_ context: inout RadioContext) {
     performTimedFaults(&context)
     tickScanner(&context)
@@ -146,7 +146,7 @@ struct VirtualController: Sendable {
 
   // MARK: Events
 
-  /// Sends an event where the masks let it through.
+  /// Sends an event that the masks allow.
   @discardableResult
   mutating func send<Event: HCIEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
     guard allows(Event.eventCode) else { return false }
@@ -154,7 +154,7 @@ struct VirtualController: Sendable {
     return true
   }
 
-  /// Sends an LE meta event where both masks let it through.
+  /// Sends an LE meta event that both masks allow.
   @discardableResult
   mutating func send<Event: LEEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
     guard allows(Event.subeventCode) else { return false }
@@ -162,7 +162,7 @@ struct VirtualController: Sendable {
     return true
   }
 
-  /// Whether the host wants the event. Command Complete, Command Status and Number Of Completed Packets have no bit.
+  /// Whether the masks allow the event. Command Complete, Command Status and Number Of Completed Packets have no bit.
   func allows(_ code: HCIEventCode) -> Bool {
     switch code {
     case .commandComplete, .commandStatus, .numberOfCompletedPackets: true

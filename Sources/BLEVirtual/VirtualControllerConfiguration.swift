@@ -1,7 +1,7 @@
 public import BLEHCI
 public import BLEWire
 
-/// What a virtual controller is made of; the defaults are those of a plain adapter of Bluetooth 5.4.
+/// The properties of a virtual controller. The defaults are those of a plain adapter of Bluetooth 5.4.
 ///
 /// ```swift
 /// var small = VirtualControllerConfiguration()
@@ -10,22 +10,22 @@ public import BLEWire
 /// small.features.remove(.extendedAdvertising)
 /// ```
 public struct VirtualControllerConfiguration: Sendable {
-  /// The public address; nil draws one from the radio's seed.
+  /// The public address; nil for one that follows from the radio's seed.
   public var publicAddress: BD_ADDR?
-  /// An assigned number: 6 for 4.0 … 13 for 5.4.
+  /// The version as an assigned number: 6 for 4.0 … 13 for 5.4.
   public var version: UInt8 = 13
-  /// Who made the controller; 0xFFFF is for tests.
+  /// The manufacturer; 0xFFFF is for tests.
   public var companyIdentifier: UInt16 = 0xFFFF
   public var subversion: UInt16 = 0
-  /// What the Link Layer can do. Commands whose feature is missing are unknown to the controller.
+  /// The features of the Link Layer. A command whose feature is missing gets Unknown HCI Command.
   public var features: HCI.LEFeatures = Self.standardFeatures
-  /// How many octets an ACL packet carries in either direction, without the header: 27 to 65535.
+  /// The greatest length of an ACL packet in either direction, in octets without the header: 27 to 65535.
   public var aclDataPacketLength: UInt16 = 251
-  /// How many ACL packets the controller buffers: 1 to 255.
+  /// The number of ACL packets that the controller buffers: 1 to 255.
   public var totalNumACLDataPackets: UInt8 = 8
-  /// Says 0 in LE Read Buffer Size, so that the host must ask Read Buffer Size, as some dual-mode controllers do.
+  /// Returns 0 in LE Read Buffer Size, so that the host must use Read Buffer Size, as some dual-mode controllers do.
   public var sharesBuffersWithBREDR = false
-  /// Num_HCI_Command_Packets of every answer.
+  /// Num_HCI_Command_Packets of Command Complete and Command Status.
   public var commandCredits: UInt8 = 1
   public var maximumLinks = 16
   public var numSupportedAdvertisingSets: UInt8 = 8
@@ -33,11 +33,11 @@ public struct VirtualControllerConfiguration: Sendable {
   public var maxAdvertisingDataLength: UInt16 = 1650
   public var filterAcceptListSize: UInt8 = 16
   public var resolvingListSize: UInt8 = 16
-  /// How strongly others hear it, in dBm.
+  /// The RSSI at which others receive it, in dBm.
   public var rssi: Int8 = -50
   /// In dBm.
   public var txPower: Int8 = 0
-  /// What it does wrong.
+  /// The faults of the controller.
   public var faults: [VirtualFault] = []
 
   public init() {}

@@ -1,9 +1,9 @@
 public import BLEHCI
 public import BLEWire
 
-/// Something that a virtual controller does wrong, so that a test can see what its host makes of it.
+/// A fault of a virtual controller, for tests of its host.
 public enum VirtualFault: Hashable, Sendable {
-  /// Some commands, or all of them.
+  /// The commands that a fault applies to.
   public enum Commands: Hashable, Sendable {
     case all
     case only(Set<HCIOpcode>)
@@ -16,39 +16,39 @@ public enum VirtualFault: Hashable, Sendable {
     }
   }
 
-  /// The commands vanish: not obeyed, not answered.
+  /// The commands are neither performed nor answered.
   case neverAnswers(Commands)
-  /// The commands are obeyed once and answered twice.
+  /// The commands are performed once and answered twice.
   case answersTwice(Commands)
-  /// The commands are not obeyed and refused with this status.
+  /// The commands are not performed and rejected with this status.
   case refuses(Commands, HCIErrorCode)
-  /// The commands are not obeyed; 1 to 16 random octets that are no H4 packet come back.
+  /// The commands are not performed; the answer is 1 to 16 random octets that are no H4 packet.
   case answersGarbage(Commands)
-  /// The commands are not obeyed; these octets come back as they are.
+  /// The commands are not performed; the answer is these octets, unchanged.
   case answers(Commands, with: [UInt8])
-  /// So many of a hundred advertisements and scan responses go unheard.
+  /// This percentage of advertisements and scan responses is not received.
   case losesReports(percent: Int)
-  /// Of extended advertisements and scan responses longer than this it receives so many octets, and loses the rest of the
-  /// chain of PDUs: the data status of the last report is truncated (Vol 4, Part E, 7.7.65.13).
+  /// Only this number of octets of longer extended advertisements and scan responses is received: the rest of the chain
+  /// of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part E, 7.7.65.13).
   case losesChains(behind: Int)
-  /// At this time every link goes silent, and dies by supervision timeout on both sides.
+  /// At this time every link stops, and ends by supervision timeout on both sides.
   case dropsLinks(at: Instant)
-  /// At this time these octets go to the host, unasked.
+  /// At this time these octets are sent to the host.
   case sends([UInt8], at: Instant)
 }
 
-/// What a host did that no controller has to bear.
+/// An HCI violation of a host.
 public enum Complaint: Hashable, Sendable {
-  /// The octets are no H4 packet, or a kind that only controllers send.
+  /// The octets are no H4 packet, or a packet that only controllers send.
   case malformedPacket(firstOctet: UInt8?)
-  /// An ACL packet that the length announced by LE Read Buffer Size does not allow.
+  /// An ACL packet that is longer than the length in LE Read Buffer Size.
   case dataTooLong(ConnectionHandle, count: Int)
-  /// An ACL packet although no buffer was free: the host counts its credits wrongly.
+  /// An ACL packet without a free buffer: the host's credit count is wrong.
   case dataBeyondCredits(ConnectionHandle)
-  /// A continuing fragment where no frame had begun.
+  /// A continuing fragment without a start.
   case continuationWithoutStart(ConnectionHandle)
 
-  /// So many are kept; later ones are dropped.
+  /// The number of complaints that are kept; later ones are dropped.
   public static let limit = 100
 }
 

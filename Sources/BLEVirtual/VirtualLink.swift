@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// A link's timing (Vol 6, Part B, 4.5.1).
+/// The timing of a link (Vol 6, Part B, 4.5.1).
 struct LinkTiming: Hashable, Sendable {
   /// In units of 1.25 ms.
   var interval: UInt16
@@ -14,17 +14,17 @@ struct LinkTiming: Hashable, Sendable {
   var intervalDuration: Duration { .microseconds(1250 * Int64(max(6, interval))) }
 }
 
-/// How long the data PDUs of one direction may be (Vol 6, Part B, 4.5.10).
+/// The limits of data PDUs in one direction (Vol 6, Part B, 4.5.10).
 struct DataLength: Hashable, Sendable {
   var octets: UInt16
   /// In microseconds.
   var time: UInt16
 
-  /// What every link begins with.
+  /// The limits of a new link.
   static let initial = Self(octets: 27, time: 328)
-  /// The longest on LE 1M and 2M.
+  /// The greatest limits on LE 1M and LE 2M.
   static let greatest = Self(octets: 251, time: 2120)
-  /// The longest on LE Coded at S=8.
+  /// The greatest limits on LE Coded at S=8.
   static let greatestCoded = Self(octets: 251, time: 17_040)
 
   func limited(to other: Self) -> Self { Self(octets: min(octets, other.octets), time: min(time, other.time)) }
@@ -35,30 +35,31 @@ struct DataLength: Hashable, Sendable {
 /// ```
 ///  off ──host enables (central)──► requested ──LL_START_ENC_REQ──► on
 ///  off ──LL_ENC_REQ (peripheral)─► awaitingKey ──host's key──► starting ──LL_START_ENC_RSP──► on
-///  on takes the same ways again with a new key; data waits meanwhile
+///  on follows the same paths again with a new key; data waits during the procedure
 /// ```
 struct VirtualLink: Sendable {
-  /// Where the encryption procedure stands.
+  /// The state of the encryption procedure.
   enum EncryptionProcedure: Hashable, Sendable {
     case none
-    /// The central waits for the peripheral.
+    /// The central waits for LL_START_ENC_REQ.
     case requested(longTermKey: UInt128, sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for its host's key.
+    /// The peripheral waits for the key from its host.
     case awaitingKey(sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for the central to begin; with airtime, the central for the peripheral to follow.
+    /// The peripheral waits for LL_START_ENC_RSP; with airtime the central does too.
     case starting
     /// The peripheral has paused encryption and waits for the central's request.
     case paused
   }
 
-  /// A data packet that waits in a buffer of the controller.
+  /// An ACL packet in a buffer of the controller.
   struct Waiting: Sendable {
     var buffer: Int
     var isStart: Bool
   }
 
   static let allChannels: UInt64 = 0x1F_FFFF_FFFF
-  /// So many control PDUs wait for a connection event; a host that starts more procedures gets no answer to them.
+  /// The number of control PDUs that wait for a connection event. More are dropped: a host that starts more procedures
+  /// gets no answer to them.
   static let controlLimit = 64
 
   /// The same on both ends.
@@ -67,17 +68,17 @@ struct VirtualLink: Sendable {
   let role: HCI.Role
   /// The slot of the other end's controller.
   let peer: Int
-  /// As the host knows the peer.
+  /// The peer's address as reported to the host.
   let peerAddress: DeviceAddress
-  /// How strongly this end hears the other, in dBm.
+  /// The RSSI of the other end, in dBm.
   let rssi: Int8
-  /// When the first connection event was; the others follow at the interval.
+  /// The beginning of the link; without airtime connection events follow at the interval.
   let anchor: Instant
 
   var timing: LinkTiming
   var encryption = EncryptionProcedure.none
   var isEncrypted = false
-  /// The central's host or the peripheral's asked for new timing, and waits for the peer's answer.
+  /// Whether this end waits for an answer to a connection parameter request, from its host or from the peer.
   var isAwaitingParameterReply = false
   var localDataLength = DataLength.initial
   var transmitLength = DataLength.initial
@@ -88,39 +89,39 @@ struct VirtualLink: Sendable {
   var channelMap = Self.allChannels
   /// In units of 10 ms.
   var authenticatedPayloadTimeout: UInt16 = 3000
-  /// Whether the host has begun a frame.
+  /// Whether the host has sent the start of a frame.
   var hasStartedFrame = false
 
   /// Control PDUs that wait for the next connection event.
   var controls: [LinkLayerPDU] = []
-  /// Data that waits for the next connection event or for the end of an encryption procedure.
+  /// ACL packets that wait for the next connection event or for the end of an encryption procedure.
   var waiting: [Waiting] = []
-  /// The peer's host has no room: data stands still until it has.
+  /// Whether data waits because the peer's host has no free buffer.
   var isBlocked = false {
     didSet { if !isBlocked { returned = 0 } }
   }
-  /// How many data packets came back since; they stand at the front of ``waiting``.
+  /// The number of packets at the front of ``waiting`` that the peer's host had no buffer for.
   private var returned = 0
-  /// How many of the host's buffers hold data of this link.
+  /// The number of the host's buffers that hold data of this link.
   var heldByHost = 0
-  /// The next connection event, where something waits for it.
+  /// The next connection event, if something waits for it.
   var nextEvent: Instant?
-  /// Nothing goes through any more, and at this time the link is given up.
+  /// The time at which a link that is out of range ends; nil for a link that is in range.
   var supervisionEnd: Instant?
-  /// The reason that the host then gets.
+  /// The reason that is then reported to the host.
   var supervisionReason = HCIErrorCode.connectionTimeout
 
   // The following are used with `VirtualRadio.Pacing.airtime` only.
 
-  /// The PDU that the peer has received and not yet acknowledged.
+  /// The PDU that the peer has received and has not acknowledged yet.
   var unacknowledged: LinkLayerPacket.Content?
-  /// How many octets of the first packet in ``waiting`` the peer has received.
+  /// The number of octets of the first packet in ``waiting`` that the peer has received.
   var sentOctets = 0
-  /// The peer's LL_TERMINATE_IND: the link ends when it is acknowledged.
+  /// The reason in LL_TERMINATE_IND of the peer. The link ends when this end has acknowledged it.
   var terminationReason: HCIErrorCode?
-  /// The host prefers S=2 to S=8 for what it sends on LE Coded.
+  /// Whether the host prefers S=2 for transmissions on LE Coded.
   var prefersS2 = false
-  /// LL_ENC_REQ for a new key, sent once both ends have paused encryption.
+  /// LL_ENC_REQ for a new key, which is sent after both ends have paused encryption.
   var encryptionRequestAfterPause: LinkLayerPDU?
 
   init(
@@ -137,14 +138,14 @@ struct VirtualLink: Sendable {
     self.timing = timing
   }
 
-  /// A packet that the peer had no room for goes back to the front of the line, behind those that went back before it.
+  /// Returns a packet that the peer's host had no buffer for to the front of ``waiting``, behind those returned before.
   mutating func putBack(_ packet: Waiting) {
     isBlocked = true
     waiting.insert(packet, at: min(returned, waiting.count))
     returned += 1
   }
 
-  /// Keeps a control PDU for the next connection event. The end of the link is never dropped, and never kept twice.
+  /// Stores a control PDU until the next connection event. LL_TERMINATE_IND is never dropped, and stored once.
   mutating func keep(_ pdu: LinkLayerPDU) {
     if case .terminate = pdu {
       if !controls.contains(where: { if case .terminate = $0 { true } else { false } }) { controls.append(pdu) }
@@ -154,10 +155,11 @@ struct VirtualLink: Sendable {
   }
 
   var isCut: Bool { supervisionEnd != nil }
-  /// Data stands still while keys change (Vol 6, Part B, 5.1.3.1) and while the peer has no room for it.
+  /// Whether data waits: the link is out of range, keys change (Vol 6, Part B, 5.1.3.1), or the peer's host has no
+  /// buffer.
   var holdsData: Bool { isCut || encryption != .none || isBlocked }
 
-  /// Whether this end sends PDUs with a message integrity check now (Vol 6, Part B, 5.1.3).
+  /// Whether PDUs of this end have a message integrity check now (Vol 6, Part B, 5.1.3).
   var sendsEncrypted: Bool {
     switch encryption {
     case .none: isEncrypted
@@ -167,7 +169,7 @@ struct VirtualLink: Sendable {
     }
   }
 
-  /// Nothing stands in a packet's way, and none before it.
+  /// Whether a packet can be sent at once: data does not wait, and no packet is before it.
   var isFreeForData: Bool { !holdsData && waiting.isEmpty }
 
   var deadline: Instant? { supervisionEnd ?? nextEvent }

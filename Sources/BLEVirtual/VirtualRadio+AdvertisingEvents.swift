@@ -1,9 +1,9 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Advertising events with airtime: who receives each packet, and who answers it (Vol 6, Part B, 4.4.2 to 4.4.4).
+/// Advertising events with airtime: the receivers of each packet, and their requests (Vol 6, Part B, 4.4.2 to 4.4.4).
 extension VirtualRadio {
-  /// Begins the advertising event of a set; where nobody listens it has no effect and is left out.
+  /// Begins the advertising event of a set. The event is skipped if no controller scans or initiates.
   mutating func beginAdvertisingEvent(_ advertisement: Advertisement) {
     let isReceived = controllers.indices.contains {
       $0 != advertisement.sender && controllers[$0].isAttached
@@ -14,13 +14,13 @@ extension VirtualRadio {
     skipChannelsWithoutListener(advertisement)
   }
 
-  /// Does what is due in the advertising events of one controller.
+  /// Does everything that is due in the advertising events of one controller.
   mutating func runAdvertisingEvents(of slot: Int) {
     let due = controllers[slot].advertisingSets.compactMap(\.running?.event).filter { $0.end <= context.now }
     for event in due { finishPackets(event) }
   }
 
-  /// The packets of a stage have been received.
+  /// Ends a stage of the event: its packets have been received.
   private mutating func finishPackets(_ event: AdvertisingEvent) {
     let advertisement = event.advertisement
     switch event.stage {
@@ -53,10 +53,10 @@ extension VirtualRadio {
     advance(advertisement)
   }
 
-  /// Lets scanners and initiators take the advertisement. One of those who answer gets through, drawn at random: the
-  /// backoff of scanners in short (Vol 6, Part B, 4.4.3.2).
+  /// Delivers the advertisement to scanners and initiators, and starts the request of one of them. If several have one,
+  /// it is drawn at random; this replaces the backoff procedure (Vol 6, Part B, 4.4.3.2).
   ///
-  /// - Returns: whether one answers.
+  /// - Returns: whether there is a request.
   private mutating func answer(
     _ advertisement: Advertisement, by listeners: [ControllerID], on phy: HCI.PHY
   ) -> Bool {
@@ -105,7 +105,7 @@ extension VirtualRadio {
 
   // MARK: The event in its set
 
-  /// Goes on to the next packet that somebody receives.
+  /// Moves on to the next packet that a controller receives.
   private mutating func advance(_ advertisement: Advertisement) {
     var isOver = false
     update(advertisement) { isOver = !$0.advance() }

@@ -1,11 +1,11 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Connection events with airtime (Vol 6, Part B, 4.5): each step is the end of a packet, or an anchor point.
+/// Connection events with airtime (Vol 6, Part B, 4.5). Each step is an anchor point or the end of a packet.
 extension VirtualRadio {
   private typealias Ends = (central: Int, peripheral: Int)
 
-  /// Does what is due on all links.
+  /// Does everything that is due on all links.
   mutating func runConnectionEvents() {
     while let connection = context.connections.due(at: context.now) {
       guard let ends = ends(of: connection) else {
@@ -22,7 +22,7 @@ extension VirtualRadio {
     }
   }
 
-  /// Where both controllers have the link; nil where one has not, or is out of reach of the other.
+  /// The index of the link in each controller; nil if a controller no longer has it or is out of range.
   private func ends(of connection: Connection) -> Ends? {
     guard let central = end(of: connection.id, at: connection.central),
       let peripheral = end(of: connection.id, at: connection.peripheral),
@@ -32,7 +32,7 @@ extension VirtualRadio {
     return (central, peripheral)
   }
 
-  /// An anchor point: changes that were agreed for this event take effect, and the central sends.
+  /// Begins an event at its anchor point: changes with this instant take effect, and the central sends.
   private mutating func beginEvent(_ connection: Connection, _ ends: Ends) {
     guard let due = connection.dueEvent else { return context.connections.stop(connection.id) }
     var connection = connection
@@ -52,7 +52,7 @@ extension VirtualRadio {
     context.connections[connection.id] = connection
   }
 
-  /// A packet has arrived: it acknowledges what its receiver sent, and its PDU takes effect.
+  /// Ends a packet: it acknowledges the PDU of its receiver, and its own PDU takes effect.
   private mutating func finishPacket(_ event: ConnectionEvent, _ connection: Connection, _ ends: Ends) {
     let isFromCentral = event.sender == .central
     let (sender, receiver) = (
@@ -76,7 +76,7 @@ extension VirtualRadio {
       controllers[sender].sent(event.packet.content, on: own)
       receive(pdu, from: event.sender, connection, ends)
     case .data(let offset, let count, _):
-      // A receiver whose host has no room does not acknowledge: the PDU is sent again when there is room.
+      // A receiver whose host has no free buffer does not acknowledge. The PDU is sent again when there is one.
       guard controllers[receiver].hostHasRoom(for: count) else {
         controllers[sender].links[own].isBlocked = true
         return
@@ -88,7 +88,7 @@ extension VirtualRadio {
     context.connections[connection.id]?.event?.isExchangeUseful = true
   }
 
-  /// Gives octets of a buffer of the sender to the receiver's host.
+  /// Passes octets of a buffer of the sender to the receiver's host.
   private mutating func pass(
     _ waiting: VirtualLink.Waiting, _ range: Range<Int>, from sender: Int, to receiver: Int, on index: Int
   ) {
@@ -101,8 +101,8 @@ extension VirtualRadio {
     swap(&octets, &controllers[sender].buffers[waiting.buffer])
   }
 
-  /// A control PDU takes effect when it is received, except for the end of the link, which waits for its acknowledgement,
-  /// and for changes with an instant.
+  /// Receives a control PDU. It takes effect at once, except LL_TERMINATE_IND, which waits for its acknowledgement, and
+  /// PDUs with an instant.
   private mutating func receive(_ pdu: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection, _ ends: Ends) {
     let receiver = connection.slot(of: sender == .central ? .peripheral : .central)
     let index = sender == .central ? ends.peripheral : ends.central
@@ -120,7 +120,7 @@ extension VirtualRadio {
     }
   }
 
-  /// A change takes effect on both ends.
+  /// Applies a change on both ends.
   private mutating func apply(_ pdu: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection, _ ends: Ends) {
     let (central, peripheral) = (connection.central, connection.peripheral)
     switch pdu {
@@ -142,7 +142,8 @@ extension VirtualRadio {
     }
   }
 
-  /// The other end answers, the central begins another exchange, or the event is closed.
+  /// Sends the next packet: the answer of the other end, or the first one of another exchange. Otherwise closes the
+  /// event.
   private mutating func continueEvent(_ id: UInt64) {
     guard var connection = context.connections[id], var event = connection.event else { return }
     guard let ends = ends(of: connection) else { return context.connections.stop(id) }

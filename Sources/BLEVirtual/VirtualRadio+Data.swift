@@ -1,15 +1,16 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// ACL data from one host to another: read in place, written once, nothing allocated once warm (Vol 4, Part E, 5.4.2).
+/// ACL data from one host to another (Vol 4, Part E, 5.4.2). It is read in place and written once; with warm buffers
+/// nothing is allocated.
 extension VirtualRadio {
-  /// Takes an ACL packet (behind the type octet) of the host of the controller in `slot`.
+  /// Receives an ACL packet (without the type octet) from the host of the controller in `slot`.
   mutating func receiveData(_ packet: Span<UInt8>, slot: Int) {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
       return controllers[slot].complain(.malformedPacket(firstOctet: 0x02))
     }
     let handle = ConnectionHandle(rawValue: head)
-    // A link that has just ended: the host could not know yet.
+    // The link has just ended, and the host has not received the event yet.
     guard let index = controllers[slot].linkIndex(handle) else { return }
     let isStart = head >> 12 & 0b11 != 0b01
     let data = packet.extracting(4...)
@@ -29,8 +30,8 @@ extension VirtualRadio {
     }
   }
 
-  /// Brings a buffer of the sender to the receiver and frees it; where the receiver's host has no room it stays, and
-  /// everything behind it too.
+  /// Delivers a buffer of the sender to the receiver and frees it. If the receiver's host has no free buffer, it stays,
+  /// and so do the packets behind it.
   mutating func deliver(buffer: Int, isStart: Bool, _ transmission: Transmission) {
     let (sender, receiver) = (transmission.sender, transmission.receiver)
     let own = end(of: transmission.link, at: sender)
@@ -52,7 +53,7 @@ extension VirtualRadio {
 }
 
 extension VirtualController {
-  /// Whether the packet is one that the host may send now; complains otherwise.
+  /// Checks whether the host may send the packet now, and records a complaint otherwise.
   mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ context: inout RadioContext) -> Bool {
     let handle = links[index].handle
     guard count <= aclDataPacketLength else {
@@ -72,7 +73,7 @@ extension VirtualController {
     return true
   }
 
-  /// Keeps a packet in a buffer until it may go.
+  /// Stores a packet in a buffer until it is sent.
   mutating func keep(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
     guard let buffer = freeBuffers.popLast() else { return }
     buffers[buffer].removeAll(keepingCapacity: true)
@@ -81,7 +82,7 @@ extension VirtualController {
     release(index, &context)
   }
 
-  /// Gives data from the air to the host, in pieces that fit its buffers.
+  /// Passes received data to the host, in fragments of the size of its buffers.
   mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle.rawValue
     let size = hostDataPacketLength
@@ -104,7 +105,7 @@ extension VirtualController {
     } while offset < data.count
   }
 
-  /// Number Of Completed Packets: one packet of the link has left its buffer (Vol 4, Part E, 7.7.19).
+  /// Sends Number Of Completed Packets for one packet of the link (Vol 4, Part E, 7.7.19).
   mutating func reportCompleted(_ handle: ConnectionHandle, _ context: inout RadioContext) {
     context.output.append(to: id) {
       $0.append(0x04)

@@ -1,9 +1,9 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The air between the controllers.
+/// Delivery of PDUs from one controller to another.
 extension VirtualRadio {
-  /// Brings everything that is on its way to its receiver, what follows from it too.
+  /// Delivers all transmissions, including those that follow from them.
   mutating func deliver() {
     var next = 0
     while next < context.transmissions.count {
@@ -26,13 +26,13 @@ extension VirtualRadio {
     }
   }
 
-  /// Which link of the controller in `slot` has the identifier.
+  /// The index of the link with the identifier in the controller in `slot`.
   func end(of link: UInt64, at slot: Int) -> Int? {
     guard controllers.indices.contains(slot) else { return nil }
     return controllers[slot].links.firstIndex { $0.id == link }
   }
 
-  /// The advertising events that are due in one controller.
+  /// Runs the advertising events that are due in one controller.
   mutating func advertise(from slot: Int) {
     runAdvertisingEvents(of: slot)
     for set in controllers[slot].setsDue(at: context.now) {
@@ -42,7 +42,7 @@ extension VirtualRadio {
     controllers[slot].tickAdvertisingTimeouts(&context)
   }
 
-  /// Every scanner hears the advertisement, then an initiator may answer it.
+  /// Delivers the advertisement to every scanner, then to the initiators until one connects.
   private mutating func broadcast(_ advertisement: Advertisement) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
       guard controllers[slot].scanner.isListening else { continue }
@@ -60,7 +60,9 @@ extension VirtualRadio {
     }
   }
 
-  /// Opens a link between an initiator and the advertiser; false where the advertiser does not accept it.
+  /// Opens a link between an initiator and the advertiser.
+  ///
+  /// - Returns: false if the advertiser does not accept the connection.
   mutating func connect(
     _ central: Int, to advertisement: Advertisement, from ownAddress: DeviceAddress,
     _ parameters: HCI.ConnectionParameters
@@ -86,8 +88,8 @@ extension VirtualRadio {
     return true
   }
 
-  /// The first anchor point lies in the transmit window of the connect request: transmitWindowDelay and a random
-  /// transmitWindowOffset of at most one interval behind its end (Vol 6, Part B, 4.5.3).
+  /// A connection whose first anchor point lies in the transmit window: transmitWindowDelay and a random
+  /// transmitWindowOffset of at most one interval after the end of the connect request (Vol 6, Part B, 4.5.3).
   private mutating func plannedConnection(
     _ id: UInt64, _ central: Int, to advertisement: Advertisement, _ timing: LinkTiming
   ) -> Connection {
@@ -102,7 +104,7 @@ extension VirtualRadio {
       schedule: ConnectionSchedule(timing: timing, firstAnchor: anchor))
   }
 
-  /// A link from an auxiliary packet begins on the PHY of that packet (Vol 6, Part B, 4.4.4.3).
+  /// Sets the PHY of a link that begins with an auxiliary packet to the PHY of that packet (Vol 6, Part B, 4.4.4.3).
   private mutating func setPHY(_ phy: HCI.PHY, of link: UInt64, at slots: [Int]) {
     for slot in slots {
       guard let index = end(of: link, at: slot) else { continue }

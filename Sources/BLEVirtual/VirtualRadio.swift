@@ -1,16 +1,18 @@
 public import BLECrypto
 public import BLEWire
 
-/// A radio in the process: any number of virtual controllers that speak HCI to their hosts and hear each other.
+/// A simulated radio: any number of virtual controllers that exchange HCI packets with their hosts and Link Layer PDUs
+/// with each other.
 ///
-/// It does no I/O and reads no clock. Hosts' packets go in with the time, packets for hosts come out with their
-/// destination, and ``deadline`` says when ``tick(now:into:)`` has something to do next: an advertising event, a
-/// supervision timeout, the end of a scan. So an hour of advertising is a loop of a few milliseconds.
+/// It does no I/O and reads no clock. Each call passes the time. ``receive(_:from:now:into:)`` takes a packet of a
+/// host, the output lists the packets for hosts with their destinations, and ``deadline`` is the time of the next
+/// event: an advertising event, a supervision timeout, the end of a scan. An hour of advertising takes a few
+/// milliseconds.
 ///
 /// ```
-///   host A ──receive──► ┌ VirtualController ┐        ┌ VirtualController ┐ ◄──receive── host B
-///          ◄──output─── │ commands, events, │ ─air─► │ advertising sets, │ ───output──►
-///                       └ links, buffers    ┘ ◄─air─ └ scanner, links    ┘
+///   host A ──receive──► ┌ VirtualController ┐ ──PDU─► ┌ VirtualController ┐ ◄──receive── host B
+///          ◄──output─── │ commands, events, │         │ advertising sets, │ ───output──►
+///                       └ links, buffers    ┘ ◄─PDU── └ scanner, links    ┘
 /// ```
 ///
 /// ```swift
@@ -23,12 +25,13 @@ public import BLEWire
 public struct VirtualRadio: Sendable {
   /// When data and Link Layer control PDUs of a link move.
   public enum Pacing: Hashable, Sendable {
-    /// In the call that brings them: fast demos, fast tests.
+    /// At once, in the call that receives them from the host.
     case immediate
-    /// At the link's connection events, so many data packets a direction and event.
+    /// At the link's connection events, with a limit of ACL packets for each direction of an event.
     case connectionEvents(packetsPerEvent: Int)
-    /// As on a radio (Vol 6, Part B): PDUs take the airtime of their PHY and move at connection events only, changes take
-    /// effect at their instant, a scanner receives in its scan windows, on one advertising channel at a time.
+    /// With the timing of a real radio (Vol 6, Part B): PDUs take the airtime of their PHY and move at connection
+    /// events only, changes take effect at their instant, a scanner receives in its scan windows, on one advertising
+    /// channel at a time.
     case airtime
   }
 
@@ -36,19 +39,19 @@ public struct VirtualRadio: Sendable {
   var context: RadioContext
   private var random: RandomSource
   private var generation: UInt32 = 0
-  /// The nearest deadline, where it is known; moving ACL data does not change it.
+  /// The nearest deadline, if it is computed. ACL data that moves at once does not change it.
   private var cachedDeadline: Instant??
 
   /// - Parameters:
-  ///   - seed: what every random number of the radio follows from: addresses, advertising delays, keys.
-  ///   - pacing: when data moves.
-  ///   - cryptography: what computes AES and P-256 for the controllers.
+  ///   - seed: the seed of every random number of the radio: addresses, advertising delays, keys.
+  ///   - pacing: the time at which PDUs move.
+  ///   - cryptography: AES and P-256 for the controllers.
   public init(seed: UInt64 = 0, pacing: Pacing = .immediate, cryptography: any Cryptography = LibCrypto()) {
     random = .seeded(seed)
     context = RadioContext(pacing: pacing, cryptography: cryptography)
   }
 
-  /// Powers a controller on.
+  /// Adds a controller to the radio and powers it on.
   public mutating func attach(
     _ configuration: VirtualControllerConfiguration = VirtualControllerConfiguration(), now: Instant
   ) -> ControllerID {
@@ -62,7 +65,7 @@ public struct VirtualRadio: Sendable {
     return id
   }
 
-  /// Takes a controller's power: it says nothing more, and its peers lose their links after the supervision timeout.
+  /// Powers a controller off. It sends nothing more, and its peers lose their links after the supervision timeout.
   public mutating func detach(_ id: ControllerID, now: Instant) {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
@@ -72,13 +75,13 @@ public struct VirtualRadio: Sendable {
     deliver()
   }
 
-  /// The controllers that have power, in the order of their slots.
+  /// The controllers that are powered on, in the order of their slots.
   public var attached: [ControllerID] { controllers.filter(\.isAttached).map(\.id) }
 
-  /// Takes one whole H4 packet (the type octet first) that a host sent to its controller, after everything that was due
-  /// before `now`.
+  /// Receives one whole H4 packet (the type octet first) from the host of a controller. Everything that was due before
+  /// `now` is done first.
   ///
-  /// An unknown controller's packet is dropped: its power may have gone while the packet was on its way.
+  /// A packet for a controller that is powered off is dropped.
   public mutating func receive(
     _ packet: Span<UInt8>, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
   ) {
@@ -96,14 +99,14 @@ public struct VirtualRadio: Sendable {
     }
   }
 
-  /// Takes one whole H4 packet from an array or a slice.
+  /// Receives one whole H4 packet from an array or a slice.
   public mutating func receive(
     _ packet: Bytes, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
   ) {
     receive(packet.span, from: id, now: now, into: &output)
   }
 
-  /// Does what is due at or before `now`, each thing at its own time and in that order.
+  /// Does everything that is due at or before `now`, in the order of the deadlines and at their times.
   public mutating func tick(now: Instant, into output: inout VirtualRadioOutput) {
     swap(&context.output, &output)
     defer { swap(&context.output, &output) }
@@ -124,7 +127,7 @@ public struct VirtualRadio: Sendable {
     }
   }
 
-  /// When ``tick(now:into:)`` has something to do; nil while nothing is planned.
+  /// The time at which ``tick(now:into:)`` has something to do; nil if nothing is planned.
   public var deadline: Instant? {
     mutating get {
       if let known = cachedDeadline { return known }
@@ -145,7 +148,7 @@ public struct VirtualRadio: Sendable {
     controllers[slot].faultsDoneUpTo = nil
   }
 
-  /// Takes a controller out of reach of its peers: every link of it dies by supervision timeout, on both sides.
+  /// Takes a controller out of range of its peers: each of its links ends by supervision timeout on both sides.
   public mutating func cutLinks(of id: ControllerID, now: Instant) {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
@@ -154,17 +157,17 @@ public struct VirtualRadio: Sendable {
     deliver()
   }
 
-  /// What a controller has to complain about in its host; the oldest first, at most ``Complaint/limit``.
+  /// The HCI violations of a controller's host, the oldest first, at most ``Complaint/limit``.
   public func complaints(about id: ControllerID) -> [Complaint] {
     slot(of: id).map { controllers[$0].complaints } ?? []
   }
 
-  /// The address that a controller was made with.
+  /// The public address of a controller; nil if it is powered off.
   public func publicAddress(of id: ControllerID) -> DeviceAddress? {
     slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
   }
 
-  /// Something was planned or done that moves the nearest deadline.
+  /// Discards the computed deadline after a change of what is planned.
   mutating func invalidateDeadline() { cachedDeadline = nil }
 
   func slot(of id: ControllerID) -> Int? {
@@ -174,7 +177,8 @@ public struct VirtualRadio: Sendable {
   }
 }
 
-/// Names one controller of one radio, from ``VirtualRadio/attach(_:now:)`` to ``VirtualRadio/detach(_:now:)`` and never again.
+/// The identifier of one controller of one radio, from ``VirtualRadio/attach(_:now:)`` to
+/// ``VirtualRadio/detach(_:now:)``. It is not reused.
 public struct ControllerID: Hashable, Sendable, CustomStringConvertible {
   let slot: Int
   let generation: UInt32

@@ -1,8 +1,9 @@
 public import BLEWire
 
-/// What the controllers of a radio send to their hosts: whole H4 packets (type octet first), each with its destination.
+/// The packets that the controllers of a radio send to their hosts: whole H4 packets (type octet first), each with its
+/// destination.
 ///
-/// Give the same value to every call and empty it in between: its memory is kept, so a warm radio allocates nothing.
+/// Pass the same value to every call and empty it in between. Its memory is kept, so a warm radio allocates nothing.
 public struct VirtualRadioOutput: Sendable {
   private var packets = PacketBuffer()
   private var destinations: [ControllerID] = []
@@ -12,18 +13,18 @@ public struct VirtualRadioOutput: Sendable {
   public var count: Int { destinations.count }
   public var isEmpty: Bool { destinations.isEmpty }
 
-  /// Whose host packet `index` is for.
+  /// The controller whose host receives packet `index`.
   public func destination(_ index: Int) -> ControllerID { destinations[index] }
 
   /// The octets of packet `index`.
   public subscript(index: Int) -> Bytes { packets[index] }
 
-  /// The packets for one host, in order.
+  /// The packets for the host of one controller, in order.
   public func packets(for destination: ControllerID) -> [Bytes] {
     destinations.indices.filter { destinations[$0] == destination }.map { packets[$0] }
   }
 
-  /// Hands out every packet in order, without copying it.
+  /// Calls `body` with every packet in order, without copying it.
   public func forEach<E: Error>(_ body: (ControllerID, Span<UInt8>) throws(E) -> Void) throws(E) {
     var index = 0
     try packets.forEach { (packet: Span<UInt8>) throws(E) in
@@ -32,7 +33,7 @@ public struct VirtualRadioOutput: Sendable {
     }
   }
 
-  /// Forgets the packets and keeps the memory.
+  /// Removes the packets and keeps the memory.
   public mutating func removeAll() {
     packets.removeAll()
     destinations.removeAll(keepingCapacity: true)
