@@ -5,9 +5,9 @@ import BLEVirtual
 import BLEWire
 import Testing
 
-/// Hosts on a radio with airtime: what takes no time without it takes connection events.
+/// Hosts on a radio with airtime: each PDU waits for a connection event.
 @Suite("Hosts on a radio with airtime") struct AirtimeTests {
-  /// Scanning windows and advertising events let the connection come when it comes; pairing takes some twenty events.
+  /// A host pairs, and encrypts with the bond on the next link.
   @Test func pairsAndUsesTheBond() throws {
     var couple = Couple(pacing: .airtime)
     try couple.connect()

@@ -63,7 +63,7 @@ struct AdvertisingTimingTests {
     #expect(percent.contains(heard / 10), "\(heard) of about 1000")
   }
 
-  /// A scanner is on one channel at a time: an advertiser on channel 38 alone is received in every third interval.
+  /// A scanner receives on one channel at a time: an advertiser on channel 38 alone is received in every third interval.
   @Test func channelRotation() throws {
     var stage = RadioStage(pacing: .airtime)
     let (advertiser, scanner) = (stage.attach(), stage.attach())
@@ -102,7 +102,7 @@ struct AdvertisingTimingTests {
     #expect(responses.allSatisfy { $0 > events[0] / 4 })
   }
 
-  /// An hour of advertising with a scanner is no real time to speak of, and without one nothing but the events.
+  /// An hour of advertising takes little real time, with a scanner and without one.
   @Test func anHour() throws {
     var stage = RadioStage(pacing: .airtime)
     let (advertiser, scanner) = (stage.attach(), stage.attach())
@@ -153,7 +153,7 @@ struct AdvertisingTimingTests {
     #expect(long > .seconds(10) && long < .seconds(7200))
   }
 
-  /// The first anchor point: 1.25 ms behind CONNECT_IND, and transmitWindowOffset of at most one interval (4.5.3).
+  /// The first anchor point: 1.25 ms after CONNECT_IND, and transmitWindowOffset of at most one interval (4.5.3).
   @Test func firstAnchorPoint() throws {
     var offsets: Set<Int> = []
     for seed: UInt64 in 0..<20 {
@@ -221,7 +221,7 @@ struct AdvertisingTimingTests {
     try stage.expect(.success, for: HCI.LESetExtendedScanEnable { $0.enable = true }, from: id)
   }
 
-  /// A scanner on the primary PHY of the set follows to its auxiliary packet; one on another PHY hears nothing.
+  /// A scanner on the primary PHY of the set receives its auxiliary packet; one on another PHY receives nothing.
   @Test(arguments: [HCI.PHY.le1M, .leCoded]) func primaryPHY(_ phy: HCI.PHY) throws {
     var stage = RadioStage(pacing: .airtime)
     let (advertiser, onOneMegabit, onCoded) = (stage.attach(), stage.attach(), stage.attach())
@@ -238,7 +238,7 @@ struct AdvertisingTimingTests {
     #expect((first + second).allSatisfy { $0.data.count == 40 && $0.primaryPHY == phy })
   }
 
-  /// A receiver without LE 2M gets the ADV_EXT_IND and not the auxiliary packet.
+  /// A scanner without LE 2M does not receive an auxiliary packet on LE 2M.
   @Test func secondaryPHYThatTheScannerLacks() throws {
     var stage = RadioStage(pacing: .airtime)
     let (advertiser, scanner) = (stage.attach(), stage.attach { $0.features.remove(.le2MPHY) })

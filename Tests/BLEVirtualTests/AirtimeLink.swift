@@ -37,13 +37,13 @@ struct AirtimeLink {
       $0.supervisionTimeout = timeout
     }
     handles = try stage.connect(central, to: peripheral, parameters, within: .seconds(1))
-    // Long enough for the first event, wherever the central puts it.
+    // Longer than the transmit window of any interval in these tests.
     stage.run(for: .seconds(5))
     self.stage = stage
     self.interval = .microseconds(1250 * Int64(interval))
   }
 
-  /// Runs step by step and collects what reaches the hosts; `host` acts after each step.
+  /// Runs step by step and collects the packets for the hosts; calls `host` after each step.
   mutating func run(for duration: Duration, host: (inout Self) -> Void = { _ in }) {
     let end = stage.now + duration
     host(&self)
@@ -121,7 +121,7 @@ struct AirtimeLink {
     clear()
   }
 
-  /// The data PDUs that the peripheral gets across in `events` events, with all buffers of its controller full.
+  /// The data PDUs that the peripheral sends in `events` events while all buffers of its controller are full.
   mutating func floodFromPeripheral(events: Int, aclSize: Int = 251) -> [Arrival] {
     clear()
     var credits = 8

@@ -7,7 +7,7 @@ import Testing
 struct ConnectionEventTests {
   private static func at(_ arrivals: [AirtimeLink.Arrival]) -> [Instant] { arrivals.filter(\.isData).map(\.time) }
 
-  /// PDUs of the central arrive one airtime behind an anchor point, wherever in the interval the host gave them.
+  /// PDUs of the central arrive one airtime after an anchor point, at whatever time the host sent them.
   @Test func dataMovesAtAnchorPoints() throws {
     var link = try AirtimeLink(interval: 24)
     link.clear()
@@ -22,7 +22,7 @@ struct ConnectionEventTests {
     #expect(gaps.allSatisfy { gap in link.interval * Int((gap / link.interval).rounded()) == gap && gap > .zero })
   }
 
-  /// The central has its acknowledgement with the answer: T_IFS and an empty PDU of 80 µs later.
+  /// The peripheral's answer acknowledges the central's PDU: T_IFS and an empty PDU of 80 µs later.
   @Test func centralIsAcknowledgedInTheSameEvent() throws {
     var link = try AirtimeLink()
     link.clear()
@@ -46,7 +46,7 @@ struct ConnectionEventTests {
     #expect(completed.time - arrival.time == link.interval - .microseconds(150 + 240))
   }
 
-  /// Nothing more to say: no event is simulated, and the radio has no deadline.
+  /// Without a PDU to send no event is simulated, and the radio has no deadline.
   @Test func quietLinksCostNothing() throws {
     var link = try AirtimeLink()
     #expect(link.stage.radio.deadline == nil)
@@ -55,7 +55,7 @@ struct ConnectionEventTests {
     #expect(link.stage.radio.deadline == nil)
   }
 
-  /// More data than one PDU: the event goes on (MD bit), with T_IFS between packets.
+  /// The event continues while an end has data (MD bit), with T_IFS between packets.
   @Test func eventGoesOnWhileThereIsData() throws {
     var link = try AirtimeLink(interval: 24)
     link.clear()
@@ -69,7 +69,7 @@ struct ConnectionEventTests {
     #expect(down[1] - down[0] == .microseconds(892) && down[2] - down[1] == .microseconds(892))
   }
 
-  /// An event ends T_IFS before the next anchor point: what is left comes with the next.
+  /// An event ends T_IFS before the next anchor point; the other PDUs are sent in the next event.
   @Test func eventEndsBeforeTheNextAnchorPoint() throws {
     var link = try AirtimeLink(interval: 6)
     try link.extendDataLength()
@@ -81,7 +81,7 @@ struct ConnectionEventTests {
     #expect(times[3] - times[0] == .microseconds(7500))
   }
 
-  /// Data that the host gives after the last packet of an event waits for the next anchor point.
+  /// Data from the host after the last packet of an event waits for the next anchor point.
   @Test func closedEventsStayClosed() throws {
     var link = try AirtimeLink(interval: 24)
     link.clear()
@@ -131,7 +131,8 @@ struct ConnectionEventTests {
 
   // MARK: Changes with an instant
 
-  /// Six events after the PDU both hosts hear of the new timing, and the next event is one new interval later.
+  /// The new timing takes effect six events after the PDU: both hosts get the event, the next event is one new interval
+  /// later.
   @Test func connectionUpdateTakesEffectAtItsInstant() throws {
     var link = try AirtimeLink(interval: 24)
     link.clear()
@@ -158,7 +159,7 @@ struct ConnectionEventTests {
     #expect(wait > .zero && .milliseconds(100) * Int(wait / .milliseconds(100)) == wait)
   }
 
-  /// A PHY changes at its instant too, and PDUs are shorter from then on.
+  /// A PHY changes at its instant too; packets are shorter from then on.
   @Test func phyUpdateTakesEffectAtItsInstant() throws {
     var link = try AirtimeLink(interval: 24)
     link.clear()
@@ -185,7 +186,7 @@ struct ConnectionEventTests {
 
   // MARK: The end
 
-  /// Supervision counts from the latest event that took place (Vol 6, Part B, 4.5.2).
+  /// The supervision timeout counts from the latest event (Vol 6, Part B, 4.5.2).
   @Test(arguments: [true, false]) func supervisionTimeout(byPowerLoss: Bool) throws {
     var link = try AirtimeLink(interval: 80, timeout: 100)
     link.clear()
@@ -234,7 +235,7 @@ struct ConnectionEventTests {
     #expect(stage.take(central).map { $0.last } == [0x3E])
   }
 
-  /// The end that asks for it is told when it is acknowledged, the other one when its acknowledgement is out.
+  /// Both ends disconnect when LL_TERMINATE_IND is acknowledged.
   @Test(arguments: [true, false]) func disconnection(byCentral: Bool) throws {
     var link = try AirtimeLink(interval: 80)
     link.clear()
@@ -255,7 +256,7 @@ struct ConnectionEventTests {
     #expect(link.stage.radio.deadline == nil)
   }
 
-  /// Controller to host flow control: a PDU that the host has no buffer for is not acknowledged, and sent again later.
+  /// Controller to host flow control: a PDU without a free buffer in the host is not acknowledged, and is sent again.
   @Test func hostWithoutRoom() throws {
     var stage = RadioStage(pacing: .airtime)
     let (central, peripheral) = (stage.attach(), stage.attach())
@@ -290,7 +291,7 @@ struct ConnectionEventTests {
     #expect(stage.take(central).count == 1)
   }
 
-  /// A host that starts procedures without end gets answers to so many as the controller keeps, and can still disconnect.
+  /// Control PDUs past the limit are dropped; LL_TERMINATE_IND is not.
   @Test func proceduresAreBounded() throws {
     var link = try AirtimeLink(interval: 80)
     link.clear()

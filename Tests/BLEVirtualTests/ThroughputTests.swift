@@ -3,9 +3,9 @@ import BLEVirtual
 import BLEWire
 import Testing
 
-/// How much a link with airtime carries: the figures follow from Vol 6, Part B, 2.1, 2.2 and 4.5.1.
+/// The throughput of a link with airtime. The figures follow from Vol 6, Part B, 2.1, 2.2 and 4.5.1.
 struct ThroughputTests {
-  /// Notifications of a peripheral that never runs out of data.
+  /// Data PDUs of a peripheral whose buffers are always full.
   struct Load: CustomTestStringConvertible {
     let name: String
     /// In units of 1.25 ms.
@@ -90,7 +90,7 @@ struct ThroughputTests {
     #expect((198...202).contains(link.atPeripheral.filter(\.isData).count))
   }
 
-  /// PDUs are limited by the octets of Data Length Update, by its time, and on both counts by the sender's own value.
+  /// Data Length Update limits PDUs by octets and by time.
   @Test(arguments: [(100, 17_040, 100), (251, 1000, 115), (251, 328, 31)])
   func dataLengthLimits(octets: UInt16, time: UInt16, expected: Int) throws {
     var link = try AirtimeLink(interval: 24)
@@ -105,8 +105,8 @@ struct ThroughputTests {
     #expect(link.atCentral.map(\.completed) == [1])
   }
 
-  /// At a 100 ms interval a request goes out with one event, its response comes with the next, and the next request is
-  /// late for that one: 5 exchanges a second.
+  /// At an interval of 100 ms a request is sent in one event and its response in the next. The next request is too late
+  /// for that event: 5 exchanges a second.
   @Test func requestAndResponseTakeTwoEvents() throws {
     var link = try AirtimeLink(interval: 80)
     link.clear()
@@ -121,7 +121,7 @@ struct ThroughputTests {
     #expect((49...50).contains(responses))
   }
 
-  /// Commands without a response: one a event goes out with each.
+  /// One PDU is sent in each event of 100 ms, without a response: 10 a second.
   @Test func oneRequestAnEventAreTenASecond() throws {
     var link = try AirtimeLink(interval: 80)
     link.clear()
