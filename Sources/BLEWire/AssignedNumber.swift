@@ -1,7 +1,7 @@
 /// A number to which a specification assigns meanings: an opcode, an error code, an AD type.
 ///
-/// The number space is open. Every number of the width is a value, with or without a name, because a later version of the
-/// specification or a vendor can define what is undefined here. The description has the name and the number:
+/// The number space is open: every number of the width is a value, with or without a name, because a later version of
+/// the specification or a vendor can define what is undefined here. The description has the name and the number:
 /// `Insufficient Encryption (0x0F)`; a number without a name prints as `ATT error 0x8A`.
 public protocol AssignedNumber: RawRepresentable, Hashable, Sendable, CustomStringConvertible
 where RawValue: FixedWidthInteger & UnsignedInteger {

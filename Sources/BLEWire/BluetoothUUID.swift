@@ -1,6 +1,6 @@
 /// A Bluetooth UUID of 16, 32 or 128 bits (Vol 3, Part B, 2.5.1).
 ///
-/// Equality and hashing go by the 128-bit value; ``size`` keeps the form it was made in, which is the form it travels in.
+/// Equality and hashing use the 128-bit value. ``size`` is the form in which the UUID is sent.
 ///
 /// ```swift
 /// let heartRate: BluetoothUUID = "180D"
@@ -8,26 +8,37 @@
 /// // heartRate == same
 /// ```
 public struct BluetoothUUID: Sendable {
-  public enum Size: Int, Sendable { case uuid16 = 2, uuid32 = 4, uuid128 = 16 }
+  /// The form in which a UUID is sent; the raw value is its length in octets.
+  public enum Size: Int, Sendable {
+    /// Two octets: a value in the range of the Bluetooth Base UUID, below 0x10000.
+    case uuid16 = 2
+    /// Four octets: a value in the range of the Bluetooth Base UUID.
+    case uuid32 = 4
+    /// Sixteen octets.
+    case uuid128 = 16
+  }
 
   /// The 128-bit value; a short UUID is expanded with the Bluetooth Base UUID.
   public let value: UInt128
-  /// How many octets it takes on the air.
+  /// The form in which it is sent.
   public let size: Size
 
   /// 00000000-0000-1000-8000-00805F9B34FB
   @usableFromInline static let base: UInt128 = 0x0000_0000_0000_1000_8000_0080_5F9B_34FB
 
+  /// A 16-bit UUID.
   @inlinable public init(_ uuid16: UInt16) {
     value = UInt128(uuid16) << 96 | Self.base
     size = .uuid16
   }
 
+  /// A 32-bit UUID.
   public init(uuid32: UInt32) {
     value = UInt128(uuid32) << 96 | Self.base
     size = .uuid32
   }
 
+  /// A 128-bit UUID. It keeps 16 octets also where a shorter form exists.
   public init(uuid128: UInt128) {
     value = uuid128
     size = .uuid128
@@ -35,7 +46,7 @@ public struct BluetoothUUID: Sendable {
 
   /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
   ///
-  /// - Returns: nil when the text is none of these.
+  /// - Returns: nil for text in any other form.
   public init?(_ text: some StringProtocol) {
     var digits = Substring(text)
     if digits.hasPrefix("0x") || digits.hasPrefix("0X") { digits = digits.dropFirst(2) }
@@ -55,7 +66,9 @@ public struct BluetoothUUID: Sendable {
     }
   }
 
-  /// Reads 2, 4 or 16 octets in the order they travel: least significant first.
+  /// Reads 2, 4 or 16 octets, least significant first, as ATT, SMP and advertising data carry them.
+  ///
+  /// - Returns: nil for any other number of octets.
   public init?(littleEndian octets: some Collection<UInt8>) {
     var number: UInt128 = 0
     var shift: UInt128 = 0
@@ -72,23 +85,25 @@ public struct BluetoothUUID: Sendable {
   }
 
   /// Reads 2, 4 or 16 octets, most significant first.
+  ///
+  /// - Returns: nil for any other number of octets.
   public init?(bigEndian octets: some Collection<UInt8>) {
     self.init(littleEndian: Array(octets.reversed()))
   }
 
-  /// The short value, where the 128-bit value lies in the range of the Bluetooth Base UUID.
+  /// The 16-bit or 32-bit value; nil for a value outside the range of the Bluetooth Base UUID.
   public var shortValue: UInt32? {
     value & ~(UInt128(UInt32.max) << 96) == Self.base ? UInt32(truncatingIfNeeded: value >> 96) : nil
   }
 
-  /// The octets in the order they travel, in the size it was made with.
+  /// The octets in the form of ``size``, least significant first.
   public var littleEndian: [UInt8] {
     var octets: [UInt8] = []
     append(to: &octets)
     return octets
   }
 
-  /// Appends the octets in the order they travel, in the size it was made with.
+  /// Appends the octets in the form of ``size``, least significant first.
   public func append(to buffer: inout [UInt8]) {
     switch size {
     case .uuid16: buffer.append(littleEndian: UInt16(truncatingIfNeeded: value >> 96))
@@ -97,10 +112,11 @@ public struct BluetoothUUID: Sendable {
     }
   }
 
-  /// The same UUID as ATT carries it: a 32-bit UUID becomes one of 128 bits (Vol 3, Part F, 3.2.1).
+  /// The same UUID in the form of an ATT attribute type: a 32-bit UUID becomes one of 128 bits (Vol 3, Part F, 3.2.1).
   public var attributeType: Self { size == .uuid32 ? Self(uuid128: value) : self }
 
-  /// Upper case; four or eight digits where the value lies in the base range, else the 36 characters.
+  /// Upper-case text: four or eight digits for a value in the range of the Bluetooth Base UUID, otherwise 36
+  /// characters.
   public var uuidString: String {
     func digits(_ number: some BinaryInteger, _ count: Int) -> String {
       let text = String(number, radix: 16, uppercase: true)
@@ -119,19 +135,23 @@ public struct BluetoothUUID: Sendable {
 }
 
 extension BluetoothUUID: Hashable {
+  /// Whether both have the same 128-bit value, in whichever form.
   public static func == (a: Self, b: Self) -> Bool { a.value == b.value }
+  /// Hashes the 128-bit value.
   public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }
 
 extension BluetoothUUID: CustomStringConvertible {
+  /// The text of ``uuidString``.
   public var description: String { uuidString }
 }
 
 extension BluetoothUUID: ExpressibleByStringLiteral {
-  /// A UUID written in the source; a literal that is no UUID is the programmer's mistake and stops there.
+  /// A UUID that is written in the source, in a form that ``init(_:)-(StringProtocol)`` reads. Any other literal is an
+  /// error of the program, and ends it.
   public init(stringLiteral text: String) {
     guard let uuid = Self(text) else {
-      preconditionFailure("'\(text)' is no UUID: write 4 or 8 hexadecimal digits, or the 36 characters with hyphens")
+      preconditionFailure("'\(text)' is not a UUID. Write 4 or 8 hexadecimal digits, or 36 characters with hyphens")
     }
     self = uuid
   }

@@ -1,8 +1,9 @@
-/// Reads the fields of a packet from octets.
+/// Decodes the fields of a packet from octets.
 public struct Decoder: FieldVisitor {
-  /// What no field has taken yet.
+  /// The octets after the fields that have been decoded.
   public var remaining: Bytes
 
+  /// A decoder at the first of `bytes`.
   @inlinable public init(_ bytes: Bytes) { remaining = bytes }
 
   @inlinable public mutating func integer<T: FixedWidthInteger>(

@@ -1,8 +1,12 @@
-/// Turns a packet into one line per field: where it lies, its name, its value.
+/// Describes a packet in one line for each field: its octets, its name, its value.
+///
+/// `0..<2  Attribute Handle: 0x0003` is a field in the first two octets.
 public struct Describer: FieldVisitor {
+  /// The lines of the fields so far, in wire order.
   public private(set) var lines: [String] = []
   private var offset = 0
 
+  /// A describer at the first octet of a packet.
   public init() {}
 
   public mutating func integer<T: FixedWidthInteger>(_ name: FieldName, _ value: inout T) throws(Never) {

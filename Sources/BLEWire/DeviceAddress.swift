@@ -1,30 +1,42 @@
 /// A Bluetooth device address and its type (Vol 6, Part B, 1.3).
 public struct DeviceAddress: Hashable, Sendable {
-  /// The address types that HCI uses (Vol 4, Part E, 7.7.65.1).
-  public struct Kind: RawRepresentable, Hashable, Sendable {
+  /// The address type in HCI (Vol 4, Part E, 7.7.65.1).
+  public struct Kind: AssignedNumber {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// 0x00: a public address.
     public static let `public` = Self(rawValue: 0x00)
+    /// 0x01: a random address, static or private.
     public static let random = Self(rawValue: 0x01)
-    /// A public identity address that the controller resolved from a private one.
+    /// 0x02: a public identity address that the controller has resolved from a private address.
     public static let publicIdentity = Self(rawValue: 0x02)
-    /// A random (static) identity address that the controller resolved from a private one.
+    /// 0x03: a random (static) identity address that the controller has resolved from a private address.
     public static let randomIdentity = Self(rawValue: 0x03)
-    /// An advertisement without an address (extended advertising only).
+    /// 0xFF: an extended advertisement without an address.
     public static let anonymous = Self(rawValue: 0xFF)
+
+    public static let spaceName: StaticString = "address type"
+    public static let names: [Self: StaticString] = [
+      .public: "Public Device Address", .random: "Random Device Address", .publicIdentity: "Public Identity Address",
+      .randomIdentity: "Random Identity Address", .anonymous: "Anonymous",
+    ]
   }
 
   /// The 48 bits of the address.
   public var octets: BD_ADDR
+  /// The address type.
   public var kind: Kind
 
+  /// An address of the given type.
   public init(octets: BD_ADDR, kind: Kind) {
     self.octets = octets
     self.kind = kind
   }
 
-  /// Reads `C0:11:22:33:44:55`, most significant octet first.
+  /// Reads `C0:11:22:33:44:55`, most significant octet first, in either case.
+  ///
+  /// - Returns: nil for text in any other form.
   public init?(_ text: some StringProtocol, kind: Kind) {
     let groups = text.split(separator: ":", omittingEmptySubsequences: false)
     guard groups.count == 6, groups.allSatisfy({ $0.count == 2 }) else { return nil }
@@ -36,10 +48,19 @@ public struct DeviceAddress: Hashable, Sendable {
     self.init(octets: BD_ADDR(number), kind: kind)
   }
 
-  /// How the two top bits of a random address divide the space (Vol 6, Part B, 1.3.2).
-  public enum RandomKind: Sendable { case `static`, resolvablePrivate, nonResolvablePrivate, reserved }
+  /// The kinds of random addresses, which the two most significant bits tell apart (Vol 6, Part B, 1.3.2).
+  public enum RandomKind: Sendable {
+    /// 0b11: a static address.
+    case `static`
+    /// 0b01: a resolvable private address.
+    case resolvablePrivate
+    /// 0b00: a non-resolvable private address.
+    case nonResolvablePrivate
+    /// 0b10: reserved for future use.
+    case reserved
+  }
 
-  /// What kind of random address it is; nil for a public one.
+  /// The kind of a random address; nil for a public one.
   public var randomKind: RandomKind? {
     guard kind == .random || kind == .randomIdentity else { return nil }
     return switch octets.value >> 46 {
@@ -50,7 +71,8 @@ public struct DeviceAddress: Hashable, Sendable {
     }
   }
 
-  /// The same address with the type it has as an identity: resolved ones lose the mark of the resolution.
+  /// The same address with the type of an identity address: ``Kind/publicIdentity`` becomes ``Kind/public``,
+  /// ``Kind/randomIdentity`` becomes ``Kind/random``.
   public var identity: Self {
     switch kind {
     case .publicIdentity: Self(octets: octets, kind: .public)
@@ -69,22 +91,25 @@ public struct DeviceAddress: Hashable, Sendable {
 }
 
 extension DeviceAddress: CustomStringConvertible {
+  /// The address, most significant octet first, and its type: `C0:11:22:33:44:55 (random)`.
   public var description: String {
     switch kind {
     case .public, .publicIdentity: "\(octets) (public)"
     case .random, .randomIdentity: "\(octets) (random)"
     case .anonymous: "anonymous"
-    default: "\(octets) (type 0x\(String(kind.rawValue, radix: 16)))"
+    default: "\(octets) (\(kind))"
     }
   }
 }
 
-/// The 48 bits of a device address. On the air and in HCI they travel least significant octet first.
+/// The 48 bits of a device address. They are sent least significant octet first.
 public struct BD_ADDR: FieldGroup, Hashable {
   /// The address as a number below 2^48.
   public var value: UInt64 = 0
 
+  /// 00:00:00:00:00:00.
   public init() {}
+  /// An address from its number; bits 48 to 63 are ignored.
   public init(_ value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -95,7 +120,7 @@ public struct BD_ADDR: FieldGroup, Hashable {
     value = UInt64(high) << 32 | UInt64(low)
   }
 
-  /// The six octets in the order they travel, least significant first.
+  /// The six octets, least significant first.
   public var littleEndian: [UInt8] { (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
 }
 

@@ -1,17 +1,18 @@
-/// Writes the fields of a packet as octets.
+/// Encodes the fields of a packet as octets.
 ///
-/// A field whose octets do not fit its length (more than 255 in a counted one, more than the block of a padded one)
-/// is cut there: the types above keep their limits, the encoder never traps.
+/// A value that is longer than its field (255 octets in a counted field, the block in a padded field) is cut there. The
+/// encoder never traps; the packet types state their limits.
 public struct Encoder: FieldVisitor {
   @usableFromInline var buffer: [UInt8]
 
-  /// Takes `buffer` over, to append to it in place; ``give(back:)`` returns it.
+  /// An encoder that appends to `buffer` in place, without a copy; ``returnBuffer(to:)`` returns the buffer.
   @inlinable public init(taking buffer: inout [UInt8]) {
     self.buffer = []
     swap(&self.buffer, &buffer)
   }
 
-  @inlinable public mutating func give(back buffer: inout [UInt8]) { swap(&self.buffer, &buffer) }
+  /// Returns the buffer with the octets that were appended.
+  @inlinable public mutating func returnBuffer(to buffer: inout [UInt8]) { swap(&self.buffer, &buffer) }
 
   @inlinable public mutating func integer<T: FixedWidthInteger>(
     _ name: FieldName, _ value: inout T

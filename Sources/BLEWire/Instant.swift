@@ -1,17 +1,30 @@
-/// A point on the stack's own time line. Only the event loop and the tests make one; every machine is handed `now`.
+/// A point in time, counted from an arbitrary start.
+///
+/// The protocol machines have no clock: the time is an argument of every call. A program derives it from a monotonic
+/// clock; a test chooses it freely, so that a timeout of 30 seconds takes no time.
+///
+/// ```swift
+/// var client = ATTClient()
+/// var pdus = PacketBuffer()
+/// try client.send(ReadRequest(handle: 0x0003), as: .init(rawValue: 1), now: .start, into: &pdus)
+/// let failed = client.tick(now: .start + .seconds(30))  // the request has timed out
+/// ```
 public struct Instant: Comparable, Hashable, Sendable {
   private var sinceStart: Duration
 
-  /// Where the time line begins.
+  /// The start of the time scale.
   public static let start = Self(sinceStart: .zero)
 
+  /// Whether `a` is earlier than `b`.
   public static func < (a: Self, b: Self) -> Bool { a.sinceStart < b.sinceStart }
+  /// The instant `b` after `a`.
   public static func + (a: Self, b: Duration) -> Self { Self(sinceStart: a.sinceStart + b) }
+  /// The time from `b` to `a`; negative where `a` is the earlier.
   public static func - (a: Self, b: Self) -> Duration { a.sinceStart - b.sinceStart }
 }
 
 extension Instant? {
-  /// The nearer of two deadlines; nil stands for none.
+  /// The earlier of two deadlines; nil means that there is no deadline.
   public static func nearer(_ a: Instant?, _ b: Instant?) -> Instant? {
     guard let a else { return b }
     guard let b else { return a }

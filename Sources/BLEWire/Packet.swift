@@ -1,7 +1,7 @@
 /// A packet whose fields are declared once, in wire order, by ``FieldGroup/layout(_:)``.
 ///
 /// ```swift
-/// /// ATT_READ_REQ: Vol 3, Part F, 3.4.4.3.
+/// /// ATT_READ_REQ (Vol 3, Part F, 3.4.4.3).
 /// struct ReadRequest: Packet {
 ///   var handle: UInt16 = 0
 ///   mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -11,17 +11,17 @@
 /// let request = try ReadRequest(decoding: [0x03, 0x00])
 /// ```
 public protocol Packet: FieldGroup {
-  /// Reads a packet that fills `bytes` exactly.
+  /// Decodes a packet that fills `bytes` exactly.
   ///
-  /// - Throws: ``CodecError`` where the octets end early, hold a forbidden value, or go on behind the last field.
+  /// - Throws: ``CodecError`` where the octets end early, hold a forbidden value, or continue after the last field.
   init(decoding bytes: Bytes) throws(CodecError)
 
   /// Appends the octets of the packet to `buffer`.
   func encode(to buffer: inout [UInt8])
 }
 
-// Both are requirements, though the defaults serve every packet: a call on `any Packet` then reaches code that the compiler
-// has specialised for the type behind it.
+// Both are requirements, although the defaults serve every packet: a call on `any Packet` then reaches code that the
+// compiler has specialised for the concrete type.
 extension Packet {
   @inlinable public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
@@ -30,7 +30,9 @@ extension Packet {
     guard decoder.remaining.isEmpty else { throw .trailing(count: decoder.remaining.count) }
   }
 
-  /// Reads a packet from the front of `bytes` and leaves what follows it.
+  /// Decodes a packet from the front of `bytes` and removes its octets there.
+  ///
+  /// - Throws: ``CodecError`` where the octets end early or hold a forbidden value.
   @inlinable public init(decodingPrefixOf bytes: inout Bytes) throws(CodecError) {
     self.init()
     var decoder = Decoder(bytes)
@@ -42,17 +44,17 @@ extension Packet {
     var copy = self
     var encoder = Encoder(taking: &buffer)
     copy.layout(&encoder)
-    encoder.give(back: &buffer)
+    encoder.returnBuffer(to: &buffer)
   }
 
-  /// The packet as octets.
+  /// The octets of the packet.
   @inlinable public var encoded: [UInt8] {
     var buffer: [UInt8] = []
     encode(to: &buffer)
     return buffer
   }
 
-  /// One line a field: where it lies, its name, its value.
+  /// One line for each field: its octets, its name, its value.
   public var fieldLines: [String] {
     var copy = self
     var describer = Describer()
@@ -60,7 +62,7 @@ extension Packet {
     return describer.lines
   }
 
-  /// A packet with every field drawn from `source`; for tests.
+  /// A packet with random values in every field, for tests.
   public static func random(from source: inout some RandomNumberGenerator) -> Self {
     var packet = Self()
     var filler = RandomFiller(source)
@@ -68,4 +70,41 @@ extension Packet {
     source = filler.source
     return packet
   }
+}
+
+/// The reason why octets are not the expected packet.
+public enum CodecError: Error, Equatable, Sendable {
+  /// The octets end inside this field.
+  case truncated(field: FieldName)
+  /// The octets of this field have a value that the specification does not allow.
+  case invalid(field: FieldName)
+  /// This number of octets follows the last field.
+  case trailing(count: Int)
+}
+
+extension CodecError: CustomStringConvertible {
+  /// The field at fault and the reason: `truncated in the field 'Attribute Handle'`.
+  public var description: String {
+    switch self {
+    case .truncated(let field): "truncated in the field '\(field)'"
+    case .invalid(let field): "the field '\(field)' has a value that the specification does not allow"
+    case .trailing(let count): "\(count) \(count == 1 ? "octet" : "octets") after the last field"
+    }
+  }
+}
+
+/// The name of a field in the specification's spelling.
+public struct FieldName: Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
+  @usableFromInline let literal: StaticString
+
+  /// A name written in the source.
+  @inlinable public init(stringLiteral value: StaticString) { literal = value }
+
+  /// The name.
+  public var description: String { "\(literal)" }
+}
+
+extension FieldName: Equatable {
+  /// Whether both names are spelled alike.
+  public static func == (a: Self, b: Self) -> Bool { a.description == b.description }
 }

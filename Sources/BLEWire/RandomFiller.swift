@@ -1,8 +1,8 @@
-/// Fills the fields of a packet at random, so that every declared packet can be round-tripped by a test.
+/// Fills the fields of a packet with random values, so that a test can encode and decode every declared packet.
 struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   var source: Source
-  /// How many octets are left in the group of given size that is being filled; nil outside of one.
-  private var room: Int?
+  /// The remaining octets of the group of a given size that is being filled; nil outside such a group.
+  private var remaining: Int?
 
   init(_ source: Source) { self.source = source }
 
@@ -16,7 +16,7 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
     take(octets)
   }
 
-  /// Draws until the type takes the number; the packet's own default stays where none of 256 draws fits.
+  /// Draws until the type accepts the number. After 256 rejected numbers the packet's default value stays.
   mutating func value<R: RawRepresentable>(
     _ name: FieldName, _ value: inout R
   ) throws(Never) where R.RawValue: FixedWidthInteger {
@@ -32,7 +32,7 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   mutating func octets(_ name: FieldName, count: Int, _ value: inout Bytes) throws(Never) { value = draw(count) }
 
   mutating func rest(_ name: FieldName, _ value: inout Bytes) throws(Never) {
-    value = draw(room ?? .random(in: 0...40, using: &source))
+    value = draw(remaining ?? .random(in: 0...40, using: &source))
   }
 
   mutating func counted(_ name: FieldName, _ value: inout Bytes) throws(Never) {
@@ -66,11 +66,11 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
     groups = []
     for _ in 0..<max(minimum, .random(in: 0...4, using: &source)) {
       var group = Group()
-      room = size
+      remaining = size
       group.layout(&self)
       groups.append(group)
     }
-    room = nil
+    remaining = nil
   }
 
   mutating func rest(_ name: FieldName, leaving count: Int, _ value: inout Bytes) throws(Never) {
@@ -78,7 +78,7 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
   }
 
   mutating func rest(_ name: FieldName, _ uuid: inout BluetoothUUID) throws(Never) {
-    let short = room.map { $0 < 16 } ?? .random(using: &source)
+    let short = remaining.map { $0 < 16 } ?? .random(using: &source)
     self.uuid(name, size: short ? .uuid16 : .uuid128, &uuid)
   }
 
@@ -93,7 +93,7 @@ struct RandomFiller<Source: RandomNumberGenerator>: FieldVisitor {
     }
   }
 
-  private mutating func take(_ octets: Int) { room = room.map { max(0, $0 - octets) } }
+  private mutating func take(_ octets: Int) { remaining = remaining.map { max(0, $0 - octets) } }
 
   private mutating func draw(_ count: Int) -> Bytes {
     var drawn: Bytes = []
