@@ -42,7 +42,9 @@ extension LibCrypto {
     }
   }
 
-  /// A key of libcrypto's own kind; the caller frees it. A public key that is no point of the curve is refused.
+  /// A key in libcrypto's representation, which the caller frees.
+  ///
+  /// - Throws: ``CryptographyError/notOnCurve`` where the public key is not a point of the curve.
   private func imported(
     _ publicKey: P256PublicKey, privateKey: P256PrivateKey?
   ) throws(CryptographyError) -> OpaquePointer {

@@ -1,10 +1,11 @@
 internal import CLibCrypto
 
-/// The primitives of OpenSSL's libcrypto, version 3, through its EVP interface.
+/// The primitives of OpenSSL's libcrypto, version 3.
 ///
-/// It keeps nothing between calls, so one value serves every thread. Copies of secrets in memory that it owns are
-/// cleansed before the memory is given back.
+/// The value has no state, so all threads can share it. Copies of secrets in its own memory are overwritten before the
+/// memory is released.
 public struct LibCrypto: Cryptography {
+  /// The installed libcrypto.
   public init() {}
 
   public func encrypt(_ plaintext: UInt128, key: UInt128) throws(CryptographyError) -> UInt128 {
@@ -49,7 +50,7 @@ public struct LibCrypto: Cryptography {
   }
 }
 
-/// Lends `count` octets of memory that are cleansed afterwards.
+/// Calls `body` with `count` octets of memory, which are overwritten afterwards.
 func withScratch<Value>(
   _ count: Int, _ body: (UnsafeMutablePointer<UInt8>) throws(CryptographyError) -> Value
 ) throws(CryptographyError) -> Value {
@@ -64,7 +65,7 @@ func withScratch<Value>(
 }
 
 extension CryptographyError {
-  /// The newest error of libcrypto's queue, which is emptied.
+  /// The latest error in libcrypto's queue; the queue is emptied.
   static func last(_ function: String) -> Self {
     var code: UInt = 0
     while true {
@@ -77,7 +78,7 @@ extension CryptographyError {
 }
 
 extension UInt128 {
-  /// Writes the 16 octets, most significant first.
+  /// Writes 16 octets, most significant first.
   func write(to start: UnsafeMutablePointer<UInt8>) {
     for index in 0..<16 { start[index] = UInt8(truncatingIfNeeded: self >> (120 - 8 * index)) }
   }

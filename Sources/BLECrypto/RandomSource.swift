@@ -1,7 +1,7 @@
-/// Where a machine takes its random numbers from: the system, a seed, or a list that a test wrote.
+/// A source of random numbers for a protocol machine: the operating system, a seed, or a list in a test.
 ///
-/// It is a value that is handed in, so that a run with ``seeded(_:)`` repeats itself octet for octet. A copy of a seeded
-/// source gives the same numbers again.
+/// It is an argument of the machines, so that a run with ``seeded(_:)`` can be repeated octet for octet. A copy of a
+/// seeded source gives the same numbers as the original.
 ///
 /// ```swift
 /// var random = RandomSource.seeded(7)
@@ -16,17 +16,18 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
 
   private var origin: Origin
 
-  /// The kernel's generator (getrandom on Linux): the only one to use for keys.
+  /// The generator of the operating system (getrandom on Linux), the only source that is suitable for keys.
   public static let system = Self(origin: .system)
 
-  /// A repeatable sequence (SplitMix64) for tests and for the virtual radio; no secret comes from it.
+  /// A sequence that the seed determines (SplitMix64), for tests and simulation. Its numbers are predictable.
   public static func seeded(_ seed: UInt64) -> Self { Self(origin: .seeded(seed)) }
 
-  /// The octets of a test's script, in the order ``octets(_:)`` gives them out; behind the last, a seeded sequence.
+  /// The given octets, in the order in which ``octets(_:)`` returns them; after the last, a seeded sequence.
   public static func listed(_ octets: [UInt8], thenSeed seed: UInt64 = 0) -> Self {
     Self(origin: .listed(octets[...], thenSeed: seed))
   }
 
+  /// The next 64 bits.
   public mutating func next() -> UInt64 {
     switch origin {
     case .system:
@@ -41,7 +42,7 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     }
   }
 
-  /// `count` octets.
+  /// The next `count` octets.
   public mutating func octets(_ count: Int) -> [UInt8] {
     var drawn: [UInt8] = []
     drawn.reserveCapacity(max(0, count))
@@ -59,25 +60,25 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     return drawn
   }
 
-  /// A number of 128 bits; from a list, its octets are read least significant first, as they travel.
+  /// The next 128 bits. From a list, the octets are read least significant first.
   public mutating func uint128() -> UInt128 {
     let low = next()
     return UInt128(next()) << 64 | UInt128(low)
   }
 
-  /// A source of its own for a machine that keeps one: the system's again, or a sequence seeded from this one.
+  /// A source for another machine: the system's, or a sequence with a seed from this one.
   public mutating func fork() -> Self {
     if case .system = origin { return .system }
     return .seeded(next())
   }
 
   private mutating func octet() -> UInt8 {
-    guard case .listed(var left, let seed) = origin else { return UInt8(truncatingIfNeeded: next()) }
-    guard let first = left.popFirst() else {
+    guard case .listed(var remaining, let seed) = origin else { return UInt8(truncatingIfNeeded: next()) }
+    guard let first = remaining.popFirst() else {
       origin = .seeded(seed)
       return octet()
     }
-    origin = .listed(left, thenSeed: seed)
+    origin = .listed(remaining, thenSeed: seed)
     return first
   }
 
