@@ -2,18 +2,21 @@ public import BLEWire
 
 /// One AD structure: a type and its data (Vol 3, Part C, 11).
 public struct ADStructure: Equatable, Sendable {
+  /// The type.
   public var type: ADType
-  /// At most 254 octets; the length octet on the air counts the type as well.
+  /// The data, at most ``maximumDataLength`` octets.
   public var data: Bytes
 
+  /// The longest data in octets: the length octet, at most 255, counts the type too.
   public static let maximumDataLength = 254
 
+  /// A structure of the given type.
   @inlinable public init(type: ADType, data: Bytes) {
     self.type = type
     self.data = data
   }
 
-  /// Appends length, type and data; data above 254 octets is cut there.
+  /// Appends length, type and data. Data is cut after ``maximumDataLength`` octets.
   public func encode(to buffer: inout [UInt8]) {
     let kept = data.prefix(Self.maximumDataLength)
     buffer.append(UInt8(kept.count + 1))
@@ -25,22 +28,25 @@ public struct ADStructure: Equatable, Sendable {
 /// The AD structures of advertising data, scan response data or an extended inquiry response, in order
 /// (Vol 3, Part C, 11).
 ///
-/// Reading allocates nothing and never fails: it ends where the octets end, where a length of zero begins the padding, or
-/// where a length runs past the end; ``unread`` tells the last apart.
+/// Iteration does not allocate and does not fail. It stops at the end of the octets, at a length of zero, which starts
+/// the padding, and at a length that runs past the end; ``unread`` is not empty in the last case.
 ///
 /// ```swift
 /// for structure in ADStructures([0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18]) {
-///   print(structure.type, structure.data.count)  // Flags 1, then the list of 16-bit UUIDs with 2
+///   print(structure.type, structure.data.count)  // Flags (0x01) 1, then the list of 16-bit UUIDs with 2
 /// }
 /// ```
 public struct ADStructures: Sequence, Sendable {
+  /// The octets of all structures.
   public let octets: Bytes
 
+  /// The structures in `octets`.
   @inlinable public init(_ octets: Bytes) { self.octets = octets }
 
+  /// An iterator at the first structure.
   @inlinable public func makeIterator() -> Iterator { Iterator(octets) }
 
-  /// The octets from the structure on whose length runs past the end; empty when all is well formed.
+  /// The octets from the first structure whose length runs past the end; empty for well-formed octets.
   public var unread: Bytes {
     var iterator = makeIterator()
     while iterator.next() != nil {}
@@ -50,9 +56,10 @@ public struct ADStructures: Sequence, Sendable {
   /// Whether no length runs past the end.
   public var isWellFormed: Bool { unread.isEmpty }
 
-  /// The structures as typed elements, in order.
+  /// The structures, decoded by their types, in order.
   public var elements: [ADElement] { map(ADElement.init) }
 
+  /// Iterates over the structures in order.
   public struct Iterator: IteratorProtocol, Sendable {
     @usableFromInline let octets: Bytes
     @usableFromInline var position: Int
@@ -62,6 +69,7 @@ public struct ADStructures: Sequence, Sendable {
       position = octets.startIndex
     }
 
+    /// The next structure; nil at the end.
     @inlinable public mutating func next() -> ADStructure? {
       let end = octets.endIndex
       guard position < end else { return nil }
@@ -73,7 +81,8 @@ public struct ADStructures: Sequence, Sendable {
       return ADStructure(type: type, data: data)
     }
 
-    /// Once ``next()`` has returned nil: the octets whose length runs past the end.
+    /// The octets from the first structure whose length runs past the end. It is valid after ``next()`` has returned
+    /// nil.
     @inlinable public var unread: Bytes {
       guard position < octets.endIndex, octets[position] != 0 else { return [] }
       return octets[position...]

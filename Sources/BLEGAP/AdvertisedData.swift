@@ -1,40 +1,50 @@
 public import BLEWire
 
-/// What a scanner knows of a device: its advertising data and its scan response in one view.
+/// The content of the advertising data and the scan response of a device.
 ///
-/// Of a type that may occur once, the last occurrence counts; lists are joined, without repeats. Data that does not have
-/// the format of its type is passed over; a list of UUIDs counts as far as whole ones reach.
+/// Of a type that may occur once, the last occurrence is used. Lists are joined without repeats. Data that does not
+/// have the format of its type is ignored; of a list of UUIDs, only an incomplete UUID at the end is.
 ///
 /// ```swift
 /// let seen = AdvertisedData(advertisingData: [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18])
 /// // seen.serviceUUIDs == ["180D"]
 /// ```
 public struct AdvertisedData: Equatable, Sendable {
+  /// Flags.
   public var flags: AdvertisingFlags?
-  /// A complete name is preferred to a shortened one, whichever came last.
+  /// The local name. A complete name takes precedence over a shortened one, in either order.
   public var localName: LocalName?
+  /// The UUIDs of all lists of services, in order.
   public var serviceUUIDs: [BluetoothUUID] = []
+  /// The UUIDs of all lists of solicited services, in order.
   public var solicitedServiceUUIDs: [BluetoothUUID] = []
+  /// The data of each service, in the order of the last occurrences.
   public var serviceData: [ServiceData] = []
-  /// An overflow area is among them.
+  /// The manufacturer data in order, an overflow area included.
   public var manufacturerData: [ManufacturerData] = []
+  /// The overflow area in the manufacturer data.
   public var overflowArea: OverflowArea?
-  /// In dBm.
+  /// The transmit power in dBm.
   public var txPowerLevel: Int8?
+  /// The appearance.
   public var appearance: Appearance?
+  /// The connection intervals that the peripheral prefers.
   public var connectionIntervalRange: ConnectionIntervalRange?
+  /// The URI.
   public var uri: AdvertisedURI?
-  /// False when a length ran past the end of an area; what came before it is here.
+  /// Whether every structure was complete. False where a length ran past the end; the structures before it are here.
   public var isWellFormed = true
 
+  /// No content.
   public init() {}
 
+  /// The content of advertising data and, where there is one, of the scan response.
   public init(advertisingData: Bytes, scanResponse: Bytes = []) {
     add(advertisingData)
     add(scanResponse)
   }
 
-  /// Adds what `octets` hold, such as a scan response that came later.
+  /// Adds the content of `octets`, such as a scan response that was received later.
   public mutating func add(_ octets: Bytes) {
     var structures = ADStructures(octets).makeIterator()
     while let structure = structures.next() { add(structure) }
@@ -44,7 +54,7 @@ public struct AdvertisedData: Equatable, Sendable {
   private mutating func add(_ structure: ADStructure) {
     let data = structure.data
     switch structure.type {
-    // The flags may grow by octets in later versions; the first keeps its meaning.
+    // A later version may add octets to the flags; the first octet keeps its meaning.
     case .flags: if let octet = data.first { flags = AdvertisingFlags(rawValue: octet) }
     case .incompleteServiceUUIDs16, .completeServiceUUIDs16: Self.add(data, .uuid16, to: &serviceUUIDs)
     case .incompleteServiceUUIDs32, .completeServiceUUIDs32: Self.add(data, .uuid32, to: &serviceUUIDs)

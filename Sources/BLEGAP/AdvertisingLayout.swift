@@ -1,27 +1,29 @@
 import BLEWire
 
 extension Advertisement {
-  /// Lays the advertisement out in octets.
+  /// The advertisement as octets.
   ///
-  /// Elements come first and must fit. Then the service UUIDs, in the order given, as far as there is room beside a name of
-  /// ten octets. The name takes what is left, shortened between characters where it must be. UUIDs that found no place go
-  /// to the overflow area, for which 21 octets are kept free then; Docs/Decisions/0010 says where and why.
+  /// Elements are placed first and must fit. Service UUIDs follow in the given order, as long as ten octets of the name
+  /// still fit. The name takes the remaining space and is shortened between characters where necessary. UUIDs that do
+  /// not fit go to the overflow area, for which 21 octets are reserved in this case (Docs/Decisions/0010 describes
+  /// where and why).
   ///
-  /// - Throws: ``AdvertisingDataError``, when something would have to be dropped that may not be.
+  /// - Throws: ``AdvertisingDataError`` where flags or elements do not fit, and for a name or an element that is not
+  ///   allowed.
   public func payload(under policy: AdvertisingPolicy) throws(AdvertisingDataError) -> AdvertisingPayload {
     let name = try checkedName(under: policy)
     let areas = try areasWithElements(under: policy)
     let uuids = distinctServiceUUIDs
 
     if policy != .background {
-      // In the order given; else the long ones first, which packs better; the first that leaves none over.
+      // First the given order, then the long UUIDs first, which packs better: the first order in which all fit.
       for order in [uuids, uuids.sorted { $0.size.rawValue > $1.size.rawValue }] {
         var layout = AdvertisingLayout(areas: areas, policy: policy, name: name)
         if layout.place(order).isEmpty { return layout.finish(self, uuids, overflow: []) }
       }
     }
     var layout = AdvertisingLayout(areas: areas, policy: policy, name: name)
-    if !uuids.isEmpty { layout.keepRoomForOverflowArea() }
+    if !uuids.isEmpty { layout.reserveOverflowArea() }
     let overflow = Set(policy == .background ? uuids : layout.place(uuids))
     return layout.finish(self, uuids, overflow: uuids.filter(overflow.contains))
   }
@@ -33,78 +35,80 @@ extension Advertisement {
 
   private func checkedName(under policy: AdvertisingPolicy) throws(AdvertisingDataError) -> String {
     guard let localName else { return "" }
-    guard !localName.utf8.contains(0) else { throw .nameHoldsNUL }
+    guard !localName.utf8.contains(0) else { throw .nameContainsNUL }
     return policy == .background ? "" : localName
   }
 
   private func areasWithElements(under policy: AdvertisingPolicy) throws(AdvertisingDataError) -> [AdvertisingArea] {
     for element in elements {
       switch element {
-      case .flags, .localName, .serviceUUIDs: throw .saidByProperty(element.type)
+      case .flags, .localName, .serviceUUIDs: throw .setByProperty(element.type)
       default: break
       }
     }
     let limits: [Int] =
       switch policy {
-      case .extended(let limit): [min(limit, AdvertisingPolicy.extendedLimit)]
-      default: [AdvertisingPolicy.legacyLimit, AdvertisingPolicy.legacyLimit]
+      case .extended(let limit): [min(limit, LinkLayerLimits.extendedAdvertisingData)]
+      default: [LinkLayerLimits.legacyAdvertisingData, LinkLayerLimits.legacyAdvertisingData]
       }
     var areas = limits.map(AdvertisingArea.init(limit:))
-    if let flags, areas[0].free >= 3 { areas[0].put(flags) }
-    guard let shares = shares(of: areas.map(\.free)), flags == nil || areas[0].used == 3 else {
+    if let flags, areas[0].free >= 3 { areas[0].append(flags) }
+    guard let placement = placement(in: areas.map(\.free)), flags == nil || areas[0].used == 3 else {
       let flagsItem = flags.map {
         [AdvertisingDataError.Item(name: "\(ADType.flags)", octets: ADElement.flags($0).encodedLength)]
       }
       let items = elements.map { AdvertisingDataError.Item(name: $0.description, octets: $0.encodedLength) }
       throw .tooLarge((flagsItem ?? []) + items, areas: limits)
     }
-    for (element, share) in zip(elements, shares) { areas[share].put(element) }
+    for (element, area) in zip(elements, placement) { areas[area].append(element) }
     return areas
   }
 
-  /// Which area each element goes to: each to the first with room for it, in the order given; where that leaves one over,
-  /// any way in which all of them fit. Nil when there is none.
-  private func shares(of rooms: [Int]) -> [Int]? {
+  /// The area of each element: the first with enough space, in the given order; where that leaves an element without a
+  /// place, any distribution in which all elements fit. Nil where there is none.
+  private func placement(in spaces: [Int]) -> [Int]? {
     let lengths = elements.map(\.encodedLength)
     guard lengths.allSatisfy({ $0 <= ADStructure.maximumDataLength + 2 }) else { return nil }
-    var free = rooms
-    var shares: [Int] = []
+    var free = spaces
+    var placement: [Int] = []
     for length in lengths {
       guard let area = free.firstIndex(where: { $0 >= length }) else { break }
       free[area] -= length
-      shares.append(area)
+      placement.append(area)
     }
-    if shares.count == lengths.count { return shares }
-    guard rooms.count == 2, lengths.reduce(0, +) <= rooms[0] + rooms[1] else { return nil }
+    if placement.count == lengths.count { return placement }
+    guard spaces.count == 2, lengths.reduce(0, +) <= spaces[0] + spaces[1] else { return nil }
 
-    // sums[n]: bit s is set when some of the first n elements take s octets of the first area together.
+    // sums[n]: bit s is set where some of the first n elements have s octets together.
     var sums: [UInt64] = [1]
-    let within = UInt64(1) << UInt64(rooms[0] + 1) - 1
+    let within = UInt64(1) << UInt64(spaces[0] + 1) - 1
     for length in lengths { sums.append((sums[sums.count - 1] | sums[sums.count - 1] << UInt64(length)) & within) }
     let total = lengths.reduce(0, +)
-    guard var sum = (0...rooms[0]).last(where: { sums[lengths.count] >> UInt64($0) & 1 == 1 }), total - sum <= rooms[1]
+    guard var sum = (0...spaces[0]).last(where: { sums[lengths.count] >> UInt64($0) & 1 == 1 }),
+      total - sum <= spaces[1]
     else { return nil }
-    shares = Array(repeating: 1, count: lengths.count)
+    placement = Array(repeating: 1, count: lengths.count)
     for index in lengths.indices.reversed() where sums[index] >> UInt64(sum) & 1 == 0 {
-      shares[index] = 0
+      placement[index] = 0
       sum -= lengths[index]
     }
-    return shares
+    return placement
   }
 }
 
-/// The sharing out of what is left beside the elements: service UUIDs, name, overflow area.
+/// The placement of service UUIDs, name and overflow area in the space beside the elements.
 private struct AdvertisingLayout {
   var areas: [AdvertisingArea]
   let policy: AdvertisingPolicy
   let name: String
-  /// The area in which 21 octets are spoken for, if any.
+  /// The area in which 21 octets are reserved for the overflow area, if any.
   private var overflowIn: Int?
 
-  /// Octets of the name that UUIDs do not push out: those that CoreBluetooth has in the scan response.
-  private static let nameShare = 10
-  /// The same beside an overflow area: what is left of a scan response.
-  private static let nameShareBesideOverflow = AdvertisingPolicy.legacyLimit - OverflowArea.structureLength - 2
+  /// The octets of the name that UUIDs do not displace: the length that CoreBluetooth sends in the scan response.
+  private static let reservedNameLength = 10
+  /// The same beside an overflow area: the remaining octets of a scan response.
+  private static let reservedNameLengthBesideOverflow =
+    LinkLayerLimits.legacyAdvertisingData - OverflowArea.structureLength - 2
 
   init(areas: [AdvertisingArea], policy: AdvertisingPolicy, name: String) {
     self.areas = areas
@@ -112,22 +116,22 @@ private struct AdvertisingLayout {
     self.name = name
   }
 
-  /// The scan response is the place for it, or the only area; under the background policy there is nothing else to say,
-  /// so it goes where a passive scanner sees it.
-  mutating func keepRoomForOverflowArea() {
+  /// Reserves octets for the overflow area: in the scan response, or in the only area. Under the background policy,
+  /// which sends no other UUIDs, it goes where a passive scanner receives it.
+  mutating func reserveOverflowArea() {
     let order = policy == .background ? Array(areas.indices) : areas.indices.reversed()
     overflowIn = order.first { areas[$0].free >= OverflowArea.structureLength }
   }
 
-  /// Places UUIDs and returns those that found no place.
+  /// Places UUIDs and returns those that do not fit.
   mutating func place(_ uuids: [BluetoothUUID]) -> [BluetoothUUID] {
-    let nameKept = keptForName
+    let forName = reservedForName
     var left: [BluetoothUUID] = []
     for uuid in uuids {
       let area = areas.indices.first { index in
-        takesUUIDs(index)
-          && areas[index].take(
-            uuid, keeping: keptForOverflow(index) + (nameKept?.area == index ? nameKept?.octets ?? 0 : 0))
+        canHaveUUIDs(index)
+          && areas[index].append(
+            uuid, leaving: reservedForOverflow(index) + (forName?.area == index ? forName?.octets ?? 0 : 0))
       }
       if area == nil { left.append(uuid) }
     }
@@ -135,7 +139,7 @@ private struct AdvertisingLayout {
   }
 
   mutating func finish(
-    _ wish: Advertisement, _ uuids: [BluetoothUUID], overflow: [BluetoothUUID]
+    _ advertisement: Advertisement, _ uuids: [BluetoothUUID], overflow: [BluetoothUUID]
   ) -> AdvertisingPayload {
     var payload = AdvertisingPayload()
     payload.overflowServiceUUIDs = overflow
@@ -144,11 +148,11 @@ private struct AdvertisingLayout {
     if let overflowIn {
       let area = OverflowArea(overflow)
       payload.overflowArea = area
-      areas[overflowIn].put(area)
+      areas[overflowIn].append(area)
     }
     func octets(_ area: AdvertisingArea) -> [UInt8] {
       area.encoded { size, count in
-        !wish.marksServiceUUIDsIncomplete && count == uuids.count { $0.size == size }
+        !advertisement.marksServiceUUIDsIncomplete && count == uuids.count { $0.size == size }
       }
     }
     payload.advertisingData = octets(areas[0])
@@ -156,29 +160,107 @@ private struct AdvertisingLayout {
     return payload
   }
 
-  private func takesUUIDs(_ area: Int) -> Bool { area == 0 || policy == .full }
+  private func canHaveUUIDs(_ area: Int) -> Bool { area == 0 || policy == .full }
 
-  private func keptForOverflow(_ area: Int) -> Int { overflowIn == area ? OverflowArea.structureLength : 0 }
+  private func reservedForOverflow(_ area: Int) -> Int { overflowIn == area ? OverflowArea.structureLength : 0 }
 
-  /// The octets that UUIDs leave to the name, and where: in the last area that has them.
-  private var keptForName: (area: Int, octets: Int)? {
+  /// The octets that UUIDs leave to the name, and their area: the last that has enough space.
+  private var reservedForName: (area: Int, octets: Int)? {
     guard !name.isEmpty else { return nil }
-    let share = overflowIn == nil ? Self.nameShare : Self.nameShareBesideOverflow
-    let octets = min(name.utf8.count, share) + 2
-    return areas.indices.last { areas[$0].free - keptForOverflow($0) >= octets }.map { ($0, octets) }
+    let length = overflowIn == nil ? Self.reservedNameLength : Self.reservedNameLengthBesideOverflow
+    let octets = min(name.utf8.count, length) + 2
+    return areas.indices.last { areas[$0].free - reservedForOverflow($0) >= octets }.map { ($0, octets) }
   }
 
-  /// Puts the name where it is complete, else where most of it fits; the first area where it makes no difference.
+  /// Places the name where it is complete, otherwise where most of it fits; the first of two equal areas.
   private mutating func placeName() -> LocalName? {
     var best: (area: Int, name: LocalName)?
     for index in areas.indices {
-      var room = areas[index].roomForName - keptForOverflow(index)
-      if policy == .coreBluetooth, index == 1 { room = min(room, Self.nameShare) }
-      guard let fitting = LocalName.fitting(name, in: room) else { continue }
+      var length = areas[index].freeForName - reservedForOverflow(index)
+      if policy == .coreBluetooth, index == 1 { length = min(length, Self.reservedNameLength) }
+      guard let fitting = LocalName.fitting(name, in: length) else { continue }
       if fitting.octets.count > best?.name.octets.count ?? 0 { best = (index, fitting) }
     }
     guard let best else { return nil }
-    areas[best.area].put(best.name)
+    areas[best.area].append(best.name)
     return best.name
   }
+}
+
+/// One area of an advertisement while content is placed: it counts the used octets, and encodes the content in the end.
+private struct AdvertisingArea {
+  let limit: Int
+  private(set) var used = 0
+
+  private var flags: AdvertisingFlags?
+  private var uuids: [BluetoothUUID] = []
+  private var elements: [ADElement] = []
+  private var name: LocalName?
+  private var overflow: OverflowArea?
+
+  init(limit: Int) { self.limit = limit }
+
+  var free: Int { limit - used }
+  /// The space for a name, without its header.
+  var freeForName: Int { min(free - 2, ADStructure.maximumDataLength) }
+
+  mutating func append(_ flags: AdvertisingFlags) {
+    self.flags = flags
+    used += 3
+  }
+
+  mutating func append(_ element: ADElement) {
+    elements.append(element)
+    used += element.encodedLength
+  }
+
+  mutating func append(_ name: LocalName) {
+    self.name = name
+    used += 2 + name.octets.count
+  }
+
+  mutating func append(_ overflow: OverflowArea) {
+    self.overflow = overflow
+    used += OverflowArea.structureLength
+  }
+
+  /// Appends the UUID where it fits with `reserved` octets to spare; returns whether it did.
+  mutating func append(_ uuid: BluetoothUUID, leaving reserved: Int) -> Bool {
+    let cost = cost(of: uuid.size)
+    guard cost <= free - reserved else { return false }
+    uuids.append(uuid)
+    used += cost
+    return true
+  }
+
+  /// The octets of the area: flags, lists of UUIDs by size, elements, name, overflow area.
+  ///
+  /// - Parameter isComplete: whether a list with this number of UUIDs of a size is complete.
+  func encoded(isComplete: (BluetoothUUID.Size, Int) -> Bool) -> [UInt8] {
+    var octets: [UInt8] = []
+    octets.reserveCapacity(used)
+    if let flags { ADElement.flags(flags).encode(to: &octets) }
+    for size in [BluetoothUUID.Size.uuid16, .uuid32, .uuid128] {
+      var rest = uuids.filter { $0.size == size }[...]
+      // Only an extended advertisement can have several lists of one size; none of them is complete then.
+      while !rest.isEmpty {
+        let part = rest.prefix(Self.capacity(of: size))
+        rest = rest.dropFirst(part.count)
+        let complete = isComplete(size, part.count)
+        ADElement.serviceUUIDs(Array(part), size: size, isComplete: complete).encode(to: &octets)
+      }
+    }
+    for element in elements { element.encode(to: &octets) }
+    if let name { ADElement.localName(name).encode(to: &octets) }
+    if let overflow { ADElement.manufacturerData(overflow.manufacturerData).encode(to: &octets) }
+    return octets
+  }
+
+  /// The octets that one more UUID takes: a new list has a header of two octets.
+  private func cost(of size: BluetoothUUID.Size) -> Int {
+    let same = uuids.count { $0.size == size }
+    return size.rawValue + (same % Self.capacity(of: size) == 0 ? 2 : 0)
+  }
+
+  private static func capacity(of size: BluetoothUUID.Size) -> Int { ADStructure.maximumDataLength / size.rawValue }
 }

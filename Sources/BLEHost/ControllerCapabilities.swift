@@ -15,7 +15,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var resolvingListSize = 0
   package var maximumDataLength = HCI.LEReadMaximumDataLength.Response()
   package var advertisingSets = 1
-  package var maximumAdvertisingData = 31
+  package var maximumAdvertisingData = LinkLayerLimits.legacyAdvertisingData
 
   /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
   /// used one of them may use no legacy one until the next reset.

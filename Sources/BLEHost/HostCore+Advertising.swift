@@ -72,7 +72,10 @@ extension HostCore {
     guard !intent.usesExtendedPDUs || controller.usesExtendedCommands else {
       throw .unsupported("extended advertising")
     }
-    let room = intent.usesExtendedPDUs ? min(controller.maximumAdvertisingData, 251) : 31
+    let room =
+      intent.usesExtendedPDUs
+      ? min(controller.maximumAdvertisingData, HCI.maximumAdvertisingDataFragment)
+      : LinkLayerLimits.legacyAdvertisingData
     for (area, octets) in [("advertising data", intent.data.count), ("scan response", intent.scanResponse.count)]
     where octets > room {
       throw .invalidParameters("the \(area) has \(octets) octets, \(room) fit")

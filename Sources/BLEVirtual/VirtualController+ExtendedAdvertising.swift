@@ -73,7 +73,11 @@ extension VirtualController {
 
   func setIndex(_ handle: UInt8?) -> Int? { advertisingSets.firstIndex { $0.handle == handle } }
 
-  private var maximumDataLength: Int { min(1650, max(31, Int(configuration.maxAdvertisingDataLength))) }
+  private var maximumDataLength: Int {
+    min(
+      LinkLayerLimits.extendedAdvertisingData,
+      max(LinkLayerLimits.legacyAdvertisingData, Int(configuration.maxAdvertisingDataLength)))
+  }
 
   private func selectedPower(_ wanted: Int8) -> Int8 {
     wanted == 127 ? configuration.txPower : max(-20, min(20, wanted))
@@ -132,7 +136,7 @@ extension VirtualController {
 
   /// The error for new properties that the data of the set does not fit; nil if it fits.
   private func refusal(of set: AdvertisingSet, with properties: HCI.AdvertisingEventProperties) -> HCIErrorCode? {
-    let limit = properties.contains(.legacy) ? 31 : maximumDataLength
+    let limit = properties.contains(.legacy) ? LinkLayerLimits.legacyAdvertisingData : maximumDataLength
     if set.data.octets.count > limit || set.scanResponse.octets.count > limit { return .invalidCommandParameters }
     if !set.data.octets.isEmpty, !Self.carriesData(properties) { return .invalidCommandParameters }
     return nil
@@ -158,7 +162,9 @@ extension VirtualController {
       guard set.isScannable || octets.isEmpty else { return .invalidCommandParameters }
       if set.running != nil, set.isScannable, !set.isLegacyPDU, octets.isEmpty { return .commandDisallowed }
     }
-    if set.isLegacyPDU, operation != .complete || octets.count > 31 { return .invalidCommandParameters }
+    if set.isLegacyPDU, operation != .complete || octets.count > LinkLayerLimits.legacyAdvertisingData {
+      return .invalidCommandParameters
+    }
     if set.running != nil, operation != .complete, operation != .unchanged { return .commandDisallowed }
 
     switch operation {

@@ -80,7 +80,7 @@ extension VirtualController {
             .init {
               $0.eventType = advertisement.legacyReportType
               $0.address = address
-              $0.data = advertisement.data.prefix(31)
+              $0.data = advertisement.data.prefix(LinkLayerLimits.legacyAdvertisingData)
               $0.rssi = advertisement.rssi
             }
           ]

@@ -169,12 +169,13 @@ import Testing
   }
 
   @Test func speaksForItself() {
-    #expect("\(ADElement.flags([]))" == "Flags")
+    #expect("\(ADElement.flags([]))" == "Flags (0x01)")
     #expect(
       "\(ADElement.manufacturerData(.init(company: .apple, data: [1])))"
-        == "Manufacturer Specific Data, company 0x004C")
-    #expect("\(ADElement.serviceData(.init(uuid: "180F", data: [])))" == "Service Data (16-bit UUID) 180F")
+        == "Manufacturer Specific Data (0xFF), Apple, Inc. (0x004C)")
+    #expect("\(ADElement.serviceData(.init(uuid: "180F", data: [])))" == "Service Data (16-bit UUID) (0x16), 180F")
     #expect(
-      "\(ADType(rawValue: 0x07)), \(ADType(rawValue: 0x0B))" == "Complete List of 128-bit Service UUIDs, AD type 0x0B")
+      "\(ADType(rawValue: 0x07)), \(ADType(rawValue: 0x0B))"
+        == "Complete List of 128-bit Service UUIDs (0x07), AD type 0x0B")
   }
 }

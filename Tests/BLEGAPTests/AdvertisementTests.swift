@@ -217,31 +217,27 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
       error
         == .tooLarge(
           [
-            .init(name: "Flags", octets: 3), .init(name: "TX Power Level", octets: 3),
-            .init(name: "Manufacturer Specific Data, company 0x004C", octets: 32),
+            .init(name: "Flags (0x01)", octets: 3), .init(name: "TX Power Level (0x0A)", octets: 3),
+            .init(name: "Manufacturer Specific Data (0xFF), Apple, Inc. (0x004C)", octets: 32),
           ], areas: [31, 31]))
     #expect(
       error?.description
-        == "the advertisement does not fit: Flags takes 3 octets, TX Power Level takes 3 octets, Manufacturer Specific "
-        + "Data, company 0x004C takes 32 octets; there is room for 31 and 31: shorten or drop one of them, or use "
-        + "extended advertising")
-    #expect(try wish.payload(under: .extended(limit: 251)).advertisingData.count == 38)
-    // Not even extended advertising has structures above 256 octets.
-    let huge = Advertisement(elements: [.meshMessage(Bytes(repeating: 0, count: 255))])
-    #expect(throws: AdvertisingDataError.self) { try huge.payload(under: .extended(limit: 1650)) }
+        == "the advertisement does not fit: Flags (0x01) takes 3 octets, TX Power Level (0x0A) takes 3 octets, "
+        + "Manufacturer Specific Data (0xFF), Apple, Inc. (0x004C) takes 32 octets, available are 31 and 31. "
+        + "Shorten or remove an element, or use extended advertising")
   }
 
   @Test func wishesThatAreRefused() {
-    #expect(throws: AdvertisingDataError.nameHoldsNUL) {
+    #expect(throws: AdvertisingDataError.nameContainsNUL) {
       try Advertisement(localName: "a\0b").payload(under: .coreBluetooth)
     }
-    #expect(throws: AdvertisingDataError.saidByProperty(.flags)) {
+    #expect(throws: AdvertisingDataError.setByProperty(.flags)) {
       try Advertisement(elements: [.flags([])]).payload(under: .full)
     }
-    #expect(throws: AdvertisingDataError.saidByProperty(.shortenedLocalName)) {
+    #expect(throws: AdvertisingDataError.setByProperty(.shortenedLocalName)) {
       try Advertisement(elements: [.localName(LocalName("n", isComplete: false))]).payload(under: .full)
     }
-    #expect(throws: AdvertisingDataError.saidByProperty(.completeServiceUUIDs16)) {
+    #expect(throws: AdvertisingDataError.setByProperty(.completeServiceUUIDs16)) {
       try Advertisement(elements: [.serviceUUIDs([], size: .uuid16, isComplete: true)]).payload(under: .full)
     }
   }
