@@ -1,99 +1,118 @@
 import BLEWire
 
-/// Makes whole L2CAP frames of the ACL fragments of one link (Vol 3, Part A, 7.2.1; Vol 4, Part E, 5.4.2).
+/// Reassembles L2CAP frames from the ACL fragments of one link (Vol 3, Part A, 7.2.1; Vol 4, Part E, 5.4.2).
 ///
-/// A frame that lies in one fragment, as nearly all do, is answered with the place of its payload in that fragment:
-/// nothing is copied. Of the others the octets are gathered in one buffer that is used again.
+/// Nearly every frame fits in one fragment. For such a frame the result is the place of its payload in the fragment,
+/// and nothing is copied. The fragments of any other frame are collected in one buffer, which is reused.
+///
+/// ```swift
+/// var reassembler = Reassembler()
+/// let outcome = reassembler.receive(fragment, packetBoundary: 0b10)
+/// switch outcome.frame {
+/// case .inFragment(let channel, let payload): handle(fragment.extracting(payload), on: channel)
+/// case .assembled(let channel):
+///   let frame = reassembler.takeFrame()
+///   handle(frame.span.extracting(BasicFrame.headerLength..<frame.count), on: channel)
+///   reassembler.reuse(frame)
+/// case nil: break  // more fragments follow; outcome.dropped is the reason why octets were dropped
+/// }
+/// ```
 ///
 /// ```
-///     start, all of it here: Frame.inFragment
+///     start, whole frame: Frame.inFragment
 ///   ┌────┐
-///   ▼    │  start, more to come          last octet: Frame.assembled
-///   idle ┴──────────────────► gathering ───────────────────────────► idle
+///   ▼    │  start, more to follow        last octet: Frame.assembled
+///   idle ┴──────────────────► collecting ──────────────────────────► idle
 ///     ▲                        │      │
 ///     └──────── skipping ◄─────┘      └─ start: Drop.unfinished, the new frame begins
 ///   last octet      Drop.aboveLimit
 /// ```
-package struct Reassembler: Sendable {
+public struct Reassembler: Sendable {
   /// A whole frame.
-  package enum Frame: Equatable, Sendable {
-    /// The fragment just received holds all of it; its payload lies there.
+  public enum Frame: Equatable, Sendable {
+    /// The received fragment has the whole frame; `payload` is the place of the payload in it.
     case inFragment(ChannelID, payload: Range<Int>)
-    /// It came in several fragments: ``takeFrame()`` hands it out.
+    /// The frame had several fragments; ``takeFrame()`` returns it.
     case assembled(ChannelID)
   }
 
-  /// Octets thrown away, and why. Nothing else comes of it: L2CAP has no answer to a broken frame on a fixed channel.
-  package enum Drop: Equatable, Sendable {
-    /// The next frame began when only `received` of `expected` octets were there; nil: not even the length was.
+  /// The reason why octets were dropped. L2CAP has no response to a malformed frame on a fixed channel.
+  public enum Drop: Equatable, Sendable {
+    /// A new frame started after `received` of `expected` octets; `expected` is nil where the header was incomplete.
     case unfinished(received: Int, expected: Int?)
-    /// The fragments hold more octets than the header announces.
+    /// The fragments have more octets than the length in the header.
     case overlong(received: Int, expected: Int)
-    /// The header announces a payload above ``Reassembler/maximumPayload``; the rest of the frame is skipped.
+    /// The length in the header exceeds ``Reassembler/maximumPayload``; the rest of the frame is skipped.
     case aboveLimit(payload: Int)
-    /// A continuation arrived when no frame had begun.
+    /// A continuing fragment was received without a start of a frame.
     case continuationWithoutStart(octets: Int)
-    /// A packet boundary flag that LE does not have.
+    /// The packet boundary flag is 0b11, which LE does not use.
     case reservedBoundary
   }
 
-  /// What one fragment brought. Both can be there: a fragment may break off one frame and be another.
-  package struct Outcome: Equatable, Sendable {
-    package var frame: Frame?
-    /// Where one fragment gives two reasons, the first.
-    package var dropped: Drop?
+  /// The result of one fragment. Both properties can be set: a fragment can end one frame early and be another.
+  public struct Outcome: Equatable, Sendable {
+    /// The frame that is complete.
+    public var frame: Frame?
+    /// The reason why octets were dropped; the first of two reasons.
+    public var dropped: Drop?
 
-    package init(frame: Frame? = nil, dropped: Drop? = nil) {
+    /// A result.
+    public init(frame: Frame? = nil, dropped: Drop? = nil) {
       self.frame = frame
       self.dropped = dropped
     }
   }
 
-  /// All that a 16-bit length field can announce. Memory is taken for octets that arrived, never for announced ones.
-  package static let defaultMaximumPayload = 65_535
-  /// A buffer that grew beyond this for one large frame is let go afterwards.
+  /// The largest value of the 16-bit length field. Memory is allocated for received octets, not for the announced
+  /// length.
+  public static let defaultMaximumPayload = 65_535
+  /// A buffer with a larger capacity is not reused, in octets.
   private static let keptCapacity = 4096
 
-  /// The largest payload that is put together, in octets.
-  package let maximumPayload: Int
+  /// The largest payload that is reassembled, in octets.
+  public let maximumPayload: Int
 
-  private enum State { case idle, gathering, skipping(octets: Int) }
+  private enum State { case idle, collecting, skipping(octets: Int) }
   private var state = State.idle
-  /// The frame so far, its header included.
-  private var gathered: [UInt8] = []
+  /// The octets of the frame so far, header included.
+  private var collected: [UInt8] = []
 
-  package init(maximumPayload: Int = Self.defaultMaximumPayload) { self.maximumPayload = maximumPayload }
+  /// A reassembler at the start of a frame.
+  public init(maximumPayload: Int = Self.defaultMaximumPayload) { self.maximumPayload = maximumPayload }
 
-  /// Takes the data of one ACL packet, without its four octets of header.
+  /// Receives the data of one ACL packet, without its header.
   ///
-  /// - Parameter packetBoundary: the two bits of the Packet_Boundary_Flag; 0b00 and 0b10 begin a frame, 0b01 continues.
-  package mutating func receive(_ fragment: Span<UInt8>, packetBoundary: UInt8) -> Outcome {
+  /// - Parameters:
+  ///   - fragment: the data.
+  ///   - packetBoundary: the two bits of the Packet_Boundary_Flag: 0b00 and 0b10 start a frame, 0b01 continues it.
+  public mutating func receive(_ fragment: Span<UInt8>, packetBoundary: UInt8) -> Outcome {
     switch packetBoundary {
-    case 0b00, 0b10: start(fragment)
-    case 0b01: proceed(fragment)
+    case 0b00, 0b10: startFrame(fragment)
+    case 0b01: continueFrame(fragment)
     default: Outcome(dropped: .reservedBoundary)
     }
   }
 
-  /// The frame that was ``Frame/assembled(_:)``, header included. Give it to ``reuse(_:)`` when it is done with.
-  package mutating func takeFrame() -> [UInt8] {
+  /// Returns the frame that was ``Frame/assembled(_:)``, header included. ``reuse(_:)`` takes its memory back.
+  public mutating func takeFrame() -> [UInt8] {
     var frame: [UInt8] = []
-    if case .idle = state { swap(&frame, &gathered) }
+    if case .idle = state { swap(&frame, &collected) }
     return frame
   }
 
-  /// Takes the memory of a frame back.
-  package mutating func reuse(_ frame: consuming [UInt8]) {
+  /// Reuses the memory of a frame for the next one.
+  public mutating func reuse(_ frame: consuming [UInt8]) {
     guard case .idle = state, frame.capacity <= Self.keptCapacity else { return }
     frame.removeAll(keepingCapacity: true)
-    gathered = frame
+    collected = frame
   }
 
-  private mutating func start(_ fragment: Span<UInt8>) -> Outcome {
+  private mutating func startFrame(_ fragment: Span<UInt8>) -> Outcome {
     var outcome = Outcome()
-    if case .gathering = state {
-      let expected = BasicHeader(gathered.span).map { BasicFrame.headerLength + Int($0.length) }
-      outcome.dropped = .unfinished(received: gathered.count, expected: expected)
+    if case .collecting = state {
+      let expected = BasicHeader(collected.span).map { BasicFrame.headerLength + Int($0.length) }
+      outcome.dropped = .unfinished(received: collected.count, expected: expected)
     }
     state = .idle
     if let header = BasicHeader(fragment) {
@@ -103,28 +122,28 @@ package struct Reassembler: Sendable {
         return outcome
       }
     }
-    gathered.removeAll(keepingCapacity: true)
-    gather(fragment, &outcome)
+    collected.removeAll(keepingCapacity: true)
+    collect(fragment, &outcome)
     return outcome
   }
 
-  private mutating func proceed(_ fragment: Span<UInt8>) -> Outcome {
+  private mutating func continueFrame(_ fragment: Span<UInt8>) -> Outcome {
     var outcome = Outcome()
     switch state {
     case .idle: outcome.dropped = .continuationWithoutStart(octets: fragment.count)
-    case .gathering: gather(fragment, &outcome)
+    case .collecting: collect(fragment, &outcome)
     case .skipping(let octets): state = octets > fragment.count ? .skipping(octets: octets - fragment.count) : .idle
     }
     return outcome
   }
 
-  private mutating func gather(_ fragment: Span<UInt8>, _ outcome: inout Outcome) {
-    gathered.append(copying: fragment)
-    guard let header = BasicHeader(gathered.span) else {
-      state = .gathering
+  private mutating func collect(_ fragment: Span<UInt8>, _ outcome: inout Outcome) {
+    collected.append(copying: fragment)
+    guard let header = BasicHeader(collected.span) else {
+      state = .collecting
       return
     }
-    let received = gathered.count
+    let received = collected.count
     let expected = BasicFrame.headerLength + Int(header.length)
     if received > expected {
       drop(.overlong(received: received, expected: expected), &outcome)
@@ -135,13 +154,13 @@ package struct Reassembler: Sendable {
       outcome.frame = .assembled(header.channel)
       state = .idle
     } else {
-      state = .gathering
+      state = .collecting
     }
   }
 
   private mutating func drop(_ reason: Drop, _ outcome: inout Outcome) {
     if outcome.dropped == nil { outcome.dropped = reason }
-    gathered.removeAll(keepingCapacity: true)
+    collected.removeAll(keepingCapacity: true)
     state = .idle
   }
 }

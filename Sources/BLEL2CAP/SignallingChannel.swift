@@ -1,13 +1,14 @@
-package import BLEWire
+public import BLEWire
 
 /// The LE signalling channel of one link (Vol 3, Part A, 4): PDUs in, PDUs and effects out.
 ///
-/// It keeps two conversations, each of one request at a time, and refuses everything else as the specification says.
+/// It has two procedures, each with one request at a time: a peripheral requests connection parameters, a central
+/// answers such a request. All other requests are rejected with the response that the specification prescribes.
 ///
 /// ```
 ///   peripheral                                   central
 ///   requestParameterUpdate ──── 0x12 ─────────► range checked ── out of range ──► 0x13 rejected
-///        │                                        │ fine
+///        │                                        │ in range
 ///        │                                        ▼
 ///        │                                     .parameterUpdateRequested
 ///        │                                        │ answerParameterUpdate(accepted:)
@@ -15,40 +16,51 @@ package import BLEWire
 ///   .parameterUpdateFinished ◄── 0x13 / 0x01 ── accepted / rejected
 ///        ▲ 30 s without an answer: .timedOut
 /// ```
-package struct SignallingChannel: Sendable {
-  package enum Role: Sendable { case central, peripheral }
+public struct SignallingChannel: Sendable {
+  /// The role of this end of the link.
+  public enum Role: Sendable {
+    /// The central.
+    case central
+    /// The peripheral.
+    case peripheral
+  }
 
-  package enum Effect: Equatable, Sendable {
-    /// The peripheral asks for these parameters, which are in range: answer with
-    /// ``SignallingChannel/answerParameterUpdate(accepted:into:)``, then have the controller apply them.
+  /// An event for the owner of the channel.
+  public enum Effect: Equatable, Sendable {
+    /// The peripheral requests these parameters, which are in range. The owner answers with
+    /// ``SignallingChannel/answerParameterUpdate(accepted:into:)``, then sends accepted parameters to the controller.
     case parameterUpdateRequested(ConnectionParameterUpdateRequest)
-    /// What became of ``SignallingChannel/requestParameterUpdate(_:now:into:)``.
+    /// The result of ``SignallingChannel/requestParameterUpdate(_:now:into:)``.
     case parameterUpdateFinished(ParameterUpdateOutcome)
   }
 
-  package enum ParameterUpdateOutcome: Equatable, Sendable {
-    /// The central takes the parameters; the controller reports when they are in force.
+  /// The result of a request for connection parameters.
+  public enum ParameterUpdateOutcome: Equatable, Sendable {
+    /// The central accepts the parameters. The controller reports the update.
     case accepted
+    /// The central rejects the parameters.
     case rejected
-    /// The central answered with a command reject: it knows no such request.
+    /// The central answered with a Command Reject: it does not support the request.
     case notUnderstood(CommandRejectReason)
-    /// No answer came within ``SignallingChannel/responseTimeout``.
+    /// No response was received within ``SignallingChannel/responseTimeout``.
     case timedOut
   }
 
-  /// Why a request was not sent.
-  package enum RequestRefusal: Error, Equatable, Sendable {
-    /// Only a peripheral asks; a central tells its controller.
+  /// The reason why a request was not sent.
+  public enum RequestRefusal: Error, Equatable, Sendable {
+    /// Only a peripheral sends the request. A central uses a command of its controller.
     case notPeripheral
-    /// The one before is not answered yet.
+    /// The previous request has no response yet.
     case outstanding
+    /// A parameter is out of range.
     case outOfRange(ConnectionParameterProblem)
   }
 
-  /// MTUsig of LE: the largest signalling PDU, in octets (Vol 3, Part A, 4).
-  package static let mtu = 23
-  /// The Response Timeout Expired timer; T_GAP(conn_param_timeout) of Vol 3, Part C, 9.3.9.2 has the same length.
-  package static let responseTimeout: Duration = .seconds(30)
+  /// MTUsig on LE: the largest signalling PDU in octets (Vol 3, Part A, 4).
+  public static let mtu = 23
+  /// The time for a response: the RTX timer of Vol 3, Part A, 6.2.1 and T_GAP(conn_param_timeout) of Vol 3, Part C,
+  /// 9.3.9.2.
+  public static let responseTimeout: Duration = .seconds(30)
 
   private struct Outstanding {
     var identifier: UInt8
@@ -58,32 +70,35 @@ package struct SignallingChannel: Sendable {
   private let role: Role
   private var lastIdentifier: UInt8 = 0
   private var outstanding: Outstanding?
-  /// The identifier of the request that the owner has yet to answer.
+  /// The identifier of the request that the owner has not answered yet.
   private var unanswered: UInt8?
 
-  package init(role: Role) { self.role = role }
+  /// A channel of a new link.
+  public init(role: Role) { self.role = role }
 
-  /// When ``tick(now:into:)`` next has work, if ever.
-  package var deadline: Instant? { outstanding?.deadline }
+  /// The time at which ``tick(now:effects:)`` must be called; nil while no response is awaited.
+  public var deadline: Instant? { outstanding?.deadline }
 
-  /// Handles one PDU from the peer, without its L2CAP header; answers go to `out`, without theirs.
-  package mutating func receive(_ pdu: Bytes, into out: inout PacketBuffer, effects: inout [Effect]) {
-    // Code and identifier are needed to say anything at all; identifier zero is not allowed.
+  /// Receives one PDU without its L2CAP header, and appends the response, without a header, to `out`.
+  public mutating func receive(_ pdu: Bytes, into out: inout PacketBuffer, effects: inout [Effect]) {
+    // A response needs an identifier; identifier zero is not allowed.
     guard let first = pdu.first, let identifier = pdu.dropFirst().first, identifier != 0 else { return }
     let code = SignallingCode(rawValue: first)
     guard pdu.count <= Self.mtu else {
-      if !code.isResponse { send(.commandReject(.init(mtuExceeded: UInt16(Self.mtu))), identifier, &out) }
+      if !code.isResponse { send(CommandReject(mtuExceeded: UInt16(Self.mtu)), identifier, &out) }
       return
     }
     do throws(CodecError) {
       receive(try SignallingPDU(decoding: pdu), into: &out, effects: &effects)
     } catch {
-      if !code.isResponse { send(.commandReject(.init()), identifier, &out) }
+      if !code.isResponse { send(CommandReject(), identifier, &out) }
     }
   }
 
-  /// Asks the central for other connection parameters.
-  package mutating func requestParameterUpdate(
+  /// Requests other connection parameters from the central.
+  ///
+  /// - Throws: ``RequestRefusal``; nothing is sent then.
+  public mutating func requestParameterUpdate(
     _ parameters: ConnectionParameterUpdateRequest, now: Instant, into out: inout PacketBuffer
   ) throws(RequestRefusal) {
     guard role == .peripheral else { throw .notPeripheral }
@@ -91,43 +106,43 @@ package struct SignallingChannel: Sendable {
     if let problem = parameters.problem { throw .outOfRange(problem) }
     lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1
     outstanding = Outstanding(identifier: lastIdentifier, deadline: now + Self.responseTimeout)
-    send(.connectionParameterUpdateRequest(parameters), lastIdentifier, &out)
+    send(parameters, lastIdentifier, &out)
   }
 
-  /// Answers ``Effect/parameterUpdateRequested(_:)``; without a request to answer it does nothing.
-  package mutating func answerParameterUpdate(accepted: Bool, into out: inout PacketBuffer) {
+  /// Answers ``Effect/parameterUpdateRequested(_:)``. Does nothing where there is no request.
+  public mutating func answerParameterUpdate(accepted: Bool, into out: inout PacketBuffer) {
     guard let identifier = unanswered else { return }
     unanswered = nil
-    send(.connectionParameterUpdateResponse(.init(result: accepted ? .accepted : .rejected)), identifier, &out)
+    send(ConnectionParameterUpdateResponse(result: accepted ? .accepted : .rejected), identifier, &out)
   }
 
-  /// Gives up a request whose time is over.
-  package mutating func tick(now: Instant, effects: inout [Effect]) {
+  /// Ends a request whose response is overdue.
+  public mutating func tick(now: Instant, effects: inout [Effect]) {
     guard let outstanding, outstanding.deadline <= now else { return }
     finish(.timedOut, &effects)
   }
 
   private mutating func receive(_ pdu: SignallingPDU, into out: inout PacketBuffer, effects: inout [Effect]) {
     let identifier = pdu.identifier
-    switch pdu.command {
-    case .connectionParameterUpdateRequest(let request):
+    switch pdu.command.packet {
+    case let request as ConnectionParameterUpdateRequest:
       receive(request, identifier, &out, &effects)
-    case .connectionParameterUpdateResponse(let response) where outstanding?.identifier == identifier:
+    case let response as ConnectionParameterUpdateResponse where outstanding?.identifier == identifier:
       finish(response.result == .accepted ? .accepted : .rejected, &effects)
-    case .commandReject(let reject) where outstanding?.identifier == identifier:
+    case let reject as CommandReject where outstanding?.identifier == identifier:
       finish(.notUnderstood(reject.reason), &effects)
-    case .leCreditBasedConnectionRequest:
-      send(.leCreditBasedConnectionResponse(.init(refused: .spsmNotSupported)), identifier, &out)
-    case .creditBasedConnectionRequest(let request):
-      send(.creditBasedConnectionResponse(refusal(of: request)), identifier, &out)
-    case .creditBasedReconfigureRequest:
-      send(.creditBasedReconfigureResponse(.init(result: .invalidDestinationCID)), identifier, &out)
-    case .disconnectionRequest(let request):
+    case is LECreditBasedConnectionRequest:
+      send(LECreditBasedConnectionResponse(refused: .spsmNotSupported), identifier, &out)
+    case let request as CreditBasedConnectionRequest:
+      send(rejection(of: request), identifier, &out)
+    case is CreditBasedReconfigureRequest:
+      send(CreditBasedReconfigureResponse(result: .invalidDestinationCID), identifier, &out)
+    case let request as DisconnectionRequest:
       let reject = CommandReject(invalidChannel: request.destinationCID, remote: request.sourceCID)
-      send(.commandReject(reject), identifier, &out)
-    case .unknown(let code, _) where !code.isResponse:
-      send(.commandReject(.init()), identifier, &out)
-    // An answer that nobody waits for, or credits for a channel that is not there.
+      send(reject, identifier, &out)
+    case nil where !pdu.command.code.isResponse:
+      send(CommandReject(), identifier, &out)
+    // A response without a request, or credits for a channel that does not exist.
     default: break
     }
   }
@@ -136,19 +151,19 @@ package struct SignallingChannel: Sendable {
     _ request: ConnectionParameterUpdateRequest, _ identifier: UInt8, _ out: inout PacketBuffer,
     _ effects: inout [Effect]
   ) {
-    guard role == .central else { return send(.commandReject(.init()), identifier, &out) }
-    // The same request sent again is answered once, when the owner has decided.
+    guard role == .central else { return send(CommandReject(), identifier, &out) }
+    // A repeated request has one response, once the owner has decided.
     if unanswered == identifier { return }
     guard request.problem == nil, unanswered == nil else {
-      return send(.connectionParameterUpdateResponse(.init(result: .rejected)), identifier, &out)
+      return send(ConnectionParameterUpdateResponse(result: .rejected), identifier, &out)
     }
     unanswered = identifier
     effects.append(.parameterUpdateRequested(request))
   }
 
-  /// No service listens on any SPSM: every channel of the request is refused. The MTU admits five of them, as many as the
-  /// command allows (Vol 3, Part A, 4.25); none at all is no request.
-  private func refusal(of request: CreditBasedConnectionRequest) -> CreditBasedConnectionResponse {
+  /// No SPSM has a service here, so every channel is rejected. The MTU limits the channels to five, as Vol 3, Part A,
+  /// 4.25 does; a request without a channel is invalid.
+  private func rejection(of request: CreditBasedConnectionRequest) -> CreditBasedConnectionResponse {
     var response = CreditBasedConnectionResponse()
     response.destinationCIDs = request.sourceCIDs.map { _ in .null }
     response.result = request.sourceCIDs.isEmpty ? .invalidParameters : .spsmNotSupported
@@ -160,17 +175,61 @@ package struct SignallingChannel: Sendable {
     effects.append(.parameterUpdateFinished(outcome))
   }
 
-  private func send(_ command: SignallingCommand, _ identifier: UInt8, _ out: inout PacketBuffer) {
-    out.append { SignallingPDU(identifier: identifier, command).encode(to: &$0) }
+  private func send(_ packet: some SignallingPacket, _ identifier: UInt8, _ out: inout PacketBuffer) {
+    out.append { SignallingPDU(identifier: identifier, packet).encode(to: &$0) }
   }
 }
 
 extension SignallingChannel.RequestRefusal: CustomStringConvertible {
-  package var description: String {
+  /// What failed and what to do.
+  public var description: String {
     switch self {
-    case .notPeripheral: "only the peripheral of a link asks for connection parameters; a central sets them"
-    case .outstanding: "the request before this one is not answered yet: wait for its outcome"
+    case .notPeripheral: "only the peripheral of a link requests connection parameters. A central sets them"
+    case .outstanding: "the previous request has no response yet. Wait for its result"
     case .outOfRange(let problem): "\(problem)"
     }
+  }
+}
+
+/// The rule that connection parameters violate (Vol 3, Part A, 4.20; Vol 6, Part B, 4.5.1 and 4.5.2).
+public enum ConnectionParameterProblem: Error, Equatable, Sendable {
+  /// A connection interval is outside 6 to 3200 units of 1.25 ms.
+  case intervalOutOfRange
+  /// The smallest connection interval is larger than the largest.
+  case intervalsReversed
+  /// The peripheral latency exceeds 499 connection events.
+  case latencyOutOfRange
+  /// The supervision timeout is outside 10 to 3200 units of 10 ms.
+  case timeoutOutOfRange
+  /// The supervision timeout is not longer than 2 x (1 + latency) x the largest interval: the peripheral could miss it
+  /// by its latency alone.
+  case timeoutTooShortForLatency
+}
+
+extension ConnectionParameterProblem: CustomStringConvertible {
+  /// The rule, with the allowed range.
+  public var description: String {
+    switch self {
+    case .intervalOutOfRange: "a connection interval is outside 6 to 3200 (7.5 ms to 4 s)"
+    case .intervalsReversed: "the smallest connection interval is larger than the largest"
+    case .latencyOutOfRange: "the peripheral latency exceeds 499 connection events"
+    case .timeoutOutOfRange: "the supervision timeout is outside 10 to 3200 (100 ms to 32 s)"
+    case .timeoutTooShortForLatency:
+      "the supervision timeout is not above 2 x (1 + latency) x the largest interval. Increase it or reduce the latency"
+    }
+  }
+}
+
+extension ConnectionParameterUpdateRequest {
+  /// The first rule that the parameters violate; nil for valid parameters.
+  public var problem: ConnectionParameterProblem? {
+    let intervals = LinkLayerLimits.connectionInterval
+    guard intervals.contains(intervalMin), intervals.contains(intervalMax) else { return .intervalOutOfRange }
+    guard intervalMin <= intervalMax else { return .intervalsReversed }
+    guard LinkLayerLimits.peripheralLatency.contains(latency) else { return .latencyOutOfRange }
+    guard LinkLayerLimits.supervisionTimeout.contains(timeout) else { return .timeoutOutOfRange }
+    // timeout x 10 ms > 2 x (1 + latency) x intervalMax x 1.25 ms, divided by 2.5 ms.
+    guard UInt32(timeout) * 4 > (1 + UInt32(latency)) * UInt32(intervalMax) else { return .timeoutTooShortForLatency }
+    return nil
   }
 }

@@ -1,20 +1,45 @@
 public import BLEWire
 
-/// The parameters of one signalling command: what follows its code, identifier and length (Vol 3, Part A, 4).
-public protocol SignallingPacket: Packet {
-  static var code: SignallingCode { get }
+extension SignallingCode {
+  /// L2CAP_COMMAND_REJECT_RSP.
+  public static let commandReject = Self(rawValue: 0x01)
+  /// L2CAP_DISCONNECTION_REQ.
+  public static let disconnectionRequest = Self(rawValue: 0x06)
+  /// L2CAP_DISCONNECTION_RSP.
+  public static let disconnectionResponse = Self(rawValue: 0x07)
+  /// L2CAP_CONNECTION_PARAMETER_UPDATE_REQ.
+  public static let connectionParameterUpdateRequest = Self(rawValue: 0x12)
+  /// L2CAP_CONNECTION_PARAMETER_UPDATE_RSP.
+  public static let connectionParameterUpdateResponse = Self(rawValue: 0x13)
+  /// L2CAP_LE_CREDIT_BASED_CONNECTION_REQ.
+  public static let leCreditBasedConnectionRequest = Self(rawValue: 0x14)
+  /// L2CAP_LE_CREDIT_BASED_CONNECTION_RSP.
+  public static let leCreditBasedConnectionResponse = Self(rawValue: 0x15)
+  /// L2CAP_FLOW_CONTROL_CREDIT_IND.
+  public static let flowControlCredit = Self(rawValue: 0x16)
+  /// L2CAP_CREDIT_BASED_CONNECTION_REQ.
+  public static let creditBasedConnectionRequest = Self(rawValue: 0x17)
+  /// L2CAP_CREDIT_BASED_CONNECTION_RSP.
+  public static let creditBasedConnectionResponse = Self(rawValue: 0x18)
+  /// L2CAP_CREDIT_BASED_RECONFIGURE_REQ.
+  public static let creditBasedReconfigureRequest = Self(rawValue: 0x19)
+  /// L2CAP_CREDIT_BASED_RECONFIGURE_RSP.
+  public static let creditBasedReconfigureResponse = Self(rawValue: 0x1A)
 }
 
 /// L2CAP_COMMAND_REJECT_RSP (Vol 3, Part A, 4.1).
 public struct CommandReject: SignallingPacket {
   public static let code = SignallingCode.commandReject
+  public static let name: StaticString = "Command Reject Response"
+  /// The reason of the rejection.
   public var reason = CommandRejectReason.commandNotUnderstood
-  /// Its meaning hangs on the reason; ``mtu`` and ``channels`` read it.
+  /// Data whose format depends on the reason; ``mtu`` and ``channels`` decode it.
   public var data: Bytes = []
 
   public init() {}
 
-  /// "The signalling channel takes PDUs of `mtu` octets at most."
+  /// A reject with ``CommandRejectReason/signallingMTUExceeded``: the signalling channel accepts PDUs of at most `mtu`
+  /// octets.
   public init(mtuExceeded mtu: UInt16) {
     reason = .signallingMTUExceeded
     var octets: [UInt8] = []
@@ -22,7 +47,8 @@ public struct CommandReject: SignallingPacket {
     data = octets[...]
   }
 
-  /// "There is no such channel." The channels are named as the sender of this reject sees them.
+  /// A reject with ``CommandRejectReason/invalidCIDInRequest``: the channel does not exist. `local` and `remote` are
+  /// seen from the sender of the reject.
   public init(invalidChannel local: ChannelID, remote: ChannelID) {
     reason = .invalidCIDInRequest
     var octets: [UInt8] = []
@@ -31,12 +57,12 @@ public struct CommandReject: SignallingPacket {
     data = octets[...]
   }
 
-  /// The MTU in the data of ``CommandRejectReason/signallingMTUExceeded``.
+  /// The MTU in octets, from the data of ``CommandRejectReason/signallingMTUExceeded``.
   public var mtu: UInt16? {
     reason == .signallingMTUExceeded && data.count == 2 ? data.span.uint16(at: 0) : nil
   }
 
-  /// The channels in the data of ``CommandRejectReason/invalidCIDInRequest``.
+  /// The channels, from the data of ``CommandRejectReason/invalidCIDInRequest``; nil for another reason.
   public var channels: (local: ChannelID, remote: ChannelID)? {
     guard reason == .invalidCIDInRequest, data.count == 4 else { return nil }
     guard let local = data.span.uint16(at: 0), let remote = data.span.uint16(at: 2) else { return nil }
@@ -52,12 +78,14 @@ public struct CommandReject: SignallingPacket {
 /// L2CAP_DISCONNECTION_REQ (Vol 3, Part A, 4.6).
 public struct DisconnectionRequest: SignallingPacket {
   public static let code = SignallingCode.disconnectionRequest
-  /// The channel as the receiver of the request numbers it.
+  public static let name: StaticString = "Disconnection Request"
+  /// The channel in the numbers of the receiver of the request.
   public var destinationCID = ChannelID.null
-  /// The channel as the sender of the request numbers it.
+  /// The channel in the numbers of the sender of the request.
   public var sourceCID = ChannelID.null
 
   public init() {}
+  /// A request to close a channel.
   public init(destinationCID: ChannelID, sourceCID: ChannelID) {
     self.destinationCID = destinationCID
     self.sourceCID = sourceCID
@@ -69,13 +97,17 @@ public struct DisconnectionRequest: SignallingPacket {
   }
 }
 
-/// L2CAP_DISCONNECTION_RSP (Vol 3, Part A, 4.7). The channels are those of the request, unchanged.
+/// L2CAP_DISCONNECTION_RSP (Vol 3, Part A, 4.7). The channels are the ones of the request.
 public struct DisconnectionResponse: SignallingPacket {
   public static let code = SignallingCode.disconnectionResponse
+  public static let name: StaticString = "Disconnection Response"
+  /// The channel in the numbers of the receiver of the request.
   public var destinationCID = ChannelID.null
+  /// The channel in the numbers of the sender of the request.
   public var sourceCID = ChannelID.null
 
   public init() {}
+  /// The response to a request with these channels.
   public init(destinationCID: ChannelID, sourceCID: ChannelID) {
     self.destinationCID = destinationCID
     self.sourceCID = sourceCID
@@ -90,16 +122,18 @@ public struct DisconnectionResponse: SignallingPacket {
 /// L2CAP_CONNECTION_PARAMETER_UPDATE_REQ (Vol 3, Part A, 4.20).
 public struct ConnectionParameterUpdateRequest: SignallingPacket {
   public static let code = SignallingCode.connectionParameterUpdateRequest
-  /// In units of 1.25 ms, 6 to 3200.
+  public static let name: StaticString = "Connection Parameter Update Request"
+  /// The smallest connection interval in units of 1.25 ms, 6 to 3200.
   public var intervalMin: UInt16 = 0
-  /// In units of 1.25 ms, 6 to 3200, not below ``intervalMin``.
+  /// The largest connection interval in units of 1.25 ms, 6 to 3200, not below ``intervalMin``.
   public var intervalMax: UInt16 = 0
-  /// How many connection events the peripheral may skip, 0 to 499.
+  /// The number of connection events that the peripheral may skip, 0 to 499.
   public var latency: UInt16 = 0
   /// The supervision timeout in units of 10 ms, 10 to 3200.
   public var timeout: UInt16 = 0
 
   public init() {}
+  /// A request for these parameters.
   public init(intervalMin: UInt16, intervalMax: UInt16, latency: UInt16, timeout: UInt16) {
     self.intervalMin = intervalMin
     self.intervalMax = intervalMax
@@ -118,9 +152,12 @@ public struct ConnectionParameterUpdateRequest: SignallingPacket {
 /// L2CAP_CONNECTION_PARAMETER_UPDATE_RSP (Vol 3, Part A, 4.21).
 public struct ConnectionParameterUpdateResponse: SignallingPacket {
   public static let code = SignallingCode.connectionParameterUpdateResponse
+  public static let name: StaticString = "Connection Parameter Update Response"
+  /// Whether the central accepts the parameters.
   public var result = ConnectionParameterUpdateResult.accepted
 
   public init() {}
+  /// A response with the given result.
   public init(result: ConnectionParameterUpdateResult) { self.result = result }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -128,15 +165,19 @@ public struct ConnectionParameterUpdateResponse: SignallingPacket {
   }
 }
 
-/// L2CAP_LE_CREDIT_BASED_CONNECTION_REQ (Vol 3, Part A, 4.22).
+/// L2CAP_LE_CREDIT_BASED_CONNECTION_REQ (Vol 3, Part A, 4.22): opens one channel.
 public struct LECreditBasedConnectionRequest: SignallingPacket {
   public static let code = SignallingCode.leCreditBasedConnectionRequest
+  public static let name: StaticString = "LE Credit Based Connection Request"
+  /// The service.
   public var spsm = SPSM(rawValue: 0)
+  /// The number of the channel at the sender.
   public var sourceCID = ChannelID.null
-  /// The largest SDU the sender takes, in octets.
+  /// The largest SDU that the sender accepts, in octets.
   public var mtu: UInt16 = 0
-  /// The largest payload of a frame the sender takes, in octets.
+  /// The largest payload of a frame that the sender accepts, in octets.
   public var mps: UInt16 = 0
+  /// The number of frames that the receiver may send.
   public var initialCredits: UInt16 = 0
 
   public init() {}
@@ -150,16 +191,23 @@ public struct LECreditBasedConnectionRequest: SignallingPacket {
   }
 }
 
-/// L2CAP_LE_CREDIT_BASED_CONNECTION_RSP (Vol 3, Part A, 4.23). All but the result is zero in a refusal.
+/// L2CAP_LE_CREDIT_BASED_CONNECTION_RSP (Vol 3, Part A, 4.23). In a rejection, all fields but the result are zero.
 public struct LECreditBasedConnectionResponse: SignallingPacket {
   public static let code = SignallingCode.leCreditBasedConnectionResponse
+  public static let name: StaticString = "LE Credit Based Connection Response"
+  /// The number of the channel at the sender of the response.
   public var destinationCID = ChannelID.null
+  /// The largest SDU that the sender accepts, in octets.
   public var mtu: UInt16 = 0
+  /// The largest payload of a frame that the sender accepts, in octets.
   public var mps: UInt16 = 0
+  /// The number of frames that the receiver may send.
   public var initialCredits: UInt16 = 0
+  /// Whether the channel is open.
   public var result = CreditBasedConnectionResult.successful
 
   public init() {}
+  /// A response that rejects the channel.
   public init(refused result: CreditBasedConnectionResult) { self.result = result }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -171,12 +219,13 @@ public struct LECreditBasedConnectionResponse: SignallingPacket {
   }
 }
 
-/// L2CAP_FLOW_CONTROL_CREDIT_IND (Vol 3, Part A, 4.24). It is never answered.
+/// L2CAP_FLOW_CONTROL_CREDIT_IND (Vol 3, Part A, 4.24). It has no response.
 public struct FlowControlCredit: SignallingPacket {
   public static let code = SignallingCode.flowControlCredit
-  /// The channel as the sender numbers it.
+  public static let name: StaticString = "Flow Control Credit Indication"
+  /// The channel in the numbers of the sender.
   public var channel = ChannelID.null
-  /// How many more frames the sender takes.
+  /// The number of further frames that the receiver may send.
   public var credits: UInt16 = 0
 
   public init() {}
@@ -187,14 +236,20 @@ public struct FlowControlCredit: SignallingPacket {
   }
 }
 
-/// L2CAP_CREDIT_BASED_CONNECTION_REQ (Vol 3, Part A, 4.25): one to five channels at once.
+/// L2CAP_CREDIT_BASED_CONNECTION_REQ (Vol 3, Part A, 4.25): opens one to five channels.
 public struct CreditBasedConnectionRequest: SignallingPacket {
   public static let code = SignallingCode.creditBasedConnectionRequest
+  public static let name: StaticString = "Credit Based Connection Request"
+  /// The service.
   public var spsm = SPSM(rawValue: 0)
+  /// The largest SDU that the sender accepts, in octets.
   public var mtu: UInt16 = 0
+  /// The largest payload of a frame that the sender accepts, in octets.
   public var mps: UInt16 = 0
+  /// The number of frames that the receiver may send on each channel.
   public var initialCredits: UInt16 = 0
-  /// The codec keeps any number; more than five, or none, is refused by who answers.
+  /// The numbers of the channels at the sender. The codec accepts any count; a response rejects none and more than
+  /// five.
   public var sourceCIDs: [ChannelID] = []
 
   public init() {}
@@ -208,14 +263,19 @@ public struct CreditBasedConnectionRequest: SignallingPacket {
   }
 }
 
-/// L2CAP_CREDIT_BASED_CONNECTION_RSP (Vol 3, Part A, 4.26).
+/// L2CAP_CREDIT_BASED_CONNECTION_RSP (Vol 3, Part A, 4.26): the response for all channels of the request.
 public struct CreditBasedConnectionResponse: SignallingPacket {
   public static let code = SignallingCode.creditBasedConnectionResponse
+  public static let name: StaticString = "Credit Based Connection Response"
+  /// The largest SDU that the sender accepts, in octets.
   public var mtu: UInt16 = 0
+  /// The largest payload of a frame that the sender accepts, in octets.
   public var mps: UInt16 = 0
+  /// The number of frames that the receiver may send on each channel.
   public var initialCredits: UInt16 = 0
+  /// Whether the channels are open.
   public var result = CreditBasedConnectionResult.successful
-  /// One for each channel asked for, in that order; null for one that was refused.
+  /// The number at the sender for each channel of the request, in the same order; null for a rejected channel.
   public var destinationCIDs: [ChannelID] = []
 
   public init() {}
@@ -229,11 +289,15 @@ public struct CreditBasedConnectionResponse: SignallingPacket {
   }
 }
 
-/// L2CAP_CREDIT_BASED_RECONFIGURE_REQ (Vol 3, Part A, 4.27).
+/// L2CAP_CREDIT_BASED_RECONFIGURE_REQ (Vol 3, Part A, 4.27): changes MTU and MPS of open channels.
 public struct CreditBasedReconfigureRequest: SignallingPacket {
   public static let code = SignallingCode.creditBasedReconfigureRequest
+  public static let name: StaticString = "Credit Based Reconfigure Request"
+  /// The largest SDU that the sender accepts, in octets.
   public var mtu: UInt16 = 0
+  /// The largest payload of a frame that the sender accepts, in octets.
   public var mps: UInt16 = 0
+  /// The channels, in the numbers of the sender.
   public var destinationCIDs: [ChannelID] = []
 
   public init() {}
@@ -248,9 +312,12 @@ public struct CreditBasedReconfigureRequest: SignallingPacket {
 /// L2CAP_CREDIT_BASED_RECONFIGURE_RSP (Vol 3, Part A, 4.28).
 public struct CreditBasedReconfigureResponse: SignallingPacket {
   public static let code = SignallingCode.creditBasedReconfigureResponse
+  public static let name: StaticString = "Credit Based Reconfigure Response"
+  /// Whether the channels have the new parameters.
   public var result = CreditBasedReconfigureResult.successful
 
   public init() {}
+  /// A response with the given result.
   public init(result: CreditBasedReconfigureResult) { self.result = result }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

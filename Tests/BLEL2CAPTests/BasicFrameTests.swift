@@ -52,6 +52,6 @@ import Testing
     #expect(ChannelID(rawValue: 0x7F).isDynamic)
     #expect(!ChannelID(rawValue: 0x3F).isDynamic)
     #expect(!ChannelID(rawValue: 0x80).isDynamic)
-    #expect("\(ChannelID.signalling), \(ChannelID(rawValue: 0x41))" == "LE signalling, CID 0x41")
+    #expect("\(ChannelID.signalling), \(ChannelID(rawValue: 0x41))" == "LE signalling channel (0x0005), CID 0x0041")
   }
 }
