@@ -1,16 +1,16 @@
 public import BLEWire
 
-/// The client half of one ATT bearer: one request in flight, the others in line behind it (Vol 3, Part F, 3.3).
+/// The client of one ATT bearer: one request without a response at a time, the others queued (Vol 3, Part F, 3.3).
 ///
 /// ```
 ///            send                     response, error response
-///   idle ───────────► waiting (30 s) ───────────────────────────► idle, or waiting for the next in line
-///                        │ no answer
+///   idle ───────────► waiting (30 s) ───────────────────────────► idle, or waiting for the next in the queue
+///                        │ no response
 ///                        ▼
-///                      failed: nothing more is sent; what was in line fails too (3.3.3)
+///                      failed: nothing more is sent, and the queued requests fail (3.3.3)
 /// ```
 ///
-/// Commands pass the line, notifications and indications come whenever they come; an indication is confirmed at once.
+/// Commands are not queued. Notifications and indications are accepted at any time; an indication is confirmed at once.
 ///
 /// ```swift
 /// var client = ATTClient()
@@ -19,40 +19,42 @@ public import BLEWire
 /// // pdus[0] == [0x0A, 0x03, 0x00]
 /// ```
 public struct ATTClient: Sendable {
-  /// What is bounded, and how far.
+  /// The limits of a client.
   public struct Limits: Hashable, Sendable {
-    /// Requests in line behind the one in flight; one more throws ``ATTClientError/tooManyRequests(limit:)``.
+    /// The longest queue of requests. One more request throws ``ATTClientError/tooManyRequests(limit:)``.
     public var waitingRequests = 64
 
+    /// The default limits.
     public init() {}
   }
 
-  /// The caller's name for one request; what answers the request carries it back.
+  /// A number that the caller gives to a request, and that identifies its response.
   public struct RequestID: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt32
     @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
   }
 
-  /// What a PDU was. The caller still has its octets: parameters begin behind the opcode.
-  public enum Reception: Equatable, Sendable {
-    /// The response to this request, of the opcode that belongs to it. Its parameters are not looked at here.
+  /// The meaning of a received PDU. The caller has its octets; the parameters begin after the opcode.
+  public enum ReceivedPDU: Equatable, Sendable {
+    /// The response to this request, with its opcode. The parameters have not been decoded.
     case response(RequestID)
-    case refused(RequestID, ErrorResponse)
-    /// The MTU exchange succeeded; this ATT_MTU is in force.
+    /// The server rejected this request.
+    case errorResponse(RequestID, ErrorResponse)
+    /// The MTU exchange succeeded: this ATT_MTU is in force, in octets.
     case mtuExchanged(RequestID, Int)
-    /// The answer to this request, but not in the form it must have.
+    /// The response to this request is malformed.
     case malformed(RequestID, ATTOpcode, CodecError)
-    /// The value begins at octet 3.
+    /// A notification; the value begins at octet 3.
     case notification(AttributeHandle)
-    /// Tuples of handle, length and value begin at octet 1.
+    /// A notification of several values; tuples of handle, length and value begin at octet 1.
     case multipleNotification
-    /// The value begins at octet 3; the confirmation is in the output.
+    /// An indication; the value begins at octet 3. The confirmation is in the output.
     case indication(AttributeHandle)
-    /// A PDU of a server that answers nothing, or a notification that breaks its form; nothing was done about it.
+    /// A response without a request, or a malformed notification. It has no effect.
     case unexpected(ATTOpcode, CodecError?)
-    /// A PDU for the server half of the bearer, or an opcode that no one knows.
+    /// A PDU for the server of the bearer, or an unknown opcode.
     case notForClient(ATTOpcode)
-    /// No octets at all.
+    /// A PDU without octets.
     case empty
   }
 
@@ -64,56 +66,62 @@ public struct ATTClient: Sendable {
 
   private let limits: Limits
   private var state = State.idle
-  private var line: [(id: RequestID, pdu: [UInt8])] = []
-  /// What we offered in the exchange of MTUs, once it was sent.
+  private var queue: [(id: RequestID, pdu: [UInt8])] = []
+  /// The Client Rx MTU of the exchange, once it has been sent.
   private var offeredMTU: UInt16?
 
-  /// The ATT_MTU in force, in octets, never below 23. The server half of the same bearer sets it when the peer asks for an
-  /// exchange.
+  /// The ATT_MTU in force, in octets, at least 23. The owner sets it when the peer's client exchanges the MTU with the
+  /// server of the same bearer.
   public var mtu: Int {
     get { agreedMTU }
     set { agreedMTU = max(ATT.defaultMTU, newValue) }
   }
   private var agreedMTU = ATT.defaultMTU
 
+  /// The client of a new link.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// Whether the bearer still takes requests.
+  /// Whether the bearer has failed: it accepts no more requests.
   public var hasFailed: Bool { if case .failed = state { true } else { false } }
 
-  /// Whether a request is in flight.
+  /// Whether a request has no response yet.
   public var isWaiting: Bool { if case .waiting = state { true } else { false } }
 
+  /// Whether the MTU exchange has been sent.
   public var hasExchangedMTU: Bool { offeredMTU != nil }
 
-  /// When ``tick(now:)`` must be called: 30 seconds after the request in flight was sent.
+  /// The time at which ``tick(now:)`` must be called: 30 seconds after the request was sent; nil without a request.
   public var deadline: Instant? {
     if case .waiting(_, _, let since) = state { since + ATT.transactionTimeout } else { nil }
   }
 
-  /// Sends a request, or puts it in line behind the one in flight.
+  /// Sends a request, or queues it until the previous requests have a response.
+  ///
+  /// - Throws: ``ATTClientError``; nothing is sent then.
   public mutating func send(
     _ request: some ATTPacket, as id: RequestID, now: Instant, into pdus: inout PacketBuffer
   ) throws(ATTClientError) {
     let opcode = type(of: request).opcode
     guard opcode.response != nil else { throw .notARequest(opcode) }
     let exchange = request as? ExchangeMTURequest
-    if exchange != nil, offeredMTU != nil { throw .mtuExchangedAlready }
+    if exchange != nil, offeredMTU != nil { throw .mtuAlreadyExchanged }
     switch state {
     case .failed: throw .bearerFailed
     case .idle:
       try append(request, to: &pdus)
       state = .waiting(id, opcode: opcode, since: now)
     case .waiting:
-      guard line.count < limits.waitingRequests else { throw .tooManyRequests(limit: limits.waitingRequests) }
+      guard queue.count < limits.waitingRequests else { throw .tooManyRequests(limit: limits.waitingRequests) }
       let pdu = request.encodedPDU
       guard pdu.count <= mtu else { throw .exceedsMTU(octets: pdu.count, mtu: mtu) }
-      line.append((id, pdu))
+      queue.append((id, pdu))
     }
     if let exchange { offeredMTU = exchange.clientRxMTU }
   }
 
-  /// Sends a command; it passes the line and is never answered.
+  /// Sends a command at once. It has no response.
+  ///
+  /// - Throws: ``ATTClientError``; nothing is sent then.
   public mutating func send(command: some ATTPacket, into pdus: inout PacketBuffer) throws(ATTClientError) {
     let opcode = type(of: command).opcode
     guard opcode.isCommand else { throw .notACommand(opcode) }
@@ -121,12 +129,15 @@ public struct ATTClient: Sendable {
     try append(command, to: &pdus)
   }
 
-  /// Takes one PDU and says what it was; sends the next request in line where it was an answer.
+  /// Receives one PDU. After the response to a request, the next request in the queue is sent.
   ///
-  /// No server may send more than ATT_MTU octets; what lies behind them is not looked at, here or by the caller.
+  /// - Parameters:
+  ///   - pdu: the PDU, of at most ATT_MTU octets. The caller cuts a longer one, which no server may send.
+  ///   - now: the time.
+  ///   - pdus: the buffer to which a confirmation or the next request is appended.
   public mutating func receive(
     _ pdu: Span<UInt8>, now: Instant, into pdus: inout PacketBuffer
-  ) -> Reception {
+  ) -> ReceivedPDU {
     guard !pdu.isEmpty else { return .empty }
     let opcode = ATTOpcode(rawValue: pdu[0])
     guard opcode.isSentByServer else { return .notForClient(opcode) }
@@ -136,41 +147,41 @@ public struct ATTClient: Sendable {
     default: break
     }
     guard case .waiting(let id, let request, _) = state else { return .unexpected(opcode, nil) }
-    let answer: Reception
+    let received: ReceivedPDU
     if opcode == .errorResponse {
-      switch refusal(in: pdu) {
+      switch errorResponse(in: pdu) {
       case .success(let error):
         guard error.requestOpcode == request else { return .unexpected(opcode, nil) }
-        answer = .refused(id, error)
-      case .failure(let error): answer = .malformed(id, opcode, error)
+        received = .errorResponse(id, error)
+      case .failure(let error): received = .malformed(id, opcode, error)
       }
     } else if opcode != request.response {
       return .unexpected(opcode, nil)
     } else if opcode == .exchangeMTUResponse {
-      answer = mtuAgreed(in: pdu, id)
+      received = mtuAgreed(in: pdu, id)
     } else {
-      answer = .response(id)
+      received = .response(id)
     }
     sendNext(now: now, into: &pdus)
-    return answer
+    return received
   }
 
-  /// Fails the bearer where the request in flight has waited for 30 seconds.
+  /// Fails the bearer where a request has had no response for 30 seconds.
   ///
-  /// - Returns: the requests that failed with it, the one in flight first.
+  /// - Returns: the requests that fail, the sent one first.
   public mutating func tick(now: Instant) -> [RequestID] {
     guard let deadline, now >= deadline else { return [] }
     return end()
   }
 
-  /// The link is gone.
+  /// Ends the bearer, after the end of its link.
   ///
-  /// - Returns: the requests that will have no answer, the one in flight first.
+  /// - Returns: the requests without a response, the sent one first.
   public mutating func end() -> [RequestID] {
     var ended: [RequestID] = []
     if case .waiting(let id, _, _) = state { ended.append(id) }
-    ended += line.map(\.id)
-    line = []
+    ended += queue.map(\.id)
+    queue = []
     state = .failed
     return ended
   }
@@ -187,17 +198,17 @@ public struct ATTClient: Sendable {
   }
 
   private mutating func sendNext(now: Instant, into pdus: inout PacketBuffer) {
-    guard let next = line.first else {
+    guard let next = queue.first else {
       state = .idle
       return
     }
-    line.removeFirst()
+    queue.removeFirst()
     pdus.append { $0 += next.pdu }
     state = .waiting(next.id, opcode: ATTOpcode(rawValue: next.pdu[0]), since: now)
   }
 
   /// Decodes an Error Response in place (3.4.1.1).
-  private func refusal(in pdu: Span<UInt8>) -> Result<ErrorResponse, CodecError> {
+  private func errorResponse(in pdu: Span<UInt8>) -> Result<ErrorResponse, CodecError> {
     guard pdu.count <= 5 else { return .failure(.trailing(count: pdu.count - 5)) }
     guard pdu.count > 1 else { return .failure(.truncated(field: "Request Opcode In Error")) }
     guard let handle = pdu.uint16(at: 2) else { return .failure(.truncated(field: "Attribute Handle In Error")) }
@@ -207,8 +218,8 @@ public struct ATTClient: Sendable {
         to: ATTOpcode(rawValue: pdu[1]), handle: AttributeHandle(handle), code: ATTErrorCode(rawValue: pdu[4])))
   }
 
-  /// The lesser of both sides' sizes is in force from now on, and never less than 23 (3.4.2.2).
-  private mutating func mtuAgreed(in pdu: Span<UInt8>, _ id: RequestID) -> Reception {
+  /// The smaller of both sizes is in force, and at least 23 (3.4.2.2).
+  private mutating func mtuAgreed(in pdu: Span<UInt8>, _ id: RequestID) -> ReceivedPDU {
     guard let serverRxMTU = pdu.uint16(at: 1) else {
       return .malformed(id, .exchangeMTUResponse, .truncated(field: "Server Rx MTU"))
     }
@@ -219,12 +230,43 @@ public struct ATTClient: Sendable {
 
   private func receiveValue(
     _ pdu: Span<UInt8>, _ opcode: ATTOpcode, into pdus: inout PacketBuffer
-  ) -> Reception {
-    // An indication is confirmed whatever is in it: a server that waits 30 seconds for nothing closes the link.
+  ) -> ReceivedPDU {
+    // A malformed indication is confirmed too: without a confirmation the server closes the link after 30 seconds.
     if opcode == .handleValueIndication { pdus.append { HandleValueConfirmation().encodePDU(to: &$0) } }
     if opcode == .multipleHandleValueNotification { return .multipleNotification }
     guard let handle = pdu.uint16(at: 1) else { return .unexpected(opcode, .truncated(field: "Attribute Handle")) }
     return opcode == .handleValueIndication
       ? .indication(AttributeHandle(handle)) : .notification(AttributeHandle(handle))
+  }
+}
+
+/// The reason why an ATT client did not send a PDU.
+public enum ATTClientError: Error, Equatable, Sendable {
+  /// The PDU is not a request: it has no response.
+  case notARequest(ATTOpcode)
+  /// The PDU is not a command: a server would answer it.
+  case notACommand(ATTOpcode)
+  /// The PDU is longer than the ATT_MTU.
+  case exceedsMTU(octets: Int, mtu: Int)
+  /// The queue of requests is full.
+  case tooManyRequests(limit: Int)
+  /// The MTU has been exchanged; a client does so once on a link (Vol 3, Part F, 3.4.2.1).
+  case mtuAlreadyExchanged
+  /// A request had no response within 30 seconds, or the link has ended.
+  case bearerFailed
+}
+
+extension ATTClientError: CustomStringConvertible {
+  /// What failed and what to do.
+  public var description: String {
+    switch self {
+    case .notARequest(let opcode): "\(opcode) is not a request. Send it as a command"
+    case .notACommand(let opcode): "\(opcode) is not a command. Send it as a request"
+    case .exceedsMTU(let octets, let mtu):
+      "a PDU of \(octets) octets exceeds the ATT_MTU of \(mtu). Exchange a larger MTU, or send the value in parts"
+    case .tooManyRequests(let limit): "\(limit) requests are already queued. Wait for a response"
+    case .mtuAlreadyExchanged: "the MTU has already been exchanged on this link. Use the MTU in force"
+    case .bearerFailed: "the ATT bearer has failed. Disconnect and connect again"
+    }
   }
 }

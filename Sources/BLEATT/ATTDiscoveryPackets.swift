@@ -19,17 +19,20 @@ extension ATTOpcode {
   public static let readByGroupTypeResponse = Self(rawValue: 0x11)
 }
 
-/// ATT_FIND_INFORMATION_REQ: the handles and types in a range (Vol 3, Part F, 3.4.3.1).
+/// ATT_FIND_INFORMATION_REQ: requests the handles and types of the attributes in a range (Vol 3, Part F, 3.4.3.1).
 public struct FindInformationRequest: ATTPacket {
   public static let opcode = ATTOpcode.findInformationRequest
   public static let name: StaticString = "Find Information Request"
   public static let pduType = ATTPDUType.request
 
+  /// The first handle of the range.
   public var startingHandle = AttributeHandle.none
+  /// The last handle of the range.
   public var endingHandle = AttributeHandle.none
 
   public init() {}
 
+  /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle) {
     self.startingHandle = startingHandle
     self.endingHandle = endingHandle
@@ -41,21 +44,30 @@ public struct FindInformationRequest: ATTPacket {
   }
 }
 
-/// ATT_FIND_INFORMATION_RSP: handles with their types, all of one size (Vol 3, Part F, 3.4.3.2).
+/// ATT_FIND_INFORMATION_RSP: handles and types; the types have one size (Vol 3, Part F, 3.4.3.2).
 public struct FindInformationResponse: ATTPacket {
   public static let opcode = ATTOpcode.findInformationResponse
   public static let name: StaticString = "Find Information Response"
   public static let pduType = ATTPDUType.response
 
-  /// Which size the types in one response have.
-  public enum Format: UInt8, Sendable { case uuid16 = 0x01, uuid128 = 0x02 }
+  /// The size of all types in a response.
+  public enum Format: UInt8, Sendable {
+    /// 16-bit UUIDs.
+    case uuid16 = 0x01
+    /// 128-bit UUIDs.
+    case uuid128 = 0x02
+  }
 
+  /// An attribute and its type.
   public struct HandleUUIDPair: FieldGroup {
+    /// The attribute.
     public var handle = AttributeHandle.none
+    /// Its type.
     public var uuid = BluetoothUUID(0)
 
     public init() {}
 
+    /// An entry with these fields.
     public init(handle: AttributeHandle, uuid: BluetoothUUID) {
       self.handle = handle
       self.uuid = uuid
@@ -67,10 +79,11 @@ public struct FindInformationResponse: ATTPacket {
     }
   }
 
-  /// At least one; the first says by its size what the format is.
+  /// At least one; the size of the first type determines the format of all.
   public var informationData: [HandleUUIDPair] = []
 
   public init() {}
+  /// An entry with these fields.
   public init(informationData: [HandleUUIDPair]) { self.informationData = informationData }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -81,20 +94,25 @@ public struct FindInformationResponse: ATTPacket {
   }
 }
 
-/// ATT_FIND_BY_TYPE_VALUE_REQ: the groups in a range whose attribute has this type and value (Vol 3, Part F, 3.4.3.3).
+/// ATT_FIND_BY_TYPE_VALUE_REQ: requests the groups in a range whose declaration has this type and value (Vol 3, Part F,
+/// 3.4.3.3).
 public struct FindByTypeValueRequest: ATTPacket {
   public static let opcode = ATTOpcode.findByTypeValueRequest
   public static let name: StaticString = "Find By Type Value Request"
   public static let pduType = ATTPDUType.request
 
+  /// The first handle of the range.
   public var startingHandle = AttributeHandle.none
+  /// The last handle of the range.
   public var endingHandle = AttributeHandle.none
-  /// A 16-bit UUID.
+  /// The type of the attribute, a 16-bit UUID.
   public var attributeType: UInt16 = 0
+  /// The value of the attribute.
   public var attributeValue: Bytes = []
 
   public init() {}
 
+  /// A request with these fields.
   public init(
     startingHandle: AttributeHandle, endingHandle: AttributeHandle, attributeType: UInt16, attributeValue: Bytes
   ) {
@@ -112,18 +130,22 @@ public struct FindByTypeValueRequest: ATTPacket {
   }
 }
 
-/// ATT_FIND_BY_TYPE_VALUE_RSP: where each group begins and ends (Vol 3, Part F, 3.4.3.4).
+/// ATT_FIND_BY_TYPE_VALUE_RSP: the first and the last handle of each group (Vol 3, Part F, 3.4.3.4).
 public struct FindByTypeValueResponse: ATTPacket {
   public static let opcode = ATTOpcode.findByTypeValueResponse
   public static let name: StaticString = "Find By Type Value Response"
   public static let pduType = ATTPDUType.response
 
+  /// The range of handles of one group.
   public struct HandlesInformation: FieldGroup {
+    /// The declaration of the group.
     public var foundAttributeHandle = AttributeHandle.none
+    /// The last attribute of the group.
     public var groupEndHandle = AttributeHandle.none
 
     public init() {}
 
+    /// An entry with these fields.
     public init(foundAttributeHandle: AttributeHandle, groupEndHandle: AttributeHandle) {
       self.foundAttributeHandle = foundAttributeHandle
       self.groupEndHandle = groupEndHandle
@@ -135,10 +157,11 @@ public struct FindByTypeValueResponse: ATTPacket {
     }
   }
 
-  /// At least one.
+  /// At least one group.
   public var handlesInformationList: [HandlesInformation] = []
 
   public init() {}
+  /// An entry with these fields.
   public init(handlesInformationList: [HandlesInformation]) { self.handlesInformationList = handlesInformationList }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -146,19 +169,22 @@ public struct FindByTypeValueResponse: ATTPacket {
   }
 }
 
-/// ATT_READ_BY_TYPE_REQ: the values in a range whose attribute has this type (Vol 3, Part F, 3.4.4.1).
+/// ATT_READ_BY_TYPE_REQ: requests the values of the attributes of this type in a range (Vol 3, Part F, 3.4.4.1).
 public struct ReadByTypeRequest: ATTPacket {
   public static let opcode = ATTOpcode.readByTypeRequest
   public static let name: StaticString = "Read By Type Request"
   public static let pduType = ATTPDUType.request
 
+  /// The first handle of the range.
   public var startingHandle = AttributeHandle.none
+  /// The last handle of the range.
   public var endingHandle = AttributeHandle.none
-  /// 16 or 128 bits.
+  /// The type of the attributes, 16 or 128 bits.
   public var attributeType = BluetoothUUID(0)
 
   public init() {}
 
+  /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle, attributeType: BluetoothUUID) {
     self.startingHandle = startingHandle
     self.endingHandle = endingHandle
@@ -172,19 +198,22 @@ public struct ReadByTypeRequest: ATTPacket {
   }
 }
 
-/// ATT_READ_BY_TYPE_RSP: handles with their values, all of one length (Vol 3, Part F, 3.4.4.2).
+/// ATT_READ_BY_TYPE_RSP: handles and values; the values have one length (Vol 3, Part F, 3.4.4.2).
 public struct ReadByTypeResponse: ATTPacket {
   public static let opcode = ATTOpcode.readByTypeResponse
   public static let name: StaticString = "Read By Type Response"
   public static let pduType = ATTPDUType.response
 
   public struct AttributeData: FieldGroup {
+    /// The attribute.
     public var handle = AttributeHandle.none
-    /// At most 253 octets: Length is one octet and counts the handle too.
+    /// Its value, at most 253 octets: the Length field has one octet and counts the handle too.
+    /// The attribute value.
     public var value: Bytes = []
 
     public init() {}
 
+    /// An entry with these fields.
     public init(handle: AttributeHandle, value: Bytes) {
       self.handle = handle
       self.value = value
@@ -196,10 +225,11 @@ public struct ReadByTypeResponse: ATTPacket {
     }
   }
 
-  /// At least one; the first says by its length what Length is.
+  /// At least one; the length of the first value determines the length of all.
   public var attributeDataList: [AttributeData] = []
 
   public init() {}
+  /// An entry with these fields.
   public init(attributeDataList: [AttributeData]) { self.attributeDataList = attributeDataList }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -209,19 +239,23 @@ public struct ReadByTypeResponse: ATTPacket {
   }
 }
 
-/// ATT_READ_BY_GROUP_TYPE_REQ: the groups in a range, with the value of what begins them (Vol 3, Part F, 3.4.4.9).
+/// ATT_READ_BY_GROUP_TYPE_REQ: requests the groups in a range and the values of their declarations (Vol 3, Part F,
+/// 3.4.4.9).
 public struct ReadByGroupTypeRequest: ATTPacket {
   public static let opcode = ATTOpcode.readByGroupTypeRequest
   public static let name: StaticString = "Read By Group Type Request"
   public static let pduType = ATTPDUType.request
 
+  /// The first handle of the range.
   public var startingHandle = AttributeHandle.none
+  /// The last handle of the range.
   public var endingHandle = AttributeHandle.none
-  /// 16 or 128 bits; GATT allows only Primary Service and Secondary Service.
+  /// The type of the groups, 16 or 128 bits. GATT allows Primary Service and Secondary Service only.
   public var attributeGroupType = BluetoothUUID(0)
 
   public init() {}
 
+  /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle, attributeGroupType: BluetoothUUID) {
     self.startingHandle = startingHandle
     self.endingHandle = endingHandle
@@ -235,20 +269,25 @@ public struct ReadByGroupTypeRequest: ATTPacket {
   }
 }
 
-/// ATT_READ_BY_GROUP_TYPE_RSP: where each group begins and ends, and its value (Vol 3, Part F, 3.4.4.10).
+/// ATT_READ_BY_GROUP_TYPE_RSP: the first and the last handle of each group, and the value of its declaration (Vol 3,
+/// Part F, 3.4.4.10).
 public struct ReadByGroupTypeResponse: ATTPacket {
   public static let opcode = ATTOpcode.readByGroupTypeResponse
   public static let name: StaticString = "Read By Group Type Response"
   public static let pduType = ATTPDUType.response
 
   public struct AttributeData: FieldGroup {
+    /// The attribute.
     public var handle = AttributeHandle.none
+    /// The last attribute of the group.
     public var endGroupHandle = AttributeHandle.none
-    /// At most 251 octets: Length is one octet and counts the handles too.
+    /// The value of the declaration, at most 251 octets: the Length field has one octet and counts the handles too.
+    /// The attribute value.
     public var value: Bytes = []
 
     public init() {}
 
+    /// An entry with these fields.
     public init(handle: AttributeHandle, endGroupHandle: AttributeHandle, value: Bytes) {
       self.handle = handle
       self.endGroupHandle = endGroupHandle
@@ -262,10 +301,11 @@ public struct ReadByGroupTypeResponse: ATTPacket {
     }
   }
 
-  /// At least one; the first says by its length what Length is.
+  /// At least one; the length of the first value determines the length of all.
   public var attributeDataList: [AttributeData] = []
 
   public init() {}
+  /// An entry with these fields.
   public init(attributeDataList: [AttributeData]) { self.attributeDataList = attributeDataList }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

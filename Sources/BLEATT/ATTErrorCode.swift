@@ -1,88 +1,106 @@
-/// Why a server refused a request (Vol 3, Part F, 3.4.1.1; the common profile codes: Core Specification Supplement,
-/// Part B, 1.2).
+public import BLEWire
+
+/// The error code of an Error Response: the reason why a server rejects a request (Vol 3, Part F, 3.4.1.1; the common
+/// profile codes: Core Specification Supplement, Part B, 1.2).
 ///
-/// It is thrown and sent: the application answers a request with one, and a client's failed request throws one.
-public struct ATTErrorCode: RawRepresentable, Error, Hashable, Sendable {
+/// The description has the name and the number: `Insufficient Encryption (0x0F)`. A server's application answers a
+/// request with a code; a client's request throws it.
+public struct ATTErrorCode: AssignedNumber, Error {
   public var rawValue: UInt8
 
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// Invalid Handle (0x01): the server has no attribute with this handle.
   public static let invalidHandle = Self(rawValue: 0x01)
+  /// Read Not Permitted (0x02): the attribute cannot be read.
   public static let readNotPermitted = Self(rawValue: 0x02)
+  /// Write Not Permitted (0x03): the attribute cannot be written.
   public static let writeNotPermitted = Self(rawValue: 0x03)
+  /// Invalid PDU (0x04): the request is malformed.
   public static let invalidPDU = Self(rawValue: 0x04)
+  /// Insufficient Authentication (0x05): the link must be encrypted with a key of a pairing, or of an authenticated
+  /// pairing.
   public static let insufficientAuthentication = Self(rawValue: 0x05)
+  /// Request Not Supported (0x06): the server does not support the request.
   public static let requestNotSupported = Self(rawValue: 0x06)
+  /// Invalid Offset (0x07): the offset is past the end of the value.
   public static let invalidOffset = Self(rawValue: 0x07)
+  /// Insufficient Authorization (0x08): the user has not authorized the client.
   public static let insufficientAuthorization = Self(rawValue: 0x08)
+  /// Prepare Queue Full (0x09): too many prepared writes are queued.
   public static let prepareQueueFull = Self(rawValue: 0x09)
+  /// Attribute Not Found (0x0A): no attribute in the range matches.
   public static let attributeNotFound = Self(rawValue: 0x0A)
+  /// Attribute Not Long (0x0B): the attribute cannot be read with Read Blob.
   public static let attributeNotLong = Self(rawValue: 0x0B)
+  /// Encryption Key Size Too Short (0x0C): the encryption key of the link is too short.
   public static let insufficientEncryptionKeySize = Self(rawValue: 0x0C)
+  /// Invalid Attribute Value Length (0x0D): the attribute does not accept a value of this length.
   public static let invalidAttributeValueLength = Self(rawValue: 0x0D)
+  /// Unlikely Error (0x0E): the request failed for a reason that no other code names.
   public static let unlikelyError = Self(rawValue: 0x0E)
+  /// Insufficient Encryption (0x0F): the link must be encrypted.
   public static let insufficientEncryption = Self(rawValue: 0x0F)
+  /// Unsupported Group Type (0x10): the type is not that of a group.
   public static let unsupportedGroupType = Self(rawValue: 0x10)
+  /// Insufficient Resources (0x11): the server has no resources for the request.
   public static let insufficientResources = Self(rawValue: 0x11)
+  /// Database Out Of Sync (0x12): the database has changed, and the client must discover it again.
   public static let databaseOutOfSync = Self(rawValue: 0x12)
+  /// Value Not Allowed (0x13): the attribute does not accept this value.
   public static let valueNotAllowed = Self(rawValue: 0x13)
 
-  /// 0xFC: the write cannot be carried out, for a reason that has nothing to do with permissions.
+  /// Write Request Rejected (0xFC): the write cannot be carried out, for a reason other than permissions.
   public static let writeRequestRejected = Self(rawValue: 0xFC)
-  /// 0xFD: a Client Characteristic Configuration descriptor is not set as the profile demands.
+  /// Client Characteristic Configuration Descriptor Improperly Configured (0xFD): the descriptor does not have the
+  /// value that the profile requires.
   public static let clientCharacteristicConfigurationImproperlyConfigured = Self(rawValue: 0xFD)
-  /// 0xFE: a procedure of the profile is under way already.
+  /// Procedure Already in Progress (0xFE): a procedure of the profile has not ended.
   public static let procedureAlreadyInProgress = Self(rawValue: 0xFE)
-  /// 0xFF: the value lies outside the range that the profile sets.
+  /// Out of Range (0xFF): the value is outside the range of the profile.
   public static let outOfRange = Self(rawValue: 0xFF)
 
-  /// A code that the application's profile gives its own meaning: 0x80 to 0x9F.
+  /// A code with a meaning that the application's profile defines.
   ///
-  /// - Returns: nil when `code` lies outside of that range.
+  /// - Returns: nil for a code outside 0x80 to 0x9F.
   public static func application(_ code: UInt8) -> Self? {
     applicationRange.contains(code) ? Self(rawValue: code) : nil
   }
 
-  /// 0x80 to 0x9F, left to applications.
+  /// 0x80 to 0x9F, defined by applications.
   public static let applicationRange: ClosedRange<UInt8> = 0x80...0x9F
   /// 0xE0 to 0xFF, common to all profiles.
   public static let commonProfileRange: ClosedRange<UInt8> = 0xE0...0xFF
 
+  /// Whether an application defines the code: 0x80 to 0x9F.
   @inlinable public var isApplicationDefined: Bool { rawValue >= 0x80 && rawValue <= 0x9F }
 }
 
-extension ATTErrorCode: CustomStringConvertible {
-  public var description: String {
-    if let text = Self.texts[rawValue] { return text }
-    let code = "0x" + String(rawValue, radix: 16, uppercase: true)
-    if isApplicationDefined { return "application error \(code)" }
-    if Self.commonProfileRange.contains(rawValue) { return "common profile error \(code)" }
-    return "ATT error \(code.count == 3 ? "0x0" + code.suffix(1) : code)"
-  }
+extension ATTErrorCode {
+  public static let spaceName: StaticString = "ATT error"
 
-  private static let texts: [UInt8: String] = [
-    0x01: "Invalid Handle: the server has no attribute with this handle",
-    0x02: "Read Not Permitted: the attribute cannot be read",
-    0x03: "Write Not Permitted: the attribute cannot be written",
-    0x04: "Invalid PDU: the request was malformed",
-    0x05: "Insufficient Authentication: the link must be paired, or paired against eavesdroppers, first",
-    0x06: "Request Not Supported: the server does not know this request",
-    0x07: "Invalid Offset: the offset lies past the end of the value",
-    0x08: "Insufficient Authorization: the user has not allowed this client",
-    0x09: "Prepare Queue Full: too many prepared writes wait for their execution",
-    0x0A: "Attribute Not Found: no attribute in the range matches",
-    0x0B: "Attribute Not Long: the attribute cannot be read in parts",
-    0x0C: "Insufficient Encryption Key Size: the key of this link is too short",
-    0x0D: "Invalid Attribute Value Length: the attribute takes no value of this length",
-    0x0E: "Unlikely Error: the request could not be carried out",
-    0x0F: "Insufficient Encryption: the link must be encrypted first",
-    0x10: "Unsupported Group Type: the type given groups no attributes",
-    0x11: "Insufficient Resources: the server has no room for the request",
-    0x12: "Database Out Of Sync: the client must discover the changed database first",
-    0x13: "Value Not Allowed: the attribute does not take this value",
-    0xFC: "Write Request Rejected: the write cannot be carried out now",
-    0xFD: "Client Characteristic Configuration Descriptor Improperly Configured",
-    0xFE: "Procedure Already in Progress",
-    0xFF: "Out of Range: the value lies outside the range the profile allows",
+  public static let names: [Self: StaticString] = [
+    .invalidHandle: "Invalid Handle", .readNotPermitted: "Read Not Permitted",
+    .writeNotPermitted: "Write Not Permitted", .invalidPDU: "Invalid PDU",
+    .insufficientAuthentication: "Insufficient Authentication", .requestNotSupported: "Request Not Supported",
+    .invalidOffset: "Invalid Offset", .insufficientAuthorization: "Insufficient Authorization",
+    .prepareQueueFull: "Prepare Queue Full", .attributeNotFound: "Attribute Not Found",
+    .attributeNotLong: "Attribute Not Long", .insufficientEncryptionKeySize: "Encryption Key Size Too Short",
+    .invalidAttributeValueLength: "Invalid Attribute Value Length", .unlikelyError: "Unlikely Error",
+    .insufficientEncryption: "Insufficient Encryption", .unsupportedGroupType: "Unsupported Group Type",
+    .insufficientResources: "Insufficient Resources", .databaseOutOfSync: "Database Out Of Sync",
+    .valueNotAllowed: "Value Not Allowed", .writeRequestRejected: "Write Request Rejected",
+    .clientCharacteristicConfigurationImproperlyConfigured:
+      "Client Characteristic Configuration Descriptor Improperly Configured",
+    .procedureAlreadyInProgress: "Procedure Already in Progress", .outOfRange: "Out of Range",
   ]
+
+  /// The name and the number; a number without a name is printed as `application error 0x85`, `common profile error
+  /// 0xE1` or `ATT error 0x00`.
+  public var description: String {
+    if let name { return "\(name) (\(rawValue.hexadecimalNumber))" }
+    if isApplicationDefined { return "application error \(rawValue.hexadecimalNumber)" }
+    if Self.commonProfileRange.contains(rawValue) { return "common profile error \(rawValue.hexadecimalNumber)" }
+    return "\(Self.spaceName) \(rawValue.hexadecimalNumber)"
+  }
 }

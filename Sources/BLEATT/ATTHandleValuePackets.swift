@@ -11,17 +11,20 @@ extension ATTOpcode {
   public static let multipleHandleValueNotification = Self(rawValue: 0x23)
 }
 
-/// ATT_HANDLE_VALUE_NTF: a value the client did not ask for, not acknowledged (Vol 3, Part F, 3.4.7.1).
+/// ATT_HANDLE_VALUE_NTF: a value from the server, without a confirmation (Vol 3, Part F, 3.4.7.1).
 public struct HandleValueNotification: ATTPacket {
   public static let opcode = ATTOpcode.handleValueNotification
   public static let name: StaticString = "Handle Value Notification"
   public static let pduType = ATTPDUType.notification
 
+  /// The attribute.
   public var handle = AttributeHandle.none
+  /// The attribute value.
   public var value: Bytes = []
 
   public init() {}
 
+  /// A value of an attribute.
   public init(handle: AttributeHandle, value: Bytes) {
     self.handle = handle
     self.value = value
@@ -33,17 +36,20 @@ public struct HandleValueNotification: ATTPacket {
   }
 }
 
-/// ATT_HANDLE_VALUE_IND: a value the client did not ask for, to be confirmed (Vol 3, Part F, 3.4.7.2).
+/// ATT_HANDLE_VALUE_IND: a value from the server, to be confirmed (Vol 3, Part F, 3.4.7.2).
 public struct HandleValueIndication: ATTPacket {
   public static let opcode = ATTOpcode.handleValueIndication
   public static let name: StaticString = "Handle Value Indication"
   public static let pduType = ATTPDUType.indication
 
+  /// The attribute.
   public var handle = AttributeHandle.none
+  /// The attribute value.
   public var value: Bytes = []
 
   public init() {}
 
+  /// A value of an attribute.
   public init(handle: AttributeHandle, value: Bytes) {
     self.handle = handle
     self.value = value
@@ -55,7 +61,7 @@ public struct HandleValueIndication: ATTPacket {
   }
 }
 
-/// ATT_HANDLE_VALUE_CFM: the indication arrived (Vol 3, Part F, 3.4.7.3).
+/// ATT_HANDLE_VALUE_CFM: confirms an indication (Vol 3, Part F, 3.4.7.3).
 public struct HandleValueConfirmation: ATTPacket {
   public static let opcode = ATTOpcode.handleValueConfirmation
   public static let name: StaticString = "Handle Value Confirmation"
@@ -65,18 +71,22 @@ public struct HandleValueConfirmation: ATTPacket {
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
 }
 
-/// ATT_MULTIPLE_HANDLE_VALUE_NTF: two or more values in one notification (Vol 3, Part F, 3.4.7.4).
+/// ATT_MULTIPLE_HANDLE_VALUE_NTF: two or more values from the server, without a confirmation (Vol 3, Part F, 3.4.7.4).
 public struct MultipleHandleValueNotification: ATTPacket {
   public static let opcode = ATTOpcode.multipleHandleValueNotification
   public static let name: StaticString = "Multiple Handle Value Notification"
   public static let pduType = ATTPDUType.notification
 
+  /// An attribute and its value; the length field is the length of the value.
   public struct HandleLengthValueTuple: FieldGroup {
+    /// The attribute.
     public var handle = AttributeHandle.none
+    /// The attribute value.
     public var value: Bytes = []
 
     public init() {}
 
+    /// An entry with these fields.
     public init(handle: AttributeHandle, value: Bytes) {
       self.handle = handle
       self.value = value
@@ -90,10 +100,11 @@ public struct MultipleHandleValueNotification: ATTPacket {
     }
   }
 
-  /// Two or more.
+  /// Two or more values.
   public var tuples: [HandleLengthValueTuple] = []
 
   public init() {}
+  /// An entry with these fields.
   public init(tuples: [HandleLengthValueTuple]) { self.tuples = tuples }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

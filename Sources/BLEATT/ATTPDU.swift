@@ -2,8 +2,8 @@ public import BLEWire
 
 /// An ATT PDU: an opcode, then the parameters that ``FieldGroup/layout(_:)`` declares (Vol 3, Part F, 3.3.1).
 ///
-/// A PDU is registered by its declaration and its entry in ``ATT/packets``: decoding, the opcode's name and direction, the
-/// description and the round-trip tests derive from these.
+/// A PDU is registered by its declaration and its entry in ``ATT/packets``: decoding, the opcode's name and direction,
+/// the description and the round-trip tests derive from these.
 public protocol ATTPacket: Packet {
   /// The first octet of the PDU.
   static var opcode: ATTOpcode { get }

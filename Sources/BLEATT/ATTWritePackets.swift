@@ -19,17 +19,20 @@ extension ATTOpcode {
   public static let executeWriteResponse = Self(rawValue: 0x19)
 }
 
-/// ATT_WRITE_REQ: a new value, acknowledged (Vol 3, Part F, 3.4.5.1).
+/// ATT_WRITE_REQ: writes a value, with a response (Vol 3, Part F, 3.4.5.1).
 public struct WriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.writeRequest
   public static let name: StaticString = "Write Request"
   public static let pduType = ATTPDUType.request
 
+  /// The attribute.
   public var handle = AttributeHandle.none
+  /// The attribute value.
   public var value: Bytes = []
 
   public init() {}
 
+  /// A request with these fields.
   public init(handle: AttributeHandle, value: Bytes) {
     self.handle = handle
     self.value = value
@@ -41,7 +44,7 @@ public struct WriteRequest: ATTPacket {
   }
 }
 
-/// ATT_WRITE_RSP: the value was written (Vol 3, Part F, 3.4.5.2).
+/// ATT_WRITE_RSP: the value has been written (Vol 3, Part F, 3.4.5.2).
 public struct WriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.writeResponse
   public static let name: StaticString = "Write Response"
@@ -51,17 +54,20 @@ public struct WriteResponse: ATTPacket {
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
 }
 
-/// ATT_WRITE_CMD: a new value, never answered (Vol 3, Part F, 3.4.5.3).
+/// ATT_WRITE_CMD: writes a value, without a response (Vol 3, Part F, 3.4.5.3).
 public struct WriteCommand: ATTPacket {
   public static let opcode = ATTOpcode.writeCommand
   public static let name: StaticString = "Write Command"
   public static let pduType = ATTPDUType.command
 
+  /// The attribute.
   public var handle = AttributeHandle.none
+  /// The attribute value.
   public var value: Bytes = []
 
   public init() {}
 
+  /// A command with these fields.
   public init(handle: AttributeHandle, value: Bytes) {
     self.handle = handle
     self.value = value
@@ -73,21 +79,24 @@ public struct WriteCommand: ATTPacket {
   }
 }
 
-/// ATT_SIGNED_WRITE_CMD: a new value with a signature, never answered (Vol 3, Part F, 3.4.5.4).
+/// ATT_SIGNED_WRITE_CMD: writes a value with a signature, without a response (Vol 3, Part F, 3.4.5.4).
 public struct SignedWriteCommand: ATTPacket {
   public static let opcode = ATTOpcode.signedWriteCommand
   public static let name: StaticString = "Signed Write Command"
   public static let pduType = ATTPDUType.command
 
+  /// The attribute.
   public var handle = AttributeHandle.none
+  /// The attribute value.
   public var value: Bytes = []
-  /// The first four octets of the Authentication Signature (Vol 3, Part H, 2.4.5).
+  /// The sign counter: the first four octets of the signature (Vol 3, Part H, 2.4.5).
   public var signCounter: UInt32 = 0
-  /// The other eight: the message authentication code, in the order it travels.
+  /// The message authentication code: the last eight octets of the signature, least significant octet first.
   public var mac: UInt64 = 0
 
   public init() {}
 
+  /// A command with these fields.
   public init(handle: AttributeHandle, value: Bytes, signCounter: UInt32, mac: UInt64) {
     self.handle = handle
     self.value = value
@@ -103,19 +112,22 @@ public struct SignedWriteCommand: ATTPacket {
   }
 }
 
-/// ATT_PREPARE_WRITE_REQ: a part of a value, to be queued (Vol 3, Part F, 3.4.6.1).
+/// ATT_PREPARE_WRITE_REQ: queues a part of a value (Vol 3, Part F, 3.4.6.1).
 public struct PrepareWriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.prepareWriteRequest
   public static let name: StaticString = "Prepare Write Request"
   public static let pduType = ATTPDUType.request
 
+  /// The attribute.
   public var handle = AttributeHandle.none
-  /// Counted from 0.
+  /// The offset of the part in octets, from 0.
   public var valueOffset: UInt16 = 0
+  /// The part of the attribute value.
   public var partAttributeValue: Bytes = []
 
   public init() {}
 
+  /// A request with these fields.
   public init(handle: AttributeHandle, valueOffset: UInt16, partAttributeValue: Bytes) {
     self.handle = handle
     self.valueOffset = valueOffset
@@ -129,18 +141,21 @@ public struct PrepareWriteRequest: ATTPacket {
   }
 }
 
-/// ATT_PREPARE_WRITE_RSP: what was queued, for the client to compare (Vol 3, Part F, 3.4.6.2).
+/// ATT_PREPARE_WRITE_RSP: the queued part, for comparison by the client (Vol 3, Part F, 3.4.6.2).
 public struct PrepareWriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.prepareWriteResponse
   public static let name: StaticString = "Prepare Write Response"
   public static let pduType = ATTPDUType.response
 
+  /// The attribute.
   public var handle = AttributeHandle.none
   public var valueOffset: UInt16 = 0
+  /// The part of the attribute value.
   public var partAttributeValue: Bytes = []
 
   public init() {}
 
+  /// A response with these fields.
   public init(handle: AttributeHandle, valueOffset: UInt16, partAttributeValue: Bytes) {
     self.handle = handle
     self.valueOffset = valueOffset
@@ -154,25 +169,28 @@ public struct PrepareWriteResponse: ATTPacket {
   }
 }
 
-/// ATT_EXECUTE_WRITE_REQ: write everything that was queued, or forget it (Vol 3, Part F, 3.4.6.3).
+/// ATT_EXECUTE_WRITE_REQ: writes or discards the queued parts (Vol 3, Part F, 3.4.6.3).
 public struct ExecuteWriteRequest: ATTPacket {
   public static let opcode = ATTOpcode.executeWriteRequest
   public static let name: StaticString = "Execute Write Request"
   public static let pduType = ATTPDUType.request
 
+  /// Whether the queue is written.
   public struct Flags: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// 0x00: cancel all prepared writes.
+    /// 0x00: discard all prepared writes.
     public static let cancel = Self(rawValue: 0x00)
-    /// 0x01: immediately write all pending prepared values.
+    /// 0x01: write all prepared values.
     public static let write = Self(rawValue: 0x01)
   }
 
+  /// Whether the queue is written or discarded.
   public var flags = Flags.cancel
 
   public init() {}
+  /// An entry with these fields.
   public init(flags: Flags) { self.flags = flags }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -180,7 +198,7 @@ public struct ExecuteWriteRequest: ATTPacket {
   }
 }
 
-/// ATT_EXECUTE_WRITE_RSP: everything was written, or forgotten (Vol 3, Part F, 3.4.6.4).
+/// ATT_EXECUTE_WRITE_RSP: the queued parts have been written or discarded (Vol 3, Part F, 3.4.6.4).
 public struct ExecuteWriteResponse: ATTPacket {
   public static let opcode = ATTOpcode.executeWriteResponse
   public static let name: StaticString = "Execute Write Response"

@@ -18,7 +18,7 @@ private struct Bearer {
     try client.send(packet, as: .init(rawValue: id), now: now, into: &pdus)
   }
 
-  mutating func receive(_ hex: String) throws -> ATTClient.Reception {
+  mutating func receive(_ hex: String) throws -> ATTClient.ReceivedPDU {
     let octets = try #require([UInt8](hexadecimal: hex))
     return client.receive(octets.span, now: now, into: &pdus)
   }
@@ -55,7 +55,7 @@ struct ATTClientTests {
     #expect(bearer.sent() == ["0a0200"])
     #expect(
       try bearer.receive("010a02000a")
-        == .refused(2, ErrorResponse(to: .readRequest, handle: 2, code: .attributeNotFound)))
+        == .errorResponse(2, ErrorResponse(to: .readRequest, handle: 2, code: .attributeNotFound)))
     #expect(bearer.sent() == ["12030009"])
     #expect(try bearer.receive("13") == .response(3))
     #expect(bearer.sent() == [])
@@ -142,7 +142,7 @@ struct ATTClientTests {
   }
 
   @Test(arguments: [
-    ("0d07", ATTClient.Reception.unexpected(.readBlobResponse, nil)),  // the answer to another request
+    ("0d07", ATTClient.ReceivedPDU.unexpected(.readBlobResponse, nil)),  // the answer to another request
     ("0112010003", .unexpected(.errorResponse, nil)),  // the refusal of another request
     ("010a0100", .malformed(1, .errorResponse, .truncated(field: "Error Code"))),
     ("010a01", .malformed(1, .errorResponse, .truncated(field: "Attribute Handle In Error"))),
@@ -154,11 +154,11 @@ struct ATTClientTests {
     ("ff", .notForClient(ATTOpcode(rawValue: 0xFF))),
     ("", .empty),
   ])
-  func anAnswerMustBelongToTheRequest(hex: String, reception: ATTClient.Reception) throws {
+  func anAnswerMustBelongToTheRequest(hex: String, received: ATTClient.ReceivedPDU) throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
-    #expect(try bearer.receive(hex) == reception)
-    if case .malformed = reception { #expect(!bearer.client.isWaiting) } else { #expect(bearer.client.isWaiting) }
+    #expect(try bearer.receive(hex) == received)
+    if case .malformed = received { #expect(!bearer.client.isWaiting) } else { #expect(bearer.client.isWaiting) }
   }
 
   @Test func nothingWasAskedSoNothingCanBeAnswered() throws {
@@ -178,7 +178,7 @@ struct ATTClientTests {
     #expect(bearer.sent() == ["020002"])
     #expect(try bearer.receive(hex) == .mtuExchanged(1, mtu))
     #expect(bearer.client.mtu == mtu)
-    #expect(throws: ATTClientError.mtuExchangedAlready) { try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 2) }
+    #expect(throws: ATTClientError.mtuAlreadyExchanged) { try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 2) }
   }
 
   @Test(arguments: [(-1, 23), (0, 23), (22, 23), (23, 23), (517, 517)])
@@ -193,7 +193,7 @@ struct ATTClientTests {
     try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
     #expect(
       try bearer.receive("0102000006")
-        == .refused(1, ErrorResponse(to: .exchangeMTURequest, handle: 0, code: .requestNotSupported)))
+        == .errorResponse(1, ErrorResponse(to: .exchangeMTURequest, handle: 0, code: .requestNotSupported)))
     #expect(bearer.client.mtu == 23)
   }
 
@@ -208,20 +208,20 @@ struct ATTClientTests {
   }
 
   @Test(arguments: [
-    ("1b030007", ATTClient.Reception.notification(3), false),
+    ("1b030007", ATTClient.ReceivedPDU.notification(3), false),
     ("1b0300", .notification(3), false),
     ("1b03", .unexpected(.handleValueNotification, .truncated(field: "Attribute Handle")), false),
     ("1d0400", .indication(4), true),
     ("1d04", .unexpected(.handleValueIndication, .truncated(field: "Attribute Handle")), true),
     ("23030001000704000000", .multipleNotification, false),
   ])
-  func valuesComeWheneverTheyCome(hex: String, reception: ATTClient.Reception, isConfirmed: Bool) throws {
+  func valuesComeWheneverTheyCome(hex: String, received: ATTClient.ReceivedPDU, isConfirmed: Bool) throws {
     var bearer = Bearer()
-    #expect(try bearer.receive(hex) == reception)
+    #expect(try bearer.receive(hex) == received)
     #expect(bearer.sent() == (isConfirmed ? ["1e"] : []))
     try bearer.send(ReadRequest(handle: 1), 1)
     _ = bearer.sent()
-    #expect(try bearer.receive(hex) == reception)
+    #expect(try bearer.receive(hex) == received)
     #expect(bearer.client.isWaiting)
   }
 
@@ -233,7 +233,8 @@ struct ATTClientTests {
       declared.requestOpcode = .readRequest
       var bearer = Bearer()
       try bearer.send(ReadRequest(handle: 1), 1)
-      #expect(bearer.client.receive(declared.encodedPDU.span, now: .start, into: &bearer.pdus) == .refused(1, declared))
+      #expect(
+        bearer.client.receive(declared.encodedPDU.span, now: .start, into: &bearer.pdus) == .errorResponse(1, declared))
     }
   }
 

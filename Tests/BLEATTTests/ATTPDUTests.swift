@@ -194,7 +194,7 @@ struct ATTPDUTests {
     #expect(ATTErrorCode.application(0x9F) != nil)
     #expect(ATTErrorCode.application(0x7F) == nil)
     #expect(ATTErrorCode.application(0xA0) == nil)
-    #expect("\(ATTErrorCode.invalidOffset)".hasPrefix("Invalid Offset"))
+    #expect("\(ATTErrorCode.invalidOffset)" == "Invalid Offset (0x07)")
     #expect("\(ATTErrorCode(rawValue: 0x85))" == "application error 0x85")
     #expect("\(ATTErrorCode(rawValue: 0xE1))" == "common profile error 0xE1")
     #expect("\(ATTErrorCode(rawValue: 0x00))" == "ATT error 0x00")

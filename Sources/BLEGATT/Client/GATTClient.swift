@@ -109,7 +109,7 @@ public struct GATTClient: Sendable {
     case .mtuExchanged(_, let mtu):
       output.events.append(.mtu(mtu))
       endActive(.success(.mtu(mtu)), into: &output)
-    case .refused(_, let error):
+    case .errorResponse(_, let error):
       guard var current = active else { break }
       active = nil
       let next = Result { () throws(ClientError) in try current.procedure.refused(error) }

@@ -107,7 +107,7 @@ struct ClientReadTests {
       try talk.run(.readMultiple(Array(repeating: 3, count: 12)), [])
         == .failure(
           .invalidParameters(
-            "a PDU of 25 octets does not fit the ATT_MTU of 23: exchange a larger MTU or send it in parts")))
+            "a PDU of 25 octets exceeds the ATT_MTU of 23. Exchange a larger MTU, or send the value in parts")))
   }
 
   /// A value that the server had to cut is left out.

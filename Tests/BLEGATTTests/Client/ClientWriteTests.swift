@@ -14,7 +14,7 @@ struct ClientWriteTests {
         == .failure(.refused(.writeNotPermitted, request: .writeRequest, handle: 7)))
     #expect(
       try talk.run(.write(7, [1]), [("12070001", "1300")])
-        == .failure(.malformedResponse(.writeResponse, reason: "1 octets follow the last field")))
+        == .failure(.malformedResponse(.writeResponse, reason: "1 octet after the last field")))
   }
 
   /// 20 octets fit a PDU of 23; the 21st makes it a long write.

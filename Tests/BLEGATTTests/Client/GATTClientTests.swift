@@ -114,7 +114,7 @@ struct GATTClientTests {
     (
       "1b03",
       .violation(
-        .malformedResponse(.handleValueNotification, reason: "the octets end inside the field 'Attribute Handle'"))
+        .malformedResponse(.handleValueNotification, reason: "truncated in the field 'Attribute Handle'"))
     ),
   ])
   func whatAServerMayNotSendIsReported(hex: String, event: ClientEvent) throws {
