@@ -1,19 +1,19 @@
 import BLEWire
 
-/// What one link has waiting for the controller and what it has inside it.
+/// The queued frames of one link, and its packets in the controller.
 struct ACLLink: Sendable {
   let handle: ConnectionHandle
-  /// The frames that wait; the first may be partly sent.
+  /// The queued frames; the first may be partly sent.
   private(set) var frames = FIFO<Frame>()
-  /// Octets of ``frames`` that wait.
+  /// The octets of ``frames`` that have not been sent.
   var queuedOctets: Int { octets.count - head }
-  /// For each packet in the controller, oldest first: the tag of the frame that it ends, else 0.
+  /// For each packet in the controller, oldest first: the tag of the frame that it ends, otherwise 0.
   var inFlight = FIFO<UInt32>()
 
-  /// The waiting frames, one behind the other, from ``head`` on.
+  /// The queued frames one after the other, from ``head`` on.
   private var octets: [UInt8] = []
   private var head = 0
-  /// How much of the first frame is sent.
+  /// The octets of the first frame that have been sent.
   private var sentOfFirst = 0
 
   struct Frame: Sendable {
@@ -30,7 +30,7 @@ struct ACLLink: Sendable {
     frames.append(Frame(length: payload.count + 4, tag: tag))
   }
 
-  /// Writes the next packet of the first frame, of at most `limit` octets of data.
+  /// Appends the next packet of the first frame, with at most `limit` octets of data.
   mutating func writeFragment(_ limit: Int, into out: inout PacketBuffer) {
     guard let frame = frames.first else { return }
     let length = min(limit, frame.length - sentOfFirst)
@@ -51,7 +51,7 @@ struct ACLLink: Sendable {
     dropSentOctets()
   }
 
-  /// Gives the memory of what is sent back to what will wait; rarely, so that moving costs little an octet.
+  /// Removes the sent octets from the memory, rarely enough that moving the others is cheap.
   private mutating func dropSentOctets() {
     if head == octets.count {
       octets.removeAll(keepingCapacity: true)
@@ -63,7 +63,7 @@ struct ACLLink: Sendable {
   }
 }
 
-/// First in, first out, in memory that is used again.
+/// A queue in reused memory.
 struct FIFO<Element: Sendable>: Sendable {
   private var elements: [Element] = []
   private var start = 0
@@ -74,7 +74,9 @@ struct FIFO<Element: Sendable>: Sendable {
 
   mutating func append(_ element: Element) { elements.append(element) }
 
-  /// - Returns: nil when there is none.
+  /// Removes the first element.
+  ///
+  /// - Returns: nil for an empty queue.
   mutating func removeFirst() -> Element? {
     guard let first else { return nil }
     start += 1
@@ -90,7 +92,7 @@ struct FIFO<Element: Sendable>: Sendable {
 }
 
 extension Array where Element == UInt8 {
-  /// The type octet and the header of an ACL packet with `length` octets of data.
+  /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
   mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
     append(HCIPacketType.aclData.rawValue)
     append(littleEndian: handle.rawValue | flag.rawValue << 12)

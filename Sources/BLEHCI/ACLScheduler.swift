@@ -1,70 +1,77 @@
-package import BLEWire
+public import BLEWire
 
-/// Sends L2CAP frames to the controller, no faster than its buffers allow and fairly between links
+/// Fragments L2CAP frames into ACL packets and sends them as the controller has buffers, in turn for all links
 /// (Vol 4, Part E, 4.1.1).
 ///
 /// ```
 ///   send ──▶ [link's queue] ──fragments, round robin──▶ controller's buffers ──Number Of Completed Packets──▶ free
-///     └── no queue, buffers free: straight through ────────▲                └──── removeLink ───────────────▶ free
+///     └── queue empty, buffers free: at once ──────────────▲                └──── removeLink ───────────────▶ free
 /// ```
 ///
-/// A frame is the L2CAP header and its payload; it goes out in ACL packets of at most the controller's length, the first
-/// marked 00 (first, non-flushable), the others 01 (continuing). Where several links are up, none may hold the last buffer:
-/// a peer that has gone silent cannot starve the others until its supervision timeout.
-package struct ACLScheduler: Sendable {
-  /// What each link may have waiting.
-  package struct Limits: Equatable, Sendable {
-    /// Frames that wait in one link's queue, the one in transmission included.
-    package var frames = 128
-    /// Octets of these frames, L2CAP headers included.
-    package var octets = 1 << 16
+/// A frame is the L2CAP header and its payload. It is sent in ACL packets of at most the controller's length: the first
+/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing). With several links, no
+/// link may use the last buffer: a peer that does not respond cannot block the other links until its supervision
+/// timeout.
+public struct ACLScheduler: Sendable {
+  /// The limits of the queue of each link.
+  public struct Limits: Equatable, Sendable {
+    /// The number of frames in one link's queue, a partly sent one included.
+    public var frames = 128
+    /// The octets of these frames, L2CAP headers included.
+    public var octets = 1 << 16
 
-    package init() {}
-    package init(frames: Int, octets: Int) {
+    /// The default limits.
+    public init() {}
+    /// The given limits.
+    public init(frames: Int, octets: Int) {
       self.frames = frames
       self.octets = octets
     }
   }
 
-  /// How a frame went.
-  package enum Sent: Equatable, Sendable {
-    /// It is in the output.
+  /// The result of sending a frame.
+  public enum Sent: Equatable, Sendable {
+    /// The whole frame is in the output.
     case atOnce
-    /// It waits, or part of it does.
+    /// The frame, or a part of it, is queued.
     case queued
   }
 
-  /// The least that a controller may have (Vol 4, Part E, 7.8.2); where one claims less, frames go by the queue.
-  package static let shortestPacketLength = 27
+  /// The shortest packet length that a controller may have, in octets (Vol 4, Part E, 7.8.2).
+  public static let shortestPacketLength = 27
 
-  package let limits: Limits
-  /// Octets of data in one ACL packet; 0 until ``setBuffers(length:count:)``.
-  package private(set) var packetLength = 0
-  /// How many ACL packets the controller holds.
-  package private(set) var bufferCount = 0
-  /// How many of them are free.
-  package var freeBuffers: Int { max(0, bufferCount - inFlight) }
+  /// The limits of the queue of each link.
+  public let limits: Limits
+  /// The octets of data in one ACL packet; 0 until ``setBuffers(length:count:)``.
+  public private(set) var packetLength = 0
+  /// The number of ACL packets that the controller can buffer.
+  public private(set) var bufferCount = 0
+  /// The number of free buffers.
+  public var freeBuffers: Int { max(0, bufferCount - inFlight) }
   private var inFlight = 0
   private var links: [ACLLink] = []
-  /// Whose turn it is among the links that wait.
+  /// The index of the link that sends next.
   private var turn = 0
 
-  package init(limits: Limits = Limits()) { self.limits = limits }
+  /// A scheduler without links and buffers.
+  public init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// Tells the buffers of the controller: HCI_LE_Read_Buffer_Size, or HCI_Read_Buffer_Size where that says 0.
-  package mutating func setBuffers(length: Int, count: Int) {
+  /// Sets the buffers of the controller, from HCI_LE_Read_Buffer_Size, or from HCI_Read_Buffer_Size where that returns
+  /// 0.
+  public mutating func setBuffers(length: Int, count: Int) {
     packetLength = max(0, min(length, 0xFFFF))
     bufferCount = max(0, count)
   }
 
-  package mutating func addLink(_ handle: ConnectionHandle) {
+  /// Adds a new link.
+  public mutating func addLink(_ handle: ConnectionHandle) {
     guard index(of: handle) == nil else { return }
     links.append(ACLLink(handle: handle))
   }
 
-  /// Forgets a link that is gone: its queue is dropped and its buffers are free, for no further event returns them
-  /// (Vol 4, Part E, 4.1.1), and its tags are not reported. What other links wait with goes out.
-  package mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
+  /// Removes a link that has ended, with its queue. Its buffers are free, because no further event reports them
+  /// (Vol 4, Part E, 4.1.1); its tags are not reported. Queued packets of other links are sent.
+  public mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
     guard let index = index(of: handle) else { return }
     inFlight -= links[index].inFlight.count
     links.remove(at: index)
@@ -72,19 +79,24 @@ package struct ACLScheduler: Sendable {
     pump(into: &out)
   }
 
-  /// Forgets all links, as after a reset of the controller; the buffers stay as told.
-  package mutating func removeAll() {
+  /// Removes all links, after a reset of the controller. The buffers stay as they were set.
+  public mutating func removeAll() {
     links.removeAll()
     inFlight = 0
     turn = 0
   }
 
-  /// Sends one L2CAP frame: the header is written here, `payload` follows it.
+  /// Sends one L2CAP frame with the given payload.
   ///
   /// - Parameters:
-  ///   - tag: comes back through ``completed(_:count:into:transmitted:)`` when the controller has sent the frame's last
-  ///     packet; 0 for a frame that nobody asks after.
-  package mutating func send(
+  ///   - handle: the link.
+  ///   - cid: the L2CAP channel.
+  ///   - payload: the payload of the frame, at most 65,535 octets.
+  ///   - tag: a number that ``completed(_:count:into:transmitted:)`` reports when the controller has sent the last packet
+  ///     of the frame; 0 for no report.
+  ///   - out: the buffer to which ACL packets are appended.
+  /// - Throws: ``ACLSchedulerError``; nothing is sent then.
+  public mutating func send(
     _ handle: ConnectionHandle, cid: UInt16, payload: Span<UInt8>, tag: UInt32 = 0, into out: inout PacketBuffer
   ) throws(ACLSchedulerError) -> Sent {
     guard let index = index(of: handle) else { throw .unknownLink(handle) }
@@ -104,14 +116,16 @@ package struct ACLScheduler: Sendable {
     return .queued
   }
 
-  /// Takes back the buffers that the controller reports as sent, and fills them with what waits.
+  /// Frees the buffers of packets that the controller has sent, and sends queued packets.
   ///
   /// - Parameters:
-  ///   - count: Num_Completed_Packets. More than the link has in flight counts as that many; the rest is ignored.
-  ///   - transmitted: gets the tagged frames that are through, appended.
-  /// - Returns: how many packets were reported that this link does not have in flight: 0 from an honest controller.
+  ///   - handle: the link.
+  ///   - count: Num_Completed_Packets. A number above the packets of the link in the controller is limited to it.
+  ///   - out: the buffer to which ACL packets are appended.
+  ///   - transmitted: the list to which the tagged frames that are complete are appended.
+  /// - Returns: the number of reported packets that are not in the controller: 0 from a correct controller.
   @discardableResult
-  package mutating func completed(
+  public mutating func completed(
     _ handle: ConnectionHandle, count: Int, into out: inout PacketBuffer, transmitted: inout [TransmittedFrames]
   ) -> Int {
     guard let index = index(of: handle) else { return max(0, count) }
@@ -124,11 +138,12 @@ package struct ACLScheduler: Sendable {
     return max(0, count - taken)
   }
 
-  /// Takes a whole Number Of Completed Packets event, read in place.
+  /// Receives the parameters of a Number Of Completed Packets event, without decoding them into a packet.
   ///
-  /// - Returns: how many packets were reported that are not in flight.
+  /// - Returns: the number of reported packets that are not in the controller.
+  /// - Throws: ``CodecError`` for malformed parameters.
   @discardableResult
-  package mutating func receive(
+  public mutating func receive(
     numberOfCompletedPackets parameters: Span<UInt8>, into out: inout PacketBuffer,
     transmitted: inout [TransmittedFrames]
   ) throws(CodecError) -> Int {
@@ -139,20 +154,20 @@ package struct ACLScheduler: Sendable {
     return excess
   }
 
-  /// What waits for one link; nil for a link that is not there.
-  package func backlog(_ handle: ConnectionHandle) -> (frames: Int, octets: Int, packetsInFlight: Int)? {
+  /// The queue of one link and its packets in the controller; nil for an unknown link.
+  public func backlog(_ handle: ConnectionHandle) -> (frames: Int, octets: Int, packetsInFlight: Int)? {
     index(of: handle).map { (links[$0].frames.count, links[$0].queuedOctets, links[$0].inFlight.count) }
   }
 
   private func index(of handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
 
-  /// How many packets the link may send now.
+  /// The number of packets that the link may send now.
   private func allowance(of index: Int) -> Int {
     let share = links.count > 1 && bufferCount > 1 ? bufferCount - 1 : bufferCount
     return min(freeBuffers, share - links[index].inFlight.count)
   }
 
-  /// Sends one packet for each waiting link in turn, until nothing waits that may go.
+  /// Sends one packet of each link in turn, until no queued packet may be sent.
   private mutating func pump(into out: inout PacketBuffer) {
     var passed = 0
     while freeBuffers > 0, passed < links.count {
@@ -168,7 +183,7 @@ package struct ACLScheduler: Sendable {
     }
   }
 
-  /// Writes the packets of a frame that waits for nothing.
+  /// Appends the packets of a frame that is sent at once.
   private mutating func writeThrough(
     _ index: Int, cid: UInt16, payload: Span<UInt8>, tag: UInt32, into out: inout PacketBuffer
   ) {
@@ -198,12 +213,16 @@ package struct ACLScheduler: Sendable {
 }
 
 /// Frames of one link with one tag that the controller has sent.
-package struct TransmittedFrames: Equatable, Sendable {
-  package var handle: ConnectionHandle
-  package var tag: UInt32
-  package var count: Int
+public struct TransmittedFrames: Equatable, Sendable {
+  /// The link.
+  public var handle: ConnectionHandle
+  /// The tag of the frames.
+  public var tag: UInt32
+  /// The number of frames.
+  public var count: Int
 
-  package init(handle: ConnectionHandle, tag: UInt32, count: Int) {
+  /// A number of frames.
+  public init(handle: ConnectionHandle, tag: UInt32, count: Int) {
     self.handle = handle
     self.tag = tag
     self.count = count
@@ -211,7 +230,7 @@ package struct TransmittedFrames: Equatable, Sendable {
 }
 
 extension Array where Element == TransmittedFrames {
-  /// Counts one more frame; frames in a row with the same link and tag share an entry.
+  /// Counts one more frame. Consecutive frames with the same link and tag share an entry.
   fileprivate mutating func add(_ handle: ConnectionHandle, _ tag: UInt32) {
     if let last = indices.last, self[last].handle == handle, self[last].tag == tag {
       self[last].count += 1
@@ -221,26 +240,28 @@ extension Array where Element == TransmittedFrames {
   }
 }
 
-/// Why a frame was not taken; the caller's matter.
-package enum ACLSchedulerError: Error, Equatable, Sendable {
-  /// No such link is up.
+/// The reason why a frame was not sent.
+public enum ACLSchedulerError: Error, Equatable, Sendable {
+  /// The link does not exist.
   case unknownLink(ConnectionHandle)
-  /// The controller's buffers are not told yet, or it has none.
+  /// The buffers of the controller have not been set, or there are none.
   case noBuffers
-  /// The payload is longer than an L2CAP frame can be.
+  /// The payload exceeds 65,535 octets.
   case frameTooLong(octets: Int)
-  /// So much already waits for the link.
+  /// The queue of the link is full.
   case queueFull(ConnectionHandle, frames: Int, octets: Int)
 }
 
 extension ACLSchedulerError: CustomStringConvertible {
-  package var description: String {
+  /// What failed and what to do.
+  public var description: String {
     switch self {
-    case .unknownLink(let handle): "no link has the handle \(handle); it may just have gone"
-    case .noBuffers: "the controller has told of no buffers for ACL data; read its buffer size first"
-    case .frameTooLong(let octets): "a payload of \(octets) octets does not fit an L2CAP frame, which holds 65535"
+    case .unknownLink(let handle): "no link has the handle \(handle). It may have ended"
+    case .noBuffers: "the number of ACL buffers is not known. Send LE Read Buffer Size first"
+    case .frameTooLong(let octets):
+      "a payload of \(octets) octets exceeds the 65535 of an L2CAP frame. Send it in parts"
     case .queueFull(let handle, let frames, let octets):
-      "\(frames) frames of \(octets) octets already wait for link \(handle); send again when some are transmitted"
+      "\(frames) frames with \(octets) octets are already queued for the link \(handle). Send again after some are transmitted"
     }
   }
 }

@@ -1,7 +1,6 @@
-package import BLEWire
+public import BLEWire
 
-/// Sends commands as the controller's credits allow, and finds the command that an answer belongs to
-/// (Vol 4, Part E, 4.4).
+/// Sends commands as the controller's credits allow, and assigns each answer to its command (Vol 4, Part E, 4.4).
 ///
 /// ```
 ///   perform ──▶ waiting ──(fewer unanswered than Num_HCI_Command_Packets)──▶ sent ──Command Complete / Status──▶ answered
@@ -9,19 +8,19 @@ package import BLEWire
 ///                  └──── no credit within the timeout ──▶ timed out ◀── no answer within the timeout
 /// ```
 ///
-/// The controller's number is taken as a window: so many commands may be unanswered at a time. It starts at one, and at
-/// zero the queue waits for an event that raises it. `Purpose` is the owner's tag: it comes back with the answer.
-package struct CommandQueue<Purpose: Sendable>: Sendable {
-  /// How many commands may wait; one more is refused with ``CommandQueueError/full(limit:)``.
-  package let limit: Int
-  /// How long a command may go unanswered, and how long the queue may starve without credit.
-  package let timeout: Duration
-  /// The last Num_HCI_Command_Packets.
-  package private(set) var credits = 1
+/// Num_HCI_Command_Packets is the largest number of commands without an answer. It starts at one; at zero, the queue
+/// waits for an event that increases it. `Purpose` is a value of the owner that is returned with the answer.
+public struct CommandQueue<Purpose: Sendable>: Sendable {
+  /// The longest queue of commands. One more command throws ``CommandQueueError/full(limit:)``.
+  public let limit: Int
+  /// The time for an answer, and for a credit where no command is unanswered.
+  public let timeout: Duration
+  /// Num_HCI_Command_Packets of the latest event.
+  public private(set) var credits = 1
   private var waiting: [Waiting] = []
   private var sent: [Sent] = []
-  /// Since when the head of the queue has waited for a credit with no command unanswered.
-  private var starvingUntil: Instant?
+  /// The deadline of the first queued command while no command is unanswered and there is no credit.
+  private var creditDeadline: Instant?
 
   private struct Waiting {
     var opcode: HCIOpcode
@@ -37,43 +36,49 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
     var deadline: Instant
   }
 
-  /// Which event ends a command.
-  package enum Expectation: Sendable {
+  /// The event that answers a command.
+  public enum Expectation: Sendable {
+    /// Command Complete.
     case commandComplete
+    /// Command Status.
     case commandStatus
-    /// Whichever comes first: for commands that this code does not know.
+    /// The first of both, for a command without a declaration.
     case either
   }
 
-  /// What became of a command, or of an answer.
-  package enum Outcome {
-    /// A Command Complete event answers the command; ``HCI/CommandComplete/response(to:)`` reads it.
+  /// The result of a command or of an answer.
+  public enum Outcome {
+    /// A Command Complete event answers the command; ``HCI/CommandComplete/response(to:)`` decodes it.
     case complete(Purpose, HCI.CommandComplete)
-    /// A Command Status event answers the command: it is under way, or refused.
+    /// A Command Status event answers the command: it has started or is rejected.
     case status(Purpose, HCIOpcode, HCIErrorCode)
-    /// No answer in time, or no credit to send it; a late answer will be ``unexpected(_:)``.
+    /// The command had no answer, or no credit, within the timeout. A late answer is ``unexpected(_:)``.
     case timedOut(Purpose, HCIOpcode)
-    /// An answer to no command that is unanswered: a duplicate, or the controller's fault. It is ignored but for its credits.
+    /// An answer without a command: a duplicate, or an error of the controller. Only its credits are used.
     case unexpected(HCIOpcode)
   }
 
-  package init(limit: Int = 64, timeout: Duration = .seconds(2)) {
+  /// A queue without commands.
+  public init(limit: Int = 64, timeout: Duration = .seconds(2)) {
     self.limit = limit
     self.timeout = timeout
   }
 
-  /// How many commands wait for a credit.
-  package var waitingCount: Int { waiting.count }
-  /// How many commands are sent and unanswered.
-  package var unansweredCount: Int { sent.count }
-  package var isIdle: Bool { waiting.isEmpty && sent.isEmpty }
+  /// The number of queued commands.
+  public var waitingCount: Int { waiting.count }
+  /// The number of sent commands without an answer.
+  public var unansweredCount: Int { sent.count }
+  /// Whether no command is queued or unanswered.
+  public var isIdle: Bool { waiting.isEmpty && sent.isEmpty }
 
-  /// Sends a command, now or when there is a credit.
-  package mutating func perform<Command: HCICommand>(
+  /// Sends a command, or queues it until there is a credit.
+  ///
+  /// - Throws: ``CommandQueueError/full(limit:)``; the command is dropped then.
+  public mutating func perform<Command: HCICommand>(
     _ command: Command, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
   ) throws(CommandQueueError) {
     if Command.opcode == .hostNumberOfCompletedPackets {
-      // It takes no credit and has no answer (Vol 4, Part E, 7.3.40).
+      // It uses no credit and has no answer (Vol 4, Part E, 7.3.40).
       out.append(command)
       return
     }
@@ -86,18 +91,20 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
       now: now, into: &out)
   }
 
-  /// Sends a command that is known by its octets only, now or when there is a credit.
-  package mutating func perform(
+  /// Sends a command without a declaration, or queues it until there is a credit.
+  ///
+  /// - Throws: ``CommandQueueError/full(limit:)``; the command is dropped then.
+  public mutating func perform(
     _ command: HCICommandPacket, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
   ) throws(CommandQueueError) {
     let octets = HCIPacket.command(command).encoded
     try add(Waiting(opcode: command.opcode, expects: .either, octets: octets, purpose: purpose), now: now, into: &out)
   }
 
-  /// Takes a Command Complete event, and sends what its credits allow.
+  /// Receives a Command Complete event, and sends queued commands as its credits allow.
   ///
-  /// - Returns: nil where the event only gives credits.
-  package mutating func receive(
+  /// - Returns: nil for an event that only returns credits.
+  public mutating func receive(
     _ event: HCI.CommandComplete, now: Instant, into out: inout PacketBuffer
   ) -> Outcome? {
     credits = Int(event.numHCICommandPackets)
@@ -107,12 +114,12 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
     return .complete(sent.remove(at: index).purpose, event)
   }
 
-  /// Takes a Command Status event, and sends what its credits allow.
+  /// Receives a Command Status event, and sends queued commands as its credits allow.
   ///
-  /// A status of success does not end a command that a Command Complete event must answer; that one is still to come.
+  /// The status Success does not answer a command that a Command Complete event answers.
   ///
-  /// - Returns: nil where the event only gives credits.
-  package mutating func receive(
+  /// - Returns: nil for an event that only returns credits.
+  public mutating func receive(
     _ event: HCI.CommandStatus, now: Instant, into out: inout PacketBuffer
   ) -> Outcome? {
     credits = Int(event.numHCICommandPackets)
@@ -125,29 +132,30 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
     return .status(sent.remove(at: match).purpose, event.opcode, event.status)
   }
 
-  /// When ``tick(now:into:)`` has something to do. All commands have the same time, so the oldest is due first.
-  package var deadline: Instant? { .nearer(sent.first?.deadline, starvingUntil) }
+  /// The time at which ``tick(now:into:)`` must be called; nil while nothing is awaited. All commands have the same
+  /// timeout, so the oldest is due first.
+  public var deadline: Instant? { .nearer(sent.first?.deadline, creditDeadline) }
 
-  /// Gives up one command whose time has run out, and sends what that makes room for.
+  /// Ends one command whose timeout has expired, and sends queued commands.
   ///
-  /// - Returns: nil when there is none; call it until then.
-  package mutating func tick(now: Instant, into out: inout PacketBuffer) -> Outcome? {
+  /// - Returns: nil where there is none. The owner calls this method until then.
+  public mutating func tick(now: Instant, into out: inout PacketBuffer) -> Outcome? {
     if let index = sent.firstIndex(where: { $0.deadline <= now }) {
       let late = sent.remove(at: index)
       send(now: now, into: &out)
       return .timedOut(late.purpose, late.opcode)
     }
-    guard let starvingUntil, starvingUntil <= now, !waiting.isEmpty else { return nil }
-    let starved = waiting.removeFirst()
-    self.starvingUntil = nil
+    guard let creditDeadline, creditDeadline <= now, !waiting.isEmpty else { return nil }
+    let first = waiting.removeFirst()
+    self.creditDeadline = nil
     send(now: now, into: &out)
-    return .timedOut(starved.purpose, starved.opcode)
+    return .timedOut(first.purpose, first.opcode)
   }
 
-  /// Forgets every command and begins with one credit, as after a reset of the controller.
+  /// Removes all commands and returns to one credit, after a reset of the controller.
   ///
-  /// - Returns: what the forgotten commands were for, in the order of ``perform(_:for:now:into:)``.
-  package mutating func removeAll() -> [Purpose] {
+  /// - Returns: the purposes of the removed commands, in the order of ``perform(_:for:now:into:)``.
+  public mutating func removeAll() -> [Purpose] {
     let purposes = sent.map(\.purpose) + waiting.map(\.purpose)
     self = Self(limit: limit, timeout: timeout)
     return purposes
@@ -169,24 +177,25 @@ package struct CommandQueue<Purpose: Sendable>: Sendable {
         Sent(opcode: next.opcode, expects: next.expects, purpose: next.purpose, deadline: now + timeout))
     }
     if waiting.isEmpty || !sent.isEmpty {
-      starvingUntil = nil
-    } else if starvingUntil == nil {
-      starvingUntil = now + timeout
+      creditDeadline = nil
+    } else if creditDeadline == nil {
+      creditDeadline = now + timeout
     }
   }
 }
 
-/// Why a command was not taken.
-package enum CommandQueueError: Error, Equatable, Sendable {
-  /// So many commands already wait for the controller.
+/// The reason why a command was not sent or queued.
+public enum CommandQueueError: Error, Equatable, Sendable {
+  /// The queue is full.
   case full(limit: Int)
 }
 
 extension CommandQueueError: CustomStringConvertible {
-  package var description: String {
+  /// What failed and what to do.
+  public var description: String {
     switch self {
     case .full(let limit):
-      "\(limit) commands already wait for the controller, which answers too slowly or not at all; wait for answers"
+      "\(limit) commands are already queued: the controller answers slowly or not at all. Wait for answers"
     }
   }
 }

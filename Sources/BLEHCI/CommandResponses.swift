@@ -1,8 +1,9 @@
 public import BLEWire
 
 extension HCI {
-  /// Return parameters that are the status alone.
+  /// Return parameters with the status alone.
   public struct StatusResponse: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -10,9 +11,11 @@ extension HCI {
     }
   }
 
-  /// Return parameters that are the status and the link.
+  /// Return parameters with status and link.
   public struct LinkResponse: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -21,9 +24,11 @@ extension HCI {
     }
   }
 
-  /// Return parameters that are the status and the advertising set.
+  /// Return parameters with status and advertising set.
   public struct AdvertisingSetResponse: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -32,9 +37,11 @@ extension HCI {
     }
   }
 
-  /// Return parameters that are the status and the periodic advertising train.
+  /// Return parameters with status and periodic advertising train.
   public struct SyncResponse: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -43,10 +50,13 @@ extension HCI {
     }
   }
 
-  /// Return parameters that are the status, a group of connected isochronous streams and the streams' handles.
+  /// Return parameters with status, group and handles of connected isochronous streams.
   public struct CIGResponse: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// CIG_ID: the group of streams.
     public var cigID: UInt8 = 0
+    /// CIS_Count: the streams.
     public var streams: [LinkReference] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -56,12 +66,17 @@ extension HCI {
     }
   }
 
-  /// Return parameters that are the counters of a receive test on a stream.
+  /// Return parameters with the counters of a receive test on an isochronous stream.
   public struct ISOTestCounters: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Received_SDU_Count: the number of SDUs that were received.
     public var receivedSDUCount: UInt32 = 0
+    /// Missed_SDU_Count: the number of SDUs that were not received.
     public var missedSDUCount: UInt32 = 0
+    /// Failed_SDU_Count: the number of SDUs that were received in error.
     public var failedSDUCount: UInt32 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -73,8 +88,9 @@ extension HCI {
     }
   }
 
-  /// Marks a command that a Command Status event answers; the status is all there is.
+  /// The status in the Command Status event that answers a command.
   public struct AnsweredByStatus: ReturnParameters {
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

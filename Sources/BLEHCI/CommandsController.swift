@@ -1,6 +1,10 @@
 public import BLEWire
 
 extension HCIOpcode {
+  /// HCI_Disconnect.
+  public static let disconnect = Self(rawValue: 0x0406)
+  /// HCI_Read_Remote_Version_Information.
+  public static let readRemoteVersionInformation = Self(rawValue: 0x041D)
   /// HCI_Set_Event_Mask.
   public static let setEventMask = Self(rawValue: 0x0C01)
   /// HCI_Reset.
@@ -30,11 +34,43 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Chooses the events that the controller sends (HCI_Set_Event_Mask, Vol 4, Part E, 7.3.1).
+  /// Disconnects a link; a Disconnection Complete event reports the end (HCI_Disconnect, Vol 4, Part E, 7.1.6).
+  public struct Disconnect: HCICommand {
+    /// A Command Status event answers the command.
+    public typealias Response = AnsweredByStatus
+    public static let opcode = HCIOpcode.disconnect
+    public static let name: StaticString = "Disconnect"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 0, bit: 5)
+    /// Connection_Handle: the link.
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Reason: the reason.
+    public var reason = HCIErrorCode.remoteUserTerminatedConnection
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.value("Reason", &reason)
+    }
+  }
+
+  /// Requests version and manufacturer of the peer's controller (HCI_Read_Remote_Version_Information, Vol 4, Part E,
+  /// 7.1.23).
+  public struct ReadRemoteVersionInformation: LinkCommand {
+    /// A Command Status event answers the command.
+    public typealias Response = AnsweredByStatus
+    public static let opcode = HCIOpcode.readRemoteVersionInformation
+    public static let name: StaticString = "Read Remote Version Information"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 2, bit: 7)
+    /// Connection_Handle: the link.
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    public init() {}
+  }
+
+  /// Selects the events that the controller sends (HCI_Set_Event_Mask, Vol 4, Part E, 7.3.1).
   public struct SetEventMask: HCICommand {
     public static let opcode = HCIOpcode.setEventMask
     public static let name: StaticString = "Set Event Mask"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 5, bit: 6)
+    /// Event_Mask: the events.
     public var eventMask = EventMask.standard
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -42,7 +78,7 @@ extension HCI {
     }
   }
 
-  /// Puts the controller into its first state; every link and setting is gone (HCI_Reset, Vol 4, Part E, 7.3.2).
+  /// Resets the controller: it ends all links and restores all default settings (HCI_Reset, Vol 4, Part E, 7.3.2).
   public struct Reset: ParameterlessCommand {
     public static let opcode = HCIOpcode.reset
     public static let name: StaticString = "Reset"
@@ -55,8 +91,9 @@ extension HCI {
     public static let opcode = HCIOpcode.readTransmitPowerLevel
     public static let name: StaticString = "Read Transmit Power Level"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 2)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 the current level, 0x01 the maximum.
+    /// Type: 0x00 for the current level, 0x01 for the maximum.
     public var kind: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -64,10 +101,13 @@ extension HCI {
       try field.integer("Type", &kind)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
-      /// In dBm.
+      /// TX_Power_Level in dBm.
       public var txPowerLevel: Int8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -78,13 +118,13 @@ extension HCI {
     }
   }
 
-  /// Makes the controller wait for buffers of the host (HCI_Set_Controller_To_Host_Flow_Control, Vol 4, Part E,
-  /// 7.3.38).
+  /// Enables or disables flow control of the data from the controller to the host
+  /// (HCI_Set_Controller_To_Host_Flow_Control, Vol 4, Part E, 7.3.38).
   public struct SetControllerToHostFlowControl: HCICommand {
     public static let opcode = HCIOpcode.setControllerToHostFlowControl
     public static let name: StaticString = "Set Controller To Host Flow Control"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 5)
-    /// Bit 0 for ACL data, bit 1 for synchronous data.
+    /// Flow_Control_Enable: bit 0 for ACL data, bit 1 for synchronous data.
     public var flowControlEnable: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -92,16 +132,18 @@ extension HCI {
     }
   }
 
-  /// Tells the controller the host's own buffers (HCI_Host_Buffer_Size, Vol 4, Part E, 7.3.39).
+  /// Sets the size and number of the host's data buffers (HCI_Host_Buffer_Size, Vol 4, Part E, 7.3.39).
   public struct HostBufferSize: HCICommand {
     public static let opcode = HCIOpcode.hostBufferSize
     public static let name: StaticString = "Host Buffer Size"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 6)
-    /// In octets, without the header.
+    /// Host_ACL_Data_Packet_Length in octets, without the header.
     public var hostACLDataPacketLength: UInt16 = 0
-    /// In octets, without the header.
+    /// Host_Synchronous_Data_Packet_Length in octets, without the header.
     public var hostSynchronousDataPacketLength: UInt8 = 0
+    /// Host_Total_Num_ACL_Data_Packets: the number of buffers.
     public var hostTotalNumACLDataPackets: UInt16 = 0
+    /// Host_Total_Num_Synchronous_Data_Packets: the number of buffers.
     public var hostTotalNumSynchronousDataPackets: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -112,13 +154,15 @@ extension HCI {
     }
   }
 
-  /// Gives buffers of the host back to the controller (HCI_Host_Number_Of_Completed_Packets, Vol 4, Part E, 7.3.40).
+  /// Reports data packets that the host has processed, so that the controller can send more
+  /// (HCI_Host_Number_Of_Completed_Packets, Vol 4, Part E, 7.3.40).
   ///
-  /// It takes no command credit, and is answered only where it is wrong.
+  /// It takes no command credit. The controller answers only an invalid command.
   public struct HostNumberOfCompletedPackets: HCICommand {
     public static let opcode = HCIOpcode.hostNumberOfCompletedPackets
     public static let name: StaticString = "Host Number Of Completed Packets"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 10, bit: 7)
+    /// Num_Handles: the links and their numbers of packets.
     public var links: [CompletedPackets] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -126,12 +170,13 @@ extension HCI {
     }
   }
 
-  /// Chooses the events of the second page that the controller sends (HCI_Set_Event_Mask_Page_2, Vol 4, Part E,
+  /// Selects the events of the second page that the controller sends (HCI_Set_Event_Mask_Page_2, Vol 4, Part E,
   /// 7.3.69).
   public struct SetEventMaskPage2: HCICommand {
     public static let opcode = HCIOpcode.setEventMaskPage2
     public static let name: StaticString = "Set Event Mask Page 2"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 22, bit: 2)
+    /// Event_Mask_Page_2: the events.
     public var eventMask: EventMaskPage2 = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -139,17 +184,20 @@ extension HCI {
     }
   }
 
-  /// Reads whether the host has said that it does LE (HCI_Read_LE_Host_Support, Vol 4, Part E, 7.3.78).
+  /// Reads whether the host supports LE (HCI_Read_LE_Host_Support, Vol 4, Part E, 7.3.78).
   public struct ReadLEHostSupport: ParameterlessCommand {
     public static let opcode = HCIOpcode.readLEHostSupport
     public static let name: StaticString = "Read LE Host Support"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 24, bit: 5)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// LE_Supported_Host: whether the host supports LE.
       public var leSupportedHost = false
-      /// Reserved; was Simultaneous_LE_Host.
+      /// Unused: reserved, formerly Simultaneous_LE_Host.
       public var unused: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -160,13 +208,14 @@ extension HCI {
     }
   }
 
-  /// Says to a dual-mode controller that the host does LE (HCI_Write_LE_Host_Support, Vol 4, Part E, 7.3.79).
+  /// Sets whether the host supports LE, on a dual-mode controller (HCI_Write_LE_Host_Support, Vol 4, Part E, 7.3.79).
   public struct WriteLEHostSupport: HCICommand {
     public static let opcode = HCIOpcode.writeLEHostSupport
     public static let name: StaticString = "Write LE Host Support"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 24, bit: 6)
+    /// LE_Supported_Host: whether the host supports LE.
     public var leSupportedHost = false
-    /// Shall be 0x00; was Simultaneous_LE_Host.
+    /// Unused: shall be 0x00, formerly Simultaneous_LE_Host.
     public var unused: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -175,19 +224,23 @@ extension HCI {
     }
   }
 
-  /// Reads how long a link may go without a packet that proves the key (HCI_Read_Authenticated_Payload_Timeout, Vol
-  /// 4, Part E, 7.3.93).
+  /// Reads the longest time without an authenticated packet on an encrypted link
+  /// (HCI_Read_Authenticated_Payload_Timeout, Vol 4, Part E, 7.3.93).
   public struct ReadAuthenticatedPayloadTimeout: LinkCommand {
     public static let opcode = HCIOpcode.readAuthenticatedPayloadTimeout
     public static let name: StaticString = "Read Authenticated Payload Timeout"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 32, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
-      /// In units of 10 ms.
+      /// Authenticated_Payload_Timeout in units of 10 ms.
       public var authenticatedPayloadTimeout: UInt16 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -198,15 +251,17 @@ extension HCI {
     }
   }
 
-  /// Sets how long a link may go without a packet that proves the key (HCI_Write_Authenticated_Payload_Timeout, Vol
-  /// 4, Part E, 7.3.94).
+  /// Sets the longest time without an authenticated packet on an encrypted link
+  /// (HCI_Write_Authenticated_Payload_Timeout, Vol 4, Part E, 7.3.94).
   public struct WriteAuthenticatedPayloadTimeout: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.writeAuthenticatedPayloadTimeout
     public static let name: StaticString = "Write Authenticated Payload Timeout"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 32, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In units of 10 ms.
+    /// Authenticated_Payload_Timeout in units of 10 ms.
     public var authenticatedPayloadTimeout: UInt16 = 3000
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -215,14 +270,16 @@ extension HCI {
     }
   }
 
-  /// Prepares a vendor's data path for coded audio (HCI_Configure_Data_Path, Vol 4, Part E, 7.3.101).
+  /// Configures a vendor-specific data path for audio (HCI_Configure_Data_Path, Vol 4, Part E, 7.3.101).
   public struct ConfigureDataPath: HCICommand {
     public static let opcode = HCIOpcode.configureDataPath
     public static let name: StaticString = "Configure Data Path"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 5)
-    /// 0x00 host to controller, 0x01 controller to host.
+    /// Data_Path_Direction: 0x00 for host to controller, 0x01 for controller to host.
     public var dataPathDirection: UInt8 = 0
+    /// Data_Path_ID: the number of the data path.
     public var dataPathID: UInt8 = 0
+    /// Vendor_Specific_Config, defined by the vendor.
     public var vendorSpecificConfig: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -232,13 +289,13 @@ extension HCI {
     }
   }
 
-  /// Sets the shortest key that the controller accepts on BR/EDR (HCI_Set_Min_Encryption_Key_Size, Vol 4, Part E,
-  /// 7.3.102).
+  /// Sets the shortest encryption key that the controller accepts on BR/EDR (HCI_Set_Min_Encryption_Key_Size, Vol 4,
+  /// Part E, 7.3.102).
   public struct SetMinEncryptionKeySize: HCICommand {
     public static let opcode = HCIOpcode.setMinEncryptionKeySize
     public static let name: StaticString = "Set Min Encryption Key Size"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 7)
-    /// In octets, 1 to 16.
+    /// Min_Encryption_Key_Size in octets, 1 to 16.
     public var minEncryptionKeySize: UInt8 = 7
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

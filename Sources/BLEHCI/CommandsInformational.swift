@@ -16,23 +16,26 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Reads who made the controller and which version it is (HCI_Read_Local_Version_Information, Vol 4, Part E,
-  /// 7.4.1).
+  /// Reads version and manufacturer of the controller (HCI_Read_Local_Version_Information, Vol 4, Part E, 7.4.1).
   public struct ReadLocalVersionInformation: ParameterlessCommand {
     public static let opcode = HCIOpcode.readLocalVersionInformation
     public static let name: StaticString = "Read Local Version Information"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 3)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// An assigned number: 6 for 4.0 … 13 for 5.4.
+      /// HCI_Version, an assigned number: 6 for 4.0 to 13 for 5.4.
       public var hciVersion: UInt8 = 0
+      /// HCI_Subversion, defined by the manufacturer.
       public var hciSubversion: UInt16 = 0
-      /// An assigned number: 6 for 4.0 … 13 for 5.4.
+      /// LMP_Version, an assigned number: 6 for 4.0 to 13 for 5.4.
       public var lmpVersion: UInt8 = 0
-      /// Who made the controller, an assigned number.
+      /// Company_Identifier: the manufacturer, an assigned number.
       public var companyIdentifier: UInt16 = 0
+      /// LMP_Subversion, defined by the manufacturer.
       public var lmpSubversion: UInt16 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -46,14 +49,17 @@ extension HCI {
     }
   }
 
-  /// Reads which commands the controller has (HCI_Read_Local_Supported_Commands, Vol 4, Part E, 7.4.2).
+  /// Reads the commands that the controller supports (HCI_Read_Local_Supported_Commands, Vol 4, Part E, 7.4.2).
   public struct ReadLocalSupportedCommands: ParameterlessCommand {
     public static let opcode = HCIOpcode.readLocalSupportedCommands
     public static let name: StaticString = "Read Local Supported Commands"
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Supported_Commands: the commands.
       public var supportedCommands = SupportedCommands()
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -63,16 +69,18 @@ extension HCI {
     }
   }
 
-  /// Reads what the controller can do, page 0 of the LMP features (HCI_Read_Local_Supported_Features, Vol 4, Part E,
-  /// 7.4.3).
+  /// Reads page 0 of the LMP features of the controller (HCI_Read_Local_Supported_Features, Vol 4, Part E, 7.4.3).
   public struct ReadLocalSupportedFeatures: ParameterlessCommand {
     public static let opcode = HCIOpcode.readLocalSupportedFeatures
     public static let name: StaticString = "Read Local Supported Features"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 5)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// LMP_Features: the features.
       public var features: LMPFeatures = []
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -82,21 +90,25 @@ extension HCI {
     }
   }
 
-  /// Reads the buffers that BR/EDR has, and LE too where it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part E,
-  /// 7.4.5).
+  /// Reads the data buffers of BR/EDR, which LE shares where it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part
+  /// E, 7.4.5).
   public struct ReadBufferSize: ParameterlessCommand {
     public static let opcode = HCIOpcode.readBufferSize
     public static let name: StaticString = "Read Buffer Size"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 14, bit: 7)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In octets, without the header.
+      /// ACL_Data_Packet_Length in octets, without the header.
       public var aclDataPacketLength: UInt16 = 0
-      /// In octets, without the header.
+      /// Synchronous_Data_Packet_Length in octets, without the header.
       public var synchronousDataPacketLength: UInt8 = 0
+      /// Total_Num_ACL_Data_Packets: the number of buffers.
       public var totalNumACLDataPackets: UInt16 = 0
+      /// Total_Num_Synchronous_Data_Packets: the number of buffers.
       public var totalNumSynchronousDataPackets: UInt16 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -109,16 +121,18 @@ extension HCI {
     }
   }
 
-  /// Reads the controller's public address (HCI_Read_BD_ADDR, Vol 4, Part E, 7.4.6).
+  /// Reads the public address of the controller (HCI_Read_BD_ADDR, Vol 4, Part E, 7.4.6).
   public struct ReadBDADDR: ParameterlessCommand {
     public static let opcode = HCIOpcode.readBDADDR
     public static let name: StaticString = "Read BD_ADDR"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 15, bit: 1)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// The public address; zero where the controller has none.
+      /// BD_ADDR: the public address; zero where the controller has none.
       public var address = BD_ADDR()
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -128,18 +142,22 @@ extension HCI {
     }
   }
 
-  /// Reads the strength of what a link received last (HCI_Read_RSSI, Vol 4, Part E, 7.5.4).
+  /// Reads the received signal strength of a link (HCI_Read_RSSI, Vol 4, Part E, 7.5.4).
   public struct ReadRSSI: LinkCommand {
     public static let opcode = HCIOpcode.readRSSI
     public static let name: StaticString = "Read RSSI"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 15, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
-      /// In dBm; 127 where it is not known.
+      /// RSSI in dBm; 127 where it is not available.
       public var rssi: Int8 = 127
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -14,30 +14,36 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Begins a group of broadcast isochronous streams (HCI_LE_Create_BIG, Vol 4, Part E, 7.8.103).
+  /// Creates a group of broadcast isochronous streams (HCI_LE_Create_BIG, Vol 4, Part E, 7.8.103).
   public struct LECreateBIG: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leCreateBIG
     public static let name: StaticString = "LE Create BIG"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 5)
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Num_BIS: the number of streams.
     public var numBIS: UInt8 = 0
-    /// In microseconds.
+    /// SDU_Interval in microseconds.
     public var sduInterval: UInt32 = 0
-    /// In octets.
+    /// Max_SDU in octets.
     public var maxSDU: UInt16 = 0
-    /// In milliseconds.
+    /// Max_Transport_Latency in milliseconds.
     public var maxTransportLatency: UInt16 = 0
-    /// Retransmissions.
+    /// RTN: the number of retransmissions.
     public var rtn: UInt8 = 0
+    /// PHY: the PHYs.
     public var phys: PHYs = []
-    /// 0x00 sequential, 0x01 interleaved.
+    /// Packing: 0x00 for sequential, 0x01 for interleaved.
     public var packing: UInt8 = 0
-    /// 0x00 unframed, 0x01 framed.
+    /// Framing: 0x00 for unframed, 0x01 for framed.
     public var framing: UInt8 = 0
+    /// Encryption: whether the streams are encrypted.
     public var encryption = false
-    /// 16 octets.
+    /// Broadcast_Code, 16 octets.
     public var broadcastCode: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -56,39 +62,45 @@ extension HCI {
     }
   }
 
-  /// Begins a group of broadcast isochronous streams with every parameter given, for tests (HCI_LE_Create_BIG_Test,
-  /// Vol 4, Part E, 7.8.104).
+  /// Creates a group of broadcast isochronous streams with all parameters given, for tests (HCI_LE_Create_BIG_Test, Vol
+  /// 4, Part E, 7.8.104).
   public struct LECreateBIGTest: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leCreateBIGTest
     public static let name: StaticString = "LE Create BIG Test"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 6)
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Num_BIS: the number of streams.
     public var numBIS: UInt8 = 0
-    /// In microseconds.
+    /// SDU_Interval in microseconds.
     public var sduInterval: UInt32 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
-    /// Subevents of a BIS in a BIG event.
+    /// NSE: the number of subevents of each stream in an event.
     public var nse: UInt8 = 0
-    /// In octets.
+    /// Max_SDU in octets.
     public var maxSDU: UInt16 = 0
-    /// In octets.
+    /// Max_PDU in octets.
     public var maxPDU: UInt16 = 0
+    /// PHY: the PHYs.
     public var phys: PHYs = []
-    /// 0x00 sequential, 0x01 interleaved.
+    /// Packing: 0x00 for sequential, 0x01 for interleaved.
     public var packing: UInt8 = 0
-    /// 0x00 unframed, 0x01 framed.
+    /// Framing: 0x00 for unframed, 0x01 for framed.
     public var framing: UInt8 = 0
-    /// Burst number.
+    /// BN: the burst number.
     public var bn: UInt8 = 0
-    /// Immediate repetition count.
+    /// IRC: the immediate repetition count.
     public var irc: UInt8 = 0
-    /// Pre-transmission offset.
+    /// PTO: the pre-transmission offset.
     public var pto: UInt8 = 0
+    /// Encryption: whether the streams are encrypted.
     public var encryption = false
-    /// 16 octets.
+    /// Broadcast_Code, 16 octets.
     public var broadcastCode: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -111,13 +123,16 @@ extension HCI {
     }
   }
 
-  /// Ends a group of broadcast isochronous streams (HCI_LE_Terminate_BIG, Vol 4, Part E, 7.8.105).
+  /// Terminates a group of broadcast isochronous streams (HCI_LE_Terminate_BIG, Vol 4, Part E, 7.8.105).
   public struct LETerminateBIG: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leTerminateBIG
     public static let name: StaticString = "LE Terminate BIG"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 7)
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Reason: the reason.
     public var reason = HCIErrorCode.terminatedByLocalHost
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -126,22 +141,26 @@ extension HCI {
     }
   }
 
-  /// Begins to synchronise with broadcast isochronous streams (HCI_LE_BIG_Create_Sync, Vol 4, Part E, 7.8.106).
+  /// Synchronises with broadcast isochronous streams (HCI_LE_BIG_Create_Sync, Vol 4, Part E, 7.8.106).
   public struct LEBIGCreateSync: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leBIGCreateSync
     public static let name: StaticString = "LE BIG Create Sync"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 0)
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
+    /// Encryption: whether the streams are encrypted.
     public var encryption = false
-    /// 16 octets.
+    /// Broadcast_Code, 16 octets.
     public var broadcastCode: Bytes = []
-    /// Subevents to receive at most; 0 for the controller's choice.
+    /// MSE: the largest number of subevents to receive; 0 leaves it to the controller.
     public var mse: UInt8 = 0
-    /// In units of 10 ms.
+    /// BIG_Sync_Timeout in units of 10 ms.
     public var bigSyncTimeout: UInt16 = 0
-    /// The numbers of the streams, one octet each.
+    /// BIS: the numbers of the streams, one octet each.
     public var streams: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -155,19 +174,23 @@ extension HCI {
     }
   }
 
-  /// Stops listening to broadcast isochronous streams (HCI_LE_BIG_Terminate_Sync, Vol 4, Part E, 7.8.107).
+  /// Stops receiving broadcast isochronous streams (HCI_LE_BIG_Terminate_Sync, Vol 4, Part E, 7.8.107).
   public struct LEBIGTerminateSync: HCICommand {
     public static let opcode = HCIOpcode.leBIGTerminateSync
     public static let name: StaticString = "LE BIG Terminate Sync"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 1)
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.integer("BIG_Handle", &bigHandle)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// BIG_Handle: the group of streams.
       public var bigHandle: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -16,26 +16,30 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Makes or changes a group of connected isochronous streams (HCI_LE_Set_CIG_Parameters, Vol 4, Part E, 7.8.97).
+  /// Creates or changes a group of connected isochronous streams (HCI_LE_Set_CIG_Parameters, Vol 4, Part E, 7.8.97).
   public struct LESetCIGParameters: HCICommand {
+    /// Status, group and streams.
     public typealias Response = CIGResponse
     public static let opcode = HCIOpcode.leSetCIGParameters
     public static let name: StaticString = "LE Set CIG Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 7)
+    /// CIG_ID: the group of streams.
     public var cigID: UInt8 = 0
-    /// In microseconds.
+    /// SDU_Interval_C_To_P in microseconds.
     public var sduIntervalCToP: UInt32 = 0
-    /// In microseconds.
+    /// SDU_Interval_P_To_C in microseconds.
     public var sduIntervalPToC: UInt32 = 0
+    /// Worst_Case_SCA: the worst sleep clock accuracy of the peripherals.
     public var worstCaseSCA = ClockAccuracy(rawValue: 0)
-    /// 0x00 sequential, 0x01 interleaved.
+    /// Packing: 0x00 for sequential, 0x01 for interleaved.
     public var packing: UInt8 = 0
-    /// 0x00 unframed, 0x01 framed.
+    /// Framing: 0x00 for unframed, 0x01 for framed.
     public var framing: UInt8 = 0
-    /// In milliseconds.
+    /// Max_Transport_Latency_C_To_P in milliseconds.
     public var maxTransportLatencyCToP: UInt16 = 0
-    /// In milliseconds.
+    /// Max_Transport_Latency_P_To_C in milliseconds.
     public var maxTransportLatencyPToC: UInt16 = 0
+    /// CIS_Count: the streams.
     public var streams: [CISParameters] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -53,16 +57,19 @@ extension HCI {
 
   /// One stream of HCI_LE_Set_CIG_Parameters: Vol 4, Part E, 7.8.97.
   public struct CISParameters: FieldGroup {
+    /// CIS_ID: the number of the stream in its group.
     public var cisID: UInt8 = 0
-    /// In octets.
+    /// Max_SDU_C_To_P in octets.
     public var maxSDUCToP: UInt16 = 0
-    /// In octets.
+    /// Max_SDU_P_To_C in octets.
     public var maxSDUPToC: UInt16 = 0
+    /// PHY_C_To_P: the PHY from central to peripheral.
     public var phyCToP: PHYs = []
+    /// PHY_P_To_C: the PHY from peripheral to central.
     public var phyPToC: PHYs = []
-    /// Retransmissions.
+    /// RTN_C_To_P: the number of retransmissions.
     public var rtnCToP: UInt8 = 0
-    /// Retransmissions.
+    /// RTN_P_To_C: the number of retransmissions.
     public var rtnPToC: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -76,29 +83,33 @@ extension HCI {
     }
   }
 
-  /// Makes a group of connected isochronous streams with every parameter given, for tests
+  /// Creates a group of connected isochronous streams with all parameters given, for tests
   /// (HCI_LE_Set_CIG_Parameters_Test, Vol 4, Part E, 7.8.98).
   public struct LESetCIGParametersTest: HCICommand {
+    /// Status, group and streams.
     public typealias Response = CIGResponse
     public static let opcode = HCIOpcode.leSetCIGParametersTest
     public static let name: StaticString = "LE Set CIG Parameters Test"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 0)
+    /// CIG_ID: the group of streams.
     public var cigID: UInt8 = 0
-    /// In microseconds.
+    /// SDU_Interval_C_To_P in microseconds.
     public var sduIntervalCToP: UInt32 = 0
-    /// In microseconds.
+    /// SDU_Interval_P_To_C in microseconds.
     public var sduIntervalPToC: UInt32 = 0
-    /// Flush timeout, in ISO intervals.
+    /// FT_C_To_P: the flush timeout in ISO intervals.
     public var ftCToP: UInt8 = 0
-    /// Flush timeout, in ISO intervals.
+    /// FT_P_To_C: the flush timeout in ISO intervals.
     public var ftPToC: UInt8 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
+    /// Worst_Case_SCA: the worst sleep clock accuracy of the peripherals.
     public var worstCaseSCA = ClockAccuracy(rawValue: 0)
-    /// 0x00 sequential, 0x01 interleaved.
+    /// Packing: 0x00 for sequential, 0x01 for interleaved.
     public var packing: UInt8 = 0
-    /// 0x00 unframed, 0x01 framed.
+    /// Framing: 0x00 for unframed, 0x01 for framed.
     public var framing: UInt8 = 0
+    /// CIS_Count: the streams.
     public var streams: [CISTestParameters] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -117,22 +128,25 @@ extension HCI {
 
   /// One stream of HCI_LE_Set_CIG_Parameters_Test: Vol 4, Part E, 7.8.98.
   public struct CISTestParameters: FieldGroup {
+    /// CIS_ID: the number of the stream in its group.
     public var cisID: UInt8 = 0
-    /// Subevents in a CIS event.
+    /// NSE: the number of subevents in an event.
     public var nse: UInt8 = 0
-    /// In octets.
+    /// Max_SDU_C_To_P in octets.
     public var maxSDUCToP: UInt16 = 0
-    /// In octets.
+    /// Max_SDU_P_To_C in octets.
     public var maxSDUPToC: UInt16 = 0
-    /// In octets.
+    /// Max_PDU_C_To_P in octets.
     public var maxPDUCToP: UInt16 = 0
-    /// In octets.
+    /// Max_PDU_P_To_C in octets.
     public var maxPDUPToC: UInt16 = 0
+    /// PHY_C_To_P: the PHY from central to peripheral.
     public var phyCToP: PHYs = []
+    /// PHY_P_To_C: the PHY from peripheral to central.
     public var phyPToC: PHYs = []
-    /// Burst number.
+    /// BN_C_To_P: the burst number.
     public var bnCToP: UInt8 = 0
-    /// Burst number.
+    /// BN_P_To_C: the burst number.
     public var bnPToC: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -149,12 +163,14 @@ extension HCI {
     }
   }
 
-  /// Begins connected isochronous streams (HCI_LE_Create_CIS, Vol 4, Part E, 7.8.99).
+  /// Creates connected isochronous streams (HCI_LE_Create_CIS, Vol 4, Part E, 7.8.99).
   public struct LECreateCIS: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leCreateCIS
     public static let name: StaticString = "LE Create CIS"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 1)
+    /// CIS_Count: the streams.
     public var streams: [CISLink] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -164,7 +180,9 @@ extension HCI {
 
   /// One stream of HCI_LE_Create_CIS: Vol 4, Part E, 7.8.99.
   public struct CISLink: FieldGroup {
+    /// CIS_Connection_Handle: the stream.
     public var cisConnectionHandle = ConnectionHandle(rawValue: 0)
+    /// ACL_Connection_Handle: the link.
     public var aclConnectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -178,14 +196,18 @@ extension HCI {
     public static let opcode = HCIOpcode.leRemoveCIG
     public static let name: StaticString = "LE Remove CIG"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 2)
+    /// CIG_ID: the group of streams.
     public var cigID: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.integer("CIG_ID", &cigID)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// CIG_ID: the group of streams.
       public var cigID: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -195,23 +217,28 @@ extension HCI {
     }
   }
 
-  /// Accepts a stream that the central asks for (HCI_LE_Accept_CIS_Request, Vol 4, Part E, 7.8.101).
+  /// Accepts an isochronous stream that the central requests (HCI_LE_Accept_CIS_Request, Vol 4, Part E, 7.8.101).
   public struct LEAcceptCISRequest: LinkCommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leAcceptCISRequest
     public static let name: StaticString = "LE Accept CIS Request"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 3)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Refuses a stream that the central asks for (HCI_LE_Reject_CIS_Request, Vol 4, Part E, 7.8.102).
+  /// Rejects an isochronous stream that the central requests (HCI_LE_Reject_CIS_Request, Vol 4, Part E, 7.8.102).
   public struct LERejectCISRequest: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leRejectCISRequest
     public static let name: StaticString = "LE Reject CIS Request"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 42, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Reason: the reason.
     public var reason = HCIErrorCode.rejectedLimitedResources
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

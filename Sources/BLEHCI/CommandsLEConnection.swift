@@ -30,20 +30,25 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Begins to connect to an advertiser; a connection complete event tells how it went (HCI_LE_Create_Connection, Vol
-  /// 4, Part E, 7.8.12).
+  /// Connects to an advertiser; an LE (Enhanced) Connection Complete event reports the result
+  /// (HCI_LE_Create_Connection, Vol 4, Part E, 7.8.12).
   public struct LECreateConnection: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leCreateConnection
     public static let name: StaticString = "LE Create Connection"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 4)
-    /// In units of 0.625 ms.
+    /// LE_Scan_Interval in units of 0.625 ms.
     public var scanInterval: UInt16 = 0x0010
-    /// In units of 0.625 ms.
+    /// LE_Scan_Window in units of 0.625 ms.
     public var scanWindow: UInt16 = 0x0010
+    /// Initiator_Filter_Policy: the advertisers to connect to.
     public var initiatorFilterPolicy = InitiatorFilterPolicy.peerAddress
+    /// Peer_Address: type and address of the peer.
     public var peerAddress = DeviceAddress.zero
+    /// Own_Address_Type: the address that the controller sends.
     public var ownAddressType = OwnAddressType.public
+    /// The connection parameters.
     public var parameters = ConnectionParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -56,8 +61,8 @@ extension HCI {
     }
   }
 
-  /// Gives the connecting up; a connection complete event still follows (HCI_LE_Create_Connection_Cancel, Vol 4, Part
-  /// E, 7.8.13).
+  /// Cancels a pending connection; a connection complete event still follows (HCI_LE_Create_Connection_Cancel, Vol 4,
+  /// Part E, 7.8.13).
   public struct LECreateConnectionCancel: ParameterlessCommand {
     public static let opcode = HCIOpcode.leCreateConnectionCancel
     public static let name: StaticString = "LE Create Connection Cancel"
@@ -65,18 +70,23 @@ extension HCI {
     public init() {}
   }
 
-  /// Begins to connect to an advertiser, on each of the given PHYs (HCI_LE_Extended_Create_Connection [v1], Vol 4,
-  /// Part E, 7.8.66).
+  /// Connects to an advertiser on each of the given PHYs (HCI_LE_Extended_Create_Connection [v1], Vol 4, Part E,
+  /// 7.8.66).
   public struct LEExtendedCreateConnection: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leExtendedCreateConnection
     public static let name: StaticString = "LE Extended Create Connection [v1]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 7)
+    /// Initiator_Filter_Policy: the advertisers to connect to.
     public var initiatorFilterPolicy = InitiatorFilterPolicy.peerAddress
+    /// Own_Address_Type: the address that the controller sends.
     public var ownAddressType = OwnAddressType.public
+    /// Peer_Address: type and address of the peer.
     public var peerAddress = DeviceAddress.zero
-    /// Each has one entry of ``initiations``.
+    /// Initiating_PHYs: the PHYs, each with an entry in ``initiations``.
     public var initiatingPHYs: PHYs = []
+    /// Initiating_Parameters: the parameters for each PHY.
     public var initiations: [InitiatingParameters] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -88,17 +98,19 @@ extension HCI {
     }
   }
 
-  /// Begins to connect to an advertiser, or to a device that listens to our periodic advertising
+  /// Connects to an advertiser, or to a device that is synchronised with our periodic advertising
   /// (HCI_LE_Extended_Create_Connection [v2], Vol 4, Part E, 7.8.66).
   public struct LEExtendedCreateConnectionV2: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leExtendedCreateConnectionV2
     public static let name: StaticString = "LE Extended Create Connection [v2]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 0)
-    /// The periodic train to connect on; 0xFF for none.
+    /// Advertising_Handle: the periodic advertising to connect from; 0xFF for none.
     public var advertisingHandle: UInt8 = 0xFF
-    /// 0xFF for none.
+    /// Subevent; 0xFF for none.
     public var subevent: UInt8 = 0xFF
+    /// The parameters of version 1.
     public var connection = LEExtendedCreateConnection()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -108,12 +120,13 @@ extension HCI {
     }
   }
 
-  /// The part of HCI_LE_Extended_Create_Connection that repeats for each PHY: Vol 4, Part E, 7.8.66.
+  /// The parameters of HCI_LE_Extended_Create_Connection for one PHY (Vol 4, Part E, 7.8.66).
   public struct InitiatingParameters: FieldGroup {
-    /// In units of 0.625 ms.
+    /// Scan_Interval in units of 0.625 ms.
     public var scanInterval: UInt16 = 0x0010
-    /// In units of 0.625 ms.
+    /// Scan_Window in units of 0.625 ms.
     public var scanWindow: UInt16 = 0x0010
+    /// The connection parameters.
     public var parameters = ConnectionParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -123,19 +136,19 @@ extension HCI {
     }
   }
 
-  /// What a central asks of a link's timing: Vol 4, Part E, 7.8.12.
+  /// The connection parameters that a host requests (Vol 4, Part E, 7.8.12).
   public struct ConnectionParameters: FieldGroup {
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// Connection_Interval_Min in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMin: UInt16 = 24
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// Connection_Interval_Max in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMax: UInt16 = 40
-    /// In connection events, at most 0x01F3.
+    /// Max_Latency in connection events, at most 0x01F3.
     public var maxLatency: UInt16 = 0
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// Supervision_Timeout in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16 = 42
-    /// In units of 0.625 ms.
+    /// Min_CE_Length in units of 0.625 ms.
     public var minCELength: UInt16 = 0
-    /// In units of 0.625 ms.
+    /// Max_CE_Length in units of 0.625 ms.
     public var maxCELength: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -148,13 +161,16 @@ extension HCI {
     }
   }
 
-  /// Changes the timing of a link (HCI_LE_Connection_Update, Vol 4, Part E, 7.8.18).
+  /// Changes the connection parameters of a link (HCI_LE_Connection_Update, Vol 4, Part E, 7.8.18).
   public struct LEConnectionUpdate: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leConnectionUpdate
     public static let name: StaticString = "LE Connection Update"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 2)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// The connection parameters.
     public var parameters = ConnectionParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -163,14 +179,17 @@ extension HCI {
     }
   }
 
-  /// Agrees to the timing that the peer asks for (HCI_LE_Remote_Connection_Parameter_Request_Reply, Vol 4, Part E,
-  /// 7.8.31).
+  /// Accepts the connection parameters that the peer requests (HCI_LE_Remote_Connection_Parameter_Request_Reply, Vol 4,
+  /// Part E, 7.8.31).
   public struct LERemoteConnectionParameterRequestReply: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leRemoteConnectionParameterRequestReply
     public static let name: StaticString = "LE Remote Connection Parameter Request Reply"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// The connection parameters.
     public var parameters = ConnectionParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -179,14 +198,17 @@ extension HCI {
     }
   }
 
-  /// Refuses the timing that the peer asks for (HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply, Vol 4,
-  /// Part E, 7.8.32).
+  /// Rejects the connection parameters that the peer requests
+  /// (HCI_LE_Remote_Connection_Parameter_Request_Negative_Reply, Vol 4, Part E, 7.8.32).
   public struct LERemoteConnectionParameterRequestNegativeReply: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leRemoteConnectionParameterRequestNegativeReply
     public static let name: StaticString = "LE Remote Connection Parameter Request Negative Reply"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Reason: the reason.
     public var reason = HCIErrorCode.unacceptableConnectionParameters
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -195,13 +217,13 @@ extension HCI {
     }
   }
 
-  /// Tells which channels are bad, as far as the host knows (HCI_LE_Set_Host_Channel_Classification, Vol 4, Part E,
+  /// Sets the data channels that the host classifies as bad (HCI_LE_Set_Host_Channel_Classification, Vol 4, Part E,
   /// 7.8.19).
   public struct LESetHostChannelClassification: HCICommand {
     public static let opcode = HCIOpcode.leSetHostChannelClassification
     public static let name: StaticString = "LE Set Host Channel Classification"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 3)
-    /// 37 bits, channel 0 the lowest of the first octet.
+    /// Channel_Map: 37 bits in five octets, channel 0 in the least significant bit of the first.
     public var channelMap: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -209,18 +231,22 @@ extension HCI {
     }
   }
 
-  /// Reads the channels that a link uses (HCI_LE_Read_Channel_Map, Vol 4, Part E, 7.8.20).
+  /// Reads the data channels that a link uses (HCI_LE_Read_Channel_Map, Vol 4, Part E, 7.8.20).
   public struct LEReadChannelMap: LinkCommand {
     public static let opcode = HCIOpcode.leReadChannelMap
     public static let name: StaticString = "LE Read Channel Map"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
-      /// 37 bits, channel 0 the lowest of the first octet.
+      /// Channel_Map: 37 bits in five octets, channel 0 in the least significant bit of the first.
       public var channelMap: Bytes = []
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -231,31 +257,37 @@ extension HCI {
     }
   }
 
-  /// Asks the peer's Link Layer what it can do (HCI_LE_Read_Remote_Features, Vol 4, Part E, 7.8.21).
+  /// Requests the LE features of the peer (HCI_LE_Read_Remote_Features, Vol 4, Part E, 7.8.21).
   public struct LEReadRemoteFeatures: LinkCommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leReadRemoteFeatures
     public static let name: StaticString = "LE Read Remote Features"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Asks the peer for the accuracy of its sleep clock (HCI_LE_Request_Peer_SCA, Vol 4, Part E, 7.8.108).
+  /// Requests the sleep clock accuracy of the peer (HCI_LE_Request_Peer_SCA, Vol 4, Part E, 7.8.108).
   public struct LERequestPeerSCA: LinkCommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leRequestPeerSCA
     public static let name: StaticString = "LE Request Peer SCA"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 2)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Sets the subrating that later links may be asked for (HCI_LE_Set_Default_Subrate, Vol 4, Part E, 7.8.123).
+  /// Sets the subrating parameters that peers of later links may request (HCI_LE_Set_Default_Subrate, Vol 4, Part E,
+  /// 7.8.123).
   public struct LESetDefaultSubrate: HCICommand {
     public static let opcode = HCIOpcode.leSetDefaultSubrate
     public static let name: StaticString = "LE Set Default Subrate"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 0)
+    /// The subrating parameters.
     public var parameters = SubrateParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -263,13 +295,16 @@ extension HCI {
     }
   }
 
-  /// Asks for a new subrating of a link (HCI_LE_Subrate_Request, Vol 4, Part E, 7.8.124).
+  /// Requests other subrating parameters for a link (HCI_LE_Subrate_Request, Vol 4, Part E, 7.8.124).
   public struct LESubrateRequest: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leSubrateRequest
     public static let name: StaticString = "LE Subrate Request"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 1)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// The subrating parameters.
     public var parameters = SubrateParameters()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -278,15 +313,17 @@ extension HCI {
     }
   }
 
-  /// What a host asks of a link's subrating: Vol 4, Part E, 7.8.123.
+  /// The subrating parameters that a host requests (Vol 4, Part E, 7.8.123).
   public struct SubrateParameters: FieldGroup {
+    /// Subrate_Min: the smallest subrate factor.
     public var subrateMin: UInt16 = 1
+    /// Subrate_Max: the largest subrate factor.
     public var subrateMax: UInt16 = 1
-    /// In subrated connection events.
+    /// Max_Latency in subrated connection events.
     public var maxLatency: UInt16 = 0
-    /// In connection events.
+    /// Continuation_Number in connection events.
     public var continuationNumber: UInt16 = 0
-    /// In units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms.
     public var supervisionTimeout: UInt16 = 0x0C80
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -24,11 +24,12 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Chooses the LE meta events that the controller sends (HCI_LE_Set_Event_Mask, Vol 4, Part E, 7.8.1).
+  /// Selects the LE meta events that the controller sends (HCI_LE_Set_Event_Mask, Vol 4, Part E, 7.8.1).
   public struct LESetEventMask: HCICommand {
     public static let opcode = HCIOpcode.leSetEventMask
     public static let name: StaticString = "LE Set Event Mask"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 0)
+    /// LE_Event_Mask: the events.
     public var eventMask = LEEventMask.standard
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -36,17 +37,21 @@ extension HCI {
     }
   }
 
-  /// Reads the buffers for LE ACL data (HCI_LE_Read_Buffer_Size [v1], Vol 4, Part E, 7.8.2).
+  /// Reads the data buffers for LE ACL data (HCI_LE_Read_Buffer_Size [v1], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSize: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadBufferSize
     public static let name: StaticString = "LE Read Buffer Size [v1]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 1)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are shared.
+      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are
+      /// shared.
       public var aclDataPacketLength: UInt16 = 0
+      /// Total_Num_LE_ACL_Data_Packets: the number of buffers.
       public var totalNumACLDataPackets: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -57,20 +62,25 @@ extension HCI {
     }
   }
 
-  /// Reads the buffers for LE ACL data and for ISO data (HCI_LE_Read_Buffer_Size [v2], Vol 4, Part E, 7.8.2).
+  /// Reads the data buffers for LE ACL data and for ISO data (HCI_LE_Read_Buffer_Size [v2], Vol 4, Part E, 7.8.2).
   public struct LEReadBufferSizeV2: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadBufferSizeV2
     public static let name: StaticString = "LE Read Buffer Size [v2]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 5)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are shared.
+      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are
+      /// shared.
       public var aclDataPacketLength: UInt16 = 0
+      /// Total_Num_LE_ACL_Data_Packets: the number of buffers.
       public var totalNumACLDataPackets: UInt8 = 0
-      /// In octets, without the header; 0 where there is none.
+      /// ISO_Data_Packet_Length in octets, without the header; 0 where there is none.
       public var isoDataPacketLength: UInt16 = 0
+      /// Total_Num_ISO_Data_Packets: the number of buffers.
       public var totalNumISODataPackets: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -83,15 +93,18 @@ extension HCI {
     }
   }
 
-  /// Reads what the Link Layer can do (HCI_LE_Read_Local_Supported_Features, Vol 4, Part E, 7.8.3).
+  /// Reads the LE features of the controller (HCI_LE_Read_Local_Supported_Features, Vol 4, Part E, 7.8.3).
   public struct LEReadLocalSupportedFeatures: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadLocalSupportedFeatures
     public static let name: StaticString = "LE Read Local Supported Features"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 25, bit: 2)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// LE_Features: the features.
       public var features: LEFeatures = []
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -101,16 +114,19 @@ extension HCI {
     }
   }
 
-  /// Reads which roles the Link Layer can hold at once (HCI_LE_Read_Supported_States, Vol 4, Part E, 7.8.27).
+  /// Reads the combinations of roles that the controller supports (HCI_LE_Read_Supported_States, Vol 4, Part E,
+  /// 7.8.27).
   public struct LEReadSupportedStates: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadSupportedStates
     public static let name: StaticString = "LE Read Supported States"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 3)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// A set of combinations of roles (Vol 4, Part E, 7.8.27).
+      /// LE_States: one bit for each combination of roles.
       public var states: UInt64 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -120,13 +136,14 @@ extension HCI {
     }
   }
 
-  /// Sets a feature bit that is the host's to set (HCI_LE_Set_Host_Feature, Vol 4, Part E, 7.8.115).
+  /// Sets or clears an LE feature bit that the host controls (HCI_LE_Set_Host_Feature, Vol 4, Part E, 7.8.115).
   public struct LESetHostFeature: HCICommand {
     public static let opcode = HCIOpcode.leSetHostFeature
     public static let name: StaticString = "LE Set Host Feature"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 1)
-    /// The bit of ``LEFeatures``.
+    /// Bit_Number: the number of the bit in ``LEFeatures``.
     public var bitNumber: UInt8 = 0
+    /// Bit_Value: the value of the bit.
     public var bitValue = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -135,18 +152,20 @@ extension HCI {
     }
   }
 
-  /// Reads the range of the controller's transmit power (HCI_LE_Read_Transmit_Power, Vol 4, Part E, 7.8.74).
+  /// Reads the range of the transmit power of the controller (HCI_LE_Read_Transmit_Power, Vol 4, Part E, 7.8.74).
   public struct LEReadTransmitPower: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadTransmitPower
     public static let name: StaticString = "LE Read Transmit Power"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 7)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In dBm.
+      /// Min_TX_Power in dBm.
       public var minTXPower: Int8 = 0
-      /// In dBm.
+      /// Max_TX_Power in dBm.
       public var maxTXPower: Int8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -157,19 +176,20 @@ extension HCI {
     }
   }
 
-  /// Reads what the board between controller and antenna adds or takes (HCI_LE_Read_RF_Path_Compensation, Vol 4, Part
-  /// E, 7.8.75).
+  /// Reads the gain or loss between controller and antenna (HCI_LE_Read_RF_Path_Compensation, Vol 4, Part E, 7.8.75).
   public struct LEReadRFPathCompensation: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadRFPathCompensation
     public static let name: StaticString = "LE Read RF Path Compensation"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In units of 0.1 dB.
+      /// RF_TX_Path_Compensation in units of 0.1 dB.
       public var rfTXPathCompensation: Int16 = 0
-      /// In units of 0.1 dB.
+      /// RF_RX_Path_Compensation in units of 0.1 dB.
       public var rfRXPathCompensation: Int16 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -180,15 +200,14 @@ extension HCI {
     }
   }
 
-  /// Tells what the board between controller and antenna adds or takes (HCI_LE_Write_RF_Path_Compensation, Vol 4,
-  /// Part E, 7.8.76).
+  /// Sets the gain or loss between controller and antenna (HCI_LE_Write_RF_Path_Compensation, Vol 4, Part E, 7.8.76).
   public struct LEWriteRFPathCompensation: HCICommand {
     public static let opcode = HCIOpcode.leWriteRFPathCompensation
     public static let name: StaticString = "LE Write RF Path Compensation"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 39, bit: 1)
-    /// In units of 0.1 dB.
+    /// RF_TX_Path_Compensation in units of 0.1 dB.
     public var rfTXPathCompensation: Int16 = 0
-    /// In units of 0.1 dB.
+    /// RF_RX_Path_Compensation in units of 0.1 dB.
     public var rfRXPathCompensation: Int16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -197,12 +216,12 @@ extension HCI {
     }
   }
 
-  /// Asks for a better or a thriftier sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
+  /// Requests a more or a less accurate sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
   public struct LEModifySleepClockAccuracy: HCICommand {
     public static let opcode = HCIOpcode.leModifySleepClockAccuracy
     public static let name: StaticString = "LE Modify Sleep Clock Accuracy"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 4)
-    /// 0x00 more, 0x01 less accurate.
+    /// Action: 0x00 for a more, 0x01 for a less accurate clock.
     public var action: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -18,16 +18,18 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Sets how much a link puts into one packet on the air (HCI_LE_Set_Data_Length, Vol 4, Part E, 7.8.33).
+  /// Sets the longest Link Layer packets that a link sends (HCI_LE_Set_Data_Length, Vol 4, Part E, 7.8.33).
   public struct LESetDataLength: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetDataLength
     public static let name: StaticString = "LE Set Data Length"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 27 to 251.
+    /// TX_Octets in octets, 27 to 251.
     public var txOctets: UInt16 = 27
-    /// In microseconds.
+    /// TX_Time in microseconds.
     public var txTime: UInt16 = 328
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -37,18 +39,21 @@ extension HCI {
     }
   }
 
-  /// Reads how much later links put into one packet on the air (HCI_LE_Read_Suggested_Default_Data_Length, Vol 4,
-  /// Part E, 7.8.34).
+  /// Reads the longest Link Layer packets that later links send (HCI_LE_Read_Suggested_Default_Data_Length, Vol 4, Part
+  /// E, 7.8.34).
   public struct LEReadSuggestedDefaultDataLength: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadSuggestedDefaultDataLength
     public static let name: StaticString = "LE Read Suggested Default Data Length"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 33, bit: 7)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Suggested_Max_TX_Octets in octets.
       public var suggestedMaxTXOctets: UInt16 = 27
-      /// In microseconds.
+      /// Suggested_Max_TX_Time in microseconds.
       public var suggestedMaxTXTime: UInt16 = 328
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -59,15 +64,15 @@ extension HCI {
     }
   }
 
-  /// Sets how much later links put into one packet on the air (HCI_LE_Write_Suggested_Default_Data_Length, Vol 4,
-  /// Part E, 7.8.35).
+  /// Sets the longest Link Layer packets that later links send (HCI_LE_Write_Suggested_Default_Data_Length, Vol 4, Part
+  /// E, 7.8.35).
   public struct LEWriteSuggestedDefaultDataLength: HCICommand {
     public static let opcode = HCIOpcode.leWriteSuggestedDefaultDataLength
     public static let name: StaticString = "LE Write Suggested Default Data Length"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 0)
-    /// 27 to 251.
+    /// Suggested_Max_TX_Octets in octets, 27 to 251.
     public var suggestedMaxTXOctets: UInt16 = 27
-    /// In microseconds.
+    /// Suggested_Max_TX_Time in microseconds.
     public var suggestedMaxTXTime: UInt16 = 328
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -76,7 +81,7 @@ extension HCI {
     }
   }
 
-  /// Reads the longest packets the controller can send and receive (HCI_LE_Read_Maximum_Data_Length, Vol 4, Part E,
+  /// Reads the longest Link Layer packets that the controller supports (HCI_LE_Read_Maximum_Data_Length, Vol 4, Part E,
   /// 7.8.46).
   public struct LEReadMaximumDataLength: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadMaximumDataLength
@@ -84,13 +89,17 @@ extension HCI {
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 3)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Supported_Max_TX_Octets in octets.
       public var supportedMaxTXOctets: UInt16 = 27
-      /// In microseconds.
+      /// Supported_Max_TX_Time in microseconds.
       public var supportedMaxTXTime: UInt16 = 328
+      /// Supported_Max_RX_Octets in octets.
       public var supportedMaxRXOctets: UInt16 = 27
-      /// In microseconds.
+      /// Supported_Max_RX_Time in microseconds.
       public var supportedMaxRXTime: UInt16 = 328
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -103,18 +112,24 @@ extension HCI {
     }
   }
 
-  /// Reads the PHYs that a link uses (HCI_LE_Read_PHY, Vol 4, Part E, 7.8.47).
+  /// Reads the PHYs of a link (HCI_LE_Read_PHY, Vol 4, Part E, 7.8.47).
   public struct LEReadPHY: LinkCommand {
     public static let opcode = HCIOpcode.leReadPHY
     public static let name: StaticString = "LE Read PHY"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// TX_PHY: the PHY for transmission.
       public var txPHY = PHY.le1M
+      /// RX_PHY: the PHY for reception.
       public var rxPHY = PHY.le1M
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -126,14 +141,16 @@ extension HCI {
     }
   }
 
-  /// Sets the PHYs that later links prefer (HCI_LE_Set_Default_PHY, Vol 4, Part E, 7.8.48).
+  /// Sets the preferred PHYs of later links (HCI_LE_Set_Default_PHY, Vol 4, Part E, 7.8.48).
   public struct LESetDefaultPHY: HCICommand {
     public static let opcode = HCIOpcode.leSetDefaultPHY
     public static let name: StaticString = "LE Set Default PHY"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 5)
-    /// The directions in which the host does not mind.
+    /// All_PHYs: the directions in which the host has no preference.
     public var allPHYs: NoPHYPreference = []
+    /// TX_PHYs: the PHYs for transmission.
     public var txPHYs: PHYs = []
+    /// RX_PHYs: the PHYs for reception.
     public var rxPHYs: PHYs = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -143,18 +160,22 @@ extension HCI {
     }
   }
 
-  /// Asks for other PHYs on a link (HCI_LE_Set_PHY, Vol 4, Part E, 7.8.49).
+  /// Requests other PHYs for a link (HCI_LE_Set_PHY, Vol 4, Part E, 7.8.49).
   public struct LESetPHY: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leSetPHY
     public static let name: StaticString = "LE Set PHY"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 35, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// The directions in which the host does not mind.
+    /// All_PHYs: the directions in which the host has no preference.
     public var allPHYs: NoPHYPreference = []
+    /// TX_PHYs: the PHYs for transmission.
     public var txPHYs: PHYs = []
+    /// RX_PHYs: the PHYs for reception.
     public var rxPHYs: PHYs = []
-    /// 0 no preference, 1 prefers S=2, 2 prefers S=8 on LE Coded.
+    /// PHY_Options: the coding on LE Coded: 0 for no preference, 1 to prefer S=2, 2 to prefer S=8.
     public var phyOptions: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -26,13 +26,17 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Sets the random address of an advertising set (HCI_LE_Set_Advertising_Set_Random_Address, Vol 4, Part E,
-  /// 7.8.52).
+  /// The longest advertising data or scan response data in one command, in octets (Vol 4, Part E, 7.8.54).
+  public static let maximumAdvertisingDataFragment = 251
+
+  /// Sets the random address of an advertising set (HCI_LE_Set_Advertising_Set_Random_Address, Vol 4, Part E, 7.8.52).
   public struct LESetAdvertisingSetRandomAddress: HCICommand {
     public static let opcode = HCIOpcode.leSetAdvertisingSetRandomAddress
     public static let name: StaticString = "LE Set Advertising Set Random Address"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 1)
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Random_Address: the address.
     public var randomAddress = BD_ADDR()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -41,29 +45,38 @@ extension HCI {
     }
   }
 
-  /// Makes or changes an advertising set (HCI_LE_Set_Extended_Advertising_Parameters [v1], Vol 4, Part E, 7.8.53).
+  /// Creates or changes an advertising set (HCI_LE_Set_Extended_Advertising_Parameters [v1], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParameters: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedAdvertisingParameters
     public static let name: StaticString = "LE Set Extended Advertising Parameters [v1]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 2)
-    /// 0x00 to 0xEF, of the host's choice.
+    /// Advertising_Handle: the number of the set, 0x00 to 0xEF, chosen by the host.
     public var advertisingHandle: UInt8 = 0
+    /// Advertising_Event_Properties: the kind of advertising.
     public var advertisingEventProperties: AdvertisingEventProperties = []
-    /// In units of 0.625 ms, from 0x000020.
+    /// Primary_Advertising_Interval_Min in units of 0.625 ms, from 0x000020.
     public var primaryAdvertisingIntervalMin: UInt32 = 0x0800
-    /// In units of 0.625 ms, from 0x000020.
+    /// Primary_Advertising_Interval_Max in units of 0.625 ms, from 0x000020.
     public var primaryAdvertisingIntervalMax: UInt32 = 0x0800
+    /// Primary_Advertising_Channel_Map: the primary advertising channels.
     public var primaryAdvertisingChannelMap = AdvertisingChannels.all
+    /// Own_Address_Type: the address that the controller sends.
     public var ownAddressType = OwnAddressType.public
+    /// Peer_Address: type and address of the peer.
     public var peerAddress = DeviceAddress.zero
+    /// Advertising_Filter_Policy: the devices whose requests are accepted.
     public var advertisingFilterPolicy = AdvertisingFilterPolicy.all
-    /// In dBm, −127 to 20; 127 leaves it to the controller.
+    /// Advertising_TX_Power in dBm, −127 to 20; 127 leaves it to the controller.
     public var advertisingTXPower: Int8 = 127
+    /// Primary_Advertising_PHY: the PHY of the primary channels: LE 1M or LE Coded.
     public var primaryAdvertisingPHY = PHY.le1M
+    /// Secondary_Advertising_Max_Skip: the number of advertising events that may be skipped before AUX_ADV_IND.
     public var secondaryAdvertisingMaxSkip: UInt8 = 0
+    /// Secondary_Advertising_PHY: the PHY of the secondary channels.
     public var secondaryAdvertisingPHY = PHY.le1M
-    /// 0x00 to 0x0F.
+    /// Advertising_SID, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
+    /// Scan_Request_Notification_Enable: whether scan requests are reported.
     public var scanRequestNotificationEnable = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -83,9 +96,11 @@ extension HCI {
       try field.flag("Scan_Request_Notification_Enable", &scanRequestNotificationEnable)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In dBm.
+      /// Selected_TX_Power in dBm.
       public var selectedTXPower: Int8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -95,14 +110,17 @@ extension HCI {
     }
   }
 
-  /// Makes or changes an advertising set, and chooses its coding on LE Coded
-  /// (HCI_LE_Set_Extended_Advertising_Parameters [v2], Vol 4, Part E, 7.8.53).
+  /// Creates or changes an advertising set, with the coding of LE Coded (HCI_LE_Set_Extended_Advertising_Parameters
+  /// [v2], Vol 4, Part E, 7.8.53).
   public struct LESetExtendedAdvertisingParametersV2: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedAdvertisingParametersV2
     public static let name: StaticString = "LE Set Extended Advertising Parameters [v2]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 2)
+    /// The parameters of version 1 of the command.
     public var parameters = LESetExtendedAdvertisingParameters()
+    /// Primary_Advertising_PHY_Options: the coding on the primary channels.
     public var primaryAdvertisingPHYOptions = AdvertisingPHYOptions.noPreference
+    /// Secondary_Advertising_PHY_Options: the coding on the secondary channels.
     public var secondaryAdvertisingPHYOptions = AdvertisingPHYOptions.noPreference
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -111,9 +129,11 @@ extension HCI {
       try field.value("Secondary_Advertising_PHY_Options", &secondaryAdvertisingPHYOptions)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In dBm.
+      /// Selected_TX_Power in dBm.
       public var selectedTXPower: Int8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -123,53 +143,60 @@ extension HCI {
     }
   }
 
-  /// Sets the data of an advertising set, whole or a fragment of it (HCI_LE_Set_Extended_Advertising_Data, Vol 4,
+  /// Sets the advertising data of an advertising set, or a fragment of it (HCI_LE_Set_Extended_Advertising_Data, Vol 4,
   /// Part E, 7.8.54).
   public struct LESetExtendedAdvertisingData: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedAdvertisingData
     public static let name: StaticString = "LE Set Extended Advertising Data"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 3)
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Operation: the part of the data in this command.
     public var operation = DataOperation.complete
+    /// Fragment_Preference: whether the controller may fragment the data.
     public var fragmentPreference = FragmentPreference.controllerMayFragment
-    /// At most 251 octets; longer data goes in fragments.
+    /// Advertising_Data, at most ``maximumAdvertisingDataFragment`` octets; longer data is sent in fragments.
     public var advertisingData: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.integer("Advertising_Handle", &advertisingHandle)
       try field.value("Operation", &operation)
       try field.value("Fragment_Preference", &fragmentPreference)
-      try field.counted("Advertising_Data", limit: 251, &advertisingData)
+      try field.counted("Advertising_Data", limit: maximumAdvertisingDataFragment, &advertisingData)
     }
   }
 
-  /// Sets the scan response data of an advertising set, whole or a fragment of it
-  /// (HCI_LE_Set_Extended_Scan_Response_Data, Vol 4, Part E, 7.8.55).
+  /// Sets the scan response data of an advertising set, or a fragment of it (HCI_LE_Set_Extended_Scan_Response_Data,
+  /// Vol 4, Part E, 7.8.55).
   public struct LESetExtendedScanResponseData: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedScanResponseData
     public static let name: StaticString = "LE Set Extended Scan Response Data"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 4)
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Operation: the part of the data in this command.
     public var operation = DataOperation.complete
+    /// Fragment_Preference: whether the controller may fragment the data.
     public var fragmentPreference = FragmentPreference.controllerMayFragment
-    /// At most 251 octets; longer data goes in fragments.
+    /// Scan_Response_Data, at most ``maximumAdvertisingDataFragment`` octets; longer data is sent in fragments.
     public var scanResponseData: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.integer("Advertising_Handle", &advertisingHandle)
       try field.value("Operation", &operation)
       try field.value("Fragment_Preference", &fragmentPreference)
-      try field.counted("Scan_Response_Data", limit: 251, &scanResponseData)
+      try field.counted("Scan_Response_Data", limit: maximumAdvertisingDataFragment, &scanResponseData)
     }
   }
 
-  /// Starts or stops advertising sets (HCI_LE_Set_Extended_Advertising_Enable, Vol 4, Part E, 7.8.56).
+  /// Enables or disables advertising sets (HCI_LE_Set_Extended_Advertising_Enable, Vol 4, Part E, 7.8.56).
   public struct LESetExtendedAdvertisingEnable: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedAdvertisingEnable
     public static let name: StaticString = "LE Set Extended Advertising Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 5)
+    /// Enable: whether it is enabled.
     public var enable = false
-    /// None, when disabling, means all.
+    /// Num_Sets: the sets; an empty list disables all.
     public var sets: [EnabledAdvertisingSet] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -178,12 +205,13 @@ extension HCI {
     }
   }
 
-  /// One set of HCI_LE_Set_Extended_Advertising_Enable: Vol 4, Part E, 7.8.56.
+  /// One advertising set of HCI_LE_Set_Extended_Advertising_Enable (Vol 4, Part E, 7.8.56).
   public struct EnabledAdvertisingSet: FieldGroup {
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
-    /// In units of 10 ms; 0 for ever.
+    /// Duration in units of 10 ms; 0 for no limit.
     public var duration: UInt16 = 0
-    /// 0 for no limit.
+    /// Max_Extended_Advertising_Events; 0 for no limit.
     public var maxExtendedAdvertisingEvents: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -193,17 +221,19 @@ extension HCI {
     }
   }
 
-  /// Reads how much data an advertising set can have (HCI_LE_Read_Maximum_Advertising_Data_Length, Vol 4, Part E,
-  /// 7.8.57).
+  /// Reads the longest advertising data of an advertising set (HCI_LE_Read_Maximum_Advertising_Data_Length, Vol 4, Part
+  /// E, 7.8.57).
   public struct LEReadMaximumAdvertisingDataLength: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadMaximumAdvertisingDataLength
     public static let name: StaticString = "LE Read Maximum Advertising Data Length"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 6)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// In octets, 0x001F to 0x0672.
+      /// Max_Advertising_Data_Length in octets, 0x001F to 0x0672.
       public var maxAdvertisingDataLength: UInt16 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -213,16 +243,19 @@ extension HCI {
     }
   }
 
-  /// Reads how many advertising sets there can be (HCI_LE_Read_Number_Of_Supported_Advertising_Sets, Vol 4, Part E,
-  /// 7.8.58).
+  /// Reads the number of advertising sets that the controller supports
+  /// (HCI_LE_Read_Number_Of_Supported_Advertising_Sets, Vol 4, Part E, 7.8.58).
   public struct LEReadNumberOfSupportedAdvertisingSets: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadNumberOfSupportedAdvertisingSets
     public static let name: StaticString = "LE Read Number Of Supported Advertising Sets"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 36, bit: 7)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Num_Supported_Advertising_Sets: the number of sets.
       public var numSupportedAdvertisingSets: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -237,6 +270,7 @@ extension HCI {
     public static let opcode = HCIOpcode.leRemoveAdvertisingSet
     public static let name: StaticString = "LE Remove Advertising Set"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 0)
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -252,14 +286,15 @@ extension HCI {
     public init() {}
   }
 
-  /// Makes the private address change with the data (HCI_LE_Set_Data_Related_Address_Changes, Vol 4, Part E,
-  /// 7.8.122).
+  /// Makes the controller change the private address of an advertising set with its data
+  /// (HCI_LE_Set_Data_Related_Address_Changes, Vol 4, Part E, 7.8.122).
   public struct LESetDataRelatedAddressChanges: HCICommand {
     public static let opcode = HCIOpcode.leSetDataRelatedAddressChanges
     public static let name: StaticString = "LE Set Data Related Address Changes"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 45, bit: 6)
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
-    /// Bit 0: when the advertising data changes; bit 1: when the scan response data does.
+    /// Change_Reasons: bit 0 for a change of the advertising data, bit 1 for one of the scan response data.
     public var changeReasons: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

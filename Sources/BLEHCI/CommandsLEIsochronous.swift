@@ -20,21 +20,26 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Reads when a stream's SDU was sent (HCI_LE_Read_ISO_TX_Sync, Vol 4, Part E, 7.8.96).
+  /// Reads the transmission time of an SDU on an isochronous stream (HCI_LE_Read_ISO_TX_Sync, Vol 4, Part E, 7.8.96).
   public struct LEReadISOTXSync: LinkCommand {
     public static let opcode = HCIOpcode.leReadISOTXSync
     public static let name: StaticString = "LE Read ISO TX Sync"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// Packet_Sequence_Number: the sequence number of the SDU.
       public var packetSequenceNumber: UInt16 = 0
-      /// In microseconds.
+      /// TX_Time_Stamp in microseconds.
       public var txTimeStamp: UInt32 = 0
-      /// In microseconds.
+      /// Time_Offset in microseconds.
       public var timeOffset: UInt32 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -47,21 +52,24 @@ extension HCI {
     }
   }
 
-  /// Makes the path that a stream's data takes (HCI_LE_Setup_ISO_Data_Path, Vol 4, Part E, 7.8.109).
+  /// Creates the data path of an isochronous stream (HCI_LE_Setup_ISO_Data_Path, Vol 4, Part E, 7.8.109).
   public struct LESetupISODataPath: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetupISODataPath
     public static let name: StaticString = "LE Setup ISO Data Path"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 3)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 host to controller, 0x01 controller to host.
+    /// Data_Path_Direction: 0x00 for host to controller, 0x01 for controller to host.
     public var dataPathDirection: UInt8 = 0
-    /// 0x00 for HCI.
+    /// Data_Path_ID; 0x00 for HCI.
     public var dataPathID: UInt8 = 0
-    /// Coding format, company identifier, vendor's number.
+    /// Codec_ID: coding format, company identifier and codec of the vendor, five octets.
     public var codecID: Bytes = []
-    /// In microseconds.
+    /// Controller_Delay in microseconds.
     public var controllerDelay: UInt32 = 0
+    /// Codec_Configuration, defined by the codec.
     public var codecConfiguration: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -74,14 +82,16 @@ extension HCI {
     }
   }
 
-  /// Removes the path that a stream's data takes (HCI_LE_Remove_ISO_Data_Path, Vol 4, Part E, 7.8.110).
+  /// Removes the data path of an isochronous stream (HCI_LE_Remove_ISO_Data_Path, Vol 4, Part E, 7.8.110).
   public struct LERemoveISODataPath: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leRemoveISODataPath
     public static let name: StaticString = "LE Remove ISO Data Path"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// Bit 0: host to controller; bit 1: controller to host.
+    /// Data_Path_Direction: bit 0 for host to controller, bit 1 for controller to host.
     public var dataPathDirection: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -90,14 +100,16 @@ extension HCI {
     }
   }
 
-  /// Begins a test that sends on a stream (HCI_LE_ISO_Transmit_Test, Vol 4, Part E, 7.8.111).
+  /// Starts a transmit test on an isochronous stream (HCI_LE_ISO_Transmit_Test, Vol 4, Part E, 7.8.111).
   public struct LEISOTransmitTest: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leISOTransmitTest
     public static let name: StaticString = "LE ISO Transmit Test"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 empty, 0x01 of any length, 0x02 of the greatest length.
+    /// Payload_Type: 0x00 for SDUs of length zero, 0x01 for variable lengths, 0x02 for the maximum length.
     public var payloadType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -106,14 +118,16 @@ extension HCI {
     }
   }
 
-  /// Begins a test that receives on a stream (HCI_LE_ISO_Receive_Test, Vol 4, Part E, 7.8.112).
+  /// Starts a receive test on an isochronous stream (HCI_LE_ISO_Receive_Test, Vol 4, Part E, 7.8.112).
   public struct LEISOReceiveTest: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leISOReceiveTest
     public static let name: StaticString = "LE ISO Receive Test"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 empty, 0x01 of any length, 0x02 of the greatest length.
+    /// Payload_Type: 0x00 for SDUs of length zero, 0x01 for variable lengths, 0x02 for the maximum length.
     public var payloadType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -122,43 +136,59 @@ extension HCI {
     }
   }
 
-  /// Reads how a receive test goes (HCI_LE_ISO_Read_Test_Counters, Vol 4, Part E, 7.8.113).
+  /// Reads the counters of a receive test on an isochronous stream (HCI_LE_ISO_Read_Test_Counters, Vol 4, Part E,
+  /// 7.8.113).
   public struct LEISOReadTestCounters: LinkCommand {
+    /// Status and counters.
     public typealias Response = ISOTestCounters
     public static let opcode = HCIOpcode.leISOReadTestCounters
     public static let name: StaticString = "LE ISO Read Test Counters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 43, bit: 7)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Ends a test of a stream (HCI_LE_ISO_Test_End, Vol 4, Part E, 7.8.114).
+  /// Ends a test on an isochronous stream (HCI_LE_ISO_Test_End, Vol 4, Part E, 7.8.114).
   public struct LEISOTestEnd: LinkCommand {
+    /// Status and counters.
     public typealias Response = ISOTestCounters
     public static let opcode = HCIOpcode.leISOTestEnd
     public static let name: StaticString = "LE ISO Test End"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 0)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Reads the counters of a stream (HCI_LE_Read_ISO_Link_Quality, Vol 4, Part E, 7.8.116).
+  /// Reads the packet counters of an isochronous stream (HCI_LE_Read_ISO_Link_Quality, Vol 4, Part E, 7.8.116).
   public struct LEReadISOLinkQuality: LinkCommand {
     public static let opcode = HCIOpcode.leReadISOLinkQuality
     public static let name: StaticString = "LE Read ISO Link Quality"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 2)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// TX_UnACKed_Packets: the number of packets without an acknowledgment.
       public var txUnACKedPackets: UInt32 = 0
+      /// TX_Flushed_Packets: the number of flushed packets.
       public var txFlushedPackets: UInt32 = 0
+      /// TX_Last_Subevent_Packets: the number of packets that were sent in the last subevent.
       public var txLastSubeventPackets: UInt32 = 0
+      /// Retransmitted_Packets: the number of retransmissions.
       public var retransmittedPackets: UInt32 = 0
+      /// CRC_Error_Packets: the number of packets with a CRC error.
       public var crcErrorPackets: UInt32 = 0
+      /// RX_Unreceived_Packets: the number of packets that were not received.
       public var rxUnreceivedPackets: UInt32 = 0
+      /// Duplicate_Packets: the number of duplicates of received packets.
       public var duplicatePackets: UInt32 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

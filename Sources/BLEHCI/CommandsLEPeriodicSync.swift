@@ -28,22 +28,25 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Begins to synchronise with a periodic advertiser (HCI_LE_Periodic_Advertising_Create_Sync, Vol 4, Part E,
-  /// 7.8.67).
+  /// Synchronises with a periodic advertiser (HCI_LE_Periodic_Advertising_Create_Sync, Vol 4, Part E, 7.8.67).
   public struct LEPeriodicAdvertisingCreateSync: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.lePeriodicAdvertisingCreateSync
     public static let name: StaticString = "LE Periodic Advertising Create Sync"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 0)
-    /// Bit 0: use the periodic advertiser list; bit 1: reports off at first; bit 2: filter duplicates.
+    /// Options: bit 0 selects the periodic advertiser list, bit 1 starts with reports disabled, bit 2 filters
+    /// duplicates.
     public var options: UInt8 = 0
+    /// Advertising_SID: the advertising set identifier, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
+    /// Advertiser_Address: type and address of the advertiser.
     public var advertiserAddress = DeviceAddress.zero
-    /// How many events may be skipped after a received one.
+    /// Skip: the number of events that may be skipped after a received one.
     public var skip: UInt16 = 0
-    /// In units of 10 ms.
+    /// Sync_Timeout in units of 10 ms.
     public var syncTimeout: UInt16 = 0
-    /// A set of kinds not to synchronise with.
+    /// Sync_CTE_Type: the kinds of Constant Tone Extensions not to synchronise with.
     public var syncCTEType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -56,7 +59,7 @@ extension HCI {
     }
   }
 
-  /// Gives the synchronising up (HCI_LE_Periodic_Advertising_Create_Sync_Cancel, Vol 4, Part E, 7.8.68).
+  /// Cancels a pending synchronisation (HCI_LE_Periodic_Advertising_Create_Sync_Cancel, Vol 4, Part E, 7.8.68).
   public struct LEPeriodicAdvertisingCreateSyncCancel: ParameterlessCommand {
     public static let opcode = HCIOpcode.lePeriodicAdvertisingCreateSyncCancel
     public static let name: StaticString = "LE Periodic Advertising Create Sync Cancel"
@@ -64,11 +67,12 @@ extension HCI {
     public init() {}
   }
 
-  /// Stops listening to a periodic advertiser (HCI_LE_Periodic_Advertising_Terminate_Sync, Vol 4, Part E, 7.8.69).
+  /// Stops receiving a periodic advertiser (HCI_LE_Periodic_Advertising_Terminate_Sync, Vol 4, Part E, 7.8.69).
   public struct LEPeriodicAdvertisingTerminateSync: HCICommand {
     public static let opcode = HCIOpcode.lePeriodicAdvertisingTerminateSync
     public static let name: StaticString = "LE Periodic Advertising Terminate Sync"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 2)
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -76,13 +80,15 @@ extension HCI {
     }
   }
 
-  /// Adds an advertiser to those to synchronise with (HCI_LE_Add_Device_To_Periodic_Advertiser_List, Vol 4, Part E,
+  /// Adds an advertiser to the periodic advertiser list (HCI_LE_Add_Device_To_Periodic_Advertiser_List, Vol 4, Part E,
   /// 7.8.70).
   public struct LEAddDeviceToPeriodicAdvertiserList: HCICommand {
     public static let opcode = HCIOpcode.leAddDeviceToPeriodicAdvertiserList
     public static let name: StaticString = "LE Add Device To Periodic Advertiser List"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 3)
+    /// Advertiser_Address: type and address of the advertiser.
     public var advertiserAddress = DeviceAddress.zero
+    /// Advertising_SID: the advertising set identifier, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -91,13 +97,15 @@ extension HCI {
     }
   }
 
-  /// Removes an advertiser from those to synchronise with (HCI_LE_Remove_Device_From_Periodic_Advertiser_List, Vol 4,
-  /// Part E, 7.8.71).
+  /// Removes an advertiser from the periodic advertiser list (HCI_LE_Remove_Device_From_Periodic_Advertiser_List, Vol
+  /// 4, Part E, 7.8.71).
   public struct LERemoveDeviceFromPeriodicAdvertiserList: HCICommand {
     public static let opcode = HCIOpcode.leRemoveDeviceFromPeriodicAdvertiserList
     public static let name: StaticString = "LE Remove Device From Periodic Advertiser List"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 4)
+    /// Advertiser_Address: type and address of the advertiser.
     public var advertiserAddress = DeviceAddress.zero
+    /// Advertising_SID: the advertising set identifier, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -106,8 +114,7 @@ extension HCI {
     }
   }
 
-  /// Empties the list of advertisers to synchronise with (HCI_LE_Clear_Periodic_Advertiser_List, Vol 4, Part E,
-  /// 7.8.72).
+  /// Clears the periodic advertiser list (HCI_LE_Clear_Periodic_Advertiser_List, Vol 4, Part E, 7.8.72).
   public struct LEClearPeriodicAdvertiserList: ParameterlessCommand {
     public static let opcode = HCIOpcode.leClearPeriodicAdvertiserList
     public static let name: StaticString = "LE Clear Periodic Advertiser List"
@@ -115,16 +122,19 @@ extension HCI {
     public init() {}
   }
 
-  /// Reads how many entries the periodic advertiser list can have (HCI_LE_Read_Periodic_Advertiser_List_Size, Vol 4,
-  /// Part E, 7.8.73).
+  /// Reads the capacity of the periodic advertiser list (HCI_LE_Read_Periodic_Advertiser_List_Size, Vol 4, Part E,
+  /// 7.8.73).
   public struct LEReadPeriodicAdvertiserListSize: ParameterlessCommand {
     public static let opcode = HCIOpcode.leReadPeriodicAdvertiserListSize
     public static let name: StaticString = "LE Read Periodic Advertiser List Size"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 38, bit: 6)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Periodic_Advertiser_List_Size: the number of entries.
       public var periodicAdvertiserListSize: UInt8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -134,14 +144,15 @@ extension HCI {
     }
   }
 
-  /// Turns the reports of a periodic advertiser on or off (HCI_LE_Set_Periodic_Advertising_Receive_Enable, Vol 4,
+  /// Enables or disables the reports of a periodic advertiser (HCI_LE_Set_Periodic_Advertising_Receive_Enable, Vol 4,
   /// Part E, 7.8.88).
   public struct LESetPeriodicAdvertisingReceiveEnable: HCICommand {
     public static let opcode = HCIOpcode.leSetPeriodicAdvertisingReceiveEnable
     public static let name: StaticString = "LE Set Periodic Advertising Receive Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 5)
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// Bit 0: report; bit 1: filter duplicates.
+    /// Enable: bit 0 enables reports, bit 1 filters duplicates.
     public var enable: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -150,15 +161,19 @@ extension HCI {
     }
   }
 
-  /// Tells a peer how to synchronise with an advertiser that we listen to (HCI_LE_Periodic_Advertising_Sync_Transfer,
-  /// Vol 4, Part E, 7.8.89).
+  /// Sends a peer the data to synchronise with a periodic advertiser that we receive
+  /// (HCI_LE_Periodic_Advertising_Sync_Transfer, Vol 4, Part E, 7.8.89).
   public struct LEPeriodicAdvertisingSyncTransfer: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.lePeriodicAdvertisingSyncTransfer
     public static let name: StaticString = "LE Periodic Advertising Sync Transfer"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 40, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Service_Data, defined by the host.
     public var serviceData: UInt16 = 0
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -168,21 +183,24 @@ extension HCI {
     }
   }
 
-  /// Sets what happens when a peer tells us of a periodic advertiser
+  /// Sets the response to synchronisation data from the peer of a link
   /// (HCI_LE_Set_Periodic_Advertising_Sync_Transfer_Parameters, Vol 4, Part E, 7.8.91).
   public struct LESetPeriodicAdvertisingSyncTransferParameters: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetPeriodicAdvertisingSyncTransferParameters
     public static let name: StaticString = "LE Set Periodic Advertising Sync Transfer Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 0)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 ignore, 0x01 no reports, 0x02 reports, 0x03 reports without duplicates.
+    /// Mode: 0x00 to ignore, 0x01 to synchronise without reports, 0x02 with reports, 0x03 with reports without
+    /// duplicates.
     public var mode: UInt8 = 0
-    /// How many events may be skipped after a received one.
+    /// Skip: the number of events that may be skipped after a received one.
     public var skip: UInt16 = 0
-    /// In units of 10 ms.
+    /// Sync_Timeout in units of 10 ms.
     public var syncTimeout: UInt16 = 0
-    /// A set of kinds not to synchronise with.
+    /// CTE_Type: the kinds of Constant Tone Extensions not to synchronise with.
     public var cteType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -194,19 +212,20 @@ extension HCI {
     }
   }
 
-  /// Sets what happens when a peer of a later link tells us of a periodic advertiser
+  /// Sets the response to synchronisation data from the peers of later links
   /// (HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters, Vol 4, Part E, 7.8.92).
   public struct LESetDefaultPeriodicAdvertisingSyncTransferParameters: HCICommand {
     public static let opcode = HCIOpcode.leSetDefaultPeriodicAdvertisingSyncTransferParameters
     public static let name: StaticString = "LE Set Default Periodic Advertising Sync Transfer Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 1)
-    /// 0x00 ignore, 0x01 no reports, 0x02 reports, 0x03 reports without duplicates.
+    /// Mode: 0x00 to ignore, 0x01 to synchronise without reports, 0x02 with reports, 0x03 with reports without
+    /// duplicates.
     public var mode: UInt8 = 0
-    /// How many events may be skipped after a received one.
+    /// Skip: the number of events that may be skipped after a received one.
     public var skip: UInt16 = 0
-    /// In units of 10 ms.
+    /// Sync_Timeout in units of 10 ms.
     public var syncTimeout: UInt16 = 0
-    /// A set of kinds not to synchronise with.
+    /// CTE_Type: the kinds of Constant Tone Extensions not to synchronise with.
     public var cteType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -217,16 +236,19 @@ extension HCI {
     }
   }
 
-  /// Chooses the subevents to listen to (HCI_LE_Set_Periodic_Sync_Subevent, Vol 4, Part E, 7.8.127).
+  /// Selects the subevents of a periodic advertiser to receive (HCI_LE_Set_Periodic_Sync_Subevent, Vol 4, Part E,
+  /// 7.8.127).
   public struct LESetPeriodicSyncSubevent: HCICommand {
+    /// Status and periodic advertising train.
     public typealias Response = SyncResponse
     public static let opcode = HCIOpcode.leSetPeriodicSyncSubevent
     public static let name: StaticString = "LE Set Periodic Sync Subevent"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 46, bit: 7)
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// Bit 6: include the TX power in the responses.
+    /// Periodic_Advertising_Properties: bit 6 includes the transmit power in the responses.
     public var periodicAdvertisingProperties: UInt16 = 0
-    /// The numbers of the subevents to listen to, one octet each.
+    /// Subevents: the numbers of the subevents, one octet each.
     public var subevents: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -14,14 +14,14 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Reads the transmit power of a link on one PHY (HCI_LE_Enhanced_Read_Transmit_Power_Level, Vol 4, Part E,
-  /// 7.8.117).
+  /// Reads the transmit power of a link on one PHY (HCI_LE_Enhanced_Read_Transmit_Power_Level, Vol 4, Part E, 7.8.117).
   public struct LEEnhancedReadTransmitPowerLevel: HCICommand {
     public static let opcode = HCIOpcode.leEnhancedReadTransmitPowerLevel
     public static let name: StaticString = "LE Enhanced Read Transmit Power Level"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 3)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
+    /// PHY: 0x01 for LE 1M, 0x02 for LE 2M, 0x03 for LE Coded with S=8, 0x04 for LE Coded with S=2.
     public var phy: UInt8 = 1
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -29,13 +29,17 @@ extension HCI {
       try field.integer("PHY", &phy)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
+      /// PHY: the PHY.
       public var phy: UInt8 = 0
-      /// In dBm; 127 where it is not known.
+      /// Current_TX_Power_Level in dBm; 127 where it is not available.
       public var currentTXPowerLevel: Int8 = 0
-      /// In dBm.
+      /// Max_TX_Power_Level in dBm.
       public var maxTXPowerLevel: Int8 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -48,15 +52,17 @@ extension HCI {
     }
   }
 
-  /// Asks the peer for its transmit power on one PHY (HCI_LE_Read_Remote_Transmit_Power_Level, Vol 4, Part E,
+  /// Requests the transmit power of the peer on one PHY (HCI_LE_Read_Remote_Transmit_Power_Level, Vol 4, Part E,
   /// 7.8.118).
   public struct LEReadRemoteTransmitPowerLevel: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leReadRemoteTransmitPowerLevel
     public static let name: StaticString = "LE Read Remote Transmit Power Level"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 4)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
+    /// PHY: 0x01 for LE 1M, 0x02 for LE 2M, 0x03 for LE Coded with S=8, 0x04 for LE Coded with S=2.
     public var phy: UInt8 = 1
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -65,22 +71,24 @@ extension HCI {
     }
   }
 
-  /// Sets the zones of path loss (HCI_LE_Set_Path_Loss_Reporting_Parameters, Vol 4, Part E, 7.8.119).
+  /// Sets the zones of path loss of a link (HCI_LE_Set_Path_Loss_Reporting_Parameters, Vol 4, Part E, 7.8.119).
   public struct LESetPathLossReportingParameters: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetPathLossReportingParameters
     public static let name: StaticString = "LE Set Path Loss Reporting Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 5)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In dB.
+    /// High_Threshold in dB.
     public var highThreshold: UInt8 = 0
-    /// In dB.
+    /// High_Hysteresis in dB.
     public var highHysteresis: UInt8 = 0
-    /// In dB.
+    /// Low_Threshold in dB.
     public var lowThreshold: UInt8 = 0
-    /// In dB.
+    /// Low_Hysteresis in dB.
     public var lowHysteresis: UInt8 = 0
-    /// In connection events.
+    /// Min_Time_Spent in connection events.
     public var minTimeSpent: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -93,13 +101,17 @@ extension HCI {
     }
   }
 
-  /// Turns the reports of path loss on or off (HCI_LE_Set_Path_Loss_Reporting_Enable, Vol 4, Part E, 7.8.120).
+  /// Enables or disables the reports of path loss of a link (HCI_LE_Set_Path_Loss_Reporting_Enable, Vol 4, Part E,
+  /// 7.8.120).
   public struct LESetPathLossReportingEnable: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetPathLossReportingEnable
     public static let name: StaticString = "LE Set Path Loss Reporting Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 6)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Enable: whether it is enabled.
     public var enable = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -108,15 +120,19 @@ extension HCI {
     }
   }
 
-  /// Turns the reports of power changes on or off (HCI_LE_Set_Transmit_Power_Reporting_Enable, Vol 4, Part E,
-  /// 7.8.121).
+  /// Enables or disables the reports of power changes of a link (HCI_LE_Set_Transmit_Power_Reporting_Enable, Vol 4,
+  /// Part E, 7.8.121).
   public struct LESetTransmitPowerReportingEnable: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leSetTransmitPowerReportingEnable
     public static let name: StaticString = "LE Set Transmit Power Reporting Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 7)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Local_Enable: whether changes of the local power are reported.
     public var localEnable = false
+    /// Remote_Enable: whether changes of the remote power are reported.
     public var remoteEnable = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

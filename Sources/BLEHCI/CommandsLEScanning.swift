@@ -12,17 +12,20 @@ extension HCIOpcode {
 }
 
 extension HCI {
-  /// Sets how legacy scanning is done (HCI_LE_Set_Scan_Parameters, Vol 4, Part E, 7.8.10).
+  /// Sets the parameters of legacy scanning (HCI_LE_Set_Scan_Parameters, Vol 4, Part E, 7.8.10).
   public struct LESetScanParameters: HCICommand {
     public static let opcode = HCIOpcode.leSetScanParameters
     public static let name: StaticString = "LE Set Scan Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 2)
+    /// LE_Scan_Type: passive or active scanning.
     public var scanType = ScanType.passive
-    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    /// LE_Scan_Interval in units of 0.625 ms, 0x0004 to 0x4000.
     public var scanInterval: UInt16 = 0x0010
-    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    /// LE_Scan_Window in units of 0.625 ms, 0x0004 to 0x4000.
     public var scanWindow: UInt16 = 0x0010
+    /// Own_Address_Type: the address that the controller sends.
     public var ownAddressType = OwnAddressType.public
+    /// Scanning_Filter_Policy: the advertisers that are reported.
     public var scanningFilterPolicy = ScanningFilterPolicy.all
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -34,12 +37,14 @@ extension HCI {
     }
   }
 
-  /// Starts or stops legacy scanning (HCI_LE_Set_Scan_Enable, Vol 4, Part E, 7.8.11).
+  /// Enables or disables legacy scanning (HCI_LE_Set_Scan_Enable, Vol 4, Part E, 7.8.11).
   public struct LESetScanEnable: HCICommand {
     public static let opcode = HCIOpcode.leSetScanEnable
     public static let name: StaticString = "LE Set Scan Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 26, bit: 3)
+    /// LE_Scan_Enable: whether it is enabled.
     public var scanEnable = false
+    /// Filter_Duplicates: the treatment of duplicates.
     public var filterDuplicates = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -48,15 +53,18 @@ extension HCI {
     }
   }
 
-  /// Sets how scanning is done on each PHY (HCI_LE_Set_Extended_Scan_Parameters, Vol 4, Part E, 7.8.64).
+  /// Sets the parameters of extended scanning on each PHY (HCI_LE_Set_Extended_Scan_Parameters, Vol 4, Part E, 7.8.64).
   public struct LESetExtendedScanParameters: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedScanParameters
     public static let name: StaticString = "LE Set Extended Scan Parameters"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 5)
+    /// Own_Address_Type: the address that the controller sends.
     public var ownAddressType = OwnAddressType.public
+    /// Scanning_Filter_Policy: the advertisers that are reported.
     public var scanningFilterPolicy = ScanningFilterPolicy.all
-    /// LE 1M and LE Coded; each has one entry of ``scans``.
+    /// Scanning_PHYs: LE 1M, LE Coded or both, each with an entry in ``scans``.
     public var scanningPHYs: PHYs = []
+    /// Scan_Parameters: the parameters for each PHY.
     public var scans: [ScanParameters] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -67,12 +75,13 @@ extension HCI {
     }
   }
 
-  /// The part of HCI_LE_Set_Extended_Scan_Parameters that repeats for each PHY: Vol 4, Part E, 7.8.64.
+  /// The parameters of HCI_LE_Set_Extended_Scan_Parameters for one PHY (Vol 4, Part E, 7.8.64).
   public struct ScanParameters: FieldGroup {
+    /// Scan_Type: passive or active scanning.
     public var scanType = ScanType.passive
-    /// In units of 0.625 ms.
+    /// Scan_Interval in units of 0.625 ms.
     public var scanInterval: UInt16 = 0x0010
-    /// In units of 0.625 ms.
+    /// Scan_Window in units of 0.625 ms.
     public var scanWindow: UInt16 = 0x0010
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -82,16 +91,18 @@ extension HCI {
     }
   }
 
-  /// Starts or stops extended scanning (HCI_LE_Set_Extended_Scan_Enable, Vol 4, Part E, 7.8.65).
+  /// Enables or disables extended scanning (HCI_LE_Set_Extended_Scan_Enable, Vol 4, Part E, 7.8.65).
   public struct LESetExtendedScanEnable: HCICommand {
     public static let opcode = HCIOpcode.leSetExtendedScanEnable
     public static let name: StaticString = "LE Set Extended Scan Enable"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 37, bit: 6)
+    /// Enable: whether it is enabled.
     public var enable = false
+    /// Filter_Duplicates: the treatment of duplicates.
     public var filterDuplicates = DuplicateFiltering.disabled
-    /// In units of 10 ms; 0 for ever.
+    /// Duration in units of 10 ms; 0 for no limit.
     public var duration: UInt16 = 0
-    /// In units of 1.28 s; 0 for one scan.
+    /// Period in units of 1.28 s; 0 for a single scan.
     public var period: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

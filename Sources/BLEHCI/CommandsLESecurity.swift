@@ -25,9 +25,9 @@ extension HCI {
     public static let opcode = HCIOpcode.leEncrypt
     public static let name: StaticString = "LE Encrypt"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 6)
-    /// As a number: it travels least significant octet first.
+    /// Key, a number of 128 bits; it is sent least significant octet first.
     public var key: UInt128 = 0
-    /// As a number: it travels least significant octet first.
+    /// Plaintext_Data, a number of 128 bits; it is sent least significant octet first.
     public var plaintextData: UInt128 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -35,9 +35,11 @@ extension HCI {
       try field.integer("Plaintext_Data", &plaintextData)
     }
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// As a number: it travels least significant octet first.
+      /// Encrypted_Data, a number of 128 bits; it is sent least significant octet first.
       public var encryptedData: UInt128 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -47,15 +49,18 @@ extension HCI {
     }
   }
 
-  /// Draws 8 random octets (HCI_LE_Rand, Vol 4, Part E, 7.8.23).
+  /// Generates a random number of 64 bits (HCI_LE_Rand, Vol 4, Part E, 7.8.23).
   public struct LERand: ParameterlessCommand {
     public static let opcode = HCIOpcode.leRand
     public static let name: StaticString = "LE Rand"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 27, bit: 7)
     public init() {}
 
+    /// The return parameters of the command.
     public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
+      /// Random_Number: the random number.
       public var randomNumber: UInt64 = 0
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -65,18 +70,21 @@ extension HCI {
     }
   }
 
-  /// Encrypts a link, or changes its key; for a central (HCI_LE_Enable_Encryption, Vol 4, Part E, 7.8.24).
+  /// Encrypts a link or refreshes its key; the host of the central sends it (HCI_LE_Enable_Encryption, Vol 4, Part E,
+  /// 7.8.24).
   public struct LEEnableEncryption: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leEnableEncryption
     public static let name: StaticString = "LE Enable Encryption"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 0)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// Zero for a key of LE Secure Connections.
+    /// Random_Number; zero for a key of LE Secure Connections.
     public var randomNumber: UInt64 = 0
-    /// Zero for a key of LE Secure Connections.
+    /// Encrypted_Diversifier; zero for a key of LE Secure Connections.
     public var encryptedDiversifier: UInt16 = 0
-    /// As a number: it travels least significant octet first.
+    /// Long_Term_Key, a number of 128 bits; it is sent least significant octet first.
     public var longTermKey: UInt128 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -87,14 +95,17 @@ extension HCI {
     }
   }
 
-  /// Gives the key that a central wants to encrypt with (HCI_LE_Long_Term_Key_Request_Reply, Vol 4, Part E, 7.8.25).
+  /// Supplies the key with which the central encrypts the link (HCI_LE_Long_Term_Key_Request_Reply, Vol 4, Part E,
+  /// 7.8.25).
   public struct LELongTermKeyRequestReply: HCICommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leLongTermKeyRequestReply
     public static let name: StaticString = "LE Long Term Key Request Reply"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 1)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// As a number: it travels least significant octet first.
+    /// Long_Term_Key, a number of 128 bits; it is sent least significant octet first.
     public var longTermKey: UInt128 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -103,18 +114,22 @@ extension HCI {
     }
   }
 
-  /// Says that there is no key for that central (HCI_LE_Long_Term_Key_Request_Negative_Reply, Vol 4, Part E, 7.8.26).
+  /// Reports that the host has no key for the central (HCI_LE_Long_Term_Key_Request_Negative_Reply, Vol 4, Part E,
+  /// 7.8.26).
   public struct LELongTermKeyRequestNegativeReply: LinkCommand {
+    /// Status and link.
     public typealias Response = LinkResponse
     public static let opcode = HCIOpcode.leLongTermKeyRequestNegativeReply
     public static let name: StaticString = "LE Long Term Key Request Negative Reply"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 28, bit: 2)
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
   }
 
-  /// Makes a key pair and reads its public half (HCI_LE_Read_Local_P-256_Public_Key, Vol 4, Part E, 7.8.36).
+  /// Generates a key pair and reads its public key (HCI_LE_Read_Local_P-256_Public_Key, Vol 4, Part E, 7.8.36).
   public struct LEReadLocalP256PublicKey: ParameterlessCommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leReadLocalP256PublicKey
     public static let name: StaticString = "LE Read Local P-256 Public Key"
@@ -122,15 +137,16 @@ extension HCI {
     public init() {}
   }
 
-  /// Makes the shared secret with a peer's public key (HCI_LE_Generate_DHKey [v1], Vol 4, Part E, 7.8.37).
+  /// Computes the DHKey with the public key of a peer (HCI_LE_Generate_DHKey [v1], Vol 4, Part E, 7.8.37).
   public struct LEGenerateDHKey: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leGenerateDHKey
     public static let name: StaticString = "LE Generate DHKey [v1]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 34, bit: 2)
-    /// 32 octets, least significant first.
+    /// Key_X_Coordinate, 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
-    /// 32 octets, least significant first.
+    /// Key_Y_Coordinate, 32 octets, least significant first.
     public var keyYCoordinate: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -139,18 +155,19 @@ extension HCI {
     }
   }
 
-  /// Makes the shared secret with a peer's public key and a choice of our own (HCI_LE_Generate_DHKey [v2], Vol 4,
-  /// Part E, 7.8.37).
+  /// Computes the DHKey with the public key of a peer and a choice of the private key (HCI_LE_Generate_DHKey [v2], Vol
+  /// 4, Part E, 7.8.37).
   public struct LEGenerateDHKeyV2: HCICommand {
+    /// A Command Status event answers the command.
     public typealias Response = AnsweredByStatus
     public static let opcode = HCIOpcode.leGenerateDHKeyV2
     public static let name: StaticString = "LE Generate DHKey [v2]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 41, bit: 2)
-    /// 32 octets, least significant first.
+    /// Key_X_Coordinate, 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
-    /// 32 octets, least significant first.
+    /// Key_Y_Coordinate, 32 octets, least significant first.
     public var keyYCoordinate: Bytes = []
-    /// 0x00 the generated private key, 0x01 the debug key.
+    /// Key_Type: 0x00 for the generated private key, 0x01 for the debug key.
     public var keyType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

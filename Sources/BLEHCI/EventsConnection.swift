@@ -20,8 +20,11 @@ extension HCI {
   public struct DisconnectionComplete: HCIEventParameters {
     public static let eventCode = HCIEventCode.disconnectionComplete
     public static let name: StaticString = "Disconnection Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Reason: the reason.
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -31,12 +34,15 @@ extension HCI {
     }
   }
 
-  /// A link's encryption was turned on or off (HCI_Encryption_Change [v1], Vol 4, Part E, 7.7.8).
+  /// The encryption of a link has changed (HCI_Encryption_Change [v1], Vol 4, Part E, 7.7.8).
   public struct EncryptionChange: HCIEventParameters {
     public static let eventCode = HCIEventCode.encryptionChange
     public static let name: StaticString = "Encryption Change [v1]"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Encryption_Enabled: the state of the encryption.
     public var encryptionEnabled = EncryptionEnabled.off
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -46,15 +52,17 @@ extension HCI {
     }
   }
 
-  /// A link's encryption was turned on or off, with the size of the key (HCI_Encryption_Change [v2], Vol 4, Part E,
-  /// 7.7.8).
+  /// The encryption of a link has changed, with the size of the key (HCI_Encryption_Change [v2], Vol 4, Part E, 7.7.8).
   public struct EncryptionChangeV2: HCIEventParameters {
     public static let eventCode = HCIEventCode.encryptionChangeV2
     public static let name: StaticString = "Encryption Change [v2]"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Encryption_Enabled: the state of the encryption.
     public var encryptionEnabled = EncryptionEnabled.off
-    /// In octets, 1 to 16.
+    /// Encryption_Key_Size in octets, 1 to 16.
     public var encryptionKeySize: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -69,7 +77,9 @@ extension HCI {
   public struct EncryptionKeyRefreshComplete: HCIEventParameters {
     public static let eventCode = HCIEventCode.encryptionKeyRefreshComplete
     public static let name: StaticString = "Encryption Key Refresh Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -78,17 +88,20 @@ extension HCI {
     }
   }
 
-  /// Who made the peer's controller and which version it is (HCI_Read_Remote_Version_Information_Complete, Vol 4,
-  /// Part E, 7.7.12).
+  /// Version and manufacturer of the peer's controller (HCI_Read_Remote_Version_Information_Complete, Vol 4, Part E,
+  /// 7.7.12).
   public struct ReadRemoteVersionInformationComplete: HCIEventParameters {
     public static let eventCode = HCIEventCode.readRemoteVersionInformationComplete
     public static let name: StaticString = "Read Remote Version Information Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// The Link Layer version, an assigned number.
+    /// Version: the Link Layer version, an assigned number.
     public var version: UInt8 = 0
-    /// Who made the peer's controller, an assigned number.
+    /// Company_Identifier: the manufacturer, an assigned number.
     public var companyIdentifier: UInt16 = 0
+    /// Subversion, defined by the manufacturer.
     public var subversion: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -100,11 +113,12 @@ extension HCI {
     }
   }
 
-  /// A link has gone too long without a packet that proves the key (HCI_Authenticated_Payload_Timeout_Expired, Vol 4,
-  /// Part E, 7.7.75).
+  /// A link had no authenticated packet within the timeout (HCI_Authenticated_Payload_Timeout_Expired, Vol 4, Part E,
+  /// 7.7.75).
   public struct AuthenticatedPayloadTimeoutExpired: HCIEventParameters {
     public static let eventCode = HCIEventCode.authenticatedPayloadTimeoutExpired
     public static let name: StaticString = "Authenticated Payload Timeout Expired"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -14,15 +14,15 @@ extension HCIEventCode {
 }
 
 extension HCI {
-  /// A command is done, and this is what it returns (HCI_Command_Complete, Vol 4, Part E, 7.7.14).
+  /// A command is complete, with its return parameters (HCI_Command_Complete, Vol 4, Part E, 7.7.14).
   public struct CommandComplete: HCIEventParameters {
     public static let eventCode = HCIEventCode.commandComplete
     public static let name: StaticString = "Command Complete"
-    /// How many commands the controller takes from now on.
+    /// Num_HCI_Command_Packets: the number of commands that the host may send.
     public var numHCICommandPackets: UInt8 = 1
-    /// ``HCIOpcode/none`` where the event only gives credits.
+    /// Command_Opcode; ``HCIOpcode/none`` in an event that only returns command credits.
     public var opcode = HCIOpcode.none
-    /// What the command returns, undecoded: ``response(to:)`` reads it.
+    /// Return_Parameters: the octets of the return parameters; ``response(to:)`` decodes them.
     public var returnParameters: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -32,14 +32,15 @@ extension HCI {
     }
   }
 
-  /// A command is under way, or refused (HCI_Command_Status, Vol 4, Part E, 7.7.15).
+  /// A command has started or is rejected (HCI_Command_Status, Vol 4, Part E, 7.7.15).
   public struct CommandStatus: HCIEventParameters {
     public static let eventCode = HCIEventCode.commandStatus
     public static let name: StaticString = "Command Status"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
-    /// How many commands the controller takes from now on.
+    /// Num_HCI_Command_Packets: the number of commands that the host may send.
     public var numHCICommandPackets: UInt8 = 1
-    /// ``HCIOpcode/none`` where the event only gives credits.
+    /// Command_Opcode; ``HCIOpcode/none`` in an event that only returns command credits.
     public var opcode = HCIOpcode.none
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -49,11 +50,11 @@ extension HCI {
     }
   }
 
-  /// The controller has failed; a reset may mend it (HCI_Hardware_Error, Vol 4, Part E, 7.7.16).
+  /// The controller has failed (HCI_Hardware_Error, Vol 4, Part E, 7.7.16).
   public struct HardwareError: HCIEventParameters {
     public static let eventCode = HCIEventCode.hardwareError
     public static let name: StaticString = "Hardware Error"
-    /// The vendor's number for what failed.
+    /// Hardware_Code: the number of the failure, defined by the vendor.
     public var hardwareCode: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -61,11 +62,12 @@ extension HCI {
     }
   }
 
-  /// Data packets have left the controller, and their buffers are free (HCI_Number_Of_Completed_Packets, Vol 4, Part
-  /// E, 7.7.19).
+  /// The controller has sent data packets, and their buffers are free (HCI_Number_Of_Completed_Packets, Vol 4, Part E,
+  /// 7.7.19).
   public struct NumberOfCompletedPackets: HCIEventParameters {
     public static let eventCode = HCIEventCode.numberOfCompletedPackets
     public static let name: StaticString = "Number Of Completed Packets"
+    /// Num_Handles: the links and their numbers of packets.
     public var links: [CompletedPackets] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -73,10 +75,11 @@ extension HCI {
     }
   }
 
-  /// The part of Number Of Completed Packets that repeats: Vol 4, Part E, 7.7.19.
+  /// The number of completed packets of one link (Vol 4, Part E, 7.7.19).
   public struct CompletedPackets: FieldGroup {
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// How many data packets have left the controller since the last event.
+    /// Num_Completed_Packets: the number of packets since the previous event.
     public var numCompletedPackets: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -85,11 +88,11 @@ extension HCI {
     }
   }
 
-  /// The host has sent more than the controller's buffers hold (HCI_Data_Buffer_Overflow, Vol 4, Part E, 7.7.26).
+  /// The host has sent more data than the controller has buffers for (HCI_Data_Buffer_Overflow, Vol 4, Part E, 7.7.26).
   public struct DataBufferOverflow: HCIEventParameters {
     public static let eventCode = HCIEventCode.dataBufferOverflow
     public static let name: StaticString = "Data Buffer Overflow"
-    /// 0x00 synchronous, 0x01 ACL, 0x02 ISO.
+    /// Link_Type: 0x00 for synchronous, 0x01 for ACL, 0x02 for ISO data.
     public var linkType: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

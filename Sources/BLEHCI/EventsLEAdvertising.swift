@@ -16,12 +16,11 @@ extension LESubeventCode {
 }
 
 extension HCI {
-  /// Advertisements and scan responses that a legacy scan has found (HCI_LE_Advertising_Report, Vol 4, Part E,
-  /// 7.7.65.2).
+  /// Advertisements and scan responses from legacy scanning (HCI_LE_Advertising_Report, Vol 4, Part E, 7.7.65.2).
   public struct LEAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.advertisingReport
     public static let name: StaticString = "LE Advertising Report"
-    /// 1 to 25 of them.
+    /// Num_Reports: 1 to 25 reports.
     public var reports: [AdvertisingReport] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -29,13 +28,15 @@ extension HCI {
     }
   }
 
-  /// One report of HCI_LE_Advertising_Report: Vol 4, Part E, 7.7.65.2.
+  /// One report of HCI_LE_Advertising_Report (Vol 4, Part E, 7.7.65.2).
   public struct AdvertisingReport: FieldGroup {
+    /// Event_Type: the kind of the advertisement.
     public var eventType = AdvertisingReportType(rawValue: 0)
+    /// Address: type and address of the device.
     public var address = DeviceAddress.zero
-    /// At most 31 octets of advertising or scan response data.
+    /// Data: advertising data or scan response data, at most 31 octets.
     public var data: Bytes = []
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -46,11 +47,12 @@ extension HCI {
     }
   }
 
-  /// Advertisements directed to a private address that could not be resolved (HCI_LE_Directed_Advertising_Report, Vol
-  /// 4, Part E, 7.7.65.11).
+  /// Advertisements that are directed to a private address which the controller cannot resolve
+  /// (HCI_LE_Directed_Advertising_Report, Vol 4, Part E, 7.7.65.11).
   public struct LEDirectedAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.directedAdvertisingReport
     public static let name: StaticString = "LE Directed Advertising Report"
+    /// Num_Reports: the reports.
     public var reports: [DirectedAdvertisingReport] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -58,13 +60,15 @@ extension HCI {
     }
   }
 
-  /// One report of HCI_LE_Directed_Advertising_Report: Vol 4, Part E, 7.7.65.11.
+  /// One report of HCI_LE_Directed_Advertising_Report (Vol 4, Part E, 7.7.65.11).
   public struct DirectedAdvertisingReport: FieldGroup {
+    /// Event_Type: the kind of the advertisement.
     public var eventType = AdvertisingReportType.directed
+    /// Address: type and address of the device.
     public var address = DeviceAddress.zero
-    /// Whom the advertisement is for.
+    /// Direct_Address: the target of the advertisement.
     public var directAddress = DeviceAddress.zero
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -75,11 +79,12 @@ extension HCI {
     }
   }
 
-  /// Advertisements and scan responses that an extended scan has found (HCI_LE_Extended_Advertising_Report, Vol 4,
-  /// Part E, 7.7.65.13).
+  /// Advertisements and scan responses from extended scanning (HCI_LE_Extended_Advertising_Report, Vol 4, Part E,
+  /// 7.7.65.13).
   public struct LEExtendedAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.extendedAdvertisingReport
     public static let name: StaticString = "LE Extended Advertising Report"
+    /// Num_Reports: the reports.
     public var reports: [ExtendedAdvertisingReport] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -87,23 +92,28 @@ extension HCI {
     }
   }
 
-  /// One report of HCI_LE_Extended_Advertising_Report: Vol 4, Part E, 7.7.65.13.
+  /// One report of HCI_LE_Extended_Advertising_Report (Vol 4, Part E, 7.7.65.13).
   public struct ExtendedAdvertisingReport: FieldGroup {
+    /// Event_Type: the kind of the advertisement.
     public var eventType: ExtendedAdvertisingReportType = []
+    /// Address: type and address of the device.
     public var address = DeviceAddress.zero
+    /// Primary_PHY: the PHY of the primary channel.
     public var primaryPHY = PHY.le1M
+    /// Secondary_PHY: the PHY of the secondary channel.
     public var secondaryPHY = PHY.none
-    /// 0xFF where the advertisement carries none.
+    /// Advertising_SID; 0xFF where the advertisement has none.
     public var advertisingSID: UInt8 = 0xFF
-    /// In dBm; 127 where it is not known.
+    /// TX_Power in dBm; 127 where it is not available.
     public var txPower: Int8 = 127
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
-    /// In units of 1.25 ms; 0 where there is no periodic advertising.
+    /// Periodic_Advertising_Interval in units of 1.25 ms; 0 where there is no periodic advertising.
     public var periodicAdvertisingInterval: UInt16 = 0
-    /// Whom the advertisement is for, where it is directed.
+    /// Direct_Address: the target of a directed advertisement.
     public var directAddress = DeviceAddress.zero
-    /// At most 229 octets; more follow in further reports while the data status is incomplete.
+    /// Data, at most 229 octets; further reports continue it while the data status is
+    /// ``ExtendedAdvertisingReportType/DataStatus/moreToCome``.
     public var data: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -120,7 +130,7 @@ extension HCI {
     }
   }
 
-  /// A scan's duration is over (HCI_LE_Scan_Timeout, Vol 4, Part E, 7.7.65.17).
+  /// The duration of a scan has ended (HCI_LE_Scan_Timeout, Vol 4, Part E, 7.7.65.17).
   public struct LEScanTimeout: LEEventParameters {
     public static let subeventCode = LESubeventCode.scanTimeout
     public static let name: StaticString = "LE Scan Timeout"
@@ -128,14 +138,18 @@ extension HCI {
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
   }
 
-  /// An advertising set has stopped: connected, timed out, or all its events are done
+  /// An advertising set has ended: by a connection, by its duration, or by its number of events
   /// (HCI_LE_Advertising_Set_Terminated, Vol 4, Part E, 7.7.65.18).
   public struct LEAdvertisingSetTerminated: LEEventParameters {
     public static let subeventCode = LESubeventCode.advertisingSetTerminated
     public static let name: StaticString = "LE Advertising Set Terminated"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Num_Completed_Extended_Advertising_Events: the number of events that were sent.
     public var numCompletedExtendedAdvertisingEvents: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -146,12 +160,13 @@ extension HCI {
     }
   }
 
-  /// A scanner has asked an advertising set for its scan response (HCI_LE_Scan_Request_Received, Vol 4, Part E,
-  /// 7.7.65.19).
+  /// A scanner has sent a scan request to an advertising set (HCI_LE_Scan_Request_Received, Vol 4, Part E, 7.7.65.19).
   public struct LEScanRequestReceived: LEEventParameters {
     public static let subeventCode = LESubeventCode.scanRequestReceived
     public static let name: StaticString = "LE Scan Request Received"
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Scanner_Address: type and address of the scanner.
     public var scannerAddress = DeviceAddress.zero
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -26,20 +26,25 @@ extension LESubeventCode {
 }
 
 extension HCI {
-  /// A link has been made, or could not be (HCI_LE_Connection_Complete, Vol 4, Part E, 7.7.65.1).
+  /// The result of a connection attempt (HCI_LE_Connection_Complete, Vol 4, Part E, 7.7.65.1).
   public struct LEConnectionComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.connectionComplete
     public static let name: StaticString = "LE Connection Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Role: the role of this device.
     public var role = Role.central
+    /// Peer_Address: type and address of the peer.
     public var peerAddress = DeviceAddress.zero
-    /// In units of 1.25 ms.
+    /// Connection_Interval in units of 1.25 ms.
     public var connectionInterval: UInt16 = 0
-    /// In connection events.
+    /// Peripheral_Latency in connection events.
     public var peripheralLatency: UInt16 = 0
-    /// In units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms.
     public var supervisionTimeout: UInt16 = 0
+    /// Central_Clock_Accuracy: the clock accuracy of the central.
     public var centralClockAccuracy = ClockAccuracy(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -54,25 +59,30 @@ extension HCI {
     }
   }
 
-  /// A link has been made, or could not be, with the private addresses in use (HCI_LE_Enhanced_Connection_Complete
-  /// [v1], Vol 4, Part E, 7.7.65.10).
+  /// The result of a connection attempt, with the private addresses (HCI_LE_Enhanced_Connection_Complete [v1], Vol 4,
+  /// Part E, 7.7.65.10).
   public struct LEEnhancedConnectionComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.enhancedConnectionComplete
     public static let name: StaticString = "LE Enhanced Connection Complete [v1]"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Role: the role of this device.
     public var role = Role.central
+    /// Peer_Address: type and address of the peer.
     public var peerAddress = DeviceAddress.zero
-    /// Zero where the controller used none of its own.
+    /// Local_Resolvable_Private_Address: the private address that the controller generated; zero for none.
     public var localResolvablePrivateAddress = BD_ADDR()
-    /// Zero where the peer used none.
+    /// Peer_Resolvable_Private_Address: the private address of the peer; zero for none.
     public var peerResolvablePrivateAddress = BD_ADDR()
-    /// In units of 1.25 ms.
+    /// Connection_Interval in units of 1.25 ms.
     public var connectionInterval: UInt16 = 0
-    /// In connection events.
+    /// Peripheral_Latency in connection events.
     public var peripheralLatency: UInt16 = 0
-    /// In units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms.
     public var supervisionTimeout: UInt16 = 0
+    /// Central_Clock_Accuracy: the clock accuracy of the central.
     public var centralClockAccuracy = ClockAccuracy(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -89,15 +99,16 @@ extension HCI {
     }
   }
 
-  /// A link has been made, or could not be, with the advertising it came from (HCI_LE_Enhanced_Connection_Complete
-  /// [v2], Vol 4, Part E, 7.7.65.10).
+  /// The result of a connection attempt, with the private addresses and the advertising set or train
+  /// (HCI_LE_Enhanced_Connection_Complete [v2], Vol 4, Part E, 7.7.65.10).
   public struct LEEnhancedConnectionCompleteV2: LEEventParameters {
     public static let subeventCode = LESubeventCode.enhancedConnectionCompleteV2
     public static let name: StaticString = "LE Enhanced Connection Complete [v2]"
+    /// The parameters of version 1.
     public var connection = LEEnhancedConnectionComplete()
-    /// The advertising set it came from; 0xFF for none.
+    /// Advertising_Handle: the advertising set of the connection; 0xFF for none.
     public var advertisingHandle: UInt8 = 0xFF
-    /// The periodic advertising train it came from; 0x0FFF for none.
+    /// Sync_Handle: the periodic advertising train of the connection; 0x0FFF for none.
     public var syncHandle: UInt16 = 0x0FFF
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -107,17 +118,19 @@ extension HCI {
     }
   }
 
-  /// The timing of a link has changed (HCI_LE_Connection_Update_Complete, Vol 4, Part E, 7.7.65.3).
+  /// The result of a connection update (HCI_LE_Connection_Update_Complete, Vol 4, Part E, 7.7.65.3).
   public struct LEConnectionUpdateComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.connectionUpdateComplete
     public static let name: StaticString = "LE Connection Update Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In units of 1.25 ms.
+    /// Connection_Interval in units of 1.25 ms.
     public var connectionInterval: UInt16 = 0
-    /// In connection events.
+    /// Peripheral_Latency in connection events.
     public var peripheralLatency: UInt16 = 0
-    /// In units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms.
     public var supervisionTimeout: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -129,12 +142,15 @@ extension HCI {
     }
   }
 
-  /// What the peer's Link Layer can do (HCI_LE_Read_Remote_Features_Complete, Vol 4, Part E, 7.7.65.4).
+  /// The LE features of the peer (HCI_LE_Read_Remote_Features_Complete, Vol 4, Part E, 7.7.65.4).
   public struct LEReadRemoteFeaturesComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.readRemoteFeaturesComplete
     public static let name: StaticString = "LE Read Remote Features Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// LE_Features: the features.
     public var features: LEFeatures = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -144,19 +160,20 @@ extension HCI {
     }
   }
 
-  /// The peer asks for another timing; it wants a reply (HCI_LE_Remote_Connection_Parameter_Request, Vol 4, Part E,
-  /// 7.7.65.6).
+  /// The peer requests other connection parameters; the host replies (HCI_LE_Remote_Connection_Parameter_Request, Vol
+  /// 4, Part E, 7.7.65.6).
   public struct LERemoteConnectionParameterRequest: LEEventParameters {
     public static let subeventCode = LESubeventCode.remoteConnectionParameterRequest
     public static let name: StaticString = "LE Remote Connection Parameter Request"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In units of 1.25 ms.
+    /// Interval_Min in units of 1.25 ms.
     public var intervalMin: UInt16 = 0
-    /// In units of 1.25 ms.
+    /// Interval_Max in units of 1.25 ms.
     public var intervalMax: UInt16 = 0
-    /// In connection events.
+    /// Max_Latency in connection events.
     public var maxLatency: UInt16 = 0
-    /// In units of 10 ms.
+    /// Timeout in units of 10 ms.
     public var timeout: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -168,19 +185,19 @@ extension HCI {
     }
   }
 
-  /// How much a link puts into one packet on the air has changed (HCI_LE_Data_Length_Change, Vol 4, Part E,
-  /// 7.7.65.7).
+  /// The longest Link Layer packets of a link have changed (HCI_LE_Data_Length_Change, Vol 4, Part E, 7.7.65.7).
   public struct LEDataLengthChange: LEEventParameters {
     public static let subeventCode = LESubeventCode.dataLengthChange
     public static let name: StaticString = "LE Data Length Change"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 27 to 251.
+    /// Max_TX_Octets in octets, 27 to 251.
     public var maxTXOctets: UInt16 = 0
-    /// In microseconds.
+    /// Max_TX_Time in microseconds.
     public var maxTXTime: UInt16 = 0
-    /// 27 to 251.
+    /// Max_RX_Octets in octets, 27 to 251.
     public var maxRXOctets: UInt16 = 0
-    /// In microseconds.
+    /// Max_RX_Time in microseconds.
     public var maxRXTime: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -192,13 +209,17 @@ extension HCI {
     }
   }
 
-  /// The PHYs of a link have changed, or were asked to (HCI_LE_PHY_Update_Complete, Vol 4, Part E, 7.7.65.12).
+  /// The result of a PHY update (HCI_LE_PHY_Update_Complete, Vol 4, Part E, 7.7.65.12).
   public struct LEPHYUpdateComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.phyUpdateComplete
     public static let name: StaticString = "LE PHY Update Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// TX_PHY: the PHY for transmission.
     public var txPHY = PHY.le1M
+    /// RX_PHY: the PHY for reception.
     public var rxPHY = PHY.le1M
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -209,12 +230,13 @@ extension HCI {
     }
   }
 
-  /// How a new link hops (HCI_LE_Channel_Selection_Algorithm, Vol 4, Part E, 7.7.65.20).
+  /// The channel selection algorithm of a new link (HCI_LE_Channel_Selection_Algorithm, Vol 4, Part E, 7.7.65.20).
   public struct LEChannelSelectionAlgorithm: LEEventParameters {
     public static let subeventCode = LESubeventCode.channelSelectionAlgorithm
     public static let name: StaticString = "LE Channel Selection Algorithm"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 for algorithm #1, 0x01 for #2.
+    /// Channel_Selection_Algorithm: 0x00 for algorithm #1, 0x01 for algorithm #2.
     public var channelSelectionAlgorithm: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -223,12 +245,15 @@ extension HCI {
     }
   }
 
-  /// The accuracy of the peer's sleep clock (HCI_LE_Request_Peer_SCA_Complete, Vol 4, Part E, 7.7.65.31).
+  /// The sleep clock accuracy of the peer (HCI_LE_Request_Peer_SCA_Complete, Vol 4, Part E, 7.7.65.31).
   public struct LERequestPeerSCAComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.requestPeerSCAComplete
     public static let name: StaticString = "LE Request Peer SCA Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Peer_Clock_Accuracy: the clock accuracy of the peer.
     public var peerClockAccuracy = ClockAccuracy(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -242,14 +267,17 @@ extension HCI {
   public struct LESubrateChange: LEEventParameters {
     public static let subeventCode = LESubeventCode.subrateChange
     public static let name: StaticString = "LE Subrate Change"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Subrate_Factor in connection events.
     public var subrateFactor: UInt16 = 0
-    /// In subrated connection events.
+    /// Peripheral_Latency in subrated connection events.
     public var peripheralLatency: UInt16 = 0
-    /// In connection events.
+    /// Continuation_Number in connection events.
     public var continuationNumber: UInt16 = 0
-    /// In units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms.
     public var supervisionTimeout: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -18,37 +18,41 @@ extension LESubeventCode {
 }
 
 extension HCI {
-  /// A connected isochronous stream has begun, or could not (HCI_LE_CIS_Established, Vol 4, Part E, 7.7.65.25).
+  /// The result of creating a connected isochronous stream (HCI_LE_CIS_Established, Vol 4, Part E, 7.7.65.25).
   public struct LECISEstablished: LEEventParameters {
     public static let subeventCode = LESubeventCode.cisEstablished
     public static let name: StaticString = "LE CIS Established"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In microseconds.
+    /// CIG_Sync_Delay in microseconds.
     public var cigSyncDelay: UInt32 = 0
-    /// In microseconds.
+    /// CIS_Sync_Delay in microseconds.
     public var cisSyncDelay: UInt32 = 0
-    /// In microseconds.
+    /// Transport_Latency_C_To_P in microseconds.
     public var transportLatencyCToP: UInt32 = 0
-    /// In microseconds.
+    /// Transport_Latency_P_To_C in microseconds.
     public var transportLatencyPToC: UInt32 = 0
+    /// PHY_C_To_P: the PHY from central to peripheral.
     public var phyCToP = PHY.le1M
+    /// PHY_P_To_C: the PHY from peripheral to central.
     public var phyPToC = PHY.le1M
-    /// Subevents in a CIS event.
+    /// NSE: the number of subevents in an event.
     public var nse: UInt8 = 0
-    /// Burst number.
+    /// BN_C_To_P: the burst number.
     public var bnCToP: UInt8 = 0
-    /// Burst number.
+    /// BN_P_To_C: the burst number.
     public var bnPToC: UInt8 = 0
-    /// Flush timeout, in ISO intervals.
+    /// FT_C_To_P: the flush timeout in ISO intervals.
     public var ftCToP: UInt8 = 0
-    /// Flush timeout, in ISO intervals.
+    /// FT_P_To_C: the flush timeout in ISO intervals.
     public var ftPToC: UInt8 = 0
-    /// In octets.
+    /// Max_PDU_C_To_P in octets.
     public var maxPDUCToP: UInt16 = 0
-    /// In octets.
+    /// Max_PDU_P_To_C in octets.
     public var maxPDUPToC: UInt16 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -71,13 +75,18 @@ extension HCI {
     }
   }
 
-  /// The central asks for a stream; it wants an answer (HCI_LE_CIS_Request, Vol 4, Part E, 7.7.65.26).
+  /// The central requests an isochronous stream; the host accepts or rejects it (HCI_LE_CIS_Request, Vol 4, Part E,
+  /// 7.7.65.26).
   public struct LECISRequest: LEEventParameters {
     public static let subeventCode = LESubeventCode.cisRequest
     public static let name: StaticString = "LE CIS Request"
+    /// ACL_Connection_Handle: the link.
     public var aclConnectionHandle = ConnectionHandle(rawValue: 0)
+    /// CIS_Connection_Handle: the stream.
     public var cisConnectionHandle = ConnectionHandle(rawValue: 0)
+    /// CIG_ID: the group of streams.
     public var cigID: UInt8 = 0
+    /// CIS_ID: the number of the stream in its group.
     public var cisID: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -88,30 +97,34 @@ extension HCI {
     }
   }
 
-  /// A group of broadcast isochronous streams has begun, or could not (HCI_LE_Create_BIG_Complete, Vol 4, Part E,
+  /// The result of creating a group of broadcast isochronous streams (HCI_LE_Create_BIG_Complete, Vol 4, Part E,
   /// 7.7.65.27).
   public struct LECreateBIGComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.createBIGComplete
     public static let name: StaticString = "LE Create BIG Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
-    /// In microseconds.
+    /// BIG_Sync_Delay in microseconds.
     public var bigSyncDelay: UInt32 = 0
-    /// In microseconds.
+    /// Transport_Latency_BIG in microseconds.
     public var transportLatencyBIG: UInt32 = 0
+    /// PHY: the PHY.
     public var phy = PHY.le1M
-    /// Subevents of a BIS in a BIG event.
+    /// NSE: the number of subevents of each stream in an event.
     public var nse: UInt8 = 0
-    /// Burst number.
+    /// BN: the burst number.
     public var bn: UInt8 = 0
-    /// Pre-transmission offset.
+    /// PTO: the pre-transmission offset.
     public var pto: UInt8 = 0
-    /// Immediate repetition count.
+    /// IRC: the immediate repetition count.
     public var irc: UInt8 = 0
-    /// In octets.
+    /// Max_PDU in octets.
     public var maxPDU: UInt16 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
+    /// Num_BIS: the streams.
     public var streams: [LinkReference] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -134,7 +147,9 @@ extension HCI {
   public struct LETerminateBIGComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.terminateBIGComplete
     public static let name: StaticString = "LE Terminate BIG Complete"
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Reason: the reason.
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -143,27 +158,30 @@ extension HCI {
     }
   }
 
-  /// The controller listens to broadcast isochronous streams now, or could not find them
-  /// (HCI_LE_BIG_Sync_Established, Vol 4, Part E, 7.7.65.29).
+  /// The result of synchronising with broadcast isochronous streams (HCI_LE_BIG_Sync_Established, Vol 4, Part E,
+  /// 7.7.65.29).
   public struct LEBIGSyncEstablished: LEEventParameters {
     public static let subeventCode = LESubeventCode.bigSyncEstablished
     public static let name: StaticString = "LE BIG Sync Established"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
-    /// In microseconds.
+    /// Transport_Latency_BIG in microseconds.
     public var transportLatencyBIG: UInt32 = 0
-    /// Subevents of a BIS in a BIG event.
+    /// NSE: the number of subevents of each stream in an event.
     public var nse: UInt8 = 0
-    /// Burst number.
+    /// BN: the burst number.
     public var bn: UInt8 = 0
-    /// Pre-transmission offset.
+    /// PTO: the pre-transmission offset.
     public var pto: UInt8 = 0
-    /// Immediate repetition count.
+    /// IRC: the immediate repetition count.
     public var irc: UInt8 = 0
-    /// In octets.
+    /// Max_PDU in octets.
     public var maxPDU: UInt16 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
+    /// Num_BIS: the streams.
     public var streams: [LinkReference] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -180,11 +198,13 @@ extension HCI {
     }
   }
 
-  /// Broadcast isochronous streams are not heard any more (HCI_LE_BIG_Sync_Lost, Vol 4, Part E, 7.7.65.30).
+  /// The synchronisation with broadcast isochronous streams is lost (HCI_LE_BIG_Sync_Lost, Vol 4, Part E, 7.7.65.30).
   public struct LEBIGSyncLost: LEEventParameters {
     public static let subeventCode = LESubeventCode.bigSyncLost
     public static let name: StaticString = "LE BIG Sync Lost"
+    /// BIG_Handle: the group of streams.
     public var bigHandle: UInt8 = 0
+    /// Reason: the reason.
     public var reason = HCIErrorCode.remoteUserTerminatedConnection
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -198,27 +218,31 @@ extension HCI {
   public struct LEBIGInfoAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.bigInfoAdvertisingReport
     public static let name: StaticString = "LE BIGInfo Advertising Report"
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
+    /// Num_BIS: the number of streams.
     public var numBIS: UInt8 = 0
-    /// Subevents of a BIS in a BIG event.
+    /// NSE: the number of subevents of each stream in an event.
     public var nse: UInt8 = 0
-    /// In units of 1.25 ms.
+    /// ISO_Interval in units of 1.25 ms.
     public var isoInterval: UInt16 = 0
-    /// Burst number.
+    /// BN: the burst number.
     public var bn: UInt8 = 0
-    /// Pre-transmission offset.
+    /// PTO: the pre-transmission offset.
     public var pto: UInt8 = 0
-    /// Immediate repetition count.
+    /// IRC: the immediate repetition count.
     public var irc: UInt8 = 0
-    /// In octets.
+    /// Max_PDU in octets.
     public var maxPDU: UInt16 = 0
-    /// In microseconds.
+    /// SDU_Interval in microseconds.
     public var sduInterval: UInt32 = 0
-    /// In octets.
+    /// Max_SDU in octets.
     public var maxSDU: UInt16 = 0
+    /// PHY: the PHY.
     public var phy = PHY.le1M
-    /// 0x00 unframed, 0x01 framed.
+    /// Framing: 0x00 for unframed, 0x01 for framed.
     public var framing: UInt8 = 0
+    /// Encryption: whether the streams are encrypted.
     public var encryption = false
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -238,8 +262,9 @@ extension HCI {
     }
   }
 
-  /// One connection handle of a list: Vol 4, Part E, 5.3.
+  /// One connection handle in a list (Vol 4, Part E, 5.3).
   public struct LinkReference: FieldGroup {
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -22,18 +22,24 @@ extension LESubeventCode {
 }
 
 extension HCI {
-  /// The controller listens to a periodic advertiser now, or could not find it
-  /// (HCI_LE_Periodic_Advertising_Sync_Established [v1], Vol 4, Part E, 7.7.65.14).
+  /// The result of synchronising with a periodic advertiser (HCI_LE_Periodic_Advertising_Sync_Established [v1], Vol 4,
+  /// Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSyncEstablished
     public static let name: StaticString = "LE Periodic Advertising Sync Established [v1]"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
+    /// Advertising_SID: the advertising set identifier, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
+    /// Advertiser_Address: type and address of the advertiser.
     public var advertiserAddress = DeviceAddress.zero
+    /// Advertiser_PHY: the PHY of the advertiser.
     public var advertiserPHY = PHY.le1M
-    /// In units of 1.25 ms.
+    /// Periodic_Advertising_Interval in units of 1.25 ms.
     public var periodicAdvertisingInterval: UInt16 = 0
+    /// Advertiser_Clock_Accuracy: the clock accuracy of the advertiser.
     public var advertiserClockAccuracy = ClockAccuracy(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -47,12 +53,14 @@ extension HCI {
     }
   }
 
-  /// The controller listens to a periodic advertiser with subevents now (HCI_LE_Periodic_Advertising_Sync_Established
-  /// [v2], Vol 4, Part E, 7.7.65.14).
+  /// The result of synchronising with a periodic advertiser, with its subevents
+  /// (HCI_LE_Periodic_Advertising_Sync_Established [v2], Vol 4, Part E, 7.7.65.14).
   public struct LEPeriodicAdvertisingSyncEstablishedV2: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSyncEstablishedV2
     public static let name: StaticString = "LE Periodic Advertising Sync Established [v2]"
+    /// The parameters of version 1 of the event.
     public var sync = LEPeriodicAdvertisingSyncEstablished()
+    /// The subevents and response slots.
     public var subevents = SubeventTiming()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -61,14 +69,15 @@ extension HCI {
     }
   }
 
-  /// The subevents and response slots of a periodic advertising train: Vol 4, Part E, 7.7.65.14.
+  /// The subevents and response slots of a periodic advertising train (Vol 4, Part E, 7.7.65.14).
   public struct SubeventTiming: FieldGroup {
+    /// Num_Subevents: the number of subevents.
     public var numSubevents: UInt8 = 0
-    /// In units of 1.25 ms.
+    /// Subevent_Interval in units of 1.25 ms.
     public var subeventInterval: UInt8 = 0
-    /// In units of 1.25 ms.
+    /// Response_Slot_Delay in units of 1.25 ms.
     public var responseSlotDelay: UInt8 = 0
-    /// In units of 0.125 ms.
+    /// Response_Slot_Spacing in units of 0.125 ms.
     public var responseSlotSpacing: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -83,14 +92,17 @@ extension HCI {
   public struct LEPeriodicAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingReport
     public static let name: StaticString = "LE Periodic Advertising Report [v1]"
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// In dBm; 127 where it is not known.
+    /// TX_Power in dBm; 127 where it is not available.
     public var txPower: Int8 = 127
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
+    /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF
-    /// 0x00 complete, 0x01 more to come, 0x02 cut short, 0xFF not received.
+    /// Data_Status: 0x00 for complete, 0x01 for more to come, 0x02 for truncated, 0xFF for not received.
     public var dataStatus: UInt8 = 0
+    /// Data.
     public var data: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -108,16 +120,21 @@ extension HCI {
   public struct LEPeriodicAdvertisingReportV2: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingReportV2
     public static let name: StaticString = "LE Periodic Advertising Report [v2]"
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// In dBm; 127 where it is not known.
+    /// TX_Power in dBm; 127 where it is not available.
     public var txPower: Int8 = 127
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
+    /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF
+    /// Periodic_Event_Counter: the number of the periodic advertising event.
     public var periodicEventCounter: UInt16 = 0
+    /// Subevent: the number of the subevent.
     public var subevent: UInt8 = 0
-    /// 0x00 complete, 0x01 more to come, 0x02 cut short, 0xFF not received.
+    /// Data_Status: 0x00 for complete, 0x01 for more to come, 0x02 for truncated, 0xFF for not received.
     public var dataStatus: UInt8 = 0
+    /// Data.
     public var data: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -132,10 +149,12 @@ extension HCI {
     }
   }
 
-  /// A periodic advertiser is not heard any more (HCI_LE_Periodic_Advertising_Sync_Lost, Vol 4, Part E, 7.7.65.16).
+  /// The synchronisation with a periodic advertiser is lost (HCI_LE_Periodic_Advertising_Sync_Lost, Vol 4, Part E,
+  /// 7.7.65.16).
   public struct LEPeriodicAdvertisingSyncLost: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSyncLost
     public static let name: StaticString = "LE Periodic Advertising Sync Lost"
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -143,20 +162,28 @@ extension HCI {
     }
   }
 
-  /// A peer has told of a periodic advertiser (HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1], Vol 4, Part
-  /// E, 7.7.65.24).
+  /// A peer has sent the data to synchronise with a periodic advertiser
+  /// (HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1], Vol 4, Part E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSyncTransferReceived
     public static let name: StaticString = "LE Periodic Advertising Sync Transfer Received [v1]"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Service_Data, defined by the host.
     public var serviceData: UInt16 = 0
+    /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
+    /// Advertising_SID: the advertising set identifier, 0x00 to 0x0F.
     public var advertisingSID: UInt8 = 0
+    /// Advertiser_Address: type and address of the advertiser.
     public var advertiserAddress = DeviceAddress.zero
+    /// Advertiser_PHY: the PHY of the advertiser.
     public var advertiserPHY = PHY.le1M
-    /// In units of 1.25 ms.
+    /// Periodic_Advertising_Interval in units of 1.25 ms.
     public var periodicAdvertisingInterval: UInt16 = 0
+    /// Advertiser_Clock_Accuracy: the clock accuracy of the advertiser.
     public var advertiserClockAccuracy = ClockAccuracy(rawValue: 0)
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -172,12 +199,14 @@ extension HCI {
     }
   }
 
-  /// A peer has told of a periodic advertiser with subevents (HCI_LE_Periodic_Advertising_Sync_Transfer_Received
-  /// [v2], Vol 4, Part E, 7.7.65.24).
+  /// A peer has sent the data to synchronise with a periodic advertiser, with its subevents
+  /// (HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2], Vol 4, Part E, 7.7.65.24).
   public struct LEPeriodicAdvertisingSyncTransferReceivedV2: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSyncTransferReceivedV2
     public static let name: StaticString = "LE Periodic Advertising Sync Transfer Received [v2]"
+    /// The parameters of version 1 of the event.
     public var transfer = LEPeriodicAdvertisingSyncTransferReceived()
+    /// The subevents and response slots.
     public var subevents = SubeventTiming()
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -186,13 +215,16 @@ extension HCI {
     }
   }
 
-  /// The controller wants data for subevents (HCI_LE_Periodic_Advertising_Subevent_Data_Request, Vol 4, Part E,
+  /// The controller requests the data of subevents (HCI_LE_Periodic_Advertising_Subevent_Data_Request, Vol 4, Part E,
   /// 7.7.65.36).
   public struct LEPeriodicAdvertisingSubeventDataRequest: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingSubeventDataRequest
     public static let name: StaticString = "LE Periodic Advertising Subevent Data Request"
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Subevent_Start: the first subevent.
     public var subeventStart: UInt8 = 0
+    /// Subevent_Data_Count: the number of subevents.
     public var subeventDataCount: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -206,10 +238,13 @@ extension HCI {
   public struct LEPeriodicAdvertisingResponseReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.periodicAdvertisingResponseReport
     public static let name: StaticString = "LE Periodic Advertising Response Report"
+    /// Advertising_Handle: the advertising set.
     public var advertisingHandle: UInt8 = 0
+    /// Subevent: the number of the subevent.
     public var subevent: UInt8 = 0
-    /// 0x00 where the subevent's packet was sent.
+    /// TX_Status: 0x00 where the packet of the subevent was sent.
     public var txStatus: UInt8 = 0
+    /// Num_Responses: the responses.
     public var responses: [PeriodicAdvertisingResponse] = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -220,16 +255,19 @@ extension HCI {
     }
   }
 
-  /// One response of HCI_LE_Periodic_Advertising_Response_Report: Vol 4, Part E, 7.7.65.37.
+  /// One response of HCI_LE_Periodic_Advertising_Response_Report (Vol 4, Part E, 7.7.65.37).
   public struct PeriodicAdvertisingResponse: FieldGroup {
-    /// In dBm; 127 where it is not known.
+    /// TX_Power in dBm; 127 where it is not available.
     public var txPower: Int8 = 127
-    /// In dBm; 127 where it is not known.
+    /// RSSI in dBm; 127 where it is not available.
     public var rssi: Int8 = 127
+    /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF
+    /// Response_Slot: the response slot.
     public var responseSlot: UInt8 = 0
-    /// 0x00 complete, 0x01 more to come, 0xFF not received.
+    /// Data_Status: 0x00 for complete, 0x01 for more to come, 0xFF for not received.
     public var dataStatus: UInt8 = 0
+    /// Data.
     public var data: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

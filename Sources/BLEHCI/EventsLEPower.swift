@@ -12,10 +12,11 @@ extension HCI {
   public struct LEPathLossThreshold: LEEventParameters {
     public static let subeventCode = LESubeventCode.pathLossThreshold
     public static let name: StaticString = "LE Path Loss Threshold"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// In dB; 0xFF where it is not known.
+    /// Current_Path_Loss in dB; 0xFF where it is not available.
     public var currentPathLoss: UInt8 = 0xFF
-    /// 0x00 low, 0x01 middle, 0x02 high path loss.
+    /// Zone_Entered: 0x00 for low, 0x01 for middle, 0x02 for high path loss.
     public var zoneEntered: UInt8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -25,22 +26,23 @@ extension HCI {
     }
   }
 
-  /// Our transmit power or the peer's has changed, or was read (HCI_LE_Transmit_Power_Reporting, Vol 4, Part E,
-  /// 7.7.65.33).
+  /// The transmit power of a link has changed or was read (HCI_LE_Transmit_Power_Reporting, Vol 4, Part E, 7.7.65.33).
   public struct LETransmitPowerReporting: LEEventParameters {
     public static let subeventCode = LESubeventCode.transmitPowerReporting
     public static let name: StaticString = "LE Transmit Power Reporting"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// 0x00 local, 0x01 remote power changed, 0x02 answer to a read.
+    /// Reason: 0x00 for a change of the local power, 0x01 for one of the remote power, 0x02 for a completed read.
     public var reason: UInt8 = 0
-    /// 0x01 LE 1M, 0x02 LE 2M, 0x03 and 0x04 LE Coded with S=8 and S=2.
+    /// PHY: 0x01 for LE 1M, 0x02 for LE 2M, 0x03 for LE Coded with S=8, 0x04 for LE Coded with S=2.
     public var phy: UInt8 = 0
-    /// In dBm; 126 not managed, 127 not known.
+    /// TX_Power_Level in dBm; 126 not managed, 127 not known.
     public var txPowerLevel: Int8 = 0
-    /// Bit 0: at the minimum; bit 1: at the maximum.
+    /// TX_Power_Level_Flag: bit 0 for the minimum, bit 1 for the maximum.
     public var txPowerLevelFlag: UInt8 = 0
-    /// In dB; 127 where it is not known.
+    /// Delta in dB; 127 where it is not available.
     public var delta: Int8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

@@ -10,13 +10,16 @@ extension LESubeventCode {
 }
 
 extension HCI {
-  /// The central wants to encrypt and the controller wants the key (HCI_LE_Long_Term_Key_Request, Vol 4, Part E,
+  /// The central starts encryption, and the controller requests the key (HCI_LE_Long_Term_Key_Request, Vol 4, Part E,
   /// 7.7.65.5).
   public struct LELongTermKeyRequest: LEEventParameters {
     public static let subeventCode = LESubeventCode.longTermKeyRequest
     public static let name: StaticString = "LE Long Term Key Request"
+    /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Random_Number: the random number.
     public var randomNumber: UInt64 = 0
+    /// Encrypted_Diversifier: the diversifier of the key.
     public var encryptedDiversifier: UInt16 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -26,14 +29,15 @@ extension HCI {
     }
   }
 
-  /// The public half of a new key pair (HCI_LE_Read_Local_P-256_Public_Key_Complete, Vol 4, Part E, 7.7.65.8).
+  /// The public key of a new key pair (HCI_LE_Read_Local_P-256_Public_Key_Complete, Vol 4, Part E, 7.7.65.8).
   public struct LEReadLocalP256PublicKeyComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.readLocalP256PublicKeyComplete
     public static let name: StaticString = "LE Read Local P-256 Public Key Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
-    /// 32 octets, least significant first.
+    /// Key_X_Coordinate, 32 octets, least significant first.
     public var keyXCoordinate: Bytes = []
-    /// 32 octets, least significant first.
+    /// Key_Y_Coordinate, 32 octets, least significant first.
     public var keyYCoordinate: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -43,12 +47,13 @@ extension HCI {
     }
   }
 
-  /// The shared secret with a peer (HCI_LE_Generate_DHKey_Complete, Vol 4, Part E, 7.7.65.9).
+  /// The DHKey with a peer (HCI_LE_Generate_DHKey_Complete, Vol 4, Part E, 7.7.65.9).
   public struct LEGenerateDHKeyComplete: LEEventParameters {
     public static let subeventCode = LESubeventCode.generateDHKeyComplete
     public static let name: StaticString = "LE Generate DHKey Complete"
+    /// Status: success, or the reason of the failure.
     public var status = HCIErrorCode.success
-    /// 32 octets, least significant first.
+    /// DH_Key, 32 octets, least significant first.
     public var dhKey: Bytes = []
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

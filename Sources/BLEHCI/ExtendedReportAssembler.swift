@@ -2,9 +2,9 @@ public import BLEWire
 
 /// Puts extended advertisements together that a controller reports in fragments (Vol 4, Part E, 7.7.65.13).
 ///
-/// One HCI event carries at most 229 octets of data, an advertisement has up to 1650. The controller splits it into several
-/// reports with the same address, set and kind; all but the last have the data status `moreToCome`. AD structures begin in
-/// one fragment and end in another, so that no fragment can be parsed by itself.
+/// One HCI event carries at most 229 octets of data, an advertisement has up to 1650. The controller splits it into
+/// several reports with the same address, set and kind; all but the last have the data status `moreToCome`. AD
+/// structures begin in one fragment and end in another, so that no fragment can be parsed by itself.
 ///
 /// ```
 ///             moreToCome                   complete: whole
@@ -15,7 +15,8 @@ public import BLEWire
 ///                          discarding ── last fragment, or deadline ─► unknown
 /// ```
 ///
-/// An advertisement whose place is taken is dropped, and its later fragments with it: the beginning is missing from them.
+/// An advertisement whose place is taken is dropped, and its later fragments with it: the beginning is missing from
+/// them.
 ///
 /// ```swift
 /// var assembler = ExtendedReportAssembler()
@@ -31,20 +32,22 @@ public import BLEWire
 public struct ExtendedReportAssembler: Sendable {
   /// The bounds of what is kept of advertisements that are not complete.
   public struct Limits: Hashable, Sendable {
-    /// Octets of one advertisement. What exceeds them is dropped, and the advertisement is marked as truncated. The default
-    /// is what an advertising set can hold (Vol 6, Part B, 2.3.4.9).
+    /// Octets of one advertisement. What exceeds them is dropped, and the advertisement is marked as truncated. The
+    /// default is what an advertising set can hold (Vol 6, Part B, 2.3.4.9).
     public var octets: Int
     /// Advertisements that are gathered at once. With one more, the one whose last fragment is the oldest is dropped.
     public var advertisements: Int
-    /// Dropped advertisements whose later fragments are recognised. With one more, the one whose last fragment is the oldest
-    /// is forgotten.
+    /// Dropped advertisements whose later fragments are recognised. With one more, the one whose last fragment is the
+    /// oldest is forgotten.
     public var discarded: Int
-    /// How long the next fragment may take; then the advertisement is dropped. The default is longer than the 2.4576 s that
-    /// lie between two PDUs of a chain at most (Vol 6, Part B, 2.3.4.5).
+    /// How long the next fragment may take; then the advertisement is dropped. The default is longer than the 2.4576 s
+    /// that lie between two PDUs of a chain at most (Vol 6, Part B, 2.3.4.5).
     public var timeout: Duration
 
+    /// Limits; a number below the smallest useful one is raised to it.
     public init(
-      octets: Int = 1650, advertisements: Int = 32, discarded: Int = 64, timeout: Duration = .seconds(3)
+      octets: Int = LinkLayerLimits.extendedAdvertisingData, advertisements: Int = 32, discarded: Int = 64,
+      timeout: Duration = .seconds(3)
     ) {
       self.octets = max(0, octets)
       self.advertisements = max(1, advertisements)
@@ -55,8 +58,8 @@ public struct ExtendedReportAssembler: Sendable {
 
   /// An advertisement or scan response, as far as the controller has received it.
   public struct Advertisement: Sendable {
-    /// The first report with the data of all of them. The RSSI and the transmit power are the newest ones that are known, and
-    /// the data status is ``HCI/ExtendedAdvertisingReportType/DataStatus/complete`` unless ``isTruncated``.
+    /// The first report with the data of all of them. The RSSI and the transmit power are the newest ones that are
+    /// known, and the data status is ``HCI/ExtendedAdvertisingReportType/DataStatus/complete`` unless ``isTruncated``.
     public var report: HCI.ExtendedAdvertisingReport
     /// Whether the data ends before its end: the controller lost the rest, or it exceeds ``Limits/octets``.
     public var isTruncated: Bool
@@ -91,10 +94,12 @@ public struct ExtendedReportAssembler: Sendable {
     var isGathering: Bool { if case .gathering = state { true } else { false } }
   }
 
+  /// The limits.
   public let limits: Limits
   /// In the order of their last fragments, hence of their deadlines.
   private var entries: [Entry] = []
 
+  /// An assembler without fragments.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   /// How many advertisements are being gathered.

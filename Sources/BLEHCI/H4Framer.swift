@@ -1,10 +1,10 @@
 import BLEWire
 
-/// Cuts a stream of octets into HCI packets, whatever the sizes it arrives in (Vol 4, Part A, 2).
+/// Finds the HCI packets in a stream of octets that is received in parts of any size (Vol 4, Part A, 2).
 ///
-/// A packet that lies whole in the input is pointed at there, uncopied; only one that is cut by the end of the input is
-/// collected inside. H4 has no marks to find a packet's start again, so after an unknown indicator or an over-long packet
-/// the stream is of no use: every later call throws the same error until ``reset()``.
+/// A packet that is complete in the input is not copied; only a packet across the end of the input is collected. H4 has
+/// no marks for the start of a packet. After an unknown packet indicator or a packet that is too long, the stream cannot
+/// be used any more: every later call throws the same error until ``reset()``.
 ///
 /// ```
 ///             indicator            header             all octets
@@ -19,30 +19,33 @@ import BLEWire
 /// try framer.finish()
 /// ```
 public struct H4Framer: Sendable {
-  /// The longest packet that H4 can carry: an indicator, the header of an ACL packet and 65535 octets.
+  /// The longest possible packet in octets: packet indicator, header of an ACL packet, 65,535 octets of data.
   public static let longestPacket = 5 + 0xFFFF
 
-  /// No packet longer than this, indicator included, is taken; it bounds what the framer ever holds.
+  /// The longest accepted packet in octets, packet indicator included. It limits the memory of the framer.
   public let limit: Int
-  /// The packet that ``Place/collected`` points at; valid until the next call.
+  /// The packet that ``Place/collected`` stands for; valid until the next call.
   public private(set) var collected: [UInt8] = []
   private var isHandedOut = false
   private var failure: H4Error?
 
-  /// - Parameter limit: octets of the longest packet to take, indicator included.
+  /// A framer at the start of a stream.
+  ///
+  /// - Parameter limit: the longest accepted packet in octets, packet indicator included.
   public init(limit: Int = H4Framer.longestPacket) { self.limit = limit }
 
-  /// Where a whole packet lies, its indicator first.
+  /// The place of a packet; its first octet is the packet indicator.
   public enum Place: Equatable, Sendable {
-    /// In these octets of the input.
+    /// These octets of the input.
     case input(Range<Int>)
-    /// In ``H4Framer/collected``.
+    /// ``H4Framer/collected``.
     case collected
   }
 
-  /// Finds the next packet in `input` from `offset` on, and moves `offset` behind what it took.
+  /// Finds the next packet in `input` from `offset` on, and moves `offset` past it.
   ///
-  /// - Returns: nil when the input is used up; its last octets are kept where a packet has only begun.
+  /// - Returns: nil at the end of the input. The octets of an incomplete packet are kept.
+  /// - Throws: ``H4Error`` where the stream cannot be used any more.
   public mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
     if let failure { throw failure }
     if isHandedOut {
@@ -65,9 +68,9 @@ public struct H4Framer: Sendable {
     }
   }
 
-  /// Hands every packet that `input` completes to `body`, in order, its indicator first.
+  /// Calls `body` with every packet that `input` completes, in order, packet indicator first.
   ///
-  /// Packets before the octets that break the stream are handed out before the error is thrown.
+  /// - Throws: ``H4Error`` where the stream cannot be used any more, after the calls for all packets before the error.
   public mutating func receive(_ input: Span<UInt8>, _ body: (Span<UInt8>) -> Void) throws(H4Error) {
     var offset = 0
     while let place = try next(in: input, from: &offset) {
@@ -78,26 +81,26 @@ public struct H4Framer: Sendable {
     }
   }
 
-  /// Says that the stream has ended.
+  /// Ends the stream.
   ///
-  /// - Throws: ``H4Error/cutShort(octets:)`` when it ended inside a packet, or the error that broke it before.
+  /// - Throws: ``H4Error/truncated(octets:)`` where it ends inside a packet, or the previous error.
   public mutating func finish() throws(H4Error) {
     if let failure { throw failure }
     guard isHandedOut || collected.isEmpty else {
-      let error = H4Error.cutShort(octets: collected)
+      let error = H4Error.truncated(octets: collected)
       failure = error
       throw error
     }
   }
 
-  /// Forgets everything, for a stream that begins anew.
+  /// Returns to the start of a stream.
   public mutating func reset() {
     collected.removeAll(keepingCapacity: true)
     isHandedOut = false
     failure = nil
   }
 
-  /// Moves octets from `input` to ``collected`` until they are one packet; false where the input ends before.
+  /// Moves octets from `input` to ``collected`` up to the end of the packet; returns false where the input ends before.
   private mutating func collect(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Bool {
     while offset < input.count {
       let length = try packetLength(collected.span)
@@ -113,7 +116,7 @@ public struct H4Framer: Sendable {
     return false
   }
 
-  /// The length of the packet that begins `octets`, indicator included; nil where its header is cut.
+  /// The length of the packet at the start of `octets`, packet indicator included; nil for an incomplete header.
   private func packetLength(_ octets: Span<UInt8>) throws(H4Error) -> Int? {
     guard octets.count > 0 else { return nil }
     guard let type = HCIPacketType(rawValue: octets[0]) else { throw .unknownIndicator(octets[0]) }
@@ -131,26 +134,28 @@ public struct H4Framer: Sendable {
   }
 }
 
-/// Why a stream is no stream of HCI packets.
+/// The reason why octets are not a stream of HCI packets.
 public enum H4Error: Error, Equatable, Sendable {
-  /// This octet stands where a packet indicator must: host and controller are out of step.
+  /// This octet is in the place of a packet indicator.
   case unknownIndicator(UInt8)
-  /// A packet claims more octets than the framer takes.
+  /// The length in a header exceeds the limit.
   case tooLong(HCIPacketType, length: Int, limit: Int)
-  /// The stream ended inside the packet that these octets begin.
-  case cutShort(octets: [UInt8])
+  /// The stream ends inside the packet that these octets start.
+  case truncated(octets: [UInt8])
 }
 
 extension H4Error: CustomStringConvertible {
+  /// What failed, why, and what to do.
   public var description: String {
     switch self {
     case .unknownIndicator(let octet):
-      "octet 0x\(String(octet, radix: 16)) is no HCI packet indicator: the stream is out of step, or the speed of the "
-        + "line is wrong; reset the controller and open the stream again"
+      "\(octet.hexadecimalNumber) is not an HCI packet indicator: octets were lost, or the speed of the serial line is "
+        + "wrong. Reset the controller and open the stream again"
     case .tooLong(let type, let length, let limit):
-      "a packet (\(type)) claims \(length) octets where at most \(limit) are taken: the stream is out of step"
-    case .cutShort(let octets):
-      "the stream ended inside a packet, after its first \(octets.count) octets: \(octets.prefix(16).hexadecimal)"
+      "a packet (\(type)) has a length of \(length) octets, above the limit of \(limit): octets were lost. Reset the "
+        + "controller and open the stream again"
+    case .truncated(let octets):
+      "the stream ends inside a packet, after its first \(octets.count) octets: \(octets.prefix(16).hexadecimal)"
     }
   }
 }

@@ -1,7 +1,8 @@
-/// The name space of the Host Controller Interface: its commands and events under the specification's names,
+/// The namespace of the Host Controller Interface: commands and events under the names of the specification, such as
 /// `HCI.LESetAdvertisingData` for HCI_LE_Set_Advertising_Data (Vol 4, Part E, 7).
 ///
-/// A host encodes commands and decodes events; a controller does the reverse with the same declarations.
+/// A host encodes commands and decodes events; a controller decodes commands and encodes events with the same
+/// declarations.
 ///
 /// ```swift
 /// let disconnect = HCI.Disconnect {
@@ -14,15 +15,15 @@
 public enum HCI {
   /// Every command that is declared here, by its opcode.
   ///
-  /// A command is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of the
-  /// opcode, the bit of ``SupportedCommands`` and the round-trip tests derive from these.
+  /// A command is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of
+  /// the opcode, the bit of ``SupportedCommands`` and the round-trip tests derive from these.
   public static let commands: [HCIOpcode: any HCICommand.Type] = Dictionary(
     declaredCommands.map { ($0.opcode, $0) }, uniquingKeysWith: { first, _ in first })
 
   /// Every event that is declared here, LE meta events apart, by its code.
   ///
-  /// An event is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of the
-  /// code and the round-trip tests derive from these.
+  /// An event is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of
+  /// the code and the round-trip tests derive from these.
   public static let events: [HCIEventCode: any HCIEventParameters.Type] = Dictionary(
     declaredEvents.map { ($0.eventCode, $0) }, uniquingKeysWith: { first, _ in first })
 

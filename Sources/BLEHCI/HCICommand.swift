@@ -2,9 +2,10 @@ public import BLEWire
 
 /// A command from host to controller, declared by its parameters in wire order (Vol 4, Part E, 5.4.1).
 ///
-/// The controller answers with a Command Complete event that carries ``Response``, or with a Command Status event and,
-/// when the work is done, with an event of its own; then ``Response`` is ``HCI/AnsweredByStatus``.
+/// The controller answers with a Command Complete event, which has the ``Response``; or with a Command Status event,
+/// and later with another event. ``Response`` is ``HCI/AnsweredByStatus`` in the second case.
 public protocol HCICommand: Packet {
+  /// The return parameters in the Command Complete event.
   associatedtype Response: ReturnParameters = HCI.StatusResponse
 
   /// The 16 bits that identify the command.
@@ -13,27 +14,31 @@ public protocol HCICommand: Packet {
   /// The name in plain words, such as `LE Set Scan Enable` for HCI_LE_Set_Scan_Enable.
   static var name: StaticString { get }
 
-  /// The bit of the Supported_Commands parameter that stands for the command (Vol 4, Part E, 6.27); nil where there is none.
+  /// The bit of the Supported_Commands parameter that stands for the command (Vol 4, Part E, 6.27); nil where there is
+  /// none.
   static var supportedCommandsBit: HCI.SupportedCommands.Bit? { get }
 }
 
 extension HCICommand {
   public static var supportedCommandsBit: HCI.SupportedCommands.Bit? { nil }
 
-  /// Whether a Command Status event is the expected answer.
+  /// Whether a Command Status event answers the command.
   public static var isAnsweredByStatus: Bool { Response.self == HCI.AnsweredByStatus.self }
 }
 
-/// What a Command Complete event returns, the status first.
+/// The return parameters of a Command Complete event, the status first.
 public protocol ReturnParameters: Packet {
+  /// Success, or the reason of the failure.
   var status: HCIErrorCode { get set }
 }
 
 extension ReturnParameters {
-  /// Reads the return parameters of a Command Complete event.
+  /// Decodes the return parameters of a Command Complete event.
   ///
-  /// A controller that refuses a command may return the status alone; the other fields keep their defaults then.
-  /// Octets behind the last field are passed over: a later version of the specification may add to it.
+  /// A controller may return the status alone where it rejects the command; the other fields then have their default
+  /// values. Octets after the last field are ignored: a later version of the specification may add fields.
+  ///
+  /// - Throws: ``CodecError`` where a successful command returns too few octets.
   public init(returned octets: Bytes) throws(CodecError) {
     self.init()
     var decoder = Decoder(octets)
@@ -48,7 +53,7 @@ extension ReturnParameters {
 }
 
 extension FieldGroup {
-  /// Makes one with its defaults and lets `set` fill in the rest.
+  /// A group with default values, which `set` can change.
   ///
   /// ```swift
   /// let enable = HCI.LESetAdvertisingEnable { $0.advertisingEnable = true }
@@ -66,8 +71,9 @@ extension ParameterlessCommand {
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
 }
 
-/// A command whose only parameter is the link it is about.
+/// A command whose only parameter is a link.
 public protocol LinkCommand: HCICommand {
+  /// Connection_Handle: the link.
   var connectionHandle: ConnectionHandle { get set }
 }
 
@@ -78,9 +84,10 @@ extension LinkCommand {
 }
 
 extension HCICommandPacket {
-  /// The command in its declared form; nil where there is none for the opcode.
+  /// Decodes the command.
   ///
-  /// - Throws: ``CodecError`` where the parameters are not those of the command.
+  /// - Returns: nil for an opcode without a declaration.
+  /// - Throws: ``CodecError`` for malformed parameters.
   public func decoded() throws(CodecError) -> (any HCICommand)? {
     guard let type = HCI.commands[opcode] else { return nil }
     return try type.init(decoding: parameters)
@@ -88,9 +95,10 @@ extension HCICommandPacket {
 }
 
 extension HCI.CommandComplete {
-  /// The return parameters in their declared form; nil where there is none for the opcode.
+  /// Decodes the return parameters.
   ///
-  /// - Throws: ``CodecError`` where the octets are not what the command returns.
+  /// - Returns: nil for an opcode without a declaration.
+  /// - Throws: ``CodecError`` for malformed return parameters.
   public func decodedResponse() throws(CodecError) -> (any ReturnParameters)? {
     func read<Command: HCICommand>(_ type: Command.Type) throws(CodecError) -> any ReturnParameters {
       try Command.Response(returned: returnParameters)

@@ -8,8 +8,8 @@ public protocol HCIEventParameters: Packet {
   /// The name in plain words, such as `Disconnection Complete` for HCI_Disconnection_Complete.
   static var name: StaticString { get }
 
-  /// Appends what follows the length octet of the event packet: the parameters, for an LE meta event behind the subevent
-  /// code.
+  /// Appends what follows the length octet of the event packet: the parameters, for an LE meta event behind the
+  /// subevent code.
   func encodeEventParameters(to buffer: inout [UInt8])
 }
 
@@ -49,8 +49,8 @@ public struct HCIEventCode: AssignedNumber {
     .merging([.leMeta: "LE Meta", .vendorSpecific: "Vendor Specific"]) { first, _ in first }
 }
 
-/// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space is
-/// open.
+/// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space
+/// is open.
 ///
 /// The code of each event stands beside the event's declaration.
 public struct LESubeventCode: AssignedNumber {

@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// The 16 bits that identify a command: the group in the upper six, the command in the lower ten (Vol 4, Part E, 5.4.1).
+/// The 16 bits that identify a command: the group in the upper six, the command in the lower ten (Vol 4, Part E,
+/// 5.4.1).
 ///
 /// The opcode of each command stands beside the command's declaration. The number space is open: vendors have the group
 /// 0x3F, and an opcode without a declaration is kept as it is.

@@ -1,104 +1,173 @@
+public import BLEWire
+
 extension HCI {
-  /// The part a device plays in a link (Vol 4, Part E, 7.7.65.1).
-  public struct Role: RawRepresentable, Hashable, Sendable {
+  /// The role of a device on a link (Vol 4, Part E, 7.7.65.1).
+  public struct Role: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Central (0x00).
     public static let central = Self(rawValue: 0x00)
+    /// Peripheral (0x01).
     public static let peripheral = Self(rawValue: 0x01)
+
+    public static let spaceName: StaticString = "role"
+    public static let names: [Self: StaticString] = [
+      .central: "Central",
+      .peripheral: "Peripheral",
+    ]
   }
 
-  /// How far a sleep clock may be off (Vol 4, Part E, 7.7.65.1).
-  public struct ClockAccuracy: RawRepresentable, Hashable, Sendable {
+  /// The accuracy of a sleep clock (Vol 4, Part E, 7.7.65.1).
+  public struct ClockAccuracy: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Parts per million in the worst case; nil for a value that the specification does not name.
+    /// The largest deviation in parts per million: 500 for 0x00 to 20 for 0x07; nil for an undefined value.
     public var partsPerMillion: Int? {
       let limits = [500, 250, 150, 100, 75, 50, 30, 20]
       return Int(rawValue) < limits.count ? limits[Int(rawValue)] : nil
     }
+
+    public static let spaceName: StaticString = "clock accuracy"
+    public var name: String? { partsPerMillion.map { "\($0) ppm" } }
   }
 
-  /// Whether a link is encrypted, and on BR/EDR how (Vol 4, Part E, 7.7.8).
-  public struct EncryptionEnabled: RawRepresentable, Hashable, Sendable {
+  /// The encryption of a link (Vol 4, Part E, 7.7.8).
+  public struct EncryptionEnabled: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Off (0x00).
     public static let off = Self(rawValue: 0x00)
-    /// E0 on BR/EDR, AES-CCM on LE.
+    /// On (0x01): AES-CCM on LE, E0 on BR/EDR.
     public static let on = Self(rawValue: 0x01)
-    /// AES-CCM on BR/EDR.
+    /// On with AES-CCM (0x02), on BR/EDR.
     public static let aesCCM = Self(rawValue: 0x02)
+
+    public static let spaceName: StaticString = "encryption"
+    public static let names: [Self: StaticString] = [
+      .off: "Off",
+      .on: "On",
+      .aesCCM: "On with AES-CCM",
+    ]
   }
 
-  /// One physical layer of LE (Vol 4, Part E, 7.7.65.12).
-  public struct PHY: RawRepresentable, Hashable, Sendable {
+  /// A physical layer of LE (Vol 4, Part E, 7.7.65.12).
+  public struct PHY: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// No packet on the secondary channel.
+    /// None (0x00): no packet on the secondary channel.
     public static let none = Self(rawValue: 0x00)
+    /// LE 1M (0x01).
     public static let le1M = Self(rawValue: 0x01)
+    /// LE 2M (0x02).
     public static let le2M = Self(rawValue: 0x02)
+    /// LE Coded (0x03).
     public static let leCoded = Self(rawValue: 0x03)
+
+    public static let spaceName: StaticString = "PHY"
+    public static let names: [Self: StaticString] = [
+      .none: "None",
+      .le1M: "LE 1M",
+      .le2M: "LE 2M",
+      .leCoded: "LE Coded",
+    ]
   }
 
   /// A set of physical layers (Vol 4, Part E, 7.8.48).
-  public struct PHYs: OptionSet, Hashable, Sendable {
+  public struct PHYs: AssignedBits {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// LE 1M (bit 0).
     public static let le1M = Self(rawValue: 1 << 0)
+    /// LE 2M (bit 1).
     public static let le2M = Self(rawValue: 1 << 1)
+    /// LE Coded (bit 2).
     public static let leCoded = Self(rawValue: 1 << 2)
 
-    /// How many there are, unknown ones counted.
+    public static let names: [Self: StaticString] = [
+      .le1M: "LE 1M",
+      .le2M: "LE 2M",
+      .leCoded: "LE Coded",
+    ]
+
+    /// The number of PHYs, undefined ones included.
     public var count: Int { rawValue.nonzeroBitCount }
   }
 
-  /// The directions in which the host leaves the PHY to the controller (Vol 4, Part E, 7.8.48).
-  public struct NoPHYPreference: OptionSet, Hashable, Sendable {
+  /// The directions in which the host has no preference for a PHY (Vol 4, Part E, 7.8.48).
+  public struct NoPHYPreference: AssignedBits {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// transmitter (bit 0).
     public static let transmitter = Self(rawValue: 1 << 0)
+    /// receiver (bit 1).
     public static let receiver = Self(rawValue: 1 << 1)
+
+    public static let names: [Self: StaticString] = [
+      .transmitter: "transmitter",
+      .receiver: "receiver",
+    ]
   }
 
-  /// Which address the controller uses for itself (Vol 4, Part E, 7.8.5).
-  public struct OwnAddressType: RawRepresentable, Hashable, Sendable {
+  /// The address that the controller sends (Vol 4, Part E, 7.8.5).
+  public struct OwnAddressType: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Public Device Address (0x00).
     public static let `public` = Self(rawValue: 0x00)
-    /// The address of LE Set Random Address or of the advertising set.
+    /// Random Device Address (0x01): that of LE Set Random Address or of the advertising set.
     public static let random = Self(rawValue: 0x01)
-    /// A resolvable private one from the resolving list, else the public address.
+    /// Resolvable private address, else public (0x02), from the resolving list.
     public static let resolvableElsePublic = Self(rawValue: 0x02)
-    /// A resolvable private one from the resolving list, else the random address.
+    /// Resolvable private address, else random (0x03), from the resolving list.
     public static let resolvableElseRandom = Self(rawValue: 0x03)
+
+    public static let spaceName: StaticString = "own address type"
+    public static let names: [Self: StaticString] = [
+      .public: "Public Device Address",
+      .random: "Random Device Address",
+      .resolvableElsePublic: "Resolvable private address, else public",
+      .resolvableElseRandom: "Resolvable private address, else random",
+    ]
   }
 
-  /// Whom to connect to (Vol 4, Part E, 7.8.12).
-  public struct InitiatorFilterPolicy: RawRepresentable, Hashable, Sendable {
+  /// The advertisers to connect to (Vol 4, Part E, 7.8.12).
+  public struct InitiatorFilterPolicy: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The device whose address the command gives.
+    /// Peer address of the command (0x00).
     public static let peerAddress = Self(rawValue: 0x00)
-    /// Any device of the filter accept list.
+    /// Filter accept list (0x01): any device in the list.
     public static let acceptList = Self(rawValue: 0x01)
+
+    public static let spaceName: StaticString = "initiator filter policy"
+    public static let names: [Self: StaticString] = [
+      .peerAddress: "Peer address of the command",
+      .acceptList: "Filter accept list",
+    ]
   }
 
-  /// What to take from a peer whose IRK is known (Vol 4, Part E, 7.8.77).
-  public struct PrivacyMode: RawRepresentable, Hashable, Sendable {
+  /// The addresses that are accepted from a peer with a known IRK (Vol 4, Part E, 7.8.77).
+  public struct PrivacyMode: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Private addresses only.
+    /// Network Privacy Mode (0x00): private addresses only.
     public static let network = Self(rawValue: 0x00)
-    /// Its identity address too.
+    /// Device Privacy Mode (0x01): also the identity address.
     public static let device = Self(rawValue: 0x01)
+
+    public static let spaceName: StaticString = "privacy mode"
+    public static let names: [Self: StaticString] = [
+      .network: "Network Privacy Mode",
+      .device: "Device Privacy Mode",
+    ]
   }
 }

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// Which commands a controller has: 64 octets, a bit a command (Vol 4, Part E, 6.27).
+  /// The commands that a controller supports: 64 octets with one bit for each command (Vol 4, Part E, 6.27).
   ///
   /// ```swift
   /// if response.supportedCommands.contains(.leSetExtendedAdvertisingParameters) { … }
@@ -29,7 +29,7 @@ extension HCI {
       try field.octets("Supported_Commands", count: 64, &octets)
     }
 
-    /// Whether the controller has the command; false for an opcode that has no bit.
+    /// Whether the controller supports the command; false for an opcode without a bit.
     public func contains(_ opcode: HCIOpcode) -> Bool {
       guard let place = commands[opcode]?.supportedCommandsBit else { return false }
       return contains(octet: place.octet, bit: place.bit)
@@ -42,31 +42,31 @@ extension HCI {
       return octets[index] >> UInt8(bit) & 1 == 1
     }
 
-    /// Sets the command's bit. An opcode that has none changes nothing.
+    /// Sets the bit of a command. An opcode without a bit changes nothing.
     public mutating func insert(_ opcode: HCIOpcode) {
       guard let place = commands[opcode]?.supportedCommandsBit else { return }
       octets[octets.startIndex + place.octet] |= 1 << UInt8(place.bit)
     }
 
-    /// Clears the command's bit. An opcode that has none changes nothing.
+    /// Clears the bit of a command. An opcode without a bit changes nothing.
     public mutating func remove(_ opcode: HCIOpcode) {
       guard let place = commands[opcode]?.supportedCommandsBit else { return }
       octets[octets.startIndex + place.octet] &= ~(1 << UInt8(place.bit))
     }
 
-    /// The commands with a name here that the controller has, in the order of their bits.
+    /// The supported commands that are declared here, in the order of their bits.
     public var opcodes: [HCIOpcode] {
       Self.bits.filter { contains(octet: $0.bit.octet, bit: $0.bit.bit) }.map(\.opcode)
     }
 
-    /// Every command with a name here.
+    /// All commands that are declared here.
     public static var all: Self {
       var all = Self()
       for place in bits { all.insert(place.opcode) }
       return all
     }
 
-    /// Where each command has its bit, in the order of the bits.
+    /// The commands and their bits, in the order of the bits.
     private static let bits: [(opcode: HCIOpcode, bit: Bit)] = commands.values
       .compactMap { command in command.supportedCommandsBit.map { (command.opcode, $0) } }
       .sorted { ($0.bit.octet, $0.bit.bit) < ($1.bit.octet, $1.bit.bit) }

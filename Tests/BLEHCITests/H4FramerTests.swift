@@ -81,7 +81,7 @@ import Testing
         var framer = H4Framer()
         let cut = Array(packet.prefix(length))
         try framer.receive(cut.span) { _ in Issue.record("no packet is whole") }
-        #expect(throws: H4Error.cutShort(octets: cut)) { try framer.finish() }
+        #expect(throws: H4Error.truncated(octets: cut)) { try framer.finish() }
       }
     }
   }

@@ -18,7 +18,7 @@ import Testing
     #expect(unnamed == [0x2B, 0x31, 0x33, 0x3F])
     #expect(HCIErrorCode(rawValue: 0x48).name == nil)
     #expect(HCIErrorCode.remoteUserTerminatedConnection.description == "Remote User Terminated Connection (0x13)")
-    #expect(HCIErrorCode(rawValue: 0xF0).description == "error code 0xF0")
+    #expect(HCIErrorCode(rawValue: 0xF0).description == "HCI error 0xF0")
     #expect(HCIErrorCode.unknownAdvertisingIdentifier.rawValue == 0x42)
     #expect(HCIErrorCode.tooEarly.rawValue == 0x47)
     #expect(HCIErrorCode.terminatedMICFailure.rawValue == 0x3D)
@@ -105,7 +105,7 @@ import Testing
 
   @Test func `errors say what is wrong and what mends it`() {
     #expect(H4Error.unknownIndicator(0x77).description.contains("0x77"))
-    #expect(H4Error.cutShort(octets: [0x04, 0x0E]).description.contains("040e"))
+    #expect(H4Error.truncated(octets: [0x04, 0x0E]).description.contains("040e"))
     #expect(H4Error.tooLong(.event, length: 9, limit: 8).description.contains("9 octets"))
   }
 }

@@ -47,7 +47,7 @@ import Testing
       ([0x04, 0x01, 0x01, 0x01, 0x04, 0x0E], .closed, "2 octets into a packet"),
       ([0x02, 0x40, 0x20, 0x03, 0x00, 0xAA], .closed, "6 octets into a packet"),
       // No packet type is 0x7F: the stream is out of step.
-      ([0x04, 0x01, 0x01, 0x01, 0x7F], .inputOutput, "0x7f"),
+      ([0x04, 0x01, 0x01, 0x01, 0x7F], .inputOutput, "0x7F"),
     ] as [([UInt8], TransportError.Kind, String)])
   func aLossIsToldWithItsReasonAndTheControllerComesBack(
     _ octets: [UInt8], _ kind: TransportError.Kind, _ part: String

@@ -131,7 +131,7 @@ enum TransportLabel: Sendable {
   }
 
   func end(_ error: H4Error?) -> TransportError {
-    let octets = if case .cutShort(let octets) = error { octets.count } else { 0 }
+    let octets = if case .truncated(let octets) = error { octets.count } else { 0 }
     return switch self {
     case .endpoint(let endpoint): TransportError(endOf: endpoint, inPacketAfter: octets)
     case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio ended")
