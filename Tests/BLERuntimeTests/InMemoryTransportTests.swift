@@ -20,18 +20,19 @@ import Testing
   }
 
   @Test func passesPacketsBothWays() throws {
-    let answer: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
-    let controller = try ScriptedController { $0 == ToyMachine.hello ? [answer] : [] }
+    let command: [UInt8] = [0x01, 0x01, 0x10, 0x00]
+    let answer: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x01, 0x10, 0x00]
+    let controller = try ScriptedController { $0 == command ? [answer] : [] }
     let mailbox = try start(ToyMachine(), controller)
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
+    #expect(mailbox.post(.send(1, command)))
     #expect(log.wait(for: .received(answer)))
     controller.send(.packet([0x04, 0x01, 0x00]), .packet([0x04, 0x02, 0x00]))
     #expect(log.wait(for: .received([0x04, 0x02, 0x00])))
-    #expect(mailbox.post(.send(1, [0x01, 0x01, 0x10, 0x00])))
     mailbox.shutDown()
     #expect(mailbox.waitUntilEnded(atMost: patience))
-    #expect(controller.sent == [ToyMachine.hello, [0x01, 0x01, 0x10, 0x00], ToyMachine.farewell])
+    #expect(controller.sent == [ToyMachine.hello, command, ToyMachine.farewell])
   }
 
   @Test func handsOverReportsAndNoticesAndTracesCommandsOfTheTransport() throws {
