@@ -18,6 +18,8 @@ public enum ClientError: Error, Equatable, Sendable {
   case invalidParameters(String)
   /// The caller has no key to sign with.
   case cannotSign
+  /// The link is in the clear, and the host sends no request on it: the device is bonded and has not proven its key.
+  case notEncrypted
   /// The server gave no answer within 30 seconds; this link can be asked nothing more.
   case timedOut
   /// The link ended before the answer came.
@@ -43,6 +45,8 @@ extension ClientError: CustomStringConvertible {
     case .tooManyOperations(let limit): "\(limit) operations wait already: wait for one to finish"
     case .invalidParameters(let which): which
     case .cannotSign: "no signing key: pair with signing keys, or write with a response on an encrypted link"
+    case .notEncrypted:
+      "the link could not be encrypted with the key of the bond: remove the bond and pair again, or connect again"
     case .timedOut: "the server gave no answer within 30 seconds: disconnect and connect again"
     case .linkEnded: "the link ended before the answer came"
     }

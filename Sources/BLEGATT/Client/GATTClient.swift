@@ -8,7 +8,7 @@ public import BLEWire
 ///
 /// ```
 ///   perform ──► waiting ──► active ──response──► next request … ──► finished
-///                  │           │ 30 s without an answer
+///                  │ (held)    │ 30 s without an answer
 ///                  └───────────┴──► all finished(timedOut), bearerFailed
 /// ```
 ///
@@ -66,6 +66,8 @@ public struct GATTClient: Sendable {
   public var isLinkEncrypted = false
   /// Whether commands are held back, because the link's queue is full.
   public private(set) var isCongested = false
+  /// Whether nothing is sent at all, because the link is not encrypted yet.
+  public private(set) var isHeld = false
 
   public init(limits: Limits = Limits(), signing: Signing? = nil) {
     self.limits = limits
@@ -102,6 +104,7 @@ public struct GATTClient: Sendable {
     let pdu = pdu.extracting(first: mtu)
     switch bearer.receive(pdu, now: now, into: &output.pdus) {
     case .response:
+      guard !isHeld else { return endActive(.failure(.notEncrypted), into: &output) }
       guard var current = active else { break }
       active = nil
       let next = Result { () throws(ClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
@@ -135,6 +138,20 @@ public struct GATTClient: Sendable {
     advance(now: now, into: &output)
   }
 
+  /// Holds everything back, or lets it go on. Operations that are performed meanwhile wait, within
+  /// ``Limits-swift.struct/waitingOperations``; a procedure that is under way ends with ``ClientError/notEncrypted`` when its
+  /// answer comes.
+  public mutating func setHeld(_ isHeld: Bool, now: Instant, into output: inout ClientOutput) {
+    self.isHeld = isHeld
+    advance(now: now, into: &output)
+  }
+
+  /// Ends every operation that waits for its turn.
+  public mutating func failWaiting(_ error: ClientError, into output: inout ClientOutput) {
+    for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
+    waiting = []
+  }
+
   /// Ends what has waited too long.
   public mutating func tick(now: Instant, into output: inout ClientOutput) {
     guard !bearer.tick(now: now).isEmpty else { return }
@@ -151,8 +168,7 @@ public struct GATTClient: Sendable {
   private mutating func failEverything(_ error: ClientError, into output: inout ClientOutput) {
     end = error
     endActive(.failure(error), into: &output)
-    for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
-    waiting = []
+    failWaiting(error, into: &output)
   }
 
   private mutating func endActive(_ result: Result<ClientOutcome, ClientError>, into output: inout ClientOutput) {
@@ -163,7 +179,7 @@ public struct GATTClient: Sendable {
 
   /// Starts what can start: the next operation where none is active, and the commands at the head of the line.
   private mutating func advance(now: Instant, into output: inout ClientOutput) {
-    while end == nil, let next = waiting.first {
+    while end == nil, !isHeld, let next = waiting.first {
       if next.kind.isCommand {
         guard !isCongested else { return }
         waiting.removeFirst()
