@@ -204,15 +204,22 @@ import Testing
     }
   }
 
-  /// The limit holds for our central, too, which says in its request that it does not bond.
+  /// The limit holds for our central, too, which says in its request that it does not bond. What the application began itself
+  /// is confirmed by that.
   @Test func theLimitHoldsForOurCentral() throws {
     var couple = Couple(central: { _ in .with { $0.unconfirmedBonds.count = 0 } })
     let start = couple.world.sent[1].count
     try couple.connect()
-    couple.secure()
+    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.run(for: .seconds(1))
     #expect(features(couple, sentBy: 1, since: start, code: 1) == [0, 0, 0])
     for host in 0...1 { #expect(couple.paired(host).map(\.isBonded) == [false]) }
     #expect(couple.read(Couple.encrypted) == .success([7]))
+    couple.disconnect()
+    couple.forget()
+    try couple.connect()
+    couple.secure()
+    for host in 0...1 { #expect(couple.paired(host).map(\.isBonded) == [true]) }
   }
 
   /// Where a store holds more than there is room for, protected bonds and those used last are taken.

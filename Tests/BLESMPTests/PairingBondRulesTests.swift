@@ -21,7 +21,7 @@ import Testing
         $0.bondRules.admission = responder
         change(&$0)
       })
-    pair.pair()
+    pair.pair(isConsented: false)
     return pair
   }
 
@@ -44,7 +44,7 @@ import Testing
     let authenticated = pair(.confirmed, .confirmed, io: .displayOnly)
     #expect(bonds(authenticated) == [true, true] && isDeclined(authenticated) == [false, false])
     var unauthenticated = PairingPair(.with(.displayOnly) { $0.bondRules.admission = .confirmed }, .with())
-    unauthenticated.pair()
+    unauthenticated.pair(isConsented: false)
     #expect(bonds(unauthenticated) == [false, true] && isDeclined(unauthenticated) == [true, false])
     let full = pair(.all, .none, io: .displayOnly)
     #expect(bonds(full) == [false, false] && full.outcomes[.responder]?.strength.isAuthenticated == true)
@@ -54,6 +54,10 @@ import Testing
     let asked = pair(.all, .confirmed) { $0.asksConsent = true }
     #expect(bonds(asked) == [true, true] && asked.outcomes[.responder]?.hasConsent == true)
     #expect(pair(.all, .all).outcomes[.responder]?.hasConsent == false)
+    // What the application began itself, it has agreed to.
+    var begun = PairingPair(.with { $0.bondRules.admission = .confirmed }, .with())
+    begun.pair(isConsented: true)
+    #expect(bonds(begun) == [true, true] && begun.outcomes[.initiator]?.hasConsent == true)
   }
 
   @Test func aKeyReplacesOneThatIsNoStronger() {

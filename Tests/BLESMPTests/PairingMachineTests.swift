@@ -143,14 +143,60 @@ import Testing
     }
   }
 
-  @Test func consentIsAskedOfTheResponderOnly() {
+  /// The initiator's application is asked, too, unless it began the pairing itself; both only for Just Works.
+  @Test(arguments: [true, false], [true, false]) func consentIsAskedOfWhoHasNotBegunThePairing(
+    isConsented: Bool, secure: Bool
+  ) {
     for answer in [PairingAnswer.accept, .reject] {
-      var pair = PairingPair(.with { $0.asksConsent = true }, .with { $0.asksConsent = true })
-      pair.answer = { _, _, _ in answer }
-      pair.pair()
-      #expect(pair.questions == [.responder: [.consent]])
-      if answer == .accept { pair.expectPaired() } else { pair.expectFailed(.unspecifiedReason, at: .responder) }
+      var pair = PairingPair(.with(secure: secure) { $0.asksConsent = true }, .with { $0.asksConsent = true })
+      pair.answer = { side, _, _ in side == .initiator || isConsented ? answer : .accept }
+      pair.pair(isConsented: isConsented)
+      if isConsented {
+        #expect(pair.questions == [.responder: [.consent]])
+      } else {
+        #expect(pair.questions == [.initiator: [.consent], .responder: [.consent]])
+      }
+      let side: PairingPair.Side = isConsented ? .responder : .initiator
+      if answer == .accept { pair.expectPaired() } else { pair.expectFailed(.unspecifiedReason, at: side) }
     }
+    var passkey = PairingPair(
+      .with(.keyboardOnly, secure: secure) { $0.asksConsent = true }, .with(.displayOnly) { $0.asksConsent = true })
+    passkey.pair(isConsented: isConsented)
+    #expect(passkey.questions.values.joined().allSatisfy { $0 != .consent })
+    passkey.expectPaired()
+  }
+
+  /// A pairing that waits for consent goes on when the application asks for it: the question is void.
+  @Test func theApplicationsOwnRequestIsItsConsent() throws {
+    var pair = PairingPair(.with { $0.asksConsent = true }, .with())
+    pair.answer = { _, _, _ in nil }
+    pair.pair(isConsented: false)
+    let asked = try #require(pair.names[.initiator]?.last)
+    pair.pair(isConsented: false)
+    #expect(pair.outcomes.isEmpty && pair.withdrawn.isEmpty)
+    pair.pair(isConsented: true)
+    #expect(pair.withdrawn[.initiator] == [asked])
+    pair.expectPaired()
+    pair.reply(.reject, to: asked, at: .initiator)
+    #expect(pair.faults == [.notOpen])
+    // It holds for that pairing alone.
+    pair.forget()
+    pair.pair(isConsented: false)
+    #expect(pair.questions == [.initiator: [.consent]])
+  }
+
+  /// Nobody answers: the pairing ends after 30 seconds (3.4), and the peer is silent meanwhile as it has to be.
+  @Test func aConsentThatDoesNotComeEndsThePairing() {
+    var pair = PairingPair(.with { $0.asksConsent = true }, .with())
+    pair.answer = { _, _, _ in nil }
+    pair.pair(isConsented: false)
+    pair.inject([0x03] + [UInt8](repeating: 1, count: 16), to: .initiator)
+    pair.expectFailed(.unspecifiedReason, at: .initiator)
+    pair.forget()
+    pair.pair(isConsented: false)
+    pair.on(.initiator) { machine, now, effects in machine.tick(now: now + .seconds(30), into: &effects) }
+    pair.run()
+    #expect(pair.failures[.initiator]?.origin == .timeout && pair.withdrawn[.initiator]?.count == 1)
   }
 
   /// The users are slow: what the peer sends meanwhile is kept, and the answer goes on from there.

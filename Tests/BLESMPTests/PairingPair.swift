@@ -61,8 +61,8 @@ struct PairingPair {
   }
 
   /// Lets the initiator begin, and everything happen.
-  mutating func pair() {
-    on(.initiator) { machine, now, effects in machine.start(now: now, into: &effects) }
+  mutating func pair(isConsented: Bool = true) {
+    on(.initiator) { machine, now, effects in machine.start(isConsented: isConsented, now: now, into: &effects) }
     run()
   }
 

@@ -176,7 +176,7 @@ import Testing
       // The responder has not sent its key when the initiator's comes, so only the initiator's can be played back to it.
       guard side == .initiator else { return }
       pair.on(.initiator) { machine, now, effects in
-        machine.start(now: now, into: &effects)
+        machine.start(isConsented: true, now: now, into: &effects)
         effects.removeAll()
         machine.receive([2, 3, 0, 0x0D, 16, 7, 7], now: now, into: &effects)
       }
@@ -341,7 +341,7 @@ import Testing
         effects = []
         machine.receive([1, 3, 0, 9, 16, 0, 0], now: .start, into: &effects)
         machine.receive([1], now: .start, into: &effects)
-        machine.start(now: .start, into: &effects)
+        machine.start(isConsented: true, now: .start, into: &effects)
         machine.requestSecurity(into: &effects)
         #expect(effects.isEmpty)
       }

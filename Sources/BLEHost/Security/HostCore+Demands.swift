@@ -50,9 +50,9 @@ extension HostCore {
     if isUnderWay(links[index]) { return true }
     if links[index].security.level == .encrypted, pairingSettings?.asksForMITM == true {
       // A key that nobody vouches for was not enough: a better one, where the devices can make one.
-      secure(index, .mitm, now: now, into: &output)
+      secure(index, .mitm, isConsented: false, now: now, into: &output)
     } else if links[index].security.level == .none {
-      secure(index, [], now: now, into: &output)
+      secure(index, [], isConsented: false, now: now, into: &output)
     }
     return isUnderWay(links[index])
   }

@@ -87,7 +87,7 @@ extension HostCore {
     case .withdraw(let id): output.events.append(.pairingQuestionWithdrawn(peer, id))
     case .ignoredAnswer(let fault): ignore(fault, peer: peer, into: &output)
     case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
-    case .securityRequested(let authReq): secure(index, authReq, now: now, into: &output)
+    case .securityRequested(let authReq): secure(index, authReq, isConsented: false, now: now, into: &output)
     case .completed(let outcome): paired(index, outcome, now: now, into: &output)
     case .keypress(let keypress): output.events.append(.keypress(peer, keypress))
     case .failed(let failure):
@@ -138,21 +138,25 @@ extension HostCore {
       return output.events.append(.refused(.unsupported("pairing: it is switched off")))
     }
     if isSecuredBySystem {
-      secureBySystem(index, isAuthenticated: settings.requiresMITM, into: &output)
+      secureBySystem(index, isAuthenticated: settings.requiresMITM, isConsented: true, into: &output)
     } else if links[index].role == .central {
-      secure(index, [], now: now, into: &output)
+      secure(index, [], isConsented: true, now: now, into: &output)
     } else {
       withPairing(index, now: now, into: &output) { machine, effects in machine.requestSecurity(into: &effects) }
     }
   }
 
   /// A central makes its link as secure as it can: with the key of the bond where that is enough, else by pairing.
+  ///
+  /// - Parameter isConsented: the application asked for it; else a peripheral did, or our client on demand.
   mutating func secure(
-    _ index: Int, _ wanted: AuthenticationRequirements, now: Instant, into output: inout HostOutput
+    _ index: Int, _ wanted: AuthenticationRequirements, isConsented: Bool, now: Instant,
+    into output: inout HostOutput
   ) {
     guard links[index].role == .central else { return }
     if isSecuredBySystem {
-      return secureBySystem(index, isAuthenticated: wanted.contains(.mitm), into: &output)
+      return secureBySystem(
+        index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, into: &output)
     }
     if let key = bonds[links[index].identity]?.centralKey {
       let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.asksForMITM != true
@@ -161,6 +165,8 @@ extension HostCore {
         return encrypt(index, with: key, .bond, now: now, into: &output)
       }
     }
-    withPairing(index, now: now, into: &output) { machine, effects in machine.start(now: now, into: &effects) }
+    withPairing(index, now: now, into: &output) { machine, effects in
+      machine.start(isConsented: isConsented, now: now, into: &effects)
+    }
   }
 }

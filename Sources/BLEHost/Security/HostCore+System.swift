@@ -256,7 +256,9 @@ extension HostCore {
   }
 
   /// Asks the system to secure a link; as a peripheral, to ask its central.
-  mutating func secureBySystem(_ index: Int, isAuthenticated: Bool, into output: inout HostOutput) {
+  mutating func secureBySystem(
+    _ index: Int, isAuthenticated: Bool, isConsented: Bool, into output: inout HostOutput
+  ) {
     guard !links[index].system.isUnderWay else { return }
     (links[index].system.isUnderWay, links[index].system.isOurWish) = (true, true)
     output.directives.append(

@@ -92,7 +92,7 @@ extension PairingMachine {
   private var mayBond: Bool {
     switch settings.bondRules.admission {
     case .all: true
-    case .confirmed: mayBeAuthenticated || settings.asksConsent
+    case .confirmed: mayBeAuthenticated || settings.asksConsent || hasConsent
     case .none: false
     }
   }
@@ -135,10 +135,17 @@ extension PairingMachine {
     let agreement = Agreement(request, response(to: request), own: own, peer: peer, role: role)
     try check(agreement)
     deadline = now + settings.timeout
+    try askConsent(agreement, now: now, into: &effects)
+  }
+
+  /// Just Works authenticates nobody: the application is asked, where it wants that and has not begun the pairing itself.
+  private mutating func askConsent(
+    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  ) throws(PairingFailedReason) {
     phase = .consent(agreement)
     if settings.bondRules.asksReplacement, !agreement.model.isAuthenticated, agreement.isBonding {
       ask(.replaceBond, into: &effects)
-    } else if settings.asksConsent, agreement.model == .justWorks {
+    } else if settings.asksConsent, !hasConsent, agreement.model == .justWorks {
       ask(.consent, into: &effects)
     } else {
       try consented(agreement, .accept, now: now, into: &effects)
@@ -149,9 +156,20 @@ extension PairingMachine {
     _ agreement: Agreement, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard answer == .accept else { throw .unspecifiedReason }
-    let agreement = limited(agreement)
-    send(.pairingResponse(agreement.response), now: now, into: &effects)
+    var agreement = agreement
+    if role == .responder {
+      agreement = limited(agreement)
+      send(.pairingResponse(agreement.response), now: now, into: &effects)
+    }
     try begin(agreement, now: now, into: &effects)
+  }
+
+  /// The application wants the pairing that was begun without it: it is asked no more.
+  mutating func consent(now: Instant, into effects: inout [PairingEffect]) {
+    hasConsent = true
+    guard case .consent = phase, let open = questions.open, open.question == .consent else { return }
+    effects.append(.withdraw(open.id))
+    answer(open.id, .accept, now: now, into: &effects)
   }
 
   mutating func responded(
@@ -166,7 +184,8 @@ extension PairingMachine {
     if withholdsIdentity(in: agreement), given.initiatorKeyDistribution.contains(.idKey) {
       return requestWithoutIdentity(asked, now: now, into: &effects)
     }
-    try begin(agreement, now: now, into: &effects)
+    deadline = now + settings.timeout
+    try askConsent(agreement, now: now, into: &effects)
   }
 
   /// The response shows that the pairing is unauthenticated, and what both agreed to distribute must be distributed

@@ -29,7 +29,7 @@ package struct PairingMachine: Sendable {
   let toolbox: SecurityToolbox
   var random: RandomSource
   var phase = Phase.idle
-  /// Whether the application agreed to the pairing under way.
+  /// Whether the application agreed to the pairing under way, or began it.
   var hasConsent = false
   /// The identity that the peer named in the pairing under way or, where that has failed, in the last one.
   package internal(set) var claimedIdentity: DeviceAddress?
@@ -39,7 +39,8 @@ package struct PairingMachine: Sendable {
     case idle
     /// The initiator waits for the Pairing Response.
     case requested(PairingFeatures)
-    /// The responder's application is asked whether it wants to pair at all.
+    /// The application is asked whether it wants to pair at all: the responder's before it answers the Pairing Request, the
+    /// initiator's after the Pairing Response, when the association model is known.
     case consent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
@@ -80,10 +81,16 @@ package struct PairingMachine: Sendable {
   }
 
   /// The initiator begins (2.3.1). Where a pairing is under way already, that one goes on.
-  package mutating func start(now: Instant, into effects: inout [PairingEffect]) {
-    guard role == .initiator, case .idle = phase else { return }
+  ///
+  /// - Parameter isConsented: the application itself wants to pair with this device, and is not asked for consent.
+  package mutating func start(isConsented: Bool, now: Instant, into effects: inout [PairingEffect]) {
+    guard role == .initiator else { return }
+    guard case .idle = phase else {
+      if isConsented { consent(now: now, into: &effects) }
+      return
+    }
     guard !refusesAttempts else { return effects.append(.failed(PairingFailure(.repeatedAttempts, .local))) }
-    (hasConsent, claimedIdentity) = (false, nil)
+    (hasConsent, claimedIdentity) = (isConsented, nil)
     let request = offer()
     phase = .requested(request)
     send(.pairingRequest(request), now: now, into: &effects)

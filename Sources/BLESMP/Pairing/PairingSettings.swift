@@ -22,7 +22,8 @@ package struct PairingSettings: Sendable {
   package var responderKeys: KeyDistribution = [.encKey, .idKey, .signKey]
   /// The passkey that is always displayed; nil draws a new one for each pairing, which is what the specification wants.
   package var fixedPasskey: Passkey?
-  /// Asks the application before a device is let in that nobody vouches for (Just Works), where we are the responder.
+  /// Asks the application before a pairing that authenticates nobody (Just Works), in both roles. A pairing that our
+  /// application began needs no other consent; one that the peer began, or our client on demand, does.
   package var asksConsent = false
   /// Takes the debug key that everybody knows (2.3.5.6.1), so that a sniffer can follow.
   package var acceptsDebugKey = false

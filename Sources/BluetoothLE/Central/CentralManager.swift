@@ -222,6 +222,8 @@ open class CentralManager: Manager, @unchecked Sendable {
 
   /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``Manager/pairingDelegate`` hears
   /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
+  ///
+  /// The call is the application's consent to an unauthenticated pairing: ``PairingOptions/asksConsent`` asks no more.
   public final func pair(with peripheral: Peripheral) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
@@ -234,9 +236,7 @@ open class CentralManager: Manager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(ManagerState(state), reason)
-    case .refused(let error):
-      relay("\(error)")
-      runOnQueue { $0.hostRefused(into: &$1) }
+    case .refused(let error): relay("\(error)")
     case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
     }

@@ -46,7 +46,6 @@ extension CentralState {
     if case .failure(.linkEnded) = result { return }
     if sessions[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
     guard let index = sessions[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
-    if case .failure(let error) = result, raiseSecurity(peer, index, error, into: &effects) { return }
     sessions[peer]?.pending[index].result = result
     flush(peer, into: &effects)
   }
@@ -167,6 +166,7 @@ extension ClientError {
   var facade: any Error {
     switch self {
     case .refused(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+    case .notEncrypted: BluetoothError(.encryptionTimedOut, "\(self)")
     case .timedOut: BluetoothError(.connectionTimeout, "\(self)")
     case .linkEnded: BluetoothError(.peripheralDisconnected)
     case .tooManyOperations, .tooManyResults: BluetoothError(.outOfSpace, "\(self)")

@@ -110,8 +110,6 @@ extension CentralState {
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
-    case .security(let peer, let security): securityChanged(peer, security, into: &effects)
-    case .pairingFailed(let peer, _), .bondLost(let peer, _, _): securityRefused(peer, into: &effects)
     default: break
     }
   }

@@ -9,9 +9,6 @@ struct Session: Sendable {
   let address: DeviceAddress
   let peer: PeerID
   var mtu = ATT.defaultMTU
-  var security = LinkSecurity.none
-  /// Encryption was asked for, and nothing has come of it yet.
-  var isRaisingSecurity = false
 
   /// By the handle of the declaration.
   var services: [AttributeHandle: RemoteService] = [:]
@@ -50,15 +47,6 @@ struct Session: Sendable {
     /// Nil where the result is known without asking.
     var kind: ClientOperation.Kind?
     var result: Result<ClientOutcome, ClientError>?
-    var retry = Retry.none
-  }
-
-  /// What is refused to a link in the clear is asked once more when the link is encrypted (CentralState+Security).
-  enum Retry: Equatable, Sendable {
-    case none
-    /// Refused, and waiting for the encryption; this is the result where it does not come.
-    case waiting(ClientError)
-    case done
   }
 
   /// What is asked, about which object.

@@ -62,7 +62,9 @@ public struct PairingOptions: Hashable, Sendable {
   /// A passkey, at most 999999, that is displayed at every pairing. Printed on a label it is better than nothing; one
   /// that has been overheard or guessed bit by bit is not.
   public var fixedPasskey: UInt32?
-  /// Asks the ``PairingDelegate`` before anybody is let in whom nothing vouches for.
+  /// Asks the ``PairingDelegate`` for consent to each pairing that authenticates nobody (Just Works), as a peripheral and as
+  /// a central: also where a peripheral asks for security, and where the manager pairs on demand. A pairing that the program
+  /// begins by ``CentralManager/pair(with:)`` has its consent.
   public var asksConsent = false
   /// What happens to a bond without authentication when a device pairs anew under its identity.
   public var bondReplacement = BondReplacement.always

@@ -1,0 +1,82 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLESMP
+import BLEWire
+import Testing
+
+/// `asksConsent` in the central role: who asked for the pairing decides (Docs/Decisions/0075).
+@Suite("Consent to pairings of our central") struct ConsentTests {
+  /// A central that asks for consent, and nobody who answers.
+  private func couple(_ change: (inout PairingSettings) -> Void = { _ in }) throws -> Couple {
+    var settings = PairingSettings.with { $0.asksConsent = true }
+    change(&settings)
+    var couple = Couple(central: { [settings] _ in settings })
+    couple.world.application = nil
+    try couple.connect()
+    return couple
+  }
+
+  private func answer(_ answer: PairingAnswer, _ couple: inout Couple) throws {
+    let (link, question) = (try #require(couple.links[1]), try #require(couple.questions(1).last))
+    #expect(question.question == .consent)
+    couple.world.ask(1, .answerPairing(link.central, question.id, answer))
+    couple.world.run(for: .seconds(1))
+  }
+
+  @Test(arguments: [true, false]) func aSecurityRequestAsksForConsent(agreed: Bool) throws {
+    var couple = try couple()
+    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.bond(1) == nil && couple.security(1) == nil)
+    try answer(agreed ? .accept : .reject, &couple)
+    #expect((couple.bond(1) != nil) == agreed && couple.paired(1).count == (agreed ? 1 : 0))
+    #expect(couple.failures(1) == (agreed ? [] : [PairingFailure(.unspecifiedReason, .local)]))
+  }
+
+  @Test(arguments: [true, false]) func aPairingOnDemandAsksForConsent(agreed: Bool) throws {
+    var couple = try couple { $0.pairsOnDemand = true }
+    let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
+    couple.world.ask(1, .client(link.central, ClientOperation(id: ClientOperationID(rawValue: 9), .read(handle))))
+    couple.world.run(for: .seconds(5))
+    func results() -> [Result<ClientOutcome, ClientError>] {
+      couple.events(1).compactMap { if case .client(_, .finished(_, let result)) = $0 { result } else { nil } }
+    }
+    #expect(results().isEmpty && couple.bond(1) == nil)
+    try answer(agreed ? .accept : .reject, &couple)
+    if agreed {
+      #expect(results() == [.success(.value([7]))])
+    } else {
+      guard case .failure(let error) = results().first else { Issue.record("not refused"); return }
+      #expect(error.code == .insufficientAuthentication)
+    }
+  }
+
+  @Test func theApplicationsOwnRequestIsConsent() throws {
+    var couple = try couple()
+    couple.secure()
+    #expect(couple.questions(1).isEmpty && couple.paired(1).count == 1)
+  }
+
+  /// A pairing that the user takes part in needs no other consent.
+  @Test func anAuthenticatedPairingAsksForNoConsent() throws {
+    var couple = Couple(
+      peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) { $0.asksConsent = true } })
+    try couple.connect()
+    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.questions(1).map(\.question) == [.enterPasskey] && couple.paired(1).count == 1)
+  }
+
+  /// With a bond there is no pairing to agree to.
+  @Test func aBondIsConsentEnough() throws {
+    var couple = try couple()
+    couple.secure()
+    couple.disconnect()
+    couple.forget()
+    try couple.connect()
+    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.questions(1).isEmpty && couple.security(1)?.level == .encrypted)
+  }
+}
