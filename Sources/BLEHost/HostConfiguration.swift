@@ -41,6 +41,9 @@ package struct HostConfiguration: Sendable {
   package var bondReportInterval: Duration = .seconds(10)
   /// Diagnostics that a peer or the controller can cause.
   package var diagnosticLimits = DiagnosticLimits()
+  /// How long the encryption of a link to a bonded peripheral may take, from the connection on. The controller gives up
+  /// after 40 s (Vol 6, Part B, 5.2), and should say so before this has passed.
+  package var encryptionTimeout: Duration = .seconds(42)
   /// How long links are given to end when the host shuts down.
   package var shutdownTimeout: Duration = .seconds(2)
 

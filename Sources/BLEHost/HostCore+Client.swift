@@ -17,6 +17,9 @@ extension HostCore {
     guard let index = index(of: peer) else {
       return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
     }
+    if refusesOperations(links[index]) {
+      return output.events.append(.client(peer, .finished(operation.id, .failure(.notEncrypted))))
+    }
     noteOperation(operation, on: index)
     links[index].client.perform(operation, now: now, into: &scratch.client)
     if case .signedWrite = operation.kind { keepSignCounter(index, into: &output) }
@@ -50,6 +53,12 @@ extension HostCore {
     for event in drained.events {
       switch event {
       case .finished(.stack, _): break
+      case .notification, .indication, .servicesChanged:
+        if links[index].hold == .none {
+          output.events.append(.client(links[index].peer, event))
+        } else {
+          reportDroppedUpdate(index, into: &output)
+        }
       case .finished(let id, let result):
         if !parks(id, result, event, on: index, now: now, into: &output) {
           output.events.append(.client(links[index].peer, event))
@@ -65,7 +74,6 @@ extension HostCore {
         output.events.append(.client(links[index].peer, event))
       case .violation:
         if admitsDiagnostic(.peer, links[index].peer) { output.events.append(.client(links[index].peer, event)) }
-      default: output.events.append(.client(links[index].peer, event))
       }
     }
     drained.removeAll()

@@ -33,7 +33,7 @@ extension HostCore {
     output.events.append(
       .connected(Connection(peer: peer, address: identity, role: ours, timing: timing, request: request)))
     if ours == .central {
-      exchangeMTU(links.count - 1, now: now, into: &output)
+      startClient(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
     } else {
       advertisingStoppedByLink(now: now, into: &output)
@@ -65,7 +65,10 @@ extension HostCore {
     acl.removeLink(handle, into: &output.packets)
     var events = ClientOutput()
     link.client.linkEnded(into: &events)
-    for event in events.events { output.events.append(.client(link.peer, event)) }
+    for event in events.events {
+      if case .finished(.stack, _) = event { continue }
+      output.events.append(.client(link.peer, event))
+    }
     output.events.append(.disconnected(link.peer, reason))
   }
 
@@ -188,6 +191,7 @@ extension HostCore {
     if let deadline = links[index].pairing?.deadline, deadline <= now {
       withPairing(index, now: now, into: &output) { machine, effects in machine.tick(now: now, into: &effects) }
     }
+    tickHold(index, now: now, into: &output)
   }
 
   mutating func performLink(_ command: HostCommand, now: Instant, into output: inout HostOutput) {

@@ -23,6 +23,8 @@ struct Link: Sendable {
   var pairing: PairingMachine?
   /// The same where the system's security manager pairs.
   var system = SystemPairing()
+  /// Whether our client may send yet.
+  var hold = ClientHold.none
   /// What our client waits with until the link is secured.
   var demands = ParkedOperations()
 
@@ -66,6 +68,6 @@ struct Link: Sendable {
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let machines = Instant?.nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
-    return .nearer(.nearer(machines, pairing?.deadline), diagnostics.deadline)
+    return .nearer(.nearer(machines, pairing?.deadline), .nearer(diagnostics.deadline, hold.deadline))
   }
 }

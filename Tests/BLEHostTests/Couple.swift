@@ -86,6 +86,15 @@ struct Couple {
     links[central] = (try #require(ours), try #require(theirs))
   }
 
+  /// Connects a central that does not encrypt by itself: its host gets the key of `bond` only when the link is up.
+  mutating func connectInTheClear(_ bond: Bond, _ central: Int = 1) throws {
+    var keyless = bond
+    keyless.centralKey = nil
+    world.ask(central, .setBonds([keyless]))
+    try connect(central)
+    world.ask(central, .setBonds([bond]))
+  }
+
   mutating func disconnect(_ central: Int = 1) {
     guard let link = links[central] else { return }
     world.ask(central, .disconnect(link.central, .remoteUserTerminatedConnection))

@@ -57,6 +57,7 @@ struct ScriptedController {
   }
 
   static let byStatus: Set<HCIOpcode> = [
+    .leEnableEncryption,
     .disconnect, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate, .leReadRemoteFeatures,
   ]
 
@@ -89,6 +90,20 @@ struct ScriptedController {
         $0.connectionHandle = ConnectionHandle(rawValue: handle)
         $0.role = .peripheral
         $0.peerAddress = DeviceAddress(address, kind: .random) ?? DeviceAddress(octets: BD_ADDR(), kind: .random)
+        $0.connectionInterval = 24
+        $0.supervisionTimeout = 500
+      })
+    return packet
+  }
+
+  /// We have connected to a peripheral.
+  static func connectedAsCentral(_ handle: UInt16, to address: DeviceAddress) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(
+      hci: HCI.LEConnectionComplete {
+        $0.connectionHandle = ConnectionHandle(rawValue: handle)
+        $0.role = .central
+        $0.peerAddress = address
         $0.connectionInterval = 24
         $0.supervisionTimeout = 500
       })

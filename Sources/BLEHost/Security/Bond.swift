@@ -1,4 +1,5 @@
 package import BLEGATT
+package import BLEHCI
 package import BLESMP
 package import BLEWire
 
@@ -51,12 +52,16 @@ package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
   case missingHere
   /// Both have a key, and they differ.
   case keysDiffer
+  /// The link could not be encrypted, for another reason: the device answers no request to encrypt, or cannot.
+  case notEncrypted(HCIErrorCode)
 
   package var description: String {
     switch self {
     case .forgottenByPeer: "the device has forgotten this bond: remove the bond here, then pair again"
     case .missingHere: "the device has a bond that is not known here: let the device forget it, then pair again"
     case .keysDiffer: "the device's key for this bond is another one: remove the bond on both sides, then pair again"
+    case .notEncrypted(let reason):
+      "the link could not be encrypted with the key of this bond (\(reason)): it may be another device with the same address; connect again"
     }
   }
 }

@@ -75,7 +75,7 @@ extension HostCore {
   ) {
     guard let index = index(of: handle) else { return }
     guard status == .success else {
-      if isSecuredBySystem { return systemEncryptionFailed(index, status, into: &output) }
+      if isSecuredBySystem { return systemEncryptionFailed(index, status, now: now, into: &output) }
       return encryptionFailed(index, status, now: now, into: &output)
     }
     guard isOn else {
@@ -111,13 +111,14 @@ extension HostCore {
         machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
       }
     }
-    if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
+    guard let still = self.index(of: handle) else { return }
+    releaseClient(still, now: now, into: &output)
+    repeatParked(still, now: now, into: &output)
   }
 
   private mutating func encryptionFailed(
     _ index: Int, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
-    let peer = links[index].peer
     guard let start = links[index].cipher.start else { return }
     links[index].cipher.start = nil
     switch start.origin {
@@ -126,17 +127,15 @@ extension HostCore {
         machine.encryptionChanged(isEnabled: false, now: now, into: &effects)
       }
     case .bond:
-      let loss: BondLoss = status == .pinOrKeyMissing ? .forgottenByPeer : .keysDiffer
-      output.events.append(.bondLost(peer, links[index].identity, loss))
-      releaseParked(index, into: &output)
+      guard let loss = BondLoss(encryptionFailed: status) else { return }
+      bondKeyFailed(index, loss, now: now, into: &output)
     }
   }
 
-  /// A link ended while it was being encrypted: with different keys the controllers notice at the first message
-  /// (Vol 6, Part B, 5.1.3.1).
+  /// A link ended while it was being encrypted.
   mutating func cipherEnded(_ link: Link, _ reason: HCIErrorCode, into output: inout HostOutput) {
-    guard reason == .terminatedMICFailure, link.cipher.start?.origin == .bond else { return }
-    output.events.append(.bondLost(link.peer, link.identity, .keysDiffer))
+    guard let loss = BondLoss(linkEnded: reason, of: link) else { return }
+    output.events.append(.bondLost(link.peer, link.identity, loss))
   }
 
   /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and

@@ -154,6 +154,19 @@ extension HostCore {
     into output: inout HostOutput
   ) {
     guard links[index].role == .central else { return }
+    if !isConsented {
+      switch links[index].hold {
+      case .none: break
+      // The encryption that is under way is the answer.
+      case .pending: return
+      case .bondLost:
+        // A device that cannot encrypt with its bond does not get another one by a Security Request.
+        return report(
+          .peer,
+          "a Security Request is ignored: the device has lost its bond, and the application decides whether to pair",
+          peer: links[index].peer, into: &output)
+      }
+    }
     if isSecuredBySystem {
       return secureBySystem(
         index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, into: &output)

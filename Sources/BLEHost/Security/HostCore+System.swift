@@ -227,22 +227,35 @@ extension HostCore {
     let isNewProof = strength != nil && !links[index].system.isPairing && proveBond(index, into: &output)
     output.events.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
-    guard strength != nil else { return }
+    guard strength != nil else { return systemHasNotEncrypted(index, now: now, into: &output) }
     if !links[index].system.isPairing { endSystemPairing(index, into: &output) }
     if isNewProof { recognised(index, now: now, into: &output) }
-    if let still = self.index(of: handle) { repeatParked(still, now: now, into: &output) }
+    guard let still = self.index(of: handle) else { return }
+    releaseClient(still, now: now, into: &output)
+    repeatParked(still, now: now, into: &output)
+  }
+
+  /// The system was asked to encrypt a link, and says that it is in the clear: it cannot encrypt it.
+  private mutating func systemHasNotEncrypted(_ index: Int, now: Instant, into output: inout HostOutput) {
+    guard links[index].system.isOurWish, !links[index].system.isPairing else { return }
+    endSystemPairing(index, into: &output)
+    if links[index].hold.isPending {
+      bondKeyFailed(index, .notEncrypted(.unspecifiedError), now: now, into: &output)
+    } else {
+      releaseParked(index, into: &output)
+    }
   }
 
   /// The link could not be encrypted with the keys of a bond (Vol 4, Part E, 7.7.8).
   mutating func systemEncryptionFailed(
-    _ index: Int, _ status: HCIErrorCode, into output: inout HostOutput
+    _ index: Int, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
     let link = links[index]
     links[index].system.isUnderWay = link.system.isPairing
-    guard !link.system.isPairing, bonds[link.identity] != nil else { return }
-    let loss: BondLoss = status == .pinOrKeyMissing ? .forgottenByPeer : .keysDiffer
-    output.events.append(.bondLost(link.peer, link.identity, loss))
-    releaseParked(index, into: &output)
+    guard !link.system.isPairing, bonds[link.identity] != nil, let loss = BondLoss(encryptionFailed: status) else {
+      return
+    }
+    bondKeyFailed(index, loss, now: now, into: &output)
   }
 
   /// The kernel has told the controller that it lacks the key that a central named (Vol 4, Part E, 7.8.26).

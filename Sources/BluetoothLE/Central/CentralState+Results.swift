@@ -71,7 +71,7 @@ extension CentralState {
       var failure: (any Error)?
       switch result {
       case .success(let outcome): sessions[peer]?.take(outcome, for: operation.subject, of: object)
-      case .failure(let error): failure = error.facade
+      case .failure(let error): failure = error.facade(session.bondLoss)
       }
       // Without a failure a value goes to the streams of values too, which the call for the delegate does.
       answer(operation.answerTo, operation.subject.call(failure), failure, object, &effects)
@@ -163,10 +163,15 @@ extension Session {
 
 extension ClientError {
   /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``ATTError``, all else a ``BluetoothError``.
-  var facade: any Error {
+  ///
+  /// - Parameter loss: how the link lost its bond, if it did.
+  func facade(_ loss: BondLoss? = nil) -> any Error {
     switch self {
     case .refused(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
-    case .notEncrypted: BluetoothError(.encryptionTimedOut, "\(self)")
+    case .notEncrypted:
+      BluetoothError(
+        loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,
+        "\(loss?.description ?? "\(self)")")
     case .timedOut: BluetoothError(.connectionTimeout, "\(self)")
     case .linkEnded: BluetoothError(.peripheralDisconnected)
     case .tooManyOperations, .tooManyResults: BluetoothError(.outOfSpace, "\(self)")

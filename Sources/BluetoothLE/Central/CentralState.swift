@@ -110,6 +110,7 @@ extension CentralState {
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
+    case .bondLost(let peer, _, let loss): sessions[peer]?.bondLoss = loss
     default: break
     }
   }

@@ -9,6 +9,8 @@ struct Session: Sendable {
   let address: DeviceAddress
   let peer: PeerID
   var mtu = ATT.defaultMTU
+  /// Why the link could not be encrypted with the key of its bond, where that is so.
+  var bondLoss: BondLoss?
 
   /// By the handle of the declaration.
   var services: [AttributeHandle: RemoteService] = [:]

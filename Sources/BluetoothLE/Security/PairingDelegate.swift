@@ -165,6 +165,8 @@ public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible,
     case missingHere
     /// Both have one, and they differ.
     case keysDiffer
+    /// The link could not be encrypted, for another reason: the other device does not answer, or cannot encrypt.
+    case notEncrypted
   }
 
   public let cause: Cause
@@ -176,6 +178,7 @@ public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible,
       case .forgottenByPeer: .forgottenByPeer
       case .missingHere: .missingHere
       case .keysDiffer: .keysDiffer
+      case .notEncrypted: .notEncrypted
       }
     description = "\(loss)"
   }

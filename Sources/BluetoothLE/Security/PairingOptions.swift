@@ -74,6 +74,20 @@ public struct PairingOptions: Hashable, Sendable {
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
   /// the request is made again then.
   public var pairsOnDemand = true
+  /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of the
+  /// bond.
+  ///
+  /// The link to a bonded peripheral is encrypted before anything is asked of it. A peripheral that cannot encrypt may be
+  /// another device with the same address; ``PairingDelegate/manager(_:didLoseBondOf:error:)`` reports it, and nothing is
+  /// sent to it in the clear on this link.
+  public enum OperationsAfterBondLoss: Hashable, Sendable {
+    /// They fail with ``BluetoothError/peerRemovedPairingInformation`` or ``BluetoothError/encryptionTimedOut``.
+    case fail
+    /// They wait, 200 at most, until the link is encrypted by a new pairing or ends. To pair anew, remove the bond, then
+    /// call ``CentralManager/pair(with:)``.
+    case wait
+  }
+  public var operationsAfterBondLoss = OperationsAfterBondLoss.fail
   /// What was and will be told another way than by radio; a pairing by it needs no user. On the kernel's adapter
   /// (`linux`) it is without effect.
   public var outOfBand: OutOfBandPairing?
@@ -141,6 +155,7 @@ extension PairingOptions {
       }
     settings.unconfirmedBonds.count = max(0, unconfirmedBondLimit)
     settings.pairsOnDemand = pairsOnDemand
+    settings.holdsOperationsAfterBondLoss = operationsAfterBondLoss == .wait
     settings.identityResolvingKey = identityResolvingKey
     return settings
   }

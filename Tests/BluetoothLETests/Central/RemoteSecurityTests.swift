@@ -39,6 +39,15 @@ import Testing
     #expect(stage.posted() == [] && peripheral.state == .connected)
   }
 
+  @Test(arguments: [
+    (BondLoss.forgottenByPeer, "peerRemovedPairingInformation"), (.keysDiffer, "encryptionTimedOut"),
+    (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
+  ])
+  func aBondThatIsLostIsTheResult(loss: BondLoss, code: String) throws {
+    let (stage, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralStage.address(1), loss))
+    #expect(stage.heard() == ["value 2A37 - \(code)"] && peripheral.state == .connected)
+  }
+
   @Test func pairingIsAskedForByTheApplication() throws {
     let stage = CentralStage()
     let peripheral = try stage.connect(1)
