@@ -11,7 +11,7 @@ struct Link: Sendable {
   let handle: ConnectionHandle
   /// The peer's address as it is on the air.
   let address: DeviceAddress
-  /// The address by which the peer is known: of its bond where one fits, else the same.
+  /// The address of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
   var identity: DeviceAddress
   /// Ours on this link.
   let ownAddress: DeviceAddress
@@ -23,6 +23,8 @@ struct Link: Sendable {
   var pairing: PairingMachine?
   /// The same where the system's security manager pairs.
   var system = SystemPairing()
+  /// The identity that the system has named in a pairing on this link, by which it calls the device since.
+  var systemIdentity: DeviceAddress?
   /// Whether our client may send yet.
   var hold = ClientHold.none
   /// What our client waits with until the link is secured.

@@ -120,7 +120,7 @@ extension HostCore {
   mutating func answerPairing(
     _ index: Int, _ question: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
-    if isSecuredBySystem { return answerSystem(index, question, answer, into: &output) }
+    if isSecuredBySystem { return answerSystem(index, question, answer, now: now, into: &output) }
     guard links[index].pairing != nil else { return ignore(.notOpen, peer: links[index].peer, into: &output) }
     withPairing(index, now: now, into: &output) { machine, effects in
       machine.answer(question, answer, now: now, into: &effects)
@@ -138,7 +138,7 @@ extension HostCore {
       return output.events.append(.refused(.unsupported("pairing: it is switched off")))
     }
     if isSecuredBySystem {
-      secureBySystem(index, isAuthenticated: settings.requiresMITM, isConsented: true, into: &output)
+      secureBySystem(index, isAuthenticated: settings.requiresMITM, isConsented: true, now: now, into: &output)
     } else if links[index].role == .central {
       secure(index, [], isConsented: true, now: now, into: &output)
     } else {
@@ -169,7 +169,7 @@ extension HostCore {
     }
     if isSecuredBySystem {
       return secureBySystem(
-        index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, into: &output)
+        index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, now: now, into: &output)
     }
     if let key = bonds[links[index].identity]?.centralKey {
       let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.asksForMITM != true

@@ -34,7 +34,7 @@ extension HostCore {
     links[index].client.setHeld(true, now: now, into: &scratch.client)
     exchangeMTU(index, now: now, into: &output)
     if isSecuredBySystem {
-      secureBySystem(index, isAuthenticated: key.strength.isAuthenticated, isConsented: false, into: &output)
+      secureBySystem(index, isAuthenticated: key.strength.isAuthenticated, isConsented: false, now: now, into: &output)
     } else {
       encrypt(index, with: key, .bond, now: now, into: &output)
     }

@@ -15,11 +15,6 @@ extension HostCore {
     loadSystemKeys(into: &output)
   }
 
-  mutating func loadSystemKeys(into output: inout HostOutput) {
-    guard isSecuredBySystem, state == .poweredOn else { return }
-    output.directives.append(.loadKeys(bonds.bonds.map(SystemKeys.init)))
-  }
-
   /// Takes what the system's security manager says.
   package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
     guard isSecuredBySystem else { return }
@@ -29,12 +24,7 @@ extension HostCore {
     case .failed(let address):
       guard let index = systemIndex(of: address) else { return }
       systemPairingFailed(index, now: now, into: &output)
-    case .identity(let identity, let used, let key):
-      change(identity) {
-        $0 = SystemPairingOutcome()
-        $0.usedAddress = used
-        $0.identityResolvingKey = key
-      }
+    case .identity(let identity, let used, let key): identityNamed(identity, usedAs: used, key)
     case .signatureKey(let identity, let key, let isOurs):
       change(identity) { if isOurs { $0.ownCSRK = key } else { $0.peerCSRK = key } }
     case .longTermKey(let identity, let key, let use, let isToBeKept):
@@ -46,21 +36,6 @@ extension HostCore {
     endClosings(now: now, into: &output)
   }
 
-  /// The link that the system means by an address: the identity once it knows it, before that the one on the air.
-  private func systemIndex(of address: DeviceAddress) -> Int? {
-    let plain = address.identity
-    if let index = links.firstIndex(where: { $0.address.identity == plain || $0.identity == plain }) { return index }
-    guard let used = systemOutcomes[plain]?.usedAddress else { return nil }
-    return links.firstIndex { $0.address == used }
-  }
-
-  private mutating func change(_ identity: DeviceAddress, _ body: (inout SystemPairingOutcome) -> Void) {
-    if systemOutcomes.count >= SystemPairingOutcome.limit, systemOutcomes[identity.identity] == nil {
-      systemOutcomes = [:]
-    }
-    body(&systemOutcomes[identity.identity, default: SystemPairingOutcome()])
-  }
-
   /// A pairing that the peer began, or we did, needs an answer.
   private mutating func asked(
     _ question: PairingQuestion, by address: DeviceAddress, now: Instant, into output: inout HostOutput
@@ -70,8 +45,10 @@ extension HostCore {
     }
     systemOutcomes[address.identity] = nil
     // A question that is still open was of a pairing that this one supersedes.
-    let isOurWish = endSystemPairing(index, into: &output).isOurWish
-    links[index].system = SystemPairing(isUnderWay: true, isOurWish: isOurWish, isPairing: true)
+    let before = endSystemPairing(index, into: &output)
+    links[index].system = SystemPairing(
+      isUnderWay: true, isOurWish: before.isOurWish, isRequested: before.isRequested, isPairing: true,
+      hasConsent: before.isRequested)
     if attempts.isBlocked(links[index].identity, now: now) {
       return answerSystem(index, question, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
@@ -79,21 +56,21 @@ extension HostCore {
     // A protected bond gives way to a protected one only.
     if settings.requiresMITM || isProtected(links[index].identity) {
       answerSystem(index, question, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
-    } else if settings.asksConsent, links[index].role == .peripheral {
+    } else if settings.asksConsent, !links[index].system.hasConsent {
       ask(question, on: index, into: &output)
     } else {
       answerSystem(index, question, .accept, nil, into: &output)
     }
   }
 
-  private mutating func ask(_ question: PairingQuestion, on index: Int, into output: inout HostOutput) {
+  mutating func ask(_ question: PairingQuestion, on index: Int, into output: inout HostOutput) {
     let id = links[index].system.questions.ask(question, after: &lastQuestion)
     output.events.append(.pairing(links[index].peer, id, question))
   }
 
   /// The application's answer to one question. What is shown may be rejected until the pairing has ended.
   mutating func answerSystem(
-    _ index: Int, _ id: PairingQuestionID, _ answer: PairingAnswer, into output: inout HostOutput
+    _ index: Int, _ id: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
     let question: PairingQuestion
     do throws(PairingAnswerFault) {
@@ -101,13 +78,16 @@ extension HostCore {
     } catch {
       return ignore(error, peer: links[index].peer, into: &output)
     }
+    guard links[index].system.withheld.isEmpty else {
+      return decideWithheld(index, isAccepted: answer == .accept, now: now, into: &output)
+    }
     let reason: PairingFailedReason =
       switch question {
       case .compare: .numericComparisonFailed
       case .enterPasskey: .passkeyEntryFailed
       case .consent, .replaceBond, .display: .unspecifiedReason
       }
-    links[index].system.hasConsent = question == .consent && answer == .accept
+    if question == .consent, answer == .accept { links[index].system.hasConsent = true }
     let refusal = answer == .reject ? PairingFailure(reason, .local) : nil
     answerSystem(index, question, answer, refusal, into: &output)
   }
@@ -122,18 +102,12 @@ extension HostCore {
 
   /// What is known of a pairing by the system is void, and with it the question that is open.
   @discardableResult
-  private mutating func endSystemPairing(_ index: Int, into output: inout HostOutput) -> SystemPairing {
+  mutating func endSystemPairing(_ index: Int, into output: inout HostOutput) -> SystemPairing {
     if let id = links[index].system.questions.withdraw() {
       output.events.append(.pairingQuestionWithdrawn(links[index].peer, id))
     }
     defer { links[index].system = SystemPairing() }
     return links[index].system
-  }
-
-  /// The address by which the system knows the device of a link.
-  private func systemAddress(of link: Link) -> DeviceAddress {
-    if let known = systemOutcomes.first(where: { $0.value.usedAddress == link.address })?.key { return known }
-    return bonds[link.identity] == nil ? link.address.identity : link.identity
   }
 
   private mutating func systemPairingFailed(_ index: Int, now: Instant, into output: inout HostOutput) {
@@ -151,7 +125,7 @@ extension HostCore {
 
   /// A link ended while the system was pairing on it.
   mutating func systemLinkEnded(_ link: Link, into output: inout HostOutput) {
-    systemOutcomes[link.identity] = nil
+    keysMayFollow(link)
     if let open = link.system.questions.open {
       output.events.append(.pairingQuestionWithdrawn(link.peer, open.id))
     }
@@ -161,66 +135,17 @@ extension HostCore {
     output.events.append(.pairingFailed(link.peer, failure))
   }
 
-  /// A pairing has made a key; legacy pairing may make another one, for the other role.
-  private mutating func keyMade(
-    _ identity: DeviceAddress, _ key: LongTermKey, _ use: SecurityReport.KeyUse, isToBeKept: Bool, now: Instant,
-    into output: inout HostOutput
-  ) {
-    let index = systemIndex(of: identity)
-    if let refusal = refusal(of: key, for: [identity] + (index.map { [links[$0].identity] } ?? [])) {
-      output.directives.append(.forget(identity))
-      // The system has put the new key in the place of the bond's.
-      if bonds[identity] != nil { loadSystemKeys(into: &output) }
-      guard let index else { return }
-      endSystemPairing(index, into: &output)
-      pairingEnded(index, refusal, into: &output)
-      return close(index, .authenticationFailure, now: now, into: &output)
-    }
-    let isBonded = isToBeKept && pairingSettings?.isBonding == true
-    let isFirst = systemOutcomes[identity.identity]?.isAnnounced != true
-    change(identity) { $0.isAnnounced = true }
-    guard isFirst else {
-      guard isBonded, var bond = bonds[identity] else { return }
-      bond.take(key, use)
-      return change(bond, into: &output)
-    }
-    let known = systemOutcomes[identity.identity] ?? SystemPairingOutcome()
-    var outcome = PairingOutcome(isBonded: isBonded, strength: key.strength)
-    if use != .central { outcome.peripheralKey = key }
-    if use != .peripheral { outcome.centralKey = key }
-    outcome.peerIRK = known.identityResolvingKey
-    outcome.peerIdentity = identity.identity
-    (outcome.peerCSRK, outcome.ownCSRK) = (known.peerCSRK, known.ownCSRK)
-    if let index {
-      outcome.hasConsent = endSystemPairing(index, into: &output).hasConsent
-      paired(index, outcome, now: now, into: &output)
-    } else if isBonded, identity.randomKind != .resolvablePrivate {
-      // The link has gone already; the device will come back and be known.
-      if !admit(Bond(identity: identity, outcome), hasConsent: false, into: &output) {
-        output.directives.append(.forget(identity))
-      }
-    }
-  }
-
-  /// What the system let pass and we do not.
-  private func refusal(of key: LongTermKey, for identities: [DeviceAddress]) -> PairingFailure? {
-    guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
-    if identities.contains(ownAddress.identity) { return PairingFailure(.keyRejected, .local) }
-    if settings.requiresMITM, !key.strength.isAuthenticated {
-      return PairingFailure(.authenticationRequirements, .local)
-    }
-    for bond in identities.compactMap({ bonds[$0] }) {
-      if let reason = key.strength.refusal(replacing: bond.strength) { return PairingFailure(reason, .local) }
-    }
-    return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
-  }
-
   /// The system says what a link is worth: it knows the key.
   private mutating func levelChanged(
     _ index: Int, _ strength: KeyStrength?, now: Instant, into output: inout HostOutput
   ) {
     let handle = links[index].handle
     links[index].client.isLinkEncrypted = strength != nil
+    links[index].cipher.systemStrength = strength
+    links[index].system.withheld.removeAll { if case .level = $0 { true } else { false } }
+    if let strength, needsConsent(links[index], to: strength, isNewKey: false) {
+      return withhold(.level(handle: handle.rawValue, strength), on: index, into: &output)
+    }
     links[index].security.level = strength?.level ?? .none
     links[index].security.keySize = strength?.size ?? 0
     if strength == nil { links[index].security.isBondProven = false }
@@ -269,27 +194,18 @@ extension HostCore {
   }
 
   /// Asks the system to secure a link; as a peripheral, to ask its central.
+  ///
+  /// - Parameter isConsented: the application asked for it.
   mutating func secureBySystem(
-    _ index: Int, isAuthenticated: Bool, isConsented: Bool, into output: inout HostOutput
+    _ index: Int, isAuthenticated: Bool, isConsented: Bool, now: Instant, into output: inout HostOutput
   ) {
-    guard !links[index].system.isUnderWay else { return }
+    let isRequested = isConsented && links[index].role == .central
+    if isRequested { (links[index].system.isRequested, links[index].system.hasConsent) = (true, true) }
+    guard !links[index].system.isUnderWay else {
+      return isRequested ? consentToOpenQuestion(index, now: now, into: &output) : ()
+    }
     (links[index].system.isUnderWay, links[index].system.isOurWish) = (true, true)
     output.directives.append(
       .secure(handle: links[index].handle.rawValue, isAuthenticated: isAuthenticated))
-  }
-}
-
-extension SystemKeys {
-  init(_ bond: Bond) {
-    self.init(identity: bond.identity)
-    (identityResolvingKey, peripheralKey, centralKey) = (bond.identityResolvingKey, bond.peripheralKey, bond.centralKey)
-  }
-}
-
-extension Bond {
-  /// A key more, of the same pairing.
-  mutating func take(_ key: LongTermKey, _ use: SecurityReport.KeyUse) {
-    if use != .central { peripheralKey = key }
-    if use != .peripheral { centralKey = key }
   }
 }

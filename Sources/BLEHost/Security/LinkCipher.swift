@@ -17,6 +17,10 @@ struct LinkCipher: Sendable {
 
   /// The key that the controller was given and has not spoken of yet.
   var start: Start?
+  /// What the system's security manager said of the key that is in use.
+  var systemStrength: KeyStrength?
+  /// Whether the controller says that the link is encrypted, whatever key that is with.
+  var isOn = false
   /// Whether the peer asked to be given a key that is not here.
   var hasMissedKey = false
 }

@@ -7,20 +7,34 @@ struct SystemPairing: Sendable {
   var isUnderWay = false
   /// We asked for it: until it has come about the kernel carries no ATT on the link.
   var isOurWish = false
+  /// The application asked for it as the central, which is its consent.
+  var isRequested = false
   /// A pairing is known to be under way, so that a key is a new one.
   var isPairing = false
+  /// The application agreed to an unauthenticated pairing, or began it.
+  var hasConsent = false
   /// What it asked last and has no answer to.
   var questions = PairingQuestions()
-  /// The application agreed to an unauthenticated pairing.
-  var hasConsent = false
+  /// What it reported of an unauthenticated pairing that it made without a question, while the application is asked for
+  /// consent: none of it counts before.
+  var withheld: [SecurityReport] = []
   /// Why we ended the pairing, where we did.
   var refusal: PairingFailure?
+
+  /// A level, and two keys of legacy pairing with what signs.
+  static let withheldLimit = 8
 }
 
 /// What the system has told of one device's keys, until the link ends or another pairing begins.
 struct SystemPairingOutcome: Sendable {
-  /// The private address that the device used before it told its identity.
-  var usedAddress: DeviceAddress?
+  /// The link whose pairing made the keys; nil where it has ended.
+  var link: PeerID?
+  /// The application agreed to the pairing whose link has ended.
+  var hasConsent = false
+  /// The system named the device's identity in this pairing.
+  var isIdentified = false
+  /// Another link has that identity, or it cannot be told whose pairing it was: the keys are refused.
+  var isRefused = false
   var identityResolvingKey: SecretKey?
   var peerCSRK: SecretKey?
   var ownCSRK: SecretKey?

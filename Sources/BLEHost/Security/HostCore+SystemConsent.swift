@@ -1,0 +1,60 @@
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// Consent to pairings that the system makes without a question: older kernels do not ask before they pair by Just Works, and
+/// a kernel does not ask for a legacy pairing that it begins itself. The application is asked afterwards, and until it agrees
+/// the link counts as one in the clear and nothing is kept (Docs/Decisions/0077).
+extension HostCore {
+  /// Whether the application has to agree to a key, or to a level, that the system has made already.
+  ///
+  /// - Parameter isNewKey: a pairing has made the key; else the link is encrypted, perhaps with the key of its bond.
+  func needsConsent(_ link: Link, to strength: KeyStrength, isNewKey: Bool) -> Bool {
+    guard pairingSettings?.asksConsent == true, !strength.isAuthenticated, !link.system.hasConsent else { return false }
+    return isNewKey || (bonds[link.identity] == nil && !link.security.isBondProven)
+  }
+
+  /// Keeps a report of such a pairing back, and asks the application, once.
+  mutating func withhold(_ report: SecurityReport, on index: Int, into output: inout HostOutput) {
+    guard links[index].system.withheld.count < SystemPairing.withheldLimit else { return }
+    links[index].system.withheld.append(report)
+    if links[index].security.level != .none {
+      // It was taken for an encryption with the key of the bond.
+      if let strength = links[index].cipher.systemStrength {
+        links[index].system.withheld.append(.level(handle: links[index].handle.rawValue, strength))
+      }
+      (links[index].security.level, links[index].security.keySize) = (.none, 0)
+      links[index].security.isBondProven = false
+      output.events.append(.security(links[index].peer, links[index].security))
+      reportSubscriptions(index, into: &output)
+    }
+    guard links[index].system.questions.open == nil else { return }
+    (links[index].system.isUnderWay, links[index].system.isPairing) = (true, true)
+    ask(.consent, on: index, into: &output)
+  }
+
+  /// The application has decided about a pairing that the system made without a question.
+  mutating func decideWithheld(_ index: Int, isAccepted: Bool, now: Instant, into output: inout HostOutput) {
+    let (peer, withheld) = (links[index].peer, links[index].system.withheld)
+    links[index].system.withheld = []
+    guard isAccepted else {
+      output.directives.append(.forget(systemAddress(of: links[index])))
+      endSystemPairing(index, into: &output)
+      pairingEnded(index, PairingFailure(.unspecifiedReason, .local), into: &output)
+      return close(index, .authenticationFailure, now: now, into: &output)
+    }
+    links[index].system.hasConsent = true
+    // The level first: keys end the pairing.
+    let levels = withheld.filter { if case .level = $0 { true } else { false } }.suffix(1)
+    let keys = withheld.filter { if case .level = $0 { false } else { true } }
+    for report in levels + keys where self.index(of: peer) != nil { receive(report, now: now, into: &output) }
+  }
+
+  /// The application wants the pairing that waits for its consent.
+  mutating func consentToOpenQuestion(_ index: Int, now: Instant, into output: inout HostOutput) {
+    guard let open = links[index].system.questions.open, open.question == .consent else { return }
+    output.events.append(.pairingQuestionWithdrawn(links[index].peer, open.id))
+    answerSystem(index, open.id, .accept, now: now, into: &output)
+  }
+}
