@@ -1,3 +1,4 @@
+import BLEGATT
 import BLEHCI
 import BLEWire
 
@@ -59,7 +60,11 @@ extension HostCore {
     guard !initiator.wishes.contains(where: { $0.id == id || $0.address.identity == address.identity }) else {
       return refuse(.invalidParameters("a connection to \(address) is pending already"))
     }
-    guard !links.contains(where: { $0.identity == address.identity }) else {
+    // A device that only claims the identity, as a central, is no reason not to connect to the one that has it.
+    let isConnected = links.contains {
+      $0.identity == address.identity && ($0.role == .central || $0.security.isBondProven)
+    }
+    guard !isConnected else {
       return refuse(.invalidParameters("\(address) is connected already"))
     }
     // One device needs no list; more need an entry each.

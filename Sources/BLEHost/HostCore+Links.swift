@@ -18,20 +18,22 @@ extension HostCore {
       report(.controller, "a second link with the handle \(handle); the first one is taken for dead", into: &output)
       removeLink(handle, reason: .connectionTimeout, into: &output)
     }
+    retiredLinkEnded(handle, into: &output)
     lastPeer &+= 1
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
     let identity = resolved ?? bonds.identity(of: address, toolbox)
     let request = ours == .central ? initiator.succeeded(identity) : nil
-    links.append(
-      Link(
-        peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
-        timing: timing, limits: configuration.serverLimits))
+    var link = Link(
+      peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
+      timing: timing, limits: configuration.serverLimits)
+    if isTaken(identity) { link.name = drawName() }
+    links.append(link)
     links[links.count - 1].security.isBonded = bonds[identity] != nil
     setSigningKey(links.count - 1)
     acl.addLink(handle)
     output.events.append(
-      .connected(Connection(peer: peer, address: identity, role: ours, timing: timing, request: request)))
+      .connected(Connection(peer: peer, address: link.name, role: ours, timing: timing, request: request)))
     if ours == .central {
       startClient(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
@@ -40,7 +42,10 @@ extension HostCore {
     }
   }
 
-  mutating func removeLink(_ handle: ConnectionHandle, reason: HCIErrorCode, into output: inout HostOutput) {
+  /// - Parameter isRetired: the controller has not ended the link yet, and still has packets of it.
+  mutating func removeLink(
+    _ handle: ConnectionHandle, reason: HCIErrorCode, isRetired: Bool = false, into output: inout HostOutput
+  ) {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index)
     keepRecord(of: link, into: &output)
@@ -62,7 +67,7 @@ extension HostCore {
     }
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
     for (_, refusal) in link.demands.parked { output.events.append(.client(link.peer, refusal)) }
-    acl.removeLink(handle, into: &output.packets)
+    if !isRetired { acl.removeLink(handle, into: &output.packets) }
     var events = ClientOutput()
     link.client.linkEnded(into: &events)
     for event in events.events {

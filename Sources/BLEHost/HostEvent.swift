@@ -20,6 +20,9 @@ package enum HostEvent: Sendable {
   case advertisingResumed(AdvertisingID)
 
   case connected(Connection)
+  /// A link has proven to be of the device with this identity. It was known by an address of its own, because the device had
+  /// another link when it came.
+  case identified(PeerID, DeviceAddress)
   case disconnected(PeerID, HCIErrorCode)
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
@@ -79,7 +82,8 @@ package struct Connection: Equatable, Sendable {
   package enum Role: Equatable, Sendable { case central, peripheral }
 
   package var peer: PeerID
-  /// The peer's address; an identity address where the controller or the host resolved a private one.
+  /// The peer's address; an identity address where the controller or the host resolved a private one. Where another link has
+  /// that address already, one drawn for this link alone (``HostEvent/identified(_:_:)``).
   package var address: DeviceAddress
   /// Our role on the link.
   package var role: Role

@@ -13,6 +13,9 @@ struct Link: Sendable {
   let address: DeviceAddress
   /// The address of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
   var identity: DeviceAddress
+  /// The address under which the application knows the link: ``identity``, or one drawn for this link alone, where another
+  /// link had that identity when this one came.
+  var name: DeviceAddress
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
@@ -59,6 +62,7 @@ struct Link: Sendable {
     self.handle = handle
     self.address = address
     self.identity = identity
+    name = identity
     self.ownAddress = ownAddress
     self.role = role
     self.timing = timing

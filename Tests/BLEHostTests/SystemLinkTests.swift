@@ -25,7 +25,8 @@ import Testing
 
   /// The victim's link, handle 0x0040, and the attacker's, 0x0041.
   private func bench(
-    bonds: [Bond] = [Self.bond], second: String = "C0:66:66:66:66:66", _ change: (inout PairingSettings) -> Void = { _ in }
+    bonds: [Bond] = [Self.bond], second: String = "C0:66:66:66:66:66",
+    _ change: (inout PairingSettings) -> Void = { _ in }
   ) -> Bench {
     var configuration = HostConfiguration()
     configuration.pairing = .with(.noInputNoOutput, secure: true, change)
@@ -52,7 +53,9 @@ import Testing
     bench.controller.commands.compactMap { $0.opcode == .disconnect ? $0.parameters.first : nil }
   }
   private func questions(_ bench: Bench) -> [(PeerID, PairingQuestionID, PairingQuestion)] {
-    bench.events.compactMap { if case .pairing(let peer, let id, let question) = $0 { (peer, id, question) } else { nil } }
+    bench.events.compactMap {
+      if case .pairing(let peer, let id, let question) = $0 { (peer, id, question) } else { nil }
+    }
   }
 
   /// What the kernel knows of the attacker's pairing when its keys come.
@@ -207,7 +210,9 @@ import Testing
       #expect(bench.takeDirectives().isEmpty && questions(bench).map(\.2) == [.consent])
       // pair(with:) answers it.
       bench.perform(.requestSecurity(Self.victims))
-      guard case .answer(_, .consent, .accept) = bench.takeDirectives().first else { Issue.record("not answered"); return }
+      guard case .answer(_, .consent, .accept) = bench.takeDirectives().first else {
+        Issue.record("not answered"); return
+      }
     }
   }
 

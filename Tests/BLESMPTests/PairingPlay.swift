@@ -94,7 +94,7 @@ struct PairingPlay {
       machine.settings = settings
     case (.pairingRequest?, .initiator) where !hasStarted:
       hasStarted = true
-      machine.start(now: .start, into: &effects)
+      machine.start(isConsented: true, now: .start, into: &effects)
     default: break
     }
   }

@@ -30,11 +30,78 @@ import Testing
     for await event in events {
       switch event {
       case .connected(let central): lines.append("connected \(central.peer.rawValue)")
+      case .identified(let central, let identified):
+        lines.append("identified \(central.peer.rawValue) \(identified.peer.rawValue)")
       case .disconnected(let central, let reason):
         lines.append("disconnected \(central.peer.rawValue) \(reason.rawValue)")
       }
     }
     #expect(lines == ["connected 1", "disconnected 1 19"])
+  }
+
+  private func address(_ number: UInt64) -> DeviceAddress {
+    DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
+  }
+
+  /// A second link with the address of the first, which the host has given no name of its own.
+  private func claim(_ number: UInt64, as peer: UInt32) throws -> Central {
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    let name = PeerID(rawValue: peer)
+    stage.say(.connected(Connection(peer: name, address: address(number), role: .peripheral, timing: timing)))
+    return try #require(stage.manager.connectedCentrals.first { $0.peer == name })
+  }
+
+  /// Somebody with the address of a connected central is another central: nothing for the one goes to the other.
+  @Test func aValueForOneCentralGoesToItsLinkAlone() throws {
+    let characteristic = dynamic("2A37")
+    stage.publish(characteristic)
+    let victim = stage.connect(7)
+    let stranger = try claim(7, as: 66)
+    #expect(victim != stranger && victim.hash != stranger.hash && victim.identifier != stranger.identifier)
+    #expect(stage.manager.connectedCentrals.count == 2)
+    for central in [victim, stranger] { stage.subscribe(central, characteristic) }
+    #expect(characteristic.subscribedCentrals?.count == 2)
+    _ = stage.host.takeCommands()
+    for (central, name) in [(victim, 7), (stranger, 66)] {
+      _ = stage.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [central])
+      #expect(stage.host.takeCommands() == ["update 01 to [\(name)]"])
+    }
+    // What the first leaves behind is not the second's.
+    stage.say(.disconnected(victim.peer, .connectionTimeout))
+    #expect(stranger.isConnected && stage.manager.connectedCentrals == [stranger])
+    #expect(stage.connect(7).identifier == victim.identifier)
+  }
+
+  /// The second one proves that it is the device: its link is the device's from then on, with what it had subscribed to.
+  @Test func aCentralThatHasProvenItsIdentityIsTheDevice() throws {
+    let characteristic = dynamic("2A37")
+    stage.publish(characteristic)
+    let before = stage.connect(7)
+    let unknown = try claim(7, as: 66)
+    stage.subscribe(unknown, characteristic)
+    let token = stage.host.token()
+    stage.recorder.answer(nil)
+    stage.say(.read(unknown.peer, token, stage.attribute(characteristic), offset: 0))
+    _ = stage.heard()
+    stage.say(.disconnected(before.peer, .terminatedByLocalHost))
+    stage.say(.identified(unknown.peer, address(7)))
+    #expect(
+      stage.heard() == [
+        "didDisconnect 7 0x16", "didUnsubscribe 66 2A37", "didIdentify 66 as another", "didSubscribe 66 2A37",
+      ])
+    let device = try #require(stage.manager.connectedCentrals.first)
+    #expect(device == before && device != unknown && device.isConnected && !unknown.isConnected)
+    #expect(stage.manager.connectedCentrals.count == 1 && characteristic.subscribedCentrals == [device])
+    // A request that it made before is its own still; the object that is void gets no more values.
+    _ = stage.host.takeCommands()
+    let request = try #require(stage.recorder.requests.last)
+    request.value = Data([5])
+    stage.manager.respond(to: request, withResult: .success)
+    #expect(stage.host.takeCommands() == ["respond 66 success 05"])
+    _ = stage.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [unknown])
+    #expect(stage.host.takeCommands() == [])
+    stage.say(.identified(device.peer, address(7)))
+    #expect(stage.heard() == [])
   }
 
   @Test func aSequenceThatNobodyReadsKeepsTheNewest() async {

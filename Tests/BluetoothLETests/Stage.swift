@@ -224,6 +224,11 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
   func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
     note(peripheral, "didConnect \(central.peer.rawValue)")
   }
+  func peripheralManager(_ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central) {
+    note(
+      peripheral,
+      "didIdentify \(central.peer.rawValue) as \(identified.identifier == central.identifier ? "itself" : "another")")
+  }
   func peripheralManager(
     _ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason
   ) {

@@ -8,6 +8,7 @@ extension HostCore {
   func bondRules(for link: Link, replacement: BondRules.Replacement) -> BondRules {
     var rules = BondRules()
     (rules.strengths, rules.replacement) = (bonds.strengths, replacement)
+    rules.inUse = Set(links.lazy.filter { $0.peer != link.peer && $0.security.isBondProven }.map(\.identity))
     // A bond that is replaced takes no room.
     guard bonds[link.identity] == nil else { return rules }
     if !bonds.hasRoom(limit: configuration.maximumBonds) {

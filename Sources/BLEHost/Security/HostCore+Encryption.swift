@@ -78,6 +78,7 @@ extension HostCore {
       if isSecuredBySystem { return systemEncryptionFailed(index, status, now: now, into: &output) }
       return encryptionFailed(index, status, now: now, into: &output)
     }
+    links[index].cipher.isOn = isOn
     guard isOn else {
       links[index].cipher.start = nil
       links[index].client.isLinkEncrypted = false
@@ -102,12 +103,13 @@ extension HostCore {
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
     let isNewProof = start.origin == .bond && proveBond(index, into: &output)
-    output.events.append(.security(links[index].peer, links[index].security))
-    reportSubscriptions(index, into: &output)
+    let place = isNewProof ? takeIdentity(index, now: now, into: &output) : index
+    output.events.append(.security(links[place].peer, links[place].security))
+    reportSubscriptions(place, into: &output)
     switch start.origin {
-    case .bond: if isNewProof { recognised(index, now: now, into: &output) }
+    case .bond: if isNewProof { recognised(place, now: now, into: &output) }
     case .pairing:
-      withPairing(index, now: now, into: &output) { machine, effects in
+      withPairing(place, now: now, into: &output) { machine, effects in
         machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
       }
     }

@@ -16,12 +16,20 @@ extension HostCore {
       output.events.append(.pairingFailed(link.peer, PairingFailure(refusal, .local)))
       return output.events.append(.bondLost(link.peer, identity, .forgottenByPeer))
     }
+    // Nor does a device without authentication take the place of one that is there and has proven its bond.
+    let isInUse = links.contains { $0.peer != link.peer && $0.identity == identity && $0.security.isBondProven }
+    if outcome.isBonded, isInUse, !outcome.strength.isAuthenticated {
+      output.events.append(.pairingFailed(link.peer, PairingFailure(.keyRejected, .local)))
+      return
+    }
     // A device that hides behind private addresses and tells no identity cannot be known again.
     let makesBond = outcome.isBonded && identity.randomKind != .resolvablePrivate
     let isBonded = makesBond && admit(bond(identity, outcome, of: link), hasConsent: outcome.hasConsent, into: &output)
+    var index = index
     if isBonded {
       links[index].identity = identity
       (links[index].security.isBonded, links[index].security.isBondProven) = (true, true)
+      index = takeIdentity(index, now: now, into: &output)
       if let old { replaced(old, on: link, outcome.strength, into: &output) }
       // The table learns by which private address it is heard now.
       _ = bonds.identity(of: link.address, toolbox)

@@ -150,6 +150,7 @@ extension HostCore {
     links[index].security.keySize = strength?.size ?? 0
     if strength == nil { links[index].security.isBondProven = false }
     let isNewProof = strength != nil && !links[index].system.isPairing && proveBond(index, into: &output)
+    let index = isNewProof ? takeIdentity(index, now: now, into: &output) : index
     output.events.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
     guard strength != nil else { return systemHasNotEncrypted(index, now: now, into: &output) }

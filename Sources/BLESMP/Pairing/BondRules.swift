@@ -32,6 +32,8 @@ package struct BondRules: Sendable {
   package var presumed: DeviceAddress?
   /// Whether the application is asked before an unauthenticated pairing replaces the bond of ``presumed``.
   package var asksReplacement = false
+  /// Identities whose bond another link has proven and uses. A pairing that authenticates nobody takes none of them.
+  package var inUse: Set<DeviceAddress> = []
 
   package init() {}
 }

@@ -136,6 +136,7 @@ extension PairingMachine {
     exchange.outcome.peerIdentity = identity
     claimedIdentity = identity
     let (rules, strength) = (settings.bondRules, exchange.outcome.strength)
+    if rules.inUse.contains(identity), !strength.isAuthenticated { throw .keyRejected }
     guard exchange.outcome.isBonded, let bond = rules.strengths[identity] else { return }
     if let refusal = strength.refusal(replacing: bond) { throw refusal }
     // The bond of the device that the address names was looked at in the beginning.

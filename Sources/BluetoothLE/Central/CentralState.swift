@@ -105,6 +105,8 @@ extension CentralState {
       scan = nil
       if let error { effects.notices.append("the scan ended: \(error)") }
     case .connected(let connection): connected(connection, into: &effects)
+    case .identified(let peer, let identity):
+      if otherLinks[peer] != nil { otherLinks[peer] = identity.identity }
     case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)
     case .disconnected(let peer, let reason): disconnected(peer, reason, into: &effects)
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)

@@ -5,7 +5,10 @@ import Synchronization
 
 /// A central that is connected to this peripheral; mirrors `CBCentral`.
 ///
-/// There is one object per link: a central that comes back gets another one, equal to the first.
+/// There is one object per link: a central that comes back gets another one, equal to the first. Two links that are up at
+/// once have different identifiers, also where both use the address of one device: the one that came later gets an
+/// identifier of its own, which no other link ever has, until it has proven that it is the bonded device
+/// (``PeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
 public final class Central: Peer, @unchecked Sendable {
   /// The link it stands for.
   let peer: PeerID
@@ -22,6 +25,13 @@ public final class Central: Peer, @unchecked Sendable {
     self.peer = peer
     link = Mutex(Link(mtu: Self.defaultMTU, isConnected: true))
     super.init(identifier: identifier)
+  }
+
+  /// The same link under another identifier.
+  convenience init(identifier: UUID, replacing other: Central) {
+    self.init(identifier: identifier, peer: other.peer)
+    let known = other.link.withLock { $0 }
+    link.withLock { $0 = known }
   }
 
   static let defaultMTU = 23

@@ -5,6 +5,7 @@ enum DelegateCall: Sendable {
   case advertisingPaused(DisconnectReason?)
   case advertisingResumed
   case connected(Central)
+  case identified(Central, Central)
   case disconnected(Central, DisconnectReason)
   case connectionUpdated(Central, ConnectionTiming?, BluetoothError?)
   case rssi(Central, Int?, BluetoothError?)
@@ -32,6 +33,9 @@ extension PeripheralManager {
     case .connected(let central):
       delegate?.peripheralManager(self, didConnect: central)
       publish(.connected(central))
+    case .identified(let central, let identified):
+      delegate?.peripheralManager(self, didIdentify: central, as: identified)
+      publish(.identified(central, as: identified))
     case .disconnected(let central, let reason):
       delegate?.peripheralManager(self, didDisconnect: central, reason: reason)
       publish(.disconnected(central, reason: reason))

@@ -42,6 +42,11 @@ public protocol PeripheralManagerDelegate: NSObjectProtocol {
   /// A central connected.
   func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central)
 
+  /// A central has proven to be a bonded device, on a link that came when the device had another one. From now on the link
+  /// is that of `identified`, which has the device's identifier; `central` is not connected any more. Its subscriptions have
+  /// ended before this call and begin anew after it, and the device's other link has ended.
+  func peripheralManager(_ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central)
+
   /// The link of a central ended; its subscriptions have ended before this call.
   func peripheralManager(_ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason)
 
@@ -93,6 +98,9 @@ extension PeripheralManagerDelegate {
   public func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?) {}
 
   public func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {}
+  public func peripheralManager(
+    _ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central
+  ) {}
   public func peripheralManager(
     _ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason
   ) {}

@@ -17,6 +17,7 @@ extension PeripheralRole {
       guard advertising == .on(id) else { return }
       effects.calls.append(.advertisingResumed)
     case .connected(let connection): connected(connection, into: &effects)
+    case .identified(let peer, let identity): identified(peer, identity, into: &effects)
     case .disconnected(let peer, let reason):
       disconnected(peer, DisconnectReason(rawValue: reason.rawValue), into: &effects)
     case .mtu(let peer, let mtu): links[peer]?.central.update(mtu: mtu)

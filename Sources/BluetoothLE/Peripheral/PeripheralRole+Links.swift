@@ -2,15 +2,40 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEWire
+import Foundation
 
 extension PeripheralRole {
   mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
     guard links[connection.peer] == nil else { return }
-    let central = Central(identifier: PeerIdentifier.make(of: connection.address), peer: connection.peer)
+    let central = Central(identifier: freeIdentifier(of: connection.address), peer: connection.peer)
     // A device that we connected to may use our services too, but it did not come as a central.
     let isCentral = connection.role == .peripheral
     links[connection.peer] = Link(central: central, isCentral: isCentral)
     if isCentral { effects.calls.append(.connected(central)) }
+  }
+
+  /// The identifier of a device, or one that nobody has where a link of another name has it now.
+  private func freeIdentifier(of address: DeviceAddress) -> UUID {
+    let identifier = PeerIdentifier.make(of: address)
+    return links.values.contains { $0.central.identifier == identifier } ? UUID() : identifier
+  }
+
+  /// A link has proven to be of a bonded device: its central is the device's from now on, with its subscriptions.
+  mutating func identified(_ peer: PeerID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
+    guard let link = links[peer] else { return }
+    let identifier = PeerIdentifier.make(of: identity)
+    guard identifier != link.central.identifier else { return }
+    let central = Central(identifier: identifier, replacing: link.central)
+    let subscribed = link.subscriptions.compactMap { attributes[$0] as? MutableCharacteristic }
+    for characteristic in subscribed where characteristic.unsubscribe(link.central) {
+      effects.calls.append(.didUnsubscribe(link.central, characteristic))
+    }
+    link.central.linkEnded()
+    links[peer]?.central = central
+    if link.isCentral { effects.calls.append(.identified(link.central, central)) }
+    for characteristic in subscribed where characteristic.subscribe(central) {
+      effects.calls.append(.didSubscribe(central, characteristic))
+    }
   }
 
   /// Each subscription ends with its own call, then the link.
