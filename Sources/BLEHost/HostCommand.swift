@@ -48,6 +48,9 @@ package enum HostCommand: Sendable {
   case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
   /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.
   case setBonds([Bond])
+  /// These bonds are on stable storage, as ``HostEvent/bondChanged(_:)`` reported them. Sign counters wait for it
+  /// (``HostConfiguration/awaitsBondStorage``).
+  case bondsStored([Bond])
   /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers where it was known.
   case removeBond(DeviceAddress)
 

@@ -39,6 +39,11 @@ package struct HostConfiguration: Sendable {
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
+  /// Whether ``HostCommand/bondsStored(_:)`` says which bonds are stored. A sign counter is used, or accepted, only then;
+  /// without it a bond counts as stored when it is reported (Docs/Decisions/0085).
+  package var awaitsBondStorage = false
+  /// How long a signed write waits for its counter to be stored.
+  package var bondStorageTimeout: Duration = .seconds(5)
   /// Diagnostics that a peer or the controller can cause.
   package var diagnosticLimits = DiagnosticLimits()
   /// How long the encryption of a link to a bonded peripheral may take, from the connection on. The controller gives up

@@ -22,7 +22,6 @@ extension HostCore {
     }
     noteOperation(operation, on: index)
     links[index].client.perform(operation, now: now, into: &scratch.client)
-    if case .signedWrite = operation.kind { keepSignCounter(index, into: &output) }
     drainClient(index, now: now, into: &output)
   }
 
@@ -46,6 +45,7 @@ extension HostCore {
   }
 
   mutating func drainClient(_ index: Int, now: Instant, into output: inout HostOutput) {
+    if links[index].client.awaitsSignCounter { allowSigning(index, now: now, into: &output) }
     guard !scratch.client.pdus.isEmpty || !scratch.client.events.isEmpty else { return }
     var drained = ClientOutput()
     swap(&drained, &scratch.client)

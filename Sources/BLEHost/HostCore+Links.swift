@@ -50,6 +50,7 @@ extension HostCore {
     var link = links.remove(at: index)
     keepRecord(of: link, into: &output)
     reportPendingBond(link.identity, into: &output)
+    returnSignCounters(of: link)
     peerDiagnostics.addSuppressed(link.diagnostics.suppressed)
     cipherEnded(link, reason, into: &output)
     systemLinkEnded(link, into: &output)
@@ -126,6 +127,7 @@ extension HostCore {
       links[index].client.receive(pdu, now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
     } else {
+      guard links[index].signing.isEmpty else { return hold(pdu, on: index, into: &output) }
       links[index].server.receive(
         pdu, security: links[index].security, database: &database, now: now, into: &scratch.server)
       drainServer(index, now: now, into: &output)
@@ -189,6 +191,7 @@ extension HostCore {
     drainServer(index, now: now, into: &output)
     links[index].client.tick(now: now, into: &scratch.client)
     drainClient(index, now: now, into: &output)
+    signingTimedOut(index, now: now, into: &output)
     var effects: [SignallingChannel.Effect] = []
     links[index].signalling.tick(now: now, effects: &effects)
     perform(effects, on: index, now: now, into: &output)

@@ -51,6 +51,7 @@ package struct HostCore: Sendable {
   var lastQuestion: UInt64 = 0
   var unconfirmedBonds = UnconfirmedBonds()
   var bondReports = BondReports()
+  var signCounters = SignCounters()
   var privacy = OwnPrivacy()
   var stillness = Stillness()
   var resolving = ResolvingList()
@@ -79,6 +80,7 @@ package struct HostCore: Sendable {
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
     bonds.replaceAll(with: configuration.bonds, limit: configuration.maximumBonds)
+    signCounters.load(bonds.bonds)
   }
 
   /// When ``tick(now:into:)`` next has work, if ever.
@@ -140,7 +142,7 @@ package struct HostCore: Sendable {
     case .respond(let peer, let token, let answer): respond(peer, token, answer, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, now: now, into: &output)
-    case .setPairing, .setBonds, .removeBond, .answerPairing, .authorize:
+    case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
     case .setPrivacy(let settings): setPrivacy(settings, now: now, into: &output)
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity:

@@ -32,6 +32,8 @@ struct Link: Sendable {
   var hold = ClientHold.none
   /// What our client waits with until the link is secured.
   var demands = ParkedOperations()
+  /// What waits for sign counters to be stored.
+  var signing = WaitingForSignCounters()
 
   var reassembler = Reassembler()
   var signalling: SignallingChannel
@@ -74,6 +76,7 @@ struct Link: Sendable {
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let machines = Instant?.nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
-    return .nearer(.nearer(machines, pairing?.deadline), .nearer(diagnostics.deadline, hold.deadline))
+    let waits = Instant?.nearer(.nearer(diagnostics.deadline, hold.deadline), signing.deadline)
+    return .nearer(.nearer(machines, pairing?.deadline), waits)
   }
 }

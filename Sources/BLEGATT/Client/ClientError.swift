@@ -20,6 +20,8 @@ public enum ClientError: Error, Equatable, Sendable {
   case cannotSign
   /// The link is in the clear, and the host sends no request on it: the device is bonded and has not proven its key.
   case notEncrypted
+  /// The counter of a signed write was not stored in time, so that it must not be used.
+  case signCounterNotStored
   /// The server gave no answer within 30 seconds; this link can be asked nothing more.
   case timedOut
   /// The link ended before the answer came.
@@ -47,6 +49,7 @@ extension ClientError: CustomStringConvertible {
     case .cannotSign: "no signing key: pair with signing keys, or write with a response on an encrypted link"
     case .notEncrypted:
       "the link could not be encrypted with the key of the bond: remove the bond and pair again, or connect again"
+    case .signCounterNotStored: "the sign counter could not be stored: check the bond store, then write again"
     case .timedOut: "the server gave no answer within 30 seconds: disconnect and connect again"
     case .linkEnded: "the link ended before the answer came"
     }

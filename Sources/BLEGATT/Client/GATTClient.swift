@@ -35,13 +35,21 @@ public struct GATTClient: Sendable {
 
   /// Signs commands on a link that is not encrypted (Vol 3, Part H, 2.4.5).
   public struct Signing: Sendable {
-    /// The counter of the next signed command; it must never be used twice with one key, so keep it with the key.
+    /// The counter of the next signed command. It must never be used twice with one key: store ``limit`` with the key
+    /// before the client gets it, and begin there the next time.
     public var counter: UInt32
+    /// The first counter that may not be used yet. A signed write that needs it waits, and the operations behind it, until
+    /// ``GATTClient/allowSigning(_:now:into:)``.
+    public var limit: UInt32
     /// The message authentication code, in the order it travels, of the PDU's octets (opcode, handle, value) and a counter.
     public var code: @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
 
-    public init(counter: UInt32, code: @escaping @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64) {
+    public init(
+      counter: UInt32, limit: UInt32 = .max,
+      code: @escaping @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
+    ) {
       self.counter = counter
+      self.limit = limit
       self.code = code
     }
   }
@@ -132,6 +140,29 @@ public struct GATTClient: Sendable {
     advance(now: now, into: &output)
   }
 
+  /// Whether the next operation is a signed write, and no counter may be used for it.
+  public var awaitsSignCounter: Bool {
+    guard !isLinkEncrypted, let signing, signing.counter >= signing.limit, signing.limit < .max else { return false }
+    guard case .signedWrite = waiting.first?.kind else { return false }
+    return true
+  }
+
+  /// Allows signed writes with these counters, in place of those that were allowed before.
+  public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout ClientOutput) {
+    signing?.counter = counters.lowerBound
+    signing?.limit = counters.upperBound
+    advance(now: now, into: &output)
+  }
+
+  /// Ends each signed write that waits for its counter, and goes on behind it.
+  public mutating func refuseSigning(now: Instant, into output: inout ClientOutput) {
+    while awaitsSignCounter {
+      let refused = waiting.removeFirst()
+      output.events.append(.finished(refused.id, .failure(.signCounterNotStored)))
+      advance(now: now, into: &output)
+    }
+  }
+
   /// Says whether the link's queue is full: commands wait then, and what was asked after them.
   public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout ClientOutput) {
     self.isCongested = isCongested
@@ -181,7 +212,7 @@ public struct GATTClient: Sendable {
   private mutating func advance(now: Instant, into output: inout ClientOutput) {
     while end == nil, !isHeld, let next = waiting.first {
       if next.kind.isCommand {
-        guard !isCongested else { return }
+        guard !isCongested, !awaitsSignCounter else { return }
         waiting.removeFirst()
         let result = Result { () throws(ClientError) in try sendCommand(next.kind, into: &output.pdus) }
         output.events.append(.finished(next.id, result.map { .done }))

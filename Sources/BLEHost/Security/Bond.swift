@@ -21,7 +21,7 @@ package struct Bond: Hashable, Sendable {
   /// What the device signs with, and the lowest counter it may use next (Vol 3, Part H, 2.4.5).
   package var peerCSRK: SecretKey?
   package var peerSignCounter: UInt32 = 0
-  /// What we sign with, and the counter to use next.
+  /// What we sign with, and the lowest counter that is neither used nor reserved.
   package var ownCSRK: SecretKey?
   package var ownSignCounter: UInt32 = 0
   /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never, and
@@ -41,6 +41,7 @@ package struct Bond: Hashable, Sendable {
     identityResolvingKey = outcome.peerIRK
     (peripheralKey, centralKey) = (outcome.peripheralKey, outcome.centralKey)
     (peerCSRK, ownCSRK) = (outcome.peerCSRK, outcome.ownCSRK)
+    if ownCSRK != nil { ownSignCounter = SignCounters.block }
   }
 }
 

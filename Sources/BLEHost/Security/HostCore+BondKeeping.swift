@@ -38,6 +38,7 @@ extension HostCore {
     }
     if isUnconfirmed { unconfirmedBonds.add(unconfirmedBondLimit, now: time) }
     _ = bonds.use(bond.identity)
+    signCounters.make(bond)
     reportBond(bond.identity, into: &output)
     return true
   }
@@ -89,8 +90,10 @@ extension HostCore {
   /// A bond was removed: by the application, or for a newer one.
   mutating func bondRemoved(_ bond: Bond, into output: inout HostOutput) {
     bondReports.forget(bond.identity)
+    signCounters.forget(bond.identity)
     for index in links.indices where links[index].identity == bond.identity {
       (links[index].security.isBonded, links[index].security.isBondProven) = (false, false)
+      forgetSigningKey(index)
     }
     if isSecuredBySystem { output.directives.append(.forget(bond.identity)) }
     output.events.append(.bondRemoved(bond.identity))

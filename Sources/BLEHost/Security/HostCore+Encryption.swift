@@ -100,6 +100,7 @@ extension HostCore {
     }
     links[index].cipher.start = nil
     links[index].client.isLinkEncrypted = true
+    stopAwaitingSignCounter(index, now: now, into: &output)
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
     let isNewProof = start.origin == .bond && proveBond(index, into: &output)

@@ -58,6 +58,7 @@ extension HostCore {
   ) {
     // The bond that other links have proven is not the device's bond any more.
     for index in links.indices where links[index].identity == old.identity && links[index].peer != link.peer {
+      forgetSigningKey(index)
       guard links[index].security.isBondProven else { continue }
       links[index].security.isBondProven = false
       output.events.append(.security(links[index].peer, links[index].security))

@@ -146,6 +146,7 @@ extension HostCore {
     if let strength, needsConsent(links[index], to: strength, isNewKey: false) {
       return withhold(.level(handle: handle.rawValue, strength), on: index, into: &output)
     }
+    if strength != nil { stopAwaitingSignCounter(index, now: now, into: &output) }
     links[index].security.level = strength?.level ?? .none
     links[index].security.keySize = strength?.size ?? 0
     if strength == nil { links[index].security.isBondProven = false }

@@ -176,7 +176,7 @@ extension ClientError {
     case .linkEnded: BluetoothError(.peripheralDisconnected)
     case .tooManyOperations, .tooManyResults: BluetoothError(.outOfSpace, "\(self)")
     case .invalidParameters: BluetoothError(.invalidParameters, "\(self)")
-    case .cannotSign: BluetoothError(.operationNotSupported, "\(self)")
+    case .cannotSign, .signCounterNotStored: BluetoothError(.operationNotSupported, "\(self)")
     case .malformedResponse, .unexpectedPDU, .echoDiffers: BluetoothError(.unknown, "\(self)")
     }
   }

@@ -46,6 +46,7 @@ public struct AdapterOptions: Hashable, Sendable {
     var options = HostOptions()
     options.trace = try LaunchOptions.trace(code: snoop)
     options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
+    options.configuration.awaitsBondStorage = true
     if let deviceName { options.configuration.deviceName = deviceName }
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.

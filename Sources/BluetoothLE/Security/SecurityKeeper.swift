@@ -128,12 +128,13 @@ final class SecurityKeeper: Sendable {
       for event in events { self?.receive(event) }
       self?.consumed(events.count)
     }
-    hearing.withLock { hearing in
-      hearing.attachment = attached
-      hearing.post = { [weak host] in host?.post($0) }
-    }
+    hearing.withLock { $0.attachment = attached }
+    report { [weak host] in host?.post($0) }
     consumed(0)
   }
+
+  /// Has `post` called with what the host is to know of the store.
+  func report(to post: @escaping @Sendable (HostCommand) -> Void) { hearing.withLock { $0.post = post } }
 
   /// Saves our key before it is used: a program that shares the store and begins at the same time has the same one. To be
   /// called before anything else changes.
@@ -240,7 +241,10 @@ extension SecurityKeeper {
     guard isPending else { return }
     do {
       if !state.withLock({ $0.isLoaded }) { try loadLate() }
-      try store.save(state.withLock { $0.record })
+      let record = state.withLock { $0.record }
+      try store.save(record)
+      // Sign counters wait for it.
+      hearing.withLock { $0.post }?(.bondsStored(record.bonds.map(\.record)))
       let failures = state.withLock { $0.schedule.succeed() }
       if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {

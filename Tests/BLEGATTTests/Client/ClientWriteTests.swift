@@ -85,6 +85,25 @@ struct ClientWriteTests {
     #expect(talk.sent() == ["5207000102"])
   }
 
+  /// A counter beyond the limit is not used; the operations behind the write wait, too.
+  @Test func aSignedCommandWaitsForItsCounter() {
+    var talk = ClientConversation(signing: .init(counter: 7, limit: 8) { _, counter in UInt64(counter) })
+    for value in [1, 2, 3] as [UInt8] { talk.perform(.signedWrite(7, [value])) }
+    talk.perform(.read(1))
+    #expect(talk.sent() == ["d20700010700000007" + "00000000000000"] && talk.client.awaitsSignCounter)
+    talk.client.allowSigning(20..<21, now: .start, into: &talk.output)
+    #expect(talk.sent() == ["d20700021400000014" + "00000000000000"] && talk.client.awaitsSignCounter)
+    _ = talk.events()
+    talk.client.refuseSigning(now: .start, into: &talk.output)
+    #expect(talk.sent() == ["0a0100"] && !talk.client.awaitsSignCounter)
+    #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.signCounterNotStored))])
+    // Encrypted, it needs none.
+    talk.perform(.writeWithoutResponse(7, [1]))
+    talk.client.isLinkEncrypted = true
+    talk.perform(.signedWrite(7, [4]))
+    #expect(talk.sent() == ["52070001", "52070004"])
+  }
+
   @Test func withoutAKeyNothingIsSigned() {
     var talk = ClientConversation()
     talk.perform(.signedWrite(7, [1, 2]))

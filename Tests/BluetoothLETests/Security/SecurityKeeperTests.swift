@@ -76,6 +76,30 @@ import Testing
     SecurityKeeper(store, log: { [lines] in lines.append($1) }, timing: clock.timing)
   }
 
+  /// The host waits with sign counters until their bond is stored.
+  @Test func theHostLearnsWhatIsStored() {
+    let keeper = keeper()
+    let stored = Mutex<[[BLEHost.Bond]]>([])
+    keeper.report { command in
+      if case .bondsStored(let bonds) = command { stored.withLock { $0.append(bonds) } }
+    }
+    var bond = Self.bond(1)
+    (bond.ownSignCounter, bond.peerSignCounter) = (64, 0)
+    store.saveFailure.withLock { $0 = "full" }
+    keeper.receive(.bondChanged(bond))
+    clock.advance()
+    #expect(stored.withLock { $0 }.isEmpty)
+    store.saveFailure.withLock { $0 = nil }
+    bond.ownSignCounter += 64
+    keeper.receive(.bondChanged(bond))
+    clock.advance(.seconds(10))
+    #expect(stored.withLock { $0 } == [[bond]])
+    bond.peerSignCounter += 1
+    keeper.receive(.bondChanged(bond))
+    clock.advance()
+    #expect(stored.withLock { $0.last } == [bond])
+  }
+
   private static func bond(_ seed: UInt64) -> BLEHost.Bond { FileBondStoreTests.record(seed, bonds: 1).bonds[0].record }
 
   private static func subscribed(_ bond: BLEHost.Bond, _ number: Int) -> BLEHost.Bond {
