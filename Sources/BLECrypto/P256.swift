@@ -144,4 +144,10 @@ public struct P256KeyPair: Hashable, Sendable {
   public let privateKey: P256PrivateKey
   /// The public key.
   public let publicKey: P256PublicKey
+
+  /// A key pair. The public key must be the one of the private key.
+  public init(privateKey: P256PrivateKey, publicKey: P256PublicKey) {
+    self.privateKey = privateKey
+    self.publicKey = publicKey
+  }
 }

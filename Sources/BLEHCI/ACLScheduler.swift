@@ -141,7 +141,7 @@ public struct ACLScheduler: Sendable {
   /// Receives the parameters of a Number Of Completed Packets event, without decoding them into a packet.
   ///
   /// - Returns: the number of reported packets that are not in the controller.
-  /// - Throws: ``CodecError`` for malformed parameters.
+  /// - Throws: ``/BLEWire/CodecError`` for malformed parameters.
   @discardableResult
   public mutating func receive(
     numberOfCompletedPackets parameters: Span<UInt8>, into out: inout PacketBuffer,

@@ -154,7 +154,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
 
   /// Removes all commands and returns to one credit, after a reset of the controller.
   ///
-  /// - Returns: the purposes of the removed commands, in the order of ``perform(_:for:now:into:)``.
+  /// - Returns: the purposes of the removed commands, in the order of the calls of `perform`.
   public mutating func removeAll() -> [Purpose] {
     let purposes = sent.map(\.purpose) + waiting.map(\.purpose)
     self = Self(limit: limit, timeout: timeout)

@@ -3,8 +3,8 @@ import BLEWire
 /// Finds the HCI packets in a stream of octets that is received in parts of any size (Vol 4, Part A, 2).
 ///
 /// A packet that is complete in the input is not copied; only a packet across the end of the input is collected. H4 has
-/// no marks for the start of a packet. After an unknown packet indicator or a packet that is too long, the stream cannot
-/// be used any more: every later call throws the same error until ``reset()``.
+/// no marks for the start of a packet. After an unknown packet indicator or a packet that is too long, the stream
+/// cannot be used any more: every later call throws the same error until ``reset()``.
 ///
 /// ```
 ///             indicator            header             all octets

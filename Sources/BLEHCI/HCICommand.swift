@@ -38,7 +38,7 @@ extension ReturnParameters {
   /// A controller may return the status alone where it rejects the command; the other fields then have their default
   /// values. Octets after the last field are ignored: a later version of the specification may add fields.
   ///
-  /// - Throws: ``CodecError`` where a successful command returns too few octets.
+  /// - Throws: ``/BLEWire/CodecError`` where a successful command returns too few octets.
   public init(returned octets: Bytes) throws(CodecError) {
     self.init()
     var decoder = Decoder(octets)
@@ -87,7 +87,7 @@ extension HCICommandPacket {
   /// Decodes the command.
   ///
   /// - Returns: nil for an opcode without a declaration.
-  /// - Throws: ``CodecError`` for malformed parameters.
+  /// - Throws: ``/BLEWire/CodecError`` for malformed parameters.
   public func decoded() throws(CodecError) -> (any HCICommand)? {
     guard let type = HCI.commands[opcode] else { return nil }
     return try type.init(decoding: parameters)
@@ -98,7 +98,7 @@ extension HCI.CommandComplete {
   /// Decodes the return parameters.
   ///
   /// - Returns: nil for an opcode without a declaration.
-  /// - Throws: ``CodecError`` for malformed return parameters.
+  /// - Throws: ``/BLEWire/CodecError`` for malformed return parameters.
   public func decodedResponse() throws(CodecError) -> (any ReturnParameters)? {
     func read<Command: HCICommand>(_ type: Command.Type) throws(CodecError) -> any ReturnParameters {
       try Command.Response(returned: returnParameters)

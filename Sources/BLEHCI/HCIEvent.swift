@@ -81,7 +81,7 @@ public enum HCIEvent: Sendable {
 
   /// Reads the parameters of the event that `packet` frames.
   ///
-  /// - Throws: ``CodecError`` where the parameters of a declared event are malformed.
+  /// - Throws: ``/BLEWire/CodecError`` where the parameters of a declared event are malformed.
   public init(_ packet: HCIEventPacket) throws(CodecError) {
     var octets = packet.parameters
     var type = HCI.events[packet.eventCode]
@@ -94,7 +94,7 @@ public enum HCIEvent: Sendable {
 
   /// Reads an event packet that fills `octets` exactly: event code, length, parameters; without a packet indicator.
   ///
-  /// - Throws: ``CodecError`` where the packet, or the parameters of a declared event, are malformed.
+  /// - Throws: ``/BLEWire/CodecError`` where the packet, or the parameters of a declared event, are malformed.
   public init(decoding octets: Bytes) throws(CodecError) {
     try self.init(HCIEventPacket(decoding: octets))
   }

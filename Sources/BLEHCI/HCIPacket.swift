@@ -149,7 +149,7 @@ public enum HCIPacket: Equatable, Sendable {
 
   /// Decodes a packet that fills `octets` exactly, the packet indicator first.
   ///
-  /// - Throws: ``CodecError`` for an unknown packet indicator, and where the length is not that of the octets.
+  /// - Throws: ``/BLEWire/CodecError`` for an unknown packet indicator, and where the length is not that of the octets.
   public init(decoding octets: Bytes) throws(CodecError) {
     guard let first = octets.first else { throw .truncated(field: "HCI packet indicator") }
     guard let type = HCIPacketType(rawValue: first) else { throw .invalid(field: "HCI packet indicator") }
@@ -233,7 +233,8 @@ public struct ACLHeader: Equatable, Sendable {
 
   /// Decodes the header of a complete packet, the packet indicator first.
   ///
-  /// - Throws: ``CodecError`` where the octets are not an ACL packet, and where the length is not that of the data.
+  /// - Throws: ``/BLEWire/CodecError`` where the octets are not an ACL packet, and where the length is not that of the
+  ///   data.
   @inlinable public init(reading packet: Span<UInt8>) throws(CodecError) {
     guard packet.count > 0 else { throw .truncated(field: "HCI packet indicator") }
     guard packet[0] == HCIPacketType.aclData.rawValue else { throw .invalid(field: "HCI packet indicator") }
@@ -253,7 +254,7 @@ public struct ACLHeader: Equatable, Sendable {
 extension HCI.NumberOfCompletedPackets {
   /// Calls `body` with each link and its number of packets, in order, without decoding the parameters into a packet.
   ///
-  /// - Throws: ``CodecError`` where the number of links is not that of the octets; `body` is not called then.
+  /// - Throws: ``/BLEWire/CodecError`` where the number of links is not that of the octets; `body` is not called then.
   @inlinable public static func forEach(
     in parameters: Span<UInt8>, _ body: (ConnectionHandle, Int) -> Void
   ) throws(CodecError) {

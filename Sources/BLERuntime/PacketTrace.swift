@@ -1,4 +1,4 @@
-internal import BLEHCI
+package import BLEHCI
 package import BLELinux
 internal import BLEWire
 
@@ -7,16 +7,10 @@ internal import BLEWire
 /// The file is whole at every moment: a record is handed to the system before its packet is acted upon, so a crash
 /// loses nothing of what led to it. Keys are zero in it unless ``init(at:keepingKeys:now:)`` is told otherwise.
 package struct PacketTrace: ~Copyable, Sendable {
-  package enum Direction: Sendable { case hostToController, controllerToHost }
+  package typealias Direction = HCIPacketDirection
 
   /// Records wait for ``flush()`` until so many octets are there.
   package static let bufferLimit = 65_536
-
-  /// Microseconds from 0000-01-01, which btsnoop counts from, to 1970-01-01.
-  private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
-  private static let formatVersion: UInt32 = 1
-  /// HCI UART (H4): each packet begins with its type.
-  private static let dataLinkH4: UInt32 = 1002
 
   private let file: OutputFile
   private let path: String
@@ -54,10 +48,7 @@ package struct PacketTrace: ~Copyable, Sendable {
     } catch {
       throw TransportError(tracingTo: path, error)
     }
-    var header = Array("btsnoop".utf8)
-    header.append(0)
-    header.append(bigEndian: formatVersion)
-    header.append(bigEndian: dataLinkH4)
+    let header = BTSnoopFile.header
     do throws(SystemError) {
       try file.write(header.span)
     } catch {
@@ -70,17 +61,8 @@ package struct PacketTrace: ~Copyable, Sendable {
   package mutating func record(_ packet: Span<UInt8>, _ direction: Direction) throws(TransportError) {
     guard !packet.isEmpty else { return }
     if buffer.count + packet.count > Self.bufferLimit { try flush() }
-    let type = HCIPacketType(rawValue: packet[0])
-    let isReceived = direction == .controllerToHost
-    let isCommandOrEvent = type == .command || type == .event
-    buffer.append(bigEndian: UInt32(clamping: packet.count))
-    buffer.append(bigEndian: UInt32(clamping: packet.count))
-    buffer.append(bigEndian: UInt32((isReceived ? 1 : 0) | (isCommandOrEvent ? 2 : 0)))
-    buffer.append(bigEndian: UInt32(0))
-    buffer.append(bigEndian: now() &+ Self.epoch)
-    let start = buffer.count
-    buffer.append(copying: packet)
-    redactor?.erase(&buffer, from: start, isReceived: isReceived)
+    BTSnoopFile.append(packet, direction, at: now(), to: &buffer)
+    redactor?.erase(&buffer, from: buffer.count - packet.count, isReceived: direction == .controllerToHost)
   }
 
   /// Hands what was recorded to the system.
@@ -111,15 +93,6 @@ extension TransportError {
       self.init(.inputOutput, at: path, what, remedy: remedy, cause: error)
     } else {
       self.init(.inputOutput, at: path, "\(what) (\(refusal))", remedy: remedy)
-    }
-  }
-}
-
-extension [UInt8] {
-  /// Appends `value`, most significant octet first, as all numbers in a btsnoop file are.
-  fileprivate mutating func append(bigEndian value: some FixedWidthInteger) {
-    for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
-      append(UInt8(truncatingIfNeeded: value >> shift))
     }
   }
 }

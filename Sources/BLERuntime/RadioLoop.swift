@@ -1,3 +1,4 @@
+internal import BLEHCI
 internal import BLELinux
 internal import BLEVirtual
 internal import BLEWire

@@ -1,4 +1,5 @@
 import BLECrypto
+import BLEHCI
 import BLELinux
 import BLEWire
 import Foundation
