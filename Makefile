@@ -12,12 +12,14 @@ KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-
 
 SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check bench bench-kernel test-kernel test-rootcanal clean
+.PHONY: help demo test check docs api bench bench-kernel test-kernel test-rootcanal clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
-	@echo "make check           format and lint, build with warnings as errors, the unit tests"
+	@echo "make check           format and lint, build with warnings as errors, unit tests, the public API and its documentation"
+	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
+	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           what a request costs, against the reference server in C"
 	@echo "make bench-kernel    the same through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
@@ -39,10 +41,23 @@ test:
 
 # Package.swift makes every warning an error, in each target.
 check:
-	@scripts/debian-packages $(BUILD_PACKAGES)
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
 	$(SWIFT) format lint --strict --recursive --configuration .swift-format $(SOURCES)
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build
+	@SWIFT="$(SWIFT)" scripts/check-api
+	@SWIFT="$(SWIFT)" scripts/check-documentation
+
+docs:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@$(SWIFT) build
+	@SWIFT="$(SWIFT)" scripts/check-documentation
+	@SWIFT="$(SWIFT)" scripts/documentation .cache/documentation
+
+api:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@$(SWIFT) build
+	@SWIFT="$(SWIFT)" scripts/check-api --write
 
 bench:
 	@scripts/debian-packages $(BUILD_PACKAGES)

@@ -30,6 +30,7 @@ let package = Package(
   products: [
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
+    .library(name: "BLECrypto", targets: ["BLECrypto"]),
     .library(name: "BLEHCI", targets: ["BLEHCI"]),
     .library(name: "BLEGAP", targets: ["BLEGAP"]),
     .library(name: "BLEL2CAP", targets: ["BLEL2CAP"]),
@@ -67,6 +68,12 @@ let package = Package(
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),
     example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLELinux", "BLERuntime", "BLEVirtual"]),
+
+    // The examples of the documentation, as a program of another package compiles them: with the public API alone.
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEVirtual", "BLEWire"],
+      packageAccess: false, swiftSettings: strict),
 
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests("BLEWireTests", on: ["BLEWire"]),

@@ -204,6 +204,7 @@ public struct ReadByTypeResponse: ATTPacket {
   public static let name: StaticString = "Read By Type Response"
   public static let pduType = ATTPDUType.response
 
+  /// An attribute and its value.
   public struct AttributeData: FieldGroup {
     /// The attribute.
     public var handle = AttributeHandle.none
@@ -276,6 +277,7 @@ public struct ReadByGroupTypeResponse: ATTPacket {
   public static let name: StaticString = "Read By Group Type Response"
   public static let pduType = ATTPDUType.response
 
+  /// A group and the value of its declaration.
   public struct AttributeData: FieldGroup {
     /// The attribute.
     public var handle = AttributeHandle.none

@@ -1,6 +1,6 @@
 public import BLEWire
 
-/// An ATT PDU: an opcode, then the parameters that ``FieldGroup/layout(_:)`` declares (Vol 3, Part F, 3.3.1).
+/// An ATT PDU: an opcode, then the parameters that ``/BLEWire/FieldGroup/layout(_:)`` declares (Vol 3, Part F, 3.3.1).
 ///
 /// A PDU is registered by its declaration and its entry in ``ATT/packets``: decoding, the opcode's name and direction,
 /// the description and the round-trip tests derive from these.
@@ -97,7 +97,7 @@ public struct ATTPDU: Sendable {
 
   /// Reads the PDU that fills `bytes` exactly.
   ///
-  /// - Throws: ``BLEWire/CodecError``; an opcode that the specification does not define is an invalid one.
+  /// - Throws: ``/BLEWire/CodecError``; an opcode that the specification does not define is an invalid one.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let opcode = bytes.first else { throw .truncated(field: "Attribute Opcode") }
     guard let type = ATT.packetsByOpcode[ATTOpcode(rawValue: opcode)] else { throw .invalid(field: "Attribute Opcode") }

@@ -149,6 +149,7 @@ public struct PrepareWriteResponse: ATTPacket {
 
   /// The attribute.
   public var handle = AttributeHandle.none
+  /// The offset of the part in octets, from 0.
   public var valueOffset: UInt16 = 0
   /// The part of the attribute value.
   public var partAttributeValue: Bytes = []

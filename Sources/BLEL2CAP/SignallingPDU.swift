@@ -36,7 +36,7 @@ public struct SignallingPDU: Equatable, Sendable {
 
   /// Decodes one command that fills `bytes`; an LE link allows only one in a PDU.
   ///
-  /// - Throws: ``BLEWire/CodecError`` where header or parameters are malformed, and for the reserved code 0x00. A code
+  /// - Throws: ``/BLEWire/CodecError`` where header or parameters are malformed, and for the reserved code 0x00. A code
   ///   without a declaration is not an error.
   public init(decoding bytes: Bytes) throws(CodecError) {
     let header = try Header(decoding: bytes)
@@ -96,7 +96,7 @@ public enum SignallingCommand: Sendable {
 
   /// Decodes the parameters of the command `code`.
   ///
-  /// - Throws: ``BLEWire/CodecError`` where the parameters are malformed, and for the reserved code 0x00.
+  /// - Throws: ``/BLEWire/CodecError`` where the parameters are malformed, and for the reserved code 0x00.
   public init(_ code: SignallingCode, decoding data: Bytes) throws(CodecError) {
     guard code.rawValue != 0 else { throw .invalid(field: "Code") }
     if let type = SignallingCode.packets[code] {

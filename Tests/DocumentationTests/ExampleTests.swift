@@ -1,0 +1,105 @@
+import BLEATT
+import BLECrypto
+import BLEGAP
+import BLEHCI
+import BLEL2CAP
+import BLEWire
+import Testing
+
+/// The examples of the documentation catalogues do what their pages say. They use public API only: the target has no access
+/// to the package's own declarations.
+@Suite struct ExampleTests {
+  @Test func declaredPacketIsDecoded() throws {
+    let (temperature, text) = try warmest(in: [0x07, 0x00, 0x02, 0x01, 0xC8, 0x00, 0x02, 0xFA, 0x00])
+    #expect(temperature == 250)
+    #expect(text.first == "0..<2  Sequence: 0x7" && text.count == 6)
+    #expect(throws: CodecError.truncated(field: "Temperature")) { try warmest(in: [0x07, 0x00, 0x01, 0x01, 0xC8]) }
+  }
+
+  /// AES by libcrypto, in the place of hardware.
+  struct Engine: AESEngine {
+    func encrypt(_ block: [UInt8], key: [UInt8]) -> [UInt8] {
+      guard let block = UInt128(bigEndian: block), let key = UInt128(bigEndian: key) else { return [] }
+      return (try? LibCrypto().encrypt(block, key: key).bigEndianOctets) ?? []
+    }
+  }
+
+  @Test(arguments: [0, 1, 15, 16, 17, 32, 64]) func customCryptographyEqualsLibcrypto(count: Int) throws {
+    let custom = HardwareCryptography(engine: Engine())
+    let key: UInt128 = 0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C
+    let message = (0..<count).map { UInt8($0) }
+    #expect(try custom.cmac(message, key: key) == LibCrypto().cmac(message, key: key))
+    #expect(try custom.encrypt(UInt128(count), key: key) == LibCrypto().encrypt(UInt128(count), key: key))
+    var random = RandomSource.seeded(UInt64(count))
+    let (mine, theirs) = (try custom.keyPair(from: &random), try LibCrypto().keyPair(from: &random))
+    #expect(
+      try custom.sharedSecret(mine.privateKey, with: theirs.publicKey)
+        == LibCrypto().sharedSecret(theirs.privateKey, with: mine.publicKey))
+    #expect(custom.areEqual(key, key) && !custom.areEqual(key, 0))
+  }
+
+  @Test func captureIsDecoded() throws {
+    var capture = BTSnoopFile.header
+    let packets: [([UInt8], HCIPacketDirection)] = [
+      ([0x01, 0x0C, 0x20, 0x02, 0x01, 0x00], .hostToController),
+      ([0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x08], .controllerToHost),
+      ([0x02, 0x40, 0x20, 0x01, 0x00, 0x00], .controllerToHost),
+    ]
+    for (index, (packet, direction)) in packets.enumerated() {
+      BTSnoopFile.append(packet.span, direction, at: Int64(index) * 2000, to: &capture)
+    }
+    #expect(
+      try lines(of: capture[...]) == [
+        "0 ms → LE Set Scan Enable (0x200C) 0..<1  LE_Scan_Enable: on, 1..<2  Filter_Duplicates: off",
+        "2 ms ← Disconnection Complete (0x05) (0..<1  Status: Success (0x00), 1..<3  Connection_Handle: 0x0040, "
+          + "3..<4  Reason: Connection Timeout (0x08))",
+        "4 ms ← ACL data, link 0x0040, 1 octets",
+      ])
+  }
+
+  @Test func advertisementIsReceived() throws {
+    let payload = try thermometer()
+    #expect(
+      summary(of: payload.advertisingData[...], scanResponse: payload.scanResponse[...])
+        == "Thermometer, services 181A")
+  }
+
+  @Test func framesAreReassembled() {
+    var channels = Channels(role: .peripheral)
+    let whole = channels.receive([0x03, 0x00, 0x04, 0x00, 0x0A, 0x03, 0x00], packetBoundary: 0b10)
+    #expect(whole.pdu == [0x0A, 0x03, 0x00] && whole.answers == [])
+    #expect(channels.receive([0x03, 0x00, 0x04], packetBoundary: 0b10).pdu == nil)
+    #expect(channels.receive([0x00, 0x0A, 0x03, 0x00], packetBoundary: 0b01).pdu == [0x0A, 0x03, 0x00])
+    // A connection request of LE Credit Based Flow Control: the SPSM is not supported.
+    let request: [UInt8] = [
+      0x0E, 0x00, 0x05, 0x00, 0x14, 0x01, 0x0A, 0x00, 0x80, 0x00, 0x40, 0x00, 0x17, 0x00, 0x17, 0x00, 0x01, 0x00,
+    ]
+    let answer = channels.receive(request, packetBoundary: 0b10)
+    #expect(
+      answer.pdu == nil && answer.answers.map(\.hexadecimal) == ["0e000500" + "15010a00" + "00000000000000000200"])
+  }
+
+  @Test func valueIsReadFromTheServer() throws {
+    var server = try ThermometerServer()
+    var reader = ValueReader()
+    let requests = try reader.read(0x0003, now: .start)
+    let responses = requests.flatMap { server.receive($0, now: .start) }
+    let received = try responses.map { try reader.receive($0, now: .start) }
+    #expect(received.compactMap(\.value) == [[0x66, 0x08]])
+    #expect(throws: ATTErrorCode.invalidHandle) {
+      for request in try reader.read(0x0042, now: .start) {
+        for response in server.receive(request, now: .start) { _ = try reader.receive(response, now: .start) }
+      }
+    }
+    // A subscribed client is notified.
+    #expect(server.set(2200, now: .start) == [])
+    #expect(server.receive([0x12, 0x04, 0x00, 0x01, 0x00], now: .start) == [[0x13]])
+    #expect(server.set(2300, now: .start) == [[0x1B, 0x03, 0x00, 0xFC, 0x08]])
+  }
+
+  @Test func beaconIsReceived() throws {
+    let received = try advertisements(of: Beacon(), for: .seconds(10))
+    #expect(received.count >= 7)
+    #expect(received.allSatisfy { $0 == [0x02, 0x01, 0x06, 0x02, 0x0A, 0x04] })
+  }
+}
