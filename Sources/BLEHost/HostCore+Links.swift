@@ -127,7 +127,7 @@ extension HostCore {
       links[index].client.receive(pdu, now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
     } else {
-      guard links[index].signing.isEmpty else { return hold(pdu, on: index, into: &output) }
+      guard links[index].signing.isEmpty else { return enqueue(pdu, on: index, into: &output) }
       links[index].server.receive(
         pdu, security: links[index].security, database: &database, now: now, into: &scratch.server)
       drainServer(index, now: now, into: &output)

@@ -33,7 +33,7 @@ struct Link: Sendable {
   /// What our client waits with until the link is secured.
   var demands = ParkedOperations()
   /// What waits for sign counters to be stored.
-  var signing = WaitingForSignCounters()
+  var signing = PendingSignedWrites()
 
   var reassembler = Reassembler()
   var signalling: SignallingChannel

@@ -6,7 +6,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Which bonds are kept when there are too many of them, and how fast strangers may make some (Docs/Decisions/0084).
+/// Which bonds are kept when there are too many of them, and how many unconfirmed ones are made (Docs/Decisions/0084).
 @Suite("Room for bonds") struct BondRoomTests {
   static let owner = DeviceAddress(octets: BD_ADDR(0xEEDD_CCBB_AAFF), kind: .public)
   static let protected = LongTermKey(
@@ -59,7 +59,7 @@ import Testing
     return packet.map { [$0[12] & 3, $0[14], $0[15]] }
   }
 
-  @Test func strangersDoNotRemoveAProtectedBond() throws {
+  @Test func unprotectedBondsDoNotRemoveAProtectedOne() throws {
     var couple = couple()
     couple.world.ask(0, .setBonds([Self.bond(Self.owner)]))
     for number in 0..<7 as Range<UInt8> {
@@ -73,8 +73,8 @@ import Testing
     }
   }
 
-  /// The protection of the bond holds as it did before the strangers came.
-  @Test func strangersDoNotTakeTheIdentityOfAProtectedBond() throws {
+  /// After as many pairings as there is room for bonds, a pairing under the protected identity still fails.
+  @Test func unprotectedBondsDoNotFreeTheIdentityOfAProtectedOne() throws {
     var couple = couple()
     couple.world.ask(0, .setBonds([Self.bond(Self.owner)]))
     try pair(&couple, as: 255)

@@ -185,7 +185,7 @@ import Testing
     #expect(answers.last == [3])
   }
 
-  /// Values that the peripheral's application was told of.
+  /// Values that were reported to the peripheral's application.
   private func stored(_ couple: Couple) -> [[UInt8]] {
     couple.events(0).compactMap { if case .stored(_, Couple.signed, let value) = $0 { value } else { nil } }
   }

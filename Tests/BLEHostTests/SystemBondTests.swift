@@ -40,7 +40,7 @@ import Testing
     bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
   }
 
-  @Test func strangersDoNotRemoveAProtectedBond() {
+  @Test func unprotectedBondsDoNotRemoveAProtectedOne() {
     var bench = bench(bonds: [BondRoomTests.bond(BondRoomTests.owner)], room: 3, links: 4)
     for number in 0..<4 {
       bench.hear(.longTermKey(Self.device(number), Self.justWorks, .both, isToBeKept: true))
@@ -117,5 +117,96 @@ import Testing
     bench.hear(.longTermKey(own, Self.justWorks, .both, isToBeKept: true))
     #expect(forgotten(&bench) == [own] && paired(bench).isEmpty)
     #expect(failures(bench) == [PairingFailure(.keyRejected, .local)])
+  }
+
+  private func replaced(_ bench: Bench) -> [DeviceAddress] {
+    bench.events.compactMap { if case .bondReplaced(_, let identity) = $0 { identity } else { nil } }
+  }
+
+  private func bonds(_ bench: Bench) -> [DeviceAddress] {
+    bench.events.compactMap { if case .bondChanged(let bond) = $0 { bond.identity } else { nil } }
+  }
+
+  /// The kernel asks, as it does for a device that it has a key of; the policy decides.
+  @Test(arguments: [BondRules.Replacement.never, .ask, .always], [PairingAnswer.accept, .reject])
+  func anUnprotectedBondIsReplacedByThePolicy(_ replacement: BondRules.Replacement, answer: PairingAnswer) throws {
+    let device = Self.device(0)
+    var bench = bench(
+      .with { $0.bondRules.replacement = replacement }, bonds: [BondRoomTests.bond(device, isProtected: false)])
+    bench.hear(.asked(device, .consent))
+    if replacement == .ask {
+      guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+      #expect(bench.takeDirectives().isEmpty)
+      bench.perform(.answerPairing(peer, id, answer))
+    }
+    let isAccepted = replacement == .always || replacement == .ask && answer == .accept
+    guard case .answer(device, _, let given) = bench.takeDirectives().first else { Issue.record("no answer"); return }
+    #expect(given == (isAccepted ? .accept : .reject))
+    guard isAccepted else {
+      bench.hear(.failed(device))
+      let reason: PairingFailedReason = replacement == .never ? .authenticationRequirements : .unspecifiedReason
+      return #expect(failures(bench) == [PairingFailure(reason, .local)] && replaced(bench).isEmpty)
+    }
+    bench.hear(.longTermKey(device, Self.justWorks, .both, isToBeKept: true))
+    #expect(replaced(bench) == [device] && bonds(bench) == [device] && paired(bench) == [true])
+  }
+
+  /// A device that names its identity at the end: the kernel has made the key, and the host decides.
+  @Test(arguments: [BondRules.Replacement.never, .ask, .always], [PairingAnswer.accept, .reject])
+  func holdsForAClaimedIdentity(_ replacement: BondRules.Replacement, answer: PairingAnswer) throws {
+    let bonded = DeviceAddress(octets: BD_ADDR(0x00AA_BBCC_DDEE), kind: .public)
+    var bench = bench(
+      .with { $0.bondRules.replacement = replacement }, bonds: [BondRoomTests.bond(bonded, isProtected: false)])
+    bench.hear(.asked(Self.device(0), .consent))
+    bench.hear(.identity(bonded, usedAs: Self.device(0), SecretKey(1)))
+    _ = bench.takeDirectives()
+    bench.hear(.longTermKey(bonded, Self.justWorks, .both, isToBeKept: true))
+    if replacement == .ask {
+      guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+      #expect(bonds(bench).isEmpty && bench.takeDirectives().isEmpty)
+      bench.perform(.answerPairing(peer, id, answer))
+    }
+    let isReplaced = replacement == .always || replacement == .ask && answer == .accept
+    #expect(replaced(bench) == (isReplaced ? [bonded] : []) && bonds(bench) == (isReplaced ? [bonded] : []))
+    guard !isReplaced else { return #expect(bench.takeDirectives().isEmpty) }
+    // The bond gets its own key back.
+    let directives = bench.takeDirectives()
+    try #require(directives.count == 2)
+    guard case .forget(bonded) = directives[0], case .loadKeys(let keys) = directives[1] else {
+      Issue.record("\(directives)")
+      return
+    }
+    #expect(keys.first?.peripheralKey == BondRoomTests.bond(bonded, isProtected: false).peripheralKey)
+    let losses = bench.events.compactMap { if case .bondLost(_, let identity, _) = $0 { identity } else { nil } }
+    #expect(losses == (replacement == .never ? [bonded] : []) && failures(bench).count == 1)
+  }
+
+  /// The link ends while the application is asked: the system must not keep a key that nobody agreed to, in the place of
+  /// the bond's.
+  @Test func aKeyThatWaitsIsForgottenWithItsLink() throws {
+    let device = Self.device(0)
+    var bench = bench(
+      .with { $0.bondRules.replacement = .ask }, bonds: [BondRoomTests.bond(device, isProtected: false)])
+    bench.hear(.longTermKey(device, Self.justWorks, .both, isToBeKept: true))
+    guard case .pairing(_, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+    #expect(bench.takeDirectives().isEmpty)
+    bench.receive(ScriptedController.disconnected(0x40))
+    let directives = bench.takeDirectives()
+    try #require(directives.count == 2)
+    guard case .forget(device) = directives[0], case .loadKeys = directives[1] else { Issue.record("-"); return }
+    let isWithdrawn = bench.events.contains { if case .pairingQuestionWithdrawn(_, id) = $0 { true } else { false } }
+    #expect(isWithdrawn && bonds(bench).isEmpty)
+  }
+
+  /// The link ended before the application could agree.
+  @Test(arguments: [BondRules.Replacement.never, .ask, .always])
+  func aKeyOfALinkThatHasGoneReplacesOnlyWhatItMay(_ replacement: BondRules.Replacement) {
+    let device = Self.device(0)
+    var bench = bench(
+      .with { $0.bondRules.replacement = replacement }, bonds: [BondRoomTests.bond(device, isProtected: false)])
+    bench.receive(ScriptedController.disconnected(0x40))
+    bench.hear(.longTermKey(device, Self.justWorks, .both, isToBeKept: true))
+    #expect(bonds(bench) == (replacement == .always ? [device] : []))
+    #expect(forgotten(&bench) == (replacement == .always ? [] : [device]))
   }
 }

@@ -2,7 +2,7 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// Bonds that are made, changed and removed, and how the application is told.
+/// Bonds that are made, changed and removed, and their reports to the application.
 extension HostCore {
   /// What a pairing on this link may make and replace.
   func bondRules(for link: Link, replacement: BondRules.Replacement) -> BondRules {
@@ -17,6 +17,14 @@ extension HostCore {
       rules.admission = .confirmed
     }
     return rules
+  }
+
+  /// What may become of the bond of this device when an unauthenticated pairing names it; nil where there is no such bond,
+  /// where a key must be authenticated to replace it, and where the link has proven it.
+  func replacementPolicy(for identity: DeviceAddress, on link: Link?) -> BondRules.Replacement? {
+    guard let bond = bonds[identity], !bond.strength.isAuthenticated else { return nil }
+    if let link, link.security.isBondProven, link.identity == bond.identity { return nil }
+    return pairingSettings?.bondRules.replacement
   }
 
   private var unconfirmedBondLimit: UnconfirmedBondLimit { pairingSettings?.unconfirmedBonds ?? UnconfirmedBondLimit() }

@@ -52,7 +52,7 @@ extension HostCore {
     return bond
   }
 
-  /// A bond was replaced. Where the link had not proven it, the application is told: it may have been another device.
+  /// A bond was replaced. If the link had not proven it, that is reported: it may be another device.
   private mutating func replaced(
     _ old: Bond, on link: Link, _ strength: KeyStrength, into output: inout HostOutput
   ) {

@@ -98,10 +98,14 @@ extension HostCore {
   }
 
   /// A pairing came to nothing, whoever's security manager did it.
-  mutating func pairingEnded(_ index: Int, _ failure: PairingFailure, into output: inout HostOutput) {
+  ///
+  /// - Parameter claimed: the identity that the peer named, where the system tells.
+  mutating func pairingEnded(
+    _ index: Int, _ failure: PairingFailure, claimed: DeviceAddress? = nil, into output: inout HostOutput
+  ) {
     let peer = links[index].peer
     output.events.append(.pairingFailed(peer, failure))
-    let identity = links[index].pairing?.claimedIdentity ?? links[index].identity
+    let identity = claimed ?? links[index].pairing?.claimedIdentity ?? links[index].identity
     if isForBond(of: identity, failure, on: links[index]) {
       output.events.append(.bondLost(peer, identity, .forgottenByPeer))
     }

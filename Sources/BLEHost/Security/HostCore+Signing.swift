@@ -84,19 +84,19 @@ extension HostCore {
     bond.peerSignCounter = counter + 1
     change(bond, into: &output)
     if !configuration.awaitsBondStorage { signCounters.wasStored(bond) }
-    hold(.signedWrite(command, counter: counter), on: index, into: &output)
-    releaseHeld(index, now: now, into: &output)
+    enqueue(.signedWrite(command, counter: counter), on: index, into: &output)
+    deliverPending(index, now: now, into: &output)
   }
 
   /// Keeps a PDU back behind a signed write that waits.
-  mutating func hold(_ pdu: Span<UInt8>, on index: Int, into output: inout HostOutput) {
-    hold(.pdu([UInt8](copying: pdu)), on: index, into: &output)
+  mutating func enqueue(_ pdu: Span<UInt8>, on index: Int, into output: inout HostOutput) {
+    enqueue(.pdu([UInt8](copying: pdu)), on: index, into: &output)
   }
 
-  private mutating func hold(
-    _ entry: WaitingForSignCounters.Entry, on index: Int, into output: inout HostOutput
+  private mutating func enqueue(
+    _ entry: PendingSignedWrites.Entry, on index: Int, into output: inout HostOutput
   ) {
-    guard links[index].signing.entries.count < WaitingForSignCounters.limit else {
+    guard links[index].signing.entries.count < PendingSignedWrites.limit else {
       return report(
         .peer, "more ATT PDUs than are kept while a sign counter is stored: one was dropped", peer: links[index].peer,
         into: &output)
@@ -108,7 +108,7 @@ extension HostCore {
   }
 
   /// Hands the server what need not wait any more.
-  private mutating func releaseHeld(_ index: Int, now: Instant, into output: inout HostOutput) {
+  private mutating func deliverPending(_ index: Int, now: Instant, into output: inout HostOutput) {
     while let entry = links[index].signing.entries.first {
       var octets: [UInt8]?
       switch entry {
@@ -142,7 +142,7 @@ extension HostCore {
       links[index].client.refuseSigning(now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
     }
-    releaseHeld(index, now: now, into: &output)
+    deliverPending(index, now: now, into: &output)
   }
 
   /// The store has bonds as they were reported.
@@ -152,7 +152,7 @@ extension HostCore {
     for peer in links.map(\.peer) {
       guard let index = index(of: peer) else { continue }
       if links[index].client.awaitsSignCounter { drainClient(index, now: now, into: &output) }
-      if !links[index].signing.isEmpty { releaseHeld(index, now: now, into: &output) }
+      if !links[index].signing.isEmpty { deliverPending(index, now: now, into: &output) }
     }
   }
 }

@@ -53,9 +53,14 @@ extension HostCore {
       return answerSystem(index, question, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
     guard question == .consent else { return ask(question, on: index, into: &output) }
+    let identity = links[index].identity
+    let replacement = replacementPolicy(for: identity, on: links[index])
     // A protected bond gives way to a protected one only.
-    if settings.requiresMITM || isProtected(links[index].identity) {
+    if settings.requiresMITM || isProtected(identity) || replacement == .never {
       answerSystem(index, question, .reject, PairingFailure(.authenticationRequirements, .local), into: &output)
+    } else if replacement == .ask {
+      links[index].system.replacing = identity
+      ask(.replaceBond, on: index, into: &output)
     } else if settings.asksConsent, !links[index].system.hasConsent {
       ask(question, on: index, into: &output)
     } else {
@@ -79,7 +84,7 @@ extension HostCore {
       return ignore(error, peer: links[index].peer, into: &output)
     }
     guard links[index].system.withheld.isEmpty else {
-      return decideWithheld(index, isAccepted: answer == .accept, now: now, into: &output)
+      return decideWithheld(index, question, isAccepted: answer == .accept, now: now, into: &output)
     }
     let reason: PairingFailedReason =
       switch question {
@@ -87,9 +92,16 @@ extension HostCore {
       case .enterPasskey: .passkeyEntryFailed
       case .consent, .replaceBond, .display: .unspecifiedReason
       }
-    if question == .consent, answer == .accept { links[index].system.hasConsent = true }
+    if answer == .accept { agree(to: question, on: index) }
     let refusal = answer == .reject ? PairingFailure(reason, .local) : nil
     answerSystem(index, question, answer, refusal, into: &output)
+  }
+
+  /// The application agreed to an unauthenticated pairing, and to what it replaces.
+  mutating func agree(to question: PairingQuestion, on index: Int) {
+    guard question == .consent || question == .replaceBond else { return }
+    links[index].system.hasConsent = true
+    if question == .replaceBond { links[index].system.agreedReplacement = links[index].system.replacing }
   }
 
   private mutating func answerSystem(
@@ -125,6 +137,7 @@ extension HostCore {
 
   /// A link ended while the system was pairing on it.
   mutating func systemLinkEnded(_ link: Link, into output: inout HostOutput) {
+    forgetWithheld(link, into: &output)
     keysMayFollow(link)
     if let open = link.system.questions.open {
       output.events.append(.pairingQuestionWithdrawn(link.peer, open.id))

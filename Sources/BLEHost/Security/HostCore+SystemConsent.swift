@@ -16,7 +16,9 @@ extension HostCore {
   }
 
   /// Keeps a report of such a pairing back, and asks the application, once.
-  mutating func withhold(_ report: SecurityReport, on index: Int, into output: inout HostOutput) {
+  mutating func withhold(
+    _ report: SecurityReport, on index: Int, _ question: PairingQuestion = .consent, into output: inout HostOutput
+  ) {
     guard links[index].system.withheld.count < SystemPairing.withheldLimit else { return }
     links[index].system.withheld.append(report)
     if links[index].security.level != .none {
@@ -31,24 +33,51 @@ extension HostCore {
     }
     guard links[index].system.questions.open == nil else { return }
     (links[index].system.isUnderWay, links[index].system.isPairing) = (true, true)
-    ask(.consent, on: index, into: &output)
+    ask(question, on: index, into: &output)
+  }
+
+  /// What the application is asked before a key counts that an unauthenticated pairing has made for `identity`; nil where
+  /// it has agreed, or need not.
+  mutating func question(
+    before strength: KeyStrength, of identity: DeviceAddress, isBonded: Bool, on index: Int
+  ) -> PairingQuestion? {
+    let link = links[index]
+    guard !strength.isAuthenticated else { return nil }
+    if isBonded, link.system.agreedReplacement != identity, replacementPolicy(for: identity, on: link) == .ask {
+      links[index].system.replacing = identity
+      return .replaceBond
+    }
+    return needsConsent(link, to: strength, isNewKey: true) ? .consent : nil
   }
 
   /// The application has decided about a pairing that the system made without a question.
-  mutating func decideWithheld(_ index: Int, isAccepted: Bool, now: Instant, into output: inout HostOutput) {
+  mutating func decideWithheld(
+    _ index: Int, _ question: PairingQuestion, isAccepted: Bool, now: Instant, into output: inout HostOutput
+  ) {
     let (peer, withheld) = (links[index].peer, links[index].system.withheld)
     links[index].system.withheld = []
     guard isAccepted else {
-      output.directives.append(.forget(systemAddress(of: links[index])))
+      let identity = links[index].system.replacing ?? systemAddress(of: links[index])
+      output.directives.append(.forget(identity))
+      // The system has put the new key in the place of the bond's.
+      if bonds[identity] != nil { loadSystemKeys(into: &output) }
       endSystemPairing(index, into: &output)
       pairingEnded(index, PairingFailure(.unspecifiedReason, .local), into: &output)
       return close(index, .authenticationFailure, now: now, into: &output)
     }
-    links[index].system.hasConsent = true
+    agree(to: question, on: index)
     // The level first: keys end the pairing.
     let levels = withheld.filter { if case .level = $0 { true } else { false } }.suffix(1)
     let keys = withheld.filter { if case .level = $0 { false } else { true } }
     for report in levels + keys where self.index(of: peer) != nil { receive(report, now: now, into: &output) }
+  }
+
+  /// A link ended before the application decided: the system forgets the keys that waited, and has those of bonds again.
+  mutating func forgetWithheld(_ link: Link, into output: inout HostOutput) {
+    for case .longTermKey(let identity, _, _, _) in link.system.withheld {
+      output.directives.append(.forget(identity))
+      if bonds[identity] != nil { loadSystemKeys(into: &output) }
+    }
   }
 
   /// The application wants the pairing that waits for its consent.

@@ -41,6 +41,7 @@ extension HostCore {
     change(known?.key ?? systemAddress(of: link)) { outcome in
       outcome.link = nil
       outcome.hasConsent = link.system.hasConsent
+      outcome.agreedReplacement = link.system.agreedReplacement
     }
   }
 
@@ -64,15 +65,15 @@ extension HostCore {
       found == .ambiguous || systemOutcomes[identity.identity]?.isRefused == true
       || (index == nil && isTaken(identity, except: nil))
     let identities = [identity] + (index.map { [links[$0].identity] } ?? [])
-    let refusal = isRefused ? PairingFailure(.keyRejected, .local) : refusal(of: key, for: identities)
+    let refusal = isRefused ? PairingFailure(.keyRejected, .local) : refusal(of: key, for: identities, on: index)
     if let refusal {
       return refuse(identity, on: index, refusal, isRefused: isRefused, now: now, into: &output)
     }
     let isBonded = isToBeKept && pairingSettings?.isBonding == true
     let isFirst = systemOutcomes[identity.identity]?.isAnnounced != true
-    if let index, isFirst, needsConsent(links[index], to: key.strength, isNewKey: true) {
+    if let index, isFirst, let question = question(before: key.strength, of: identity, isBonded: isBonded, on: index) {
       let report = SecurityReport.longTermKey(identity, key, use, isToBeKept: isToBeKept)
-      return withhold(report, on: index, into: &output)
+      return withhold(report, on: index, question, into: &output)
     }
     change(identity) { $0.isAnnounced = true }
     guard isFirst else {
@@ -94,12 +95,22 @@ extension HostCore {
       paired(index, outcome, now: now, into: &output)
     } else if isBonded, identity.randomKind != .resolvablePrivate {
       // The link has gone already; the device will come back and be known.
-      let isAllowed = known.hasConsent || key.strength.isAuthenticated || pairingSettings?.asksConsent != true
-      if !isAllowed || !admit(Bond(identity: identity, outcome), hasConsent: known.hasConsent, into: &output) {
+      let bond = Bond(identity: identity, outcome)
+      let isAllowed = isAllowed(key.strength, for: identity, known)
+      if !isAllowed || !admit(bond, hasConsent: known.hasConsent, into: &output) {
         output.directives.append(.forget(identity))
         if bonds[identity] != nil { loadSystemKeys(into: &output) }
       }
     }
+  }
+
+  /// Whether the application wants a key whose link has gone before it could be asked.
+  private func isAllowed(
+    _ strength: KeyStrength, for identity: DeviceAddress, _ known: SystemPairingOutcome
+  ) -> Bool {
+    if strength.isAuthenticated { return true }
+    if pairingSettings?.asksConsent == true, !known.hasConsent { return false }
+    return replacementPolicy(for: identity, on: nil) != .ask || known.agreedReplacement == identity
   }
 
   /// Removes a key from the system, and ends the link whose pairing made it.
@@ -125,15 +136,19 @@ extension HostCore {
       return
     }
     endSystemPairing(index, into: &output)
-    pairingEnded(index, refusal, into: &output)
+    pairingEnded(index, refusal, claimed: identity, into: &output)
     close(index, .authenticationFailure, now: now, into: &output)
   }
 
   /// What the system let pass and we do not.
-  private func refusal(of key: LongTermKey, for identities: [DeviceAddress]) -> PairingFailure? {
+  private func refusal(of key: LongTermKey, for identities: [DeviceAddress], on index: Int?) -> PairingFailure? {
     guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
     if identities.contains(ownAddress.identity) { return PairingFailure(.keyRejected, .local) }
     if settings.requiresMITM, !key.strength.isAuthenticated {
+      return PairingFailure(.authenticationRequirements, .local)
+    }
+    let link = index.map { links[$0] }
+    if !key.strength.isAuthenticated, identities.contains(where: { replacementPolicy(for: $0, on: link) == .never }) {
       return PairingFailure(.authenticationRequirements, .local)
     }
     for bond in identities.compactMap({ bonds[$0] }) {

@@ -90,7 +90,7 @@ struct SignCounters: Sendable {
 }
 
 /// What waits on one link for sign counters to be stored.
-struct WaitingForSignCounters: Sendable {
+struct PendingSignedWrites: Sendable {
   enum Entry: Sendable {
     /// A signed write that was verified, as a Write Command.
     case signedWrite([UInt8], counter: UInt32)
@@ -101,7 +101,7 @@ struct WaitingForSignCounters: Sendable {
   /// PDUs of the client, in order; the first is a signed write.
   var entries: [Entry] = []
   var entriesDeadline: Instant?
-  /// When a signed write of ours is given up.
+  /// When a signed write of ours fails.
   var ownDeadline: Instant?
   /// The key that the link's client signs with.
   var key: SecretKey?

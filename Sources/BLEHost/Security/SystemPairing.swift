@@ -13,6 +13,9 @@ struct SystemPairing: Sendable {
   var isPairing = false
   /// The application agreed to an unauthenticated pairing, or began it.
   var hasConsent = false
+  /// The device whose bond the application is asked to have replaced, and the one whose bond it agreed to.
+  var replacing: DeviceAddress?
+  var agreedReplacement: DeviceAddress?
   /// What it asked last and has no answer to.
   var questions = PairingQuestions()
   /// What it reported of an unauthenticated pairing that it made without a question, while the application is asked for
@@ -31,6 +34,8 @@ struct SystemPairingOutcome: Sendable {
   var link: PeerID?
   /// The application agreed to the pairing whose link has ended.
   var hasConsent = false
+  /// The device whose bond it agreed to have replaced.
+  var agreedReplacement: DeviceAddress?
   /// The system named the device's identity in this pairing.
   var isIdentified = false
   /// Another link has that identity, or it cannot be told whose pairing it was: the keys are refused.

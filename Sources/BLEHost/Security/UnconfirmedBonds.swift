@@ -1,9 +1,9 @@
 import BLESMP
 import BLEWire
 
-/// When bonds were made that nobody confirmed: neither by authentication nor by the application's consent.
+/// The times at which bonds were made without authentication and without the application's consent.
 ///
-/// The count is the host's, not an address's: a device that invents an identity for each pairing counts as one stranger.
+/// They are counted for the host and not for an address: a device can invent an identity for each pairing.
 struct UnconfirmedBonds: Sendable {
   private var times: [Instant] = []
 

@@ -14,7 +14,7 @@ package struct BondRules: Sendable {
   }
 
   /// Whether an unauthenticated pairing may replace an unprotected bond that the link has not proven. Any device can use
-  /// the address of such a bond; and a device that has forgotten the bond can come back in no other way.
+  /// the address of such a bond; and a device that has lost the bond can reconnect only by a new pairing.
   package enum Replacement: Hashable, Sendable {
     case never
     /// The application decides (``PairingQuestion/replaceBond``).

@@ -41,7 +41,7 @@ package struct PairingSettings: Sendable {
   package var outOfBand = OutOfBandData()
   /// Which bonds the pairing may make and replace.
   package var bondRules = BondRules()
-  /// How fast strangers may bond; a rule of the host.
+  /// How many unconfirmed bonds the host makes in a period.
   package var unconfirmedBonds = UnconfirmedBondLimit()
   /// How long a device may be silent (3.4).
   package var timeout: Duration = .seconds(30)

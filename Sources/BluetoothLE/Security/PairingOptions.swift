@@ -68,8 +68,9 @@ public struct PairingOptions: Hashable, Sendable {
   public var asksConsent = false
   /// What happens to a bond without authentication when a device pairs anew under its identity.
   public var bondReplacement = BondReplacement.always
-  /// New bonds in one hour that nobody confirmed, neither by authentication nor by an answer to ``asksConsent``. Pairings
-  /// beyond them encrypt the link and make no bond. The limit is one of the adapter, whatever identities the devices claim.
+  /// New bonds in one hour made without authentication and without the application's consent (``asksConsent``, or a pairing
+  /// that it began). Pairings beyond them encrypt the link and make no bond. The limit counts for the adapter and not for the
+  /// identities that devices claim.
   public var unconfirmedBondLimit = 12
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
   /// the request is made again then.
