@@ -36,6 +36,8 @@ open class Manager: NSObject, @unchecked Sendable {
   let log: Log
   private let adapter = Mutex(Adapter())
   private let heldPairingDelegate = Mutex(DelegateReference<any PairingDelegate> { nil })
+  /// Kinds of questions that were logged because there is no pairing delegate; each once, because a peer can cause them.
+  let declinedQuestions = Mutex<Set<String>>([])
 
   private struct Adapter {
     var state = ManagerState.unknown

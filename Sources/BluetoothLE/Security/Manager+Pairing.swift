@@ -1,6 +1,7 @@
 import BLEGATT
 import BLEHost
 import BLESMP
+import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
 extension Manager {
@@ -64,7 +65,7 @@ extension Manager {
       delegate.manager(self, shouldReplaceBondOf: peer, reply: reply)
     case .display(let passkey):
       guard let delegate else {
-        return log(.notice, "a passkey is to be shown and there is no pairing delegate: set pairingDelegate")
+        return logOnce("to display a passkey")
       }
       delegate.manager(self, display: passkey.digits, toPairWith: peer, reply: reply)
     case .enterPasskey:
@@ -77,8 +78,13 @@ extension Manager {
   }
 
   private func decline(_ what: String, _ reply: PairingReply) {
-    log(.notice, "a pairing asks \(what) and there is no pairing delegate: it is declined; set pairingDelegate")
+    logOnce(what)
     reply.reject()
+  }
+
+  private func logOnce(_ what: String) {
+    guard declinedQuestions.withLock({ $0.insert(what).inserted }) else { return }
+    log(.notice, "a pairing asks \(what) and there is no pairing delegate: it is declined. Set pairingDelegate")
   }
 }
 

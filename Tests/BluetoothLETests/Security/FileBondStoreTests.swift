@@ -52,6 +52,7 @@ import Testing
         (bond.peerSignCounter, bond.ownSignCounter) = (.max, 7)
         bond.addressOnAir = DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 4 == 0 ? .random : .public)
       }
+      bond.lastUse = UInt32(number)
       bond.client = ClientRecord(
         configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],
         supportedFeatures: .robustCaching, databaseHash: random.octets(16))
@@ -66,6 +67,20 @@ import Testing
         bond.peripheralKey?.value, bond.centralKey?.value, bond.identityResolvingKey, bond.peerCSRK, bond.ownCSRK,
       ].compactMap(\.self)
     } + [record.identityResolvingKey].compactMap(\.self)
+  }
+
+  /// A file of a version that did not store when a bond was used.
+  @Test func readsBondsWithoutALastUse() throws {
+    let folder = try Folder()
+    let (store, record) = (FileBondStore(path: folder.file), Self.record(1))
+    try store.save(record)
+    var text = try String(contentsOfFile: folder.file, encoding: .utf8)
+    let pattern = try Regex(#""lastUse" : [0-9]+,\s*"#)
+    #expect(text.matches(of: pattern).count == 3)
+    text.replace(pattern, with: "")
+    folder.write(Data(text.utf8))
+    let loaded = try #require(try store.load())
+    #expect(loaded.bonds.map(\.record.lastUse) == [0, 0, 0] && loaded.bonds.map(\.id) == record.bonds.map(\.id))
   }
 
   @Test func whatIsSavedIsLoaded() throws {

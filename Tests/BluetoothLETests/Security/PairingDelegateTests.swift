@@ -132,6 +132,9 @@ import Testing
     stage.say(.pairing(central.peer, id(2), .display(number)))
     #expect(answers(stage) == [.reject, .reject, .reject, .reject])
     let lines = stage.logged()
+    #expect(lines.count == 5, "each kind once")
+    for _ in 1...3 { stage.say(.pairing(central.peer, id(3), .consent)) }
+    #expect(stage.logged().isEmpty && answers(stage).count == 7)
     #expect(lines.count == 5 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
   }
 
