@@ -28,6 +28,8 @@ class Monitor:
     def __init__(self, spec):
         self.spec = spec
         self.addresses, self.pairings, self.encryptions = [], 0, 0
+        # Requests and commands that came, and those of them that came in the clear.
+        self.requests, self.requests_in_the_clear = 0, 0
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
@@ -54,6 +56,8 @@ class Monitor:
                 if isinstance(attribute, Descriptor) and attribute.type == UUID.from_16_bits(0x2902):
                     attribute.permissions |= TRUSTED
             self.device.on("connection", self.connected)
+            self.serve = self.device.gatt_server.on_gatt_pdu
+            self.device.gatt_server.on_gatt_pdu = self.served
             await asyncio.wait_for(self.device.power_on(), LINK)
             beating = asyncio.create_task(self.beat())
             stack.callback(beating.cancel)
@@ -67,6 +71,15 @@ class Monitor:
         self.connection = connection
         connection.on("pairing", lambda _: self.count("pairings"))
         connection.on("connection_encryption_change", lambda: self.count("encryptions"))
+
+    def served(self, bearer, pdu):
+        self.requests += 1
+        self.requests_in_the_clear += not self.connection.is_encrypted
+        self.serve(bearer, pdu)
+
+    def forget(self):
+        """As if it had been reset: it has no keys any more."""
+        self.device.keystore.all_keys.clear()
 
     def count(self, what):
         setattr(self, what, getattr(self, what) + 1)

@@ -31,7 +31,8 @@ def test_two_programs_meet(radio, tmp_path):
 
 @pytest.mark.limit(120)
 async def test_our_central_and_a_monitor_that_demands_trust(radio, tmp_path):
-    """It pairs because it is refused, and on its next run knows the monitor again under another address."""
+    """It pairs because it is refused, and on its next run knows the monitor again under another address: it encrypts before
+    it asks anything. A monitor that has forgotten the bond is asked nothing at all (BLESA)."""
     command = ["env", f"BLE_BONDS={tmp_path / 'bonds.json'}", *product("heart-rate"), "--transport", radio.transport]
     async with Monitor(radio.transport) as monitor:
         for run in (1, 2):
@@ -42,7 +43,17 @@ async def test_our_central_and_a_monitor_that_demands_trust(radio, tmp_path):
             assert collector.output.count("72 bpm") == 3, collector.output
             assert "worn on the chest" in collector.output
             assert (monitor.pairings, monitor.encryptions) == (1, run)
+            if run == 1:
+                in_the_clear = monitor.requests_in_the_clear
         assert len(set(monitor.addresses)) == 2
+        assert monitor.requests_in_the_clear == in_the_clear > 0
+        monitor.forget()
+        before = monitor.requests
+        await monitor.advertise()
+        with Program([*command, "--role", "central", "--beats", 3], tmp_path / "central-3.log") as collector:
+            assert await asyncio.to_thread(collector.wait_for_end, 45) != 0, collector.output
+        assert "has forgotten this bond" in collector.output, collector.output
+        assert (monitor.requests, monitor.pairings) == (before, 1)
 
 
 @pytest.mark.limit(90)

@@ -53,3 +53,17 @@ def test_it_pairs_once_and_is_known_by_another_run(adapters, logs, monkeypatch, 
         assert strap.output.count("\npaired") == 1 and "bond lost" not in strap.output
     bonds = json.loads(bond_file(f"watch-{place}").read_text())["bonds"]
     assert len(bonds) == 1 and "centralKey" in bonds[0]
+
+    # A strap that has forgotten the bond is asked nothing: whoever cannot encrypt may be another device (BLESA).
+    bond_file(f"strap-{place}").unlink()
+    monkeypatch.setenv("BLE_BONDS", str(bond_file(f"strap-{place}")))
+    with Program(command, logs / f"strap-{place}-forgetful.txt") as strap:
+        strap.wait_for("READY")
+        monkeypatch.setenv("BLE_BONDS", str(bond_file(f"watch-{place}")))
+        words = ["--role", "central", "--transport", "linux:hci1", "--rounds", "1"]
+        with Program([*product("heart-rate"), *words], logs / f"watch-{place}-3.txt") as watch:
+            assert watch.wait_for_end(60) != 0
+        assert "finds" not in watch.output and "reads" not in watch.output, watch.output
+        strap.wait_for("bond lost")
+        assert "\npaired" not in strap.output
+    assert json.loads(bond_file(f"watch-{place}").read_text())["bonds"] == bonds
