@@ -54,7 +54,7 @@ extension HostCore {
       switch event {
       case .finished(.stack, _): break
       case .notification, .indication, .servicesChanged:
-        if links[index].hold == .none {
+        if links[index].reconnection == .none {
           output.events.append(.client(links[index].peer, event))
         } else {
           reportDroppedUpdate(index, into: &output)

@@ -61,7 +61,7 @@ extension HostCore {
       }
     case let event as HCI.DisconnectionComplete:
       guard event.status == .success else { return }
-      retiredLinkEnded(event.connectionHandle, into: &output)
+      supersededLinkEnded(event.connectionHandle, into: &output)
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
       advertisingMayResume(now: now, into: &output)
     case let event as HCI.EncryptionChange:
@@ -201,8 +201,8 @@ extension HostCore {
         removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
         advertisingMayResume(now: now, into: &output)
       }
-    case .retiring(let handle):
-      if status == .unknownConnectionIdentifier { retiredLinkEnded(handle, into: &output) }
+    case .endingSuperseded(let handle):
+      if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }
     case .connectionUpdate(let peer):
       if status != .success {
         output.events.append(.connectionUpdateRefused(peer, .controller(opcode, status)))

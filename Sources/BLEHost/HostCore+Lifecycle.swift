@@ -128,7 +128,7 @@ extension HostCore {
     for purpose in queue.removeAll() { abandon(purpose, into: &output) }
     for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
     acl.removeAll()
-    retired = []
+    supersededHandles = []
     suspendAdvertising()
     scanner.suspend()
     initiator.suspend()
@@ -143,7 +143,8 @@ extension HostCore {
     case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
     case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))
     // The state that follows tells the rest.
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .retiring, .encryption, .stillness, .reply: break
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .stillness, .reply:
+      break
     }
   }
 

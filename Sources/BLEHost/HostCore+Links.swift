@@ -18,7 +18,7 @@ extension HostCore {
       report(.controller, "a second link with the handle \(handle); the first one is taken for dead", into: &output)
       removeLink(handle, reason: .connectionTimeout, into: &output)
     }
-    retiredLinkEnded(handle, into: &output)
+    supersededLinkEnded(handle, into: &output)
     lastPeer &+= 1
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
@@ -27,13 +27,13 @@ extension HostCore {
     var link = Link(
       peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
       timing: timing, limits: configuration.serverLimits)
-    if isTaken(identity) { link.name = drawName() }
+    if isReported(identity) { link.reportedAddress = drawReportedAddress() }
     links.append(link)
     links[links.count - 1].security.isBonded = bonds[identity] != nil
     setSigningKey(links.count - 1)
     acl.addLink(handle)
     output.events.append(
-      .connected(Connection(peer: peer, address: link.name, role: ours, timing: timing, request: request)))
+      .connected(Connection(peer: peer, address: link.reportedAddress, role: ours, timing: timing, request: request)))
     if ours == .central {
       startClient(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
@@ -42,9 +42,9 @@ extension HostCore {
     }
   }
 
-  /// - Parameter isRetired: the controller has not ended the link yet, and still has packets of it.
+  /// - Parameter isSuperseded: the controller has not ended the link yet, and still has packets of it.
   mutating func removeLink(
-    _ handle: ConnectionHandle, reason: HCIErrorCode, isRetired: Bool = false, into output: inout HostOutput
+    _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, into output: inout HostOutput
   ) {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index)
@@ -68,7 +68,7 @@ extension HostCore {
     }
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
     for (_, refusal) in link.demands.parked { output.events.append(.client(link.peer, refusal)) }
-    if !isRetired { acl.removeLink(handle, into: &output.packets) }
+    if !isSuperseded { acl.removeLink(handle, into: &output.packets) }
     var events = ClientOutput()
     link.client.linkEnded(into: &events)
     for event in events.events {
@@ -199,7 +199,7 @@ extension HostCore {
     if let deadline = links[index].pairing?.deadline, deadline <= now {
       withPairing(index, now: now, into: &output) { machine, effects in machine.tick(now: now, into: &effects) }
     }
-    tickHold(index, now: now, into: &output)
+    tickReconnection(index, now: now, into: &output)
   }
 
   mutating func performLink(_ command: HostCommand, now: Instant, into output: inout HostOutput) {

@@ -32,8 +32,8 @@ package struct HostCore: Sendable {
 
   package internal(set) var database: AttributeDatabase
   var links: [Link] = []
-  /// Handles of links that have ended for the application, and that the controller has not ended yet.
-  var retired: Set<ConnectionHandle> = []
+  /// Handles of links that have ended for the application and not yet at the controller.
+  var supersededHandles: Set<ConnectionHandle> = []
   var lastPeer: UInt32 = 0
 
   var advertisements: [Advertisement] = []
@@ -173,7 +173,7 @@ enum Purpose: Sendable, Equatable {
   case scanning(Scanner.Step)
   case initiating(Initiator.Step)
   case disconnect(PeerID)
-  case retiring(ConnectionHandle)
+  case endingSuperseded(ConnectionHandle)
   case connectionUpdate(PeerID)
   case rssi(PeerID)
   case encryption(PeerID)

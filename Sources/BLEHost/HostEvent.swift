@@ -20,8 +20,8 @@ package enum HostEvent: Sendable {
   case advertisingResumed(AdvertisingID)
 
   case connected(Connection)
-  /// A link has proven to be of the device with this identity. It was known by an address of its own, because the device had
-  /// another link when it came.
+  /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported by the
+  /// identity when this one came up.
   case identified(PeerID, DeviceAddress)
   case disconnected(PeerID, HCIErrorCode)
   case mtu(PeerID, Int)

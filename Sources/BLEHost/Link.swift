@@ -11,11 +11,11 @@ struct Link: Sendable {
   let handle: ConnectionHandle
   /// The peer's address as it is on the air.
   let address: DeviceAddress
-  /// The address of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
+  /// The identity of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
   var identity: DeviceAddress
-  /// The address under which the application knows the link: ``identity``, or one drawn for this link alone, where another
-  /// link had that identity when this one came.
-  var name: DeviceAddress
+  /// The address that the application is given: ``identity``, or one that was drawn for this link, because another link was
+  /// reported by that identity when this one came up.
+  var reportedAddress: DeviceAddress
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
@@ -28,8 +28,8 @@ struct Link: Sendable {
   var system = SystemPairing()
   /// The identity that the system has named in a pairing on this link, by which it calls the device since.
   var systemIdentity: DeviceAddress?
-  /// Whether our client may send yet.
-  var hold = ClientHold.none
+  /// Whether our client may send, on a link to a bonded peripheral.
+  var reconnection = Reconnection.none
   /// What our client waits with until the link is secured.
   var demands = ParkedOperations()
   /// What waits for sign counters to be stored.
@@ -64,7 +64,7 @@ struct Link: Sendable {
     self.handle = handle
     self.address = address
     self.identity = identity
-    name = identity
+    reportedAddress = identity
     self.ownAddress = ownAddress
     self.role = role
     self.timing = timing
@@ -76,7 +76,7 @@ struct Link: Sendable {
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let machines = Instant?.nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
-    let waits = Instant?.nearer(.nearer(diagnostics.deadline, hold.deadline), signing.deadline)
+    let waits = Instant?.nearer(.nearer(diagnostics.deadline, reconnection.deadline), signing.deadline)
     return .nearer(.nearer(machines, pairing?.deadline), waits)
   }
 }

@@ -100,7 +100,7 @@ import Testing
 
   /// The application may choose that operations wait for a new pairing, which it begins (Docs/Decisions/0075).
   @Test func operationsWaitForANewPairingWhereTheApplicationChoseThat() throws {
-    var couple = Couple(central: { _ in .with { $0.holdsOperationsAfterBondLoss = true } })
+    var couple = Couple(central: { _ in .with { $0.queuesOperationsAfterBondLoss = true } })
     try couple.connect()
     couple.secure()
     couple.disconnect()

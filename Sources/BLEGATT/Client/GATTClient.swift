@@ -8,7 +8,7 @@ public import BLEWire
 ///
 /// ```
 ///   perform ──► waiting ──► active ──response──► next request … ──► finished
-///                  │ (held)    │ 30 s without an answer
+///                  │           │ 30 s without an answer
 ///                  └───────────┴──► all finished(timedOut), bearerFailed
 /// ```
 ///
@@ -74,8 +74,8 @@ public struct GATTClient: Sendable {
   public var isLinkEncrypted = false
   /// Whether commands are held back, because the link's queue is full.
   public private(set) var isCongested = false
-  /// Whether nothing is sent at all, because the link is not encrypted yet.
-  public private(set) var isHeld = false
+  /// Whether nothing is sent, because the link is not encrypted yet.
+  public private(set) var isSuspended = false
 
   public init(limits: Limits = Limits(), signing: Signing? = nil) {
     self.limits = limits
@@ -112,7 +112,7 @@ public struct GATTClient: Sendable {
     let pdu = pdu.extracting(first: mtu)
     switch bearer.receive(pdu, now: now, into: &output.pdus) {
     case .response:
-      guard !isHeld else { return endActive(.failure(.notEncrypted), into: &output) }
+      guard !isSuspended else { return endActive(.failure(.notEncrypted), into: &output) }
       guard var current = active else { break }
       active = nil
       let next = Result { () throws(ClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
@@ -169,11 +169,11 @@ public struct GATTClient: Sendable {
     advance(now: now, into: &output)
   }
 
-  /// Holds everything back, or lets it go on. Operations that are performed meanwhile wait, within
-  /// ``Limits-swift.struct/waitingOperations``; a procedure that is under way ends with ``ClientError/notEncrypted`` when its
-  /// answer comes.
-  public mutating func setHeld(_ isHeld: Bool, now: Instant, into output: inout ClientOutput) {
-    self.isHeld = isHeld
+  /// Suspends or resumes the client. While it is suspended, operations wait, within
+  /// ``Limits-swift.struct/waitingOperations``, and a procedure that is active ends with ``ClientError/notEncrypted`` when its
+  /// response arrives.
+  public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout ClientOutput) {
+    self.isSuspended = isSuspended
     advance(now: now, into: &output)
   }
 
@@ -210,7 +210,7 @@ public struct GATTClient: Sendable {
 
   /// Starts what can start: the next operation where none is active, and the commands at the head of the line.
   private mutating func advance(now: Instant, into output: inout ClientOutput) {
-    while end == nil, !isHeld, let next = waiting.first {
+    while end == nil, !isSuspended, let next = waiting.first {
       if next.kind.isCommand {
         guard !isCongested, !awaitsSignCounter else { return }
         waiting.removeFirst()

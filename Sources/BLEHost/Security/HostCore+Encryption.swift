@@ -104,7 +104,7 @@ extension HostCore {
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
     let isNewProof = start.origin == .bond && proveBond(index, into: &output)
-    let place = isNewProof ? takeIdentity(index, now: now, into: &output) : index
+    let place = isNewProof ? confirmIdentity(index, now: now, into: &output) : index
     output.events.append(.security(links[place].peer, links[place].security))
     reportSubscriptions(place, into: &output)
     switch start.origin {
@@ -115,7 +115,7 @@ extension HostCore {
       }
     }
     guard let still = self.index(of: handle) else { return }
-    releaseClient(still, now: now, into: &output)
+    resumeClient(still, now: now, into: &output)
     repeatParked(still, now: now, into: &output)
   }
 

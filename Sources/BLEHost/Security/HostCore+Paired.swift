@@ -29,7 +29,7 @@ extension HostCore {
     if isBonded {
       links[index].identity = identity
       (links[index].security.isBonded, links[index].security.isBondProven) = (true, true)
-      index = takeIdentity(index, now: now, into: &output)
+      index = confirmIdentity(index, now: now, into: &output)
       if let old { replaced(old, on: link, outcome.strength, into: &output) }
       // The table learns by which private address it is heard now.
       _ = bonds.identity(of: link.address, toolbox)

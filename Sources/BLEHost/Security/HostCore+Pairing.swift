@@ -159,7 +159,7 @@ extension HostCore {
   ) {
     guard links[index].role == .central else { return }
     if !isConsented {
-      switch links[index].hold {
+      switch links[index].reconnection {
       case .none: break
       // The encryption that is under way is the answer.
       case .pending: return

@@ -164,14 +164,14 @@ extension HostCore {
     links[index].security.keySize = strength?.size ?? 0
     if strength == nil { links[index].security.isBondProven = false }
     let isNewProof = strength != nil && !links[index].system.isPairing && proveBond(index, into: &output)
-    let index = isNewProof ? takeIdentity(index, now: now, into: &output) : index
+    let index = isNewProof ? confirmIdentity(index, now: now, into: &output) : index
     output.events.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
     guard strength != nil else { return systemHasNotEncrypted(index, now: now, into: &output) }
     if !links[index].system.isPairing { endSystemPairing(index, into: &output) }
     if isNewProof { recognised(index, now: now, into: &output) }
     guard let still = self.index(of: handle) else { return }
-    releaseClient(still, now: now, into: &output)
+    resumeClient(still, now: now, into: &output)
     repeatParked(still, now: now, into: &output)
   }
 
@@ -179,7 +179,7 @@ extension HostCore {
   private mutating func systemHasNotEncrypted(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard links[index].system.isOurWish, !links[index].system.isPairing else { return }
     endSystemPairing(index, into: &output)
-    if links[index].hold.isPending {
+    if links[index].reconnection.isPending {
       bondKeyFailed(index, .notEncrypted(.unspecifiedError), now: now, into: &output)
     } else {
       releaseParked(index, into: &output)

@@ -3,9 +3,9 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// Consent to pairings that the system makes without a question: older kernels do not ask before they pair by Just Works, and
-/// a kernel does not ask for a legacy pairing that it begins itself. The application is asked afterwards, and until it agrees
-/// the link counts as one in the clear and nothing is kept (Docs/Decisions/0077).
+/// Consent to pairings that the kernel makes without a question: older kernels before Just Works with Secure Connections, all
+/// kernels before a legacy pairing that they begin. The application is asked afterwards. Until it agrees the link counts as
+/// one in the clear, and no key is stored (Docs/Decisions/0077).
 extension HostCore {
   /// Whether the application has to agree to a key, or to a level, that the system has made already.
   ///
@@ -15,14 +15,14 @@ extension HostCore {
     return isNewKey || (bonds[link.identity] == nil && !link.security.isBondProven)
   }
 
-  /// Keeps a report of such a pairing back, and asks the application, once.
+  /// Defers a report of such a pairing until the application agrees, and asks the application once.
   mutating func withhold(
     _ report: SecurityReport, on index: Int, _ question: PairingQuestion = .consent, into output: inout HostOutput
   ) {
     guard links[index].system.withheld.count < SystemPairing.withheldLimit else { return }
     links[index].system.withheld.append(report)
     if links[index].security.level != .none {
-      // It was taken for an encryption with the key of the bond.
+      // The level had been accepted already, as one by the key of the bond.
       if let strength = links[index].cipher.systemStrength {
         links[index].system.withheld.append(.level(handle: links[index].handle.rawValue, strength))
       }
@@ -66,7 +66,7 @@ extension HostCore {
       return close(index, .authenticationFailure, now: now, into: &output)
     }
     agree(to: question, on: index)
-    // The level first: keys end the pairing.
+    // The level comes first, because a key ends the pairing.
     let levels = withheld.filter { if case .level = $0 { true } else { false } }.suffix(1)
     let keys = withheld.filter { if case .level = $0 { false } else { true } }
     for report in levels + keys where self.index(of: peer) != nil { receive(report, now: now, into: &output) }
@@ -80,7 +80,7 @@ extension HostCore {
     }
   }
 
-  /// The application wants the pairing that waits for its consent.
+  /// Takes the application's own request as the answer to an open question for consent.
   mutating func consentToOpenQuestion(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let open = links[index].system.questions.open, open.question == .consent else { return }
     output.events.append(.pairingQuestionWithdrawn(links[index].peer, open.id))

@@ -25,9 +25,9 @@ extension HostCore {
     switch found {
     case .link(let index):
       outcome.link = links[index].peer
-      outcome.isRefused = isTaken(identity, except: index)
+      outcome.isRefused = isUsed(identity, except: index)
       if !outcome.isRefused { links[index].systemIdentity = identity.identity }
-    case .gone: outcome.isRefused = isTaken(identity, except: nil)
+    case .gone: outcome.isRefused = isUsed(identity, except: nil)
     case .ambiguous: outcome.isRefused = true
     }
     change(identity) { $0 = outcome }
@@ -63,7 +63,7 @@ extension HostCore {
     if case .link(let found) = found { index = found }
     let isRefused =
       found == .ambiguous || systemOutcomes[identity.identity]?.isRefused == true
-      || (index == nil && isTaken(identity, except: nil))
+      || (index == nil && isUsed(identity, except: nil))
     let identities = [identity] + (index.map { [links[$0].identity] } ?? [])
     let refusal = isRefused ? PairingFailure(.keyRejected, .local) : refusal(of: key, for: identities, on: index)
     if let refusal {

@@ -2,8 +2,8 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// Which link the system means. It names devices by address, and a peer can claim any identity in a pairing; what finds a
-/// link is the address on the radio, and what is known of the pairings that are under way (Docs/Decisions/0077).
+/// The links that the kernel's reports are about. The kernel names devices by address, and a peer can claim any identity in a
+/// pairing. A link is found by its address on the radio and by the pairings that are under way (Docs/Decisions/0077).
 extension HostCore {
   /// The link of a pairing.
   enum SystemLink: Equatable {
@@ -32,9 +32,8 @@ extension HostCore {
   /// The link whose pairing made keys for `device`; `used` is the address that the device had on the radio, where the system
   /// says so, else the same.
   ///
-  /// The identity itself is a claim and finds nothing. Keys come on a link that a pairing has encrypted: one on which a
-  /// pairing is known to be under way, else one that is encrypted and has not proven a bond. Only where there is none of
-  /// either is it the link with that address on the radio.
+  /// The identity itself is a claim. Keys are of a link that a pairing has encrypted: one on which a pairing is known to be
+  /// under way, else one that is encrypted and has not proven a bond, else the link with that address on the radio.
   func pairingLink(of device: DeviceAddress, usedAs used: DeviceAddress) -> SystemLink {
     let device = device.identity
     let isOnRadio = used.identity != device
@@ -56,8 +55,8 @@ extension HostCore {
     return .gone
   }
 
-  /// Whether a link other than `index` is the one that the system calls by this identity.
-  func isTaken(_ identity: DeviceAddress, except index: Int?) -> Bool {
+  /// Whether the kernel calls a link other than `index` by this identity.
+  func isUsed(_ identity: DeviceAddress, except index: Int?) -> Bool {
     links.indices.contains { $0 != index && systemAddress(of: links[$0]) == identity.identity }
   }
 }

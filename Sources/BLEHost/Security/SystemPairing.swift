@@ -18,8 +18,7 @@ struct SystemPairing: Sendable {
   var agreedReplacement: DeviceAddress?
   /// What it asked last and has no answer to.
   var questions = PairingQuestions()
-  /// What it reported of an unauthenticated pairing that it made without a question, while the application is asked for
-  /// consent: none of it counts before.
+  /// Its reports of an unauthenticated pairing that it made without a question. They count when the application agrees.
   var withheld: [SecurityReport] = []
   /// Why we ended the pairing, where we did.
   var refusal: PairingFailure?

@@ -61,7 +61,7 @@ package struct PairingQuestions: Sendable {
 
   /// Opens a question under the next identifier of the host, `last` plus one.
   package mutating func ask(_ question: PairingQuestion, after last: inout UInt64) -> PairingQuestionID {
-    // 2⁶⁴ questions do not come: each takes a PDU of the peer.
+    // Each question takes a PDU of the peer, so that 2⁶⁴ are never reached.
     last &+= 1
     let id = PairingQuestionID(rawValue: last)
     open = (id, question)

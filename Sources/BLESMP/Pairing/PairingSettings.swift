@@ -29,9 +29,9 @@ package struct PairingSettings: Sendable {
   package var acceptsDebugKey = false
   /// Whether our client pairs, or encrypts, when a server refuses it for want of security, and asks again.
   package var pairsOnDemand = false
-  /// What becomes of our client's operations on a link that could not be encrypted with the key of its bond: they wait for
-  /// a new pairing, or fail.
-  package var holdsOperationsAfterBondLoss = false
+  /// Whether our client's operations wait for a new pairing on a link that could not be encrypted with the key of its bond.
+  /// Otherwise they fail.
+  package var queuesOperationsAfterBondLoss = false
   /// Our own identity: what peers resolve our private addresses with. Nil: none is given, though a peer may ask.
   package var identityResolvingKey: SecretKey?
   /// Distributes our key and identity address in authenticated pairings only.

@@ -5,9 +5,9 @@ import Synchronization
 
 /// A central that is connected to this peripheral; mirrors `CBCentral`.
 ///
-/// There is one object per link: a central that comes back gets another one, equal to the first. Two links that are up at
-/// once have different identifiers, also where both use the address of one device: the one that came later gets an
-/// identifier of its own, which no other link ever has, until it has proven that it is the bonded device
+/// There is one object per link: a central that connects again gets another one, equal to the first. Two links that are up at
+/// once have different identifiers, also where both use the address of one device. The later one gets an identifier that no
+/// other link has, until it has proven that it is the bonded device
 /// (``PeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
 public final class Central: Peer, @unchecked Sendable {
   /// The link it stands for.

@@ -42,9 +42,9 @@ public protocol PeripheralManagerDelegate: NSObjectProtocol {
   /// A central connected.
   func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central)
 
-  /// A central has proven to be a bonded device, on a link that came when the device had another one. From now on the link
-  /// is that of `identified`, which has the device's identifier; `central` is not connected any more. Its subscriptions have
-  /// ended before this call and begin anew after it, and the device's other link has ended.
+  /// A central has proven that it is a bonded device, on a link that came up while another link had the device's address. From
+  /// now on the link is that of `identified`, which has the device's identifier, and `central` is not connected any more.
+  /// Subscriptions of `central` end before this call, and those of `identified` begin after it. The other link has ended.
   func peripheralManager(_ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central)
 
   /// The link of a central ended; its subscriptions have ended before this call.

@@ -14,7 +14,7 @@ extension PeripheralRole {
     if isCentral { effects.calls.append(.connected(central)) }
   }
 
-  /// The identifier of a device, or one that nobody has where a link of another name has it now.
+  /// The identifier of a device, or a new one where another link has that identifier.
   private func freeIdentifier(of address: DeviceAddress) -> UUID {
     let identifier = PeerIdentifier.make(of: address)
     return links.values.contains { $0.central.identifier == identifier } ? UUID() : identifier

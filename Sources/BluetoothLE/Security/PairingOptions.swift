@@ -78,9 +78,9 @@ public struct PairingOptions: Hashable, Sendable {
   /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of the
   /// bond.
   ///
-  /// The link to a bonded peripheral is encrypted before anything is asked of it. A peripheral that cannot encrypt may be
-  /// another device with the same address; ``PairingDelegate/manager(_:didLoseBondOf:error:)`` reports it, and nothing is
-  /// sent to it in the clear on this link.
+  /// The link to a bonded peripheral is encrypted before the first request. A peripheral that cannot encrypt may be another
+  /// device with the same address. ``PairingDelegate/manager(_:didLoseBondOf:error:)`` reports it, and nothing is sent in the
+  /// clear on this link.
   public enum OperationsAfterBondLoss: Hashable, Sendable {
     /// They fail with ``BluetoothError/peerRemovedPairingInformation`` or ``BluetoothError/encryptionTimedOut``.
     case fail
@@ -156,7 +156,7 @@ extension PairingOptions {
       }
     settings.unconfirmedBonds.count = max(0, unconfirmedBondLimit)
     settings.pairsOnDemand = pairsOnDemand
-    settings.holdsOperationsAfterBondLoss = operationsAfterBondLoss == .wait
+    settings.queuesOperationsAfterBondLoss = operationsAfterBondLoss == .wait
     settings.identityResolvingKey = identityResolvingKey
     return settings
   }
