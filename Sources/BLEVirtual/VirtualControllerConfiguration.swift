@@ -16,6 +16,7 @@ public struct VirtualControllerConfiguration: Sendable {
   public var version: UInt8 = 13
   /// The manufacturer; 0xFFFF is for tests.
   public var companyIdentifier: UInt16 = 0xFFFF
+  /// The revision of the version, defined by the manufacturer.
   public var subversion: UInt16 = 0
   /// The features of the Link Layer. A command whose feature is missing gets Unknown HCI Command.
   public var features: HCI.LEFeatures = Self.standardFeatures
@@ -27,19 +28,24 @@ public struct VirtualControllerConfiguration: Sendable {
   public var sharesBuffersWithBREDR = false
   /// Num_HCI_Command_Packets of Command Complete and Command Status.
   public var commandCredits: UInt8 = 1
+  /// The largest number of links at a time.
   public var maximumLinks = 16
+  /// The largest number of advertising sets.
   public var numSupportedAdvertisingSets: UInt8 = 8
-  /// In octets, 31 to 1650.
+  /// The longest advertising data in octets, 31 to 1650.
   public var maxAdvertisingDataLength: UInt16 = 1650
+  /// The number of entries in the filter accept list.
   public var filterAcceptListSize: UInt8 = 16
+  /// The number of entries in the resolving list.
   public var resolvingListSize: UInt8 = 16
   /// The RSSI at which others receive it, in dBm.
   public var rssi: Int8 = -50
-  /// In dBm.
+  /// The transmit power in dBm.
   public var txPower: Int8 = 0
   /// The faults of the controller.
   public var faults: [VirtualFault] = []
 
+  /// The default properties.
   public init() {}
 
   /// Encryption, connection parameters request, data length, privacy, 2M and coded PHY, extended advertising, ….

@@ -5,7 +5,9 @@ public import BLEWire
 public enum VirtualFault: Hashable, Sendable {
   /// The commands that a fault applies to.
   public enum Commands: Hashable, Sendable {
+    /// All commands.
     case all
+    /// These commands.
     case only(Set<HCIOpcode>)
 
     func contains(_ opcode: HCIOpcode) -> Bool {

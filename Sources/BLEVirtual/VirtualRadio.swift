@@ -4,9 +4,9 @@ public import BLEWire
 /// A simulated radio: any number of virtual controllers that exchange HCI packets with their hosts and Link Layer PDUs
 /// with each other.
 ///
-/// It does no I/O and reads no clock. Each call passes the time. ``receive(_:from:now:into:)`` takes a packet of a
-/// host, the output lists the packets for hosts with their destinations, and ``deadline`` is the time of the next
-/// event: an advertising event, a supervision timeout, the end of a scan. An hour of advertising takes a few
+/// It does no I/O and reads no clock. Each call passes the time. ``receive(_:from:now:into:)-(Bytes,_,_,_)`` takes a
+/// packet of a host, the output lists the packets for hosts with their destinations, and ``deadline`` is the time of
+/// the next event: an advertising event, a supervision timeout, the end of a scan. An hour of advertising takes a few
 /// milliseconds.
 ///
 /// ```

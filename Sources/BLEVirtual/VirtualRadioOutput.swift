@@ -8,9 +8,12 @@ public struct VirtualRadioOutput: Sendable {
   private var packets = PacketBuffer()
   private var destinations: [ControllerID] = []
 
+  /// An output without packets.
   public init() {}
 
+  /// The number of packets.
   public var count: Int { destinations.count }
+  /// Whether there is no packet.
   public var isEmpty: Bool { destinations.isEmpty }
 
   /// The controller whose host receives packet `index`.
