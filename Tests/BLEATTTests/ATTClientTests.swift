@@ -2,7 +2,7 @@ public import BLEATT
 import BLEWire
 import Testing
 
-/// A client, what it sent last, and a clock.
+/// A client, the PDUs that it sent, and the time.
 private struct Bearer {
   var client: ATTClient
   var pdus = PacketBuffer()
@@ -35,17 +35,17 @@ extension ATTClient.RequestID: ExpressibleByIntegerLiteral {
   public init(integerLiteral value: UInt32) { self.init(rawValue: value) }
 }
 
-@Suite("The client half of an ATT bearer")
+@Suite("ATT client (Vol 3, Part F, 3.3)")
 struct ATTClientTests {
-  /// The example in the type's comment.
-  @Test func theDocumentedExample() throws {
+  /// The example in the documentation of the type.
+  @Test func documentedExample() throws {
     var client = ATTClient()
     var pdus = PacketBuffer()
     try client.send(ReadRequest(handle: 0x0003), as: .init(rawValue: 1), now: .start, into: &pdus)
     #expect(pdus[0] == [0x0A, 0x03, 0x00])
   }
 
-  @Test func oneRequestIsInFlightAndTheOthersFollowInOrder() throws {
+  @Test func sendsOneRequestAtATimeInOrder() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
     try bearer.send(ReadRequest(handle: 2), 2)
@@ -63,7 +63,7 @@ struct ATTClientTests {
     #expect(bearer.client.deadline == nil)
   }
 
-  @Test func aCommandPassesTheLine() throws {
+  @Test func sendsCommandsAtOnce() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
     try bearer.send(ReadRequest(handle: 2), 2)
@@ -71,7 +71,7 @@ struct ATTClientTests {
     #expect(bearer.sent() == ["0a0100", "5203000102"])
   }
 
-  @Test func theLineIsBounded() throws {
+  @Test func limitsTheQueue() throws {
     var bearer = Bearer(waitingRequests: 2)
     for id in 0..<3 { try bearer.send(ReadRequest(handle: 1), UInt32(id)) }
     #expect(throws: ATTClientError.tooManyRequests(limit: 2)) { try bearer.send(ReadRequest(handle: 1), 9) }
@@ -82,7 +82,7 @@ struct ATTClientTests {
     try bearer.send(ExchangeMTURequest(clientRxMTU: 100), 9)
   }
 
-  @Test func onlyRequestsAreRequestsAndOnlyCommandsAreCommands() throws {
+  @Test func rejectsCommandsAsRequestsAndRequestsAsCommands() throws {
     var bearer = Bearer()
     #expect(throws: ATTClientError.notARequest(.writeCommand)) {
       try bearer.send(WriteCommand(handle: 1, value: []), 1)
@@ -93,8 +93,8 @@ struct ATTClientTests {
     #expect(bearer.sent() == [])
   }
 
-  /// ATT_MTU is 23: a Write Request of 20 octets fits, one of 21 does not, in flight or in line.
-  @Test func aPDULongerThanTheMTUIsNotSent() throws {
+  /// ATT_MTU is 23: a Write Request of 20 octets fits, one of 21 does not, sent or queued.
+  @Test func rejectsPDUsAboveTheMTU() throws {
     var bearer = Bearer()
     let tooLong = WriteRequest(handle: 1, value: Array(repeating: 0, count: 21)[...])
     #expect(throws: ATTClientError.exceedsMTU(octets: 24, mtu: 23)) { try bearer.send(tooLong, 1) }
@@ -103,7 +103,7 @@ struct ATTClientTests {
     #expect(throws: ATTClientError.exceedsMTU(octets: 24, mtu: 23)) { try bearer.send(tooLong, 2) }
   }
 
-  @Test func theTransactionTimeoutFailsTheBearer() throws {
+  @Test func failsTheBearerAfter30Seconds() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
     try bearer.send(ReadRequest(handle: 2), 2)
@@ -117,14 +117,14 @@ struct ATTClientTests {
       try bearer.client.send(command: WriteCommand(handle: 1, value: []), into: &bearer.pdus)
     }
     #expect(try bearer.receive("0b07") == .unexpected(.readResponse, nil))
-    // What the server tells by itself is still heard, and confirmed.
+    // Notifications and indications are still accepted, and indications confirmed.
     _ = bearer.sent()
     #expect(try bearer.receive("1d030007") == .indication(3))
     #expect(bearer.sent() == ["1e"])
   }
 
-  /// The 30 seconds of a request begin when it is sent, not when it gets in line.
-  @Test func theTimeoutCountsFromSending() throws {
+  /// The 30 seconds of a request start when it is sent, not when it is queued.
+  @Test func countsTheTimeoutFromSending() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
     try bearer.send(ReadRequest(handle: 2), 2)
@@ -133,7 +133,7 @@ struct ATTClientTests {
     #expect(bearer.client.deadline == .start + .seconds(50))
   }
 
-  @Test func theEndOfTheLinkNamesWhatWasAsked() throws {
+  @Test func endReturnsRequestsWithoutAResponse() throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 7)
     try bearer.send(ReadRequest(handle: 2), 8)
@@ -154,14 +154,14 @@ struct ATTClientTests {
     ("ff", .notForClient(ATTOpcode(rawValue: 0xFF))),
     ("", .empty),
   ])
-  func anAnswerMustBelongToTheRequest(hex: String, received: ATTClient.ReceivedPDU) throws {
+  func ignoresResponsesToOtherRequests(hex: String, received: ATTClient.ReceivedPDU) throws {
     var bearer = Bearer()
     try bearer.send(ReadRequest(handle: 1), 1)
     #expect(try bearer.receive(hex) == received)
     if case .malformed = received { #expect(!bearer.client.isWaiting) } else { #expect(bearer.client.isWaiting) }
   }
 
-  @Test func nothingWasAskedSoNothingCanBeAnswered() throws {
+  @Test func ignoresResponsesWithoutARequest() throws {
     var bearer = Bearer()
     #expect(try bearer.receive("0b07") == .unexpected(.readResponse, nil))
     #expect(try bearer.receive("010a01000a") == .unexpected(.errorResponse, nil))
@@ -172,7 +172,7 @@ struct ATTClientTests {
   @Test(arguments: [
     ("030002", 512), ("03f401", 500), ("03ffff", 512), ("031700", 23), ("031600", 23), ("030000", 23),
   ])
-  func theLesserMTUIsInForce(hex: String, mtu: Int) throws {
+  func usesTheSmallerMTU(hex: String, mtu: Int) throws {
     var bearer = Bearer()
     try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
     #expect(bearer.sent() == ["020002"])
@@ -182,13 +182,13 @@ struct ATTClientTests {
   }
 
   @Test(arguments: [(-1, 23), (0, 23), (22, 23), (23, 23), (517, 517)])
-  func theMTUIsNeverBelow23(set: Int, mtu: Int) {
+  func mtuIsAtLeast23(set: Int, mtu: Int) {
     var client = ATTClient()
     client.mtu = set
     #expect(client.mtu == mtu)
   }
 
-  @Test func aRefusedExchangeLeavesTheMTU() throws {
+  @Test func keepsTheMTUAfterAnErrorResponse() throws {
     var bearer = Bearer()
     try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
     #expect(
@@ -200,7 +200,7 @@ struct ATTClientTests {
   @Test(arguments: [
     ("0300", CodecError.truncated(field: "Server Rx MTU")), ("03000200", .trailing(count: 1)),
   ])
-  func aMalformedExchangeLeavesTheMTU(hex: String, error: CodecError) throws {
+  func keepsTheMTUAfterAMalformedResponse(hex: String, error: CodecError) throws {
     var bearer = Bearer()
     try bearer.send(ExchangeMTURequest(clientRxMTU: 512), 1)
     #expect(try bearer.receive(hex) == .malformed(1, .exchangeMTUResponse, error))
@@ -215,7 +215,9 @@ struct ATTClientTests {
     ("1d04", .unexpected(.handleValueIndication, .truncated(field: "Attribute Handle")), true),
     ("23030001000704000000", .multipleNotification, false),
   ])
-  func valuesComeWheneverTheyCome(hex: String, received: ATTClient.ReceivedPDU, isConfirmed: Bool) throws {
+  func acceptsNotificationsAndIndicationsAtAnyTime(hex: String, received: ATTClient.ReceivedPDU, isConfirmed: Bool)
+    throws
+  {
     var bearer = Bearer()
     #expect(try bearer.receive(hex) == received)
     #expect(bearer.sent() == (isConfirmed ? ["1e"] : []))
@@ -225,8 +227,8 @@ struct ATTClientTests {
     #expect(bearer.client.isWaiting)
   }
 
-  /// Decoding an Error Response in place must agree with the declared packet, whatever the octets.
-  @Test func theErrorResponseReadInPlaceIsTheDeclaredOne() throws {
+  /// For any octets, an Error Response is decoded as the declared packet is.
+  @Test func errorResponseEqualsTheDeclaredPacket() throws {
     var source = SystemRandomNumberGenerator()
     for _ in 0..<200 {
       var declared = ErrorResponse.random(from: &source)
@@ -238,7 +240,7 @@ struct ATTClientTests {
     }
   }
 
-  @Test func everyRequestHasItsResponse() {
+  @Test func everyRequestHasAResponse() {
     for raw in UInt8.min...UInt8.max {
       let opcode = ATTOpcode(rawValue: raw)
       guard let response = opcode.response else { continue }

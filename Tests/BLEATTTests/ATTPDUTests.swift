@@ -5,7 +5,7 @@ import Testing
 /// One PDU of each kind, written from the formats of Vol 3, Part F, 3.4.
 @Suite("ATT PDUs (Vol 3, Part F, 3.4)")
 struct ATTPDUTests {
-  /// Octets and what they say. `mayEndAt` tells after how many octets the PDU is another, shorter one and not malformed.
+  /// Octets and their PDU. `mayEndAt` is true for a number of octets that is a shorter PDU, not a malformed one.
   struct Golden: Sendable {
     var hex: String
     var pdu: ATTPDU
@@ -117,10 +117,10 @@ struct ATTPDUTests {
       mayEndAt: { $0 >= 15 }),
   ]
 
-  /// PDUs that end with whatever octets are left, so that one more octet is a longer value.
+  /// PDUs whose last field takes all remaining octets: one more octet is a longer value.
   static let openEnded: Set<UInt8> = [0x06, 0x0B, 0x0D, 0x0F, 0x12, 0x16, 0x17, 0x1B, 0x1D, 0x21, 0x52, 0xD2]
 
-  @Test func everyOpcodeIsHere() {
+  @Test func everyOpcodeIsListed() {
     let opcodes = Set(Self.golden.map { $0.pdu.opcode.rawValue })
     #expect(opcodes.count == 31)
     #expect(opcodes == Set(ATT.packets.map { $0.opcode.rawValue }) && ATT.packets.count == 31)
@@ -130,7 +130,7 @@ struct ATTPDUTests {
   }
 
   @Test(arguments: golden.indices)
-  func goldenOctets(index: Int) throws {
+  func decodesAndEncodesEveryPDU(index: Int) throws {
     let golden = Self.golden[index]
     let octets = try #require([UInt8](hexadecimal: golden.hex))
     #expect(try ATTPDU(decoding: octets[...]) == golden.pdu)
@@ -139,7 +139,7 @@ struct ATTPDUTests {
   }
 
   @Test(arguments: golden.indices)
-  func eachTruncationIsRefused(index: Int) throws {
+  func rejectsTruncation(index: Int) throws {
     let golden = Self.golden[index]
     let octets = try #require([UInt8](hexadecimal: golden.hex))
     for count in octets.indices {
@@ -152,7 +152,7 @@ struct ATTPDUTests {
   }
 
   @Test(arguments: golden.indices)
-  func oneTrailingOctet(index: Int) throws {
+  func rejectsTrailingOctets(index: Int) throws {
     let golden = Self.golden[index]
     let octets = try #require([UInt8](hexadecimal: golden.hex)) + [0xFF]
     if Self.openEnded.contains(octets[0]) {
@@ -163,7 +163,7 @@ struct ATTPDUTests {
   }
 
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func roundTrip(seed: UInt64) throws {
+  func randomPDUsAreDecodedAsEncoded(seed: UInt64) throws {
     var source = Seeded(state: seed)
     func check<P: ATTPacket>(_ type: P.Type) throws {
       let packet = P.random(from: &source)
@@ -173,14 +173,14 @@ struct ATTPDUTests {
     for packet in ATT.packets { try check(packet) }
   }
 
-  @Test func aListCutInsideALengthKeepsWhatCameBefore() {
+  @Test func keepsTuplesBeforeATruncatedLength() {
     let response = ReadMultipleVariableResponse(lengthValueTupleList: [0x01, 0x00, 0xAA, 0x02])
     #expect(response.values == [.init(length: 1, value: [0xAA])])
     let cut = ReadMultipleVariableResponse(lengthValueTupleList: [0x04, 0x00, 0xAA, 0xBB])
     #expect(cut.values == [.init(length: 4, value: [0xAA, 0xBB])])
   }
 
-  @Test func opcodesSayWhatTheyAre() {
+  @Test func opcodesHaveFlagsAndNames() {
     #expect(ATTOpcode.writeCommand.isCommand && !ATTOpcode.writeCommand.isSigned)
     #expect(ATTOpcode.signedWriteCommand.isCommand && ATTOpcode.signedWriteCommand.isSigned)
     #expect(ATTOpcode.signedWriteCommand.method == ATTOpcode.writeRequest.method)
@@ -189,7 +189,7 @@ struct ATTPDUTests {
     #expect("\(ATTOpcode(rawValue: 0x3F))" == "ATT opcode 0x3F")
   }
 
-  @Test func errorCodesSpeak() {
+  @Test func errorCodesPrintNameAndNumber() {
     #expect(ATTErrorCode.application(0x80)?.isApplicationDefined == true)
     #expect(ATTErrorCode.application(0x9F) != nil)
     #expect(ATTErrorCode.application(0x7F) == nil)
@@ -201,13 +201,13 @@ struct ATTPDUTests {
     #expect("\(ATTErrorCode(rawValue: 0xA5))" == "ATT error 0xA5")
   }
 
-  @Test func handlesPrintAsFourDigits() {
+  @Test func handlesPrintFourDigits() {
     #expect("\(AttributeHandle(0x2A))" == "0x002A")
     #expect(AttributeHandle.first < .last)
   }
 }
 
-/// SplitMix64: the same numbers from the same seed, on every machine.
+/// SplitMix64: the same numbers from the same seed.
 struct Seeded: RandomNumberGenerator {
   var state: UInt64
 

@@ -3,7 +3,7 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// ATT PDUs out of captures and of other stacks' tests.
+/// ATT PDUs from captures and from other stacks' tests.
 @Suite(.enabled(if: TestVectors.areHere, "\(TestVectors.whereToPutThem)"))
 struct ATTVectors {
   struct Case: Decodable, Sendable {
@@ -46,8 +46,8 @@ struct ATTVectors {
     #expect(report.failures == [])
   }
 
-  /// Reads and writes each PDU, and refuses the malformed ones. A PDU whose kind has no name here is read and written too:
-  /// it is a failure only if the decoder does not know it either.
+  /// Reads and writes each PDU, and refuses the malformed ones. A PDU whose kind has no name here is read and written
+  /// too: it is a failure only if the decoder does not know it either.
   static func run(in folder: VectorFolder) -> VectorReport {
     var report = VectorReport()
     var unknownKinds: Set<String> = []

@@ -3,7 +3,7 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// The primitives against the vectors of other projects and of the specification.
+/// The primitives with the vectors of other projects and of the specification.
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct CryptoVectors {
   struct Case: Decodable, Sendable {

@@ -16,7 +16,7 @@ struct LibCryptoTests {
       0x69C4_E0D8_6A7B_0430_D8CD_B780_70B4_C55A
     ),
   ])
-  func block(key: UInt128, plaintext: UInt128, ciphertext: UInt128) throws {
+  func encryptsTheBlocksOfFIPS197(key: UInt128, plaintext: UInt128, ciphertext: UInt128) throws {
     #expect(try crypto.encrypt(plaintext, key: key) == ciphertext)
   }
 
@@ -27,7 +27,7 @@ struct LibCryptoTests {
     (40, 0xDFA6_6747_DE9A_E630_30CA_3261_1497_C827),
     (64, 0x51F0_BEBF_7E3B_9D92_FC49_7417_7936_3CFE),
   ])
-  func messageAuthenticationCode(length: Int, result: UInt128) throws {
+  func computesTheMACsOfRFC4493(length: Int, result: UInt128) throws {
     let message = try #require(
       [UInt8](
         hexadecimal: """
@@ -43,12 +43,12 @@ struct LibCryptoTests {
     x: UInt256(high: 0x20B0_03D2_F297_BE2C_5E2C_83A7_E9F9_A5B9, low: 0xEFF4_9111_ACF4_FDDB_CC03_0148_0E35_9DE6),
     y: UInt256(high: 0xDC80_9C49_652A_EB6D_6332_9ABF_5A52_155C, low: 0x7663_45C2_8FED_3024_741C_8ED0_1589_D28B))
 
-  @Test func publicKeyOfTheDebugKey() throws {
+  @Test func derivesThePublicKeyOfTheDebugKey() throws {
     #expect(try crypto.publicKey(of: .debug) == Self.debugPublicKey)
   }
 
   /// Vol 2, Part G, 7.1.2.1: the P-256 sample, from both sides.
-  @Test func sharedSecret() throws {
+  @Test func bothSidesComputeTheDHKeyOfTheSample() throws {
     let b = try P256PrivateKey(
       UInt256(high: 0x5518_8B3D_32F6_BB9A_900A_FCFB_EED4_E72A, low: 0x59CB_9AC2_F19D_7CFB_6B4F_DD49_F47F_C5FD))
     let secret = UInt256(
@@ -58,18 +58,18 @@ struct LibCryptoTests {
   }
 
   @Test(arguments: [
-    // One bit off in y; the point at infinity as some stacks write it; coordinates past the field.
+    // One wrong bit in y; the point at infinity in the form of some stacks; coordinates above the field prime.
     P256PublicKey(x: debugPublicKey.x, y: UInt256(high: debugPublicKey.y.high, low: debugPublicKey.y.low ^ 1)),
     P256PublicKey(x: UInt256(high: 0, low: 0), y: UInt256(high: 0, low: 0)),
     P256PublicKey(x: UInt256(high: .max, low: .max), y: UInt256(high: .max, low: .max)),
     // The attack of CVE-2018-5383: y replaced by zero.
     P256PublicKey(x: debugPublicKey.x, y: UInt256(high: 0, low: 0)),
   ])
-  func forgedKeyIsRefused(_ key: P256PublicKey) {
+  func rejectsPublicKeyThatIsNotOnTheCurve(_ key: P256PublicKey) {
     #expect(throws: CryptographyError.notOnCurve) { try crypto.sharedSecret(.debug, with: key) }
   }
 
-  @Test func privateKeysInRange() throws {
+  @Test func rejectsPrivateKeyOutOfRange() throws {
     let order = UInt256(
       high: 0xFFFF_FFFF_0000_0000_FFFF_FFFF_FFFF_FFFF, low: 0xBCE6_FAAD_A717_9E84_F3B9_CAC2_FC63_2551)
     #expect(throws: CryptographyError.privateKeyOutOfRange) { try P256PrivateKey(UInt256(high: 0, low: 0)) }
@@ -78,8 +78,8 @@ struct LibCryptoTests {
     _ = try crypto.publicKey(of: P256PrivateKey(UInt256(high: 0, low: 1)))
   }
 
-  /// Two pairs from one source differ; both sides of a pairing agree.
-  @Test func drawnPairsAgree() throws {
+  /// Two pairs from one source differ; both sides of a pairing compute the same secret.
+  @Test func randomKeyPairsShareASecret() throws {
     var random = RandomSource.seeded(1)
     let a = try crypto.keyPair(from: &random)
     let b = try crypto.keyPair(from: &random)
@@ -88,20 +88,20 @@ struct LibCryptoTests {
       try crypto.sharedSecret(a.privateKey, with: b.publicKey) == crypto.sharedSecret(b.privateKey, with: a.publicKey))
   }
 
-  /// A list whose first 32 octets are no private key (zero): it is passed over, the next 32 are taken.
-  @Test func privateKeyOutOfRangeIsDrawnAgain() {
+  /// The first 32 octets of the list are not a private key (zero); the next 32 are used.
+  @Test func discardsRandomPrivateKeyOutOfRange() {
     var zeroes = RandomSource.listed([UInt8](repeating: 0, count: 32) + [UInt8](repeating: 1, count: 32))
     let ones: UInt128 = 0x0101_0101_0101_0101_0101_0101_0101_0101
     #expect(P256PrivateKey.random(from: &zeroes).scalar == UInt256(high: ones, low: ones))
   }
 
-  @Test func comparison() {
+  @Test func comparesSecrets() {
     #expect(crypto.areEqual(1 << 127, 1 << 127))
     #expect(!crypto.areEqual(1 << 127, 1 << 126))
     #expect(!crypto.areEqual(0, 1))
   }
 
-  /// Keys never show in logs.
+  /// Keys are never written to logs.
   @Test func descriptionHidesThePrivateKey() {
     #expect("\(P256PrivateKey.debug)" == "P256PrivateKey")
   }

@@ -2,7 +2,7 @@ import BLECrypto
 import Testing
 
 struct OctetOrderTests {
-  @Test func numbersOf128Bits() {
+  @Test func readsAndWritesNumbersOf128BitsInBothOrders() {
     let octets = (0..<16).map(UInt8.init)
     let number: UInt128 = 0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F
     #expect(UInt128(bigEndian: octets) == number)
@@ -13,7 +13,7 @@ struct OctetOrderTests {
     #expect(UInt128(littleEndian: octets + [0]) == nil)
   }
 
-  @Test func numbersOf256Bits() {
+  @Test func readsAndWritesNumbersOf256BitsInBothOrders() {
     let octets = (0..<32).map(UInt8.init)
     let number = UInt256(
       high: 0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F, low: 0x1011_1213_1415_1617_1819_1A1B_1C1D_1E1F)
@@ -27,7 +27,7 @@ struct OctetOrderTests {
   }
 
   /// x before y, each least significant octet first.
-  @Test func publicKeyAsItTravels() {
+  @Test func publicKeyHasXBeforeY() {
     let octets = (0..<64).map(UInt8.init)
     let key = P256PublicKey(littleEndian: octets)
     #expect(key?.x.littleEndianOctets == Array(octets.prefix(32)))
@@ -53,7 +53,7 @@ struct RandomSourceTests {
     #expect([random.next(), random.next()] == [6_457_827_717_110_365_317, 3_203_168_211_198_807_973])
   }
 
-  @Test func listIsGivenInOrder() {
+  @Test func listedOctetsAreReturnedInOrder() {
     var random = RandomSource.listed([1, 2, 3] + (0..<16).map(UInt8.init) + [9])
     #expect(random.octets(3) == [1, 2, 3])
     #expect(random.uint128() == 0x0F0E_0D0C_0B0A_0908_0706_0504_0302_0100)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ADElementTests {
   private static let sixteen: Bytes = Bytes(0..<16)
 
-  /// Every type in use: the structure on the air, and what it means (Core Specification Supplement, Part A, 1).
+  /// Every type: the octets of a structure and its element (Core Specification Supplement, Part A, 1).
   static let golden: [(String, ADElement)] = [
     ("02 01 06", .flags([.generalDiscoverable, .brEDRNotSupported])),
     ("05 02 0d 18 0f 18", .serviceUUIDs(["180D", "180F"], size: .uuid16, isComplete: false)),
@@ -86,7 +86,7 @@ import Testing
     return timing
   }()
 
-  @Test(arguments: golden) func goldenOctets(hexadecimal: String, element: ADElement) throws {
+  @Test(arguments: golden) func decodesAndEncodesEveryType(hexadecimal: String, element: ADElement) throws {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     #expect(ADStructures(octets[...]).elements == [element])
     var written: [UInt8] = []
@@ -95,7 +95,7 @@ import Testing
     #expect(element.encodedLength == octets.count)
   }
 
-  /// Data of the wrong length is kept as it is, and goes out as it came.
+  /// Data of the wrong length is kept as octets and encoded unchanged.
   @Test(
     arguments: [
       "01 01", "03 01 06 00", "04 03 0d 18 0f", "04 05 01 02 03", "02 07 01", "01 0a", "03 0a 01 02", "03 0d 01 02",
@@ -105,7 +105,7 @@ import Testing
       "07 1b 01 02 03 04 05 06", "01 1c", "10 22 000102030405060708090a0b0c0d0e", "02 23 00", "02 28 00", "02 2d 00",
       "03 2e 00 00", "03 2f 00 00", "05 2f a0 00 00 00", "09 31 01 02 03 04 05 f1 f2 f3", "08 32 01 02 03 04 05 06 07",
       "02 ff 4c", "01 ff",
-    ]) func dataOfTheWrongLength(hexadecimal: String) throws
+    ]) func keepsDataOfTheWrongLengthOpaque(hexadecimal: String) throws
   {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     let elements = ADStructures(octets[...]).elements
@@ -115,7 +115,7 @@ import Testing
     #expect(written == octets)
   }
 
-  @Test func anyDataGoesOutAsItCame() {
+  @Test func encodesAnyDataAsDecoded() {
     var source = SystemRandomNumberGenerator()
     for type in UInt8.min ... .max {
       for _ in 0..<40 {
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func packets() throws {
+  @Test func encodesItsFormats() throws {
     func check<P: Packet>(_ type: P.Type, open: Bool = false) throws {
       var source = SystemRandomNumberGenerator()
       for _ in 0..<50 {
@@ -149,26 +149,26 @@ import Testing
     try check(ResolvableSetIdentifier.self)
   }
 
-  /// A UUID is written in the size of the list it is put into, or not at all.
-  @Test func listsOfMixedSizes() {
+  /// A UUID is encoded in the size of its list, or omitted.
+  @Test func listOmitsUUIDsWithoutAValueOfItsSize() {
     let mixed: [BluetoothUUID] = ["180D", "12345678", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961"]
     #expect(ADElement.serviceUUIDs(mixed, size: .uuid16, isComplete: true).data == [0x0D, 0x18])
     #expect(ADElement.serviceUUIDs(mixed, size: .uuid32, isComplete: true).data.hexadecimal == "0d18000078563412")
     #expect(ADElement.serviceUUIDs(mixed, size: .uuid128, isComplete: true).data.count == 48)
   }
 
-  @Test func uris() {
+  @Test func expandsKnownURISchemes() {
     #expect(AdvertisedURI("https://example.org").octets == [0x17] + Bytes("//example.org".utf8))
     #expect(AdvertisedURI("http://example.org").octets.first == 0x16)
     #expect(AdvertisedURI("urn:a:b").octets == [0x01] + Bytes("urn:a:b".utf8))
     for text in ["https://example.org", "http://a", "urn:a:b", ""] { #expect(AdvertisedURI(text).text == text) }
-    // A scheme unknown here, octets that are no UTF-8, none at all.
+    // An unknown scheme, octets that are not UTF-8, no octets.
     #expect(AdvertisedURI(octets: [0x7F, 0x61]).text == nil)
     #expect(AdvertisedURI(octets: [0x17, 0xFF]).text == nil)
     #expect(AdvertisedURI(octets: []).text == nil)
   }
 
-  @Test func speaksForItself() {
+  @Test func printsTypeAndDetails() {
     #expect("\(ADElement.flags([]))" == "Flags (0x01)")
     #expect(
       "\(ADElement.manufacturerData(.init(company: .apple, data: [1])))"

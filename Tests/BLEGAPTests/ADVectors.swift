@@ -90,12 +90,12 @@ struct ADVectors {
     checks.equal(seen.manufacturerData, manufacturerData(fields), "manufacturer data")
   }
 
-  /// What the source's own test asserts.
+  /// The expectation of the vector's source.
   private static func checkExpected(_ expected: Case.Expected, _ octets: Bytes, _ checks: inout VectorChecks) {
     let seen = AdvertisedData(advertisingData: octets)
     checks.equal(seen.flags?.rawValue ?? 0, ifGiven: expected.flags, "flags")
     checks.equal(seen.txPowerLevel, expected.txPower, "TX power")
-    // One of the sources names a service twice, as it stands in its octets; the view says it once.
+    // One of the sources lists a service twice, as the octets do; the view has it once.
     checks.equal(seen.serviceUUIDs, ifGiven: expected.uuids.map { distinct(uuids($0)) }, "services")
     checks.equal(seen.localName?.text, expected.name, "the name")
     checks.equal(seen.localName?.isComplete, expected.nameComplete, "whether the name is complete")
@@ -109,7 +109,7 @@ struct ADVectors {
     checks.expect(payload.dropFirst(octets.count).allSatisfy { $0 == 0 }, "octets that are in no element")
   }
 
-  /// Those that their source builds from fields, we build too.
+  /// Payloads that their source builds from fields are built from the same fields.
   private static func rebuild(_ vector: Case, _ payload: Bytes, _ checks: inout VectorChecks) throws {
     let structures = try checks.need(vector.structures, "structures")
     let fields = try checks.need(vector.fields, "fields")

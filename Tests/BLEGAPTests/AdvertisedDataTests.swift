@@ -9,7 +9,7 @@ import Testing
     return AdvertisedData(advertisingData: first[...], scanResponse: second[...])
   }
 
-  @Test func bothAreasInOneView() throws {
+  @Test func joinsBothAreas() throws {
     let seen = try seen(
       "02 01 06  03 02 0d 18  02 0a f4  04 16 0f 18 64",
       "06 09 50 75 6c 73 65  05 03 0a 18 0d 18  03 19 40 03  05 ff ff ff 01 02  03 14 12 18  05 12 06 00 0c 00")
@@ -26,28 +26,28 @@ import Testing
     #expect(seen.isWellFormed)
   }
 
-  @Test func repeatedTypes() throws {
+  @Test func usesTheLastOccurrence() throws {
     let seen = try seen("02 0a 7b 02 0a ea 03 16 0f 18 04 16 0f 18 64 05 ff ff ff 01 02 05 ff ff ff 01 02")
     #expect(seen.txPowerLevel == -22)
     #expect(seen.serviceData == [ServiceData(uuid: "180F", data: [0x64])])
     #expect(seen.manufacturerData.count == 1)
   }
 
-  @Test func completeNameWins() throws {
+  @Test func prefersTheCompleteName() throws {
     #expect(try seen("03 08 50 75", "06 09 50 75 6c 73 65").localName == LocalName("Pulse"))
     #expect(try seen("06 09 50 75 6c 73 65", "03 08 50 75").localName == LocalName("Pulse"))
     #expect(try seen("03 08 50 75").localName == LocalName("Pu", isComplete: false))
   }
 
-  @Test func namesThatAreNoUTF8() throws {
+  @Test func replacesInvalidUTF8InTheName() throws {
     let name = try #require(try seen("03 09 41 ff").localName)
     #expect(name.text == nil)
     #expect(name.displayText == "A\u{FFFD}")
     #expect(name.octets == [0x41, 0xFF])
   }
 
-  /// Lists count as far as whole UUIDs reach, flags by their first octet; other data of the wrong length not at all.
-  @Test func dataOfTheWrongLength() throws {
+  /// Of a list, complete UUIDs are used, of flags the first octet; other data of the wrong length is ignored.
+  @Test func ignoresDataOfTheWrongLength() throws {
     let seen = try seen("03 01 06 01  04 03 0d 18 0f  03 0a 01 02  02 19 01  02 16 0f  02 ff 4c")
     var expected = AdvertisedData()
     expected.flags = [.generalDiscoverable, .brEDRNotSupported]
@@ -55,7 +55,7 @@ import Testing
     #expect(seen == expected)
   }
 
-  @Test func lengthPastTheEnd() throws {
+  @Test func keepsStructuresBeforeAnInvalidLength() throws {
     let seen = try seen("02 01 06 09 09 50 75", "03 03 0d 18")
     #expect(!seen.isWellFormed)
     #expect(seen.flags == [.generalDiscoverable, .brEDRNotSupported])

@@ -2,13 +2,13 @@ import BLEGAP
 import BLEWire
 import Testing
 
-/// What holds for every name and every list of UUIDs, under every policy.
+/// The rules for every name and every list of UUIDs, under every policy.
 @Suite struct AdvertisementPropertyTests {
   @Test(
     arguments: [
       AdvertisingPolicy.coreBluetooth, .background, .full, .extended(limit: 31), .extended(limit: 251),
       .extended(limit: 1650),
-    ]) func everyPayload(policy: AdvertisingPolicy) throws
+    ]) func payloadHasAllContentOrReportsIt(policy: AdvertisingPolicy) throws
   {
     var source = SystemRandomNumberGenerator()
     for _ in 0..<300 {
@@ -29,7 +29,7 @@ import Testing
     for area in areas { #expect(ADStructures(area[...]).isWellFormed) }
     let elements = areas.flatMap { ADStructures($0[...]).elements }
 
-    // What the elements say, said back: every UUID exactly once, in an area or in the overflow.
+    // Every UUID is in one place: in an area or in the overflow area.
     var sent: [BluetoothUUID] = []
     for case .serviceUUIDs(let uuids, let size, let isComplete) in elements {
       sent += uuids
@@ -46,7 +46,7 @@ import Testing
       #expect(!payload.overflowServiceUUIDs.isEmpty)
     }
 
-    // The name: what the result says is what a scanner reads, and it is the wish up to a boundary.
+    // A scanner receives the name of the result, which is the beginning of the given name.
     #expect(payload.contents.localName == payload.localName)
     if let name = payload.localName, let wished = wish.localName {
       #expect(policy != .background)
@@ -61,7 +61,7 @@ import Testing
       Issue.record("a name had room and was not sent")
     }
 
-    // Everything else, once and unchanged; the flags first.
+    // All other elements are there once and unchanged; the flags come first.
     #expect(payload.contents.flags == wish.flags)
     if wish.flags != nil { #expect(payload.advertisingData.starts(with: [2, 1])) }
     for element in wish.elements { #expect(elements.count { $0 == element } == wish.elements.count { $0 == element }) }
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  /// None, or a few that fit beside the flags.
+  /// No elements, or a few that fit beside the flags.
   private func elements(_ source: inout some RandomNumberGenerator) -> [ADElement] {
     guard Int.random(in: 0..<3, using: &source) == 0 else { return [] }
     let data = Bytes(

@@ -25,7 +25,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
 
   private func hexadecimal(_ text: String) -> String { Array(text.utf8).hexadecimal }
 
-  @Test func nothingToSay() throws {
+  @Test func emptyAdvertisementHasFlagsOnly() throws {
     for policy in policies { try expect(Advertisement(), policy, "020106") }
     for policy in policies { try expect(Advertisement(localName: ""), policy, "020106") }
     var silent = Advertisement()
@@ -36,15 +36,15 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   /// Name and UUIDs fit into the 28 octets together.
-  @Test func allInTheAdvertisingData() throws {
+  @Test func placesNameAndUUIDsInTheAdvertisingData() throws {
     let wish = Advertisement(localName: "Heart Rate Sensor", serviceUUIDs: ["180D", "180A"])
     try expect(
       wish, .coreBluetooth, "020106 05030d180a18 1209\(hexadecimal("Heart Rate Sensor"))",
       name: LocalName("Heart Rate Sensor"))
   }
 
-  /// 28 octets: a list of 12 UUIDs takes 26, one more takes all 28; then the name has the scan response.
-  @Test func nameInTheScanResponse() throws {
+  /// 28 octets: a list of 12 UUIDs takes 26, one more takes all 28; then the name is in the scan response.
+  @Test func movesTheNameToTheScanResponse() throws {
     let uuids = (0..<13).map { BluetoothUUID(UInt16(0x1800 + $0)) }
     let list = uuids.map { $0.littleEndian.hexadecimal }.joined()
     try expect(
@@ -57,7 +57,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   /// A shortened name goes where most of it fits: here 18 + 2 octets are left in the advertising data.
-  @Test func shortenedNameWhereMostFits() throws {
+  @Test func shortensTheNameWhereMostOfItFits() throws {
     let name = "A sensor with a rather long name"
     try expect(
       Advertisement(localName: name, serviceUUIDs: ["180D", "180A", "180F"]), .coreBluetooth,
@@ -65,8 +65,8 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
       name: LocalName("A sensor with a ra", isComplete: false))
   }
 
-  /// A second 128-bit UUID does not fit into 28 octets; the name has what is left of them.
-  @Test func overflow() throws {
+  /// A second 128-bit UUID does not fit into 28 octets; the name takes the remaining octets.
+  @Test func movesUUIDsToTheOverflowArea() throws {
     try expect(
       Advertisement(localName: "Heart Rate", serviceUUIDs: [long[0], long[1]]), .coreBluetooth,
       "020106 1106\(longOnAir) 0908\(hexadecimal("Heart Ra"))",
@@ -80,58 +80,58 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
       name: LocalName("Heart Ra"), overflow: [long[1]])
   }
 
-  /// The list types say whether every UUID of the size is there, size by size.
-  @Test func completeAndIncompleteLists() throws {
+  /// The AD type of each list shows whether it has every UUID of its size.
+  @Test func marksListsCompleteForEachSize() throws {
     var wish = Advertisement(serviceUUIDs: ["180D", "12345678"])
     try expect(wish, .coreBluetooth, "020106 03030d18 050578563412")
     wish.marksServiceUUIDsIncomplete = true
     try expect(wish, .coreBluetooth, "020106 03020d18 050478563412")
   }
 
-  @Test func repeatedUUIDsAreSentOnce() throws {
-    // The same service in its short and its long form is one service; the first form counts.
+  @Test func sendsRepeatedUUIDsOnce() throws {
+    // The same service in its short and its long form is one service; the first form is sent.
     let wish = Advertisement(serviceUUIDs: ["180D", "0000180D-0000-1000-8000-00805F9B34FB", "180D"])
     try expect(wish, .coreBluetooth, "020106 03030d18")
   }
 
-  @Test func namesAreCutBetweenCharacters() throws {
+  @Test func cutsNamesBetweenCharacters() throws {
     let uuids = (0..<13).map { BluetoothUUID(UInt16(0x1800 + $0)) }
     func sent(_ name: String) throws -> String? {
       try Advertisement(localName: name, serviceUUIDs: uuids).payload(under: .coreBluetooth).localName?.text
     }
     // Three octets a heart: three of them make nine, and the tenth octet stays unused.
     #expect(try sent("♥♥♥♥♥") == "♥♥♥")
-    // An e with its accent as a character of its own is one character for the reader.
+    // An e with a combining accent is one character.
     #expect(try sent("123456789e\u{301}") == "123456789")
     // A family of 25 octets does not fit; its first member does.
     #expect(try sent("👨‍👩‍👧‍👦") == "👨‍")
     #expect(try sent("abcd👨‍👩‍👧‍👦") == "abcd")
   }
 
-  @Test func background() throws {
+  @Test func backgroundPolicySendsTheOverflowAreaOnly() throws {
     try expect(
       Advertisement(localName: "Pulse", serviceUUIDs: ["180D", "180F"]), .background,
       "020106 14ff4c0001 00000000000000 20 000000000000 08 00", overflow: ["180D", "180F"])
     try expect(Advertisement(localName: "Pulse"), .background, "020106")
   }
 
-  /// One 128-bit UUID in each area, the name where most room is left.
-  @Test func bothAreas() throws {
+  /// One 128-bit UUID in each area, the name in the area with the most space.
+  @Test func fullPolicyUsesBothAreas() throws {
     try expect(
       Advertisement(localName: "Heart Rate", serviceUUIDs: [long[0], long[1]]), .full,
       "020106 1106\(longOnAir)",
       "110696c19f5531c921b8c34c5cb20f73a49a 0b09\(hexadecimal("Heart Rate"))", name: LocalName("Heart Rate"))
   }
 
-  /// The order given leaves one over, long ones first do not: 6 x 2 octets in the way of two of 16.
-  @Test func packsBetterLongOnesFirst() throws {
+  /// In the given order one UUID does not fit, with the long ones first all do: 6 x 2 octets displace two of 16.
+  @Test func placesLongUUIDsFirstWhereThatFitsAll() throws {
     let short = (0..<6).map { BluetoothUUID(UInt16(0x1800 + $0)) }
     let payload = try Advertisement(serviceUUIDs: short + [long[0], long[1]]).payload(under: .full)
     #expect(payload.overflowServiceUUIDs.isEmpty)
     #expect(Set(payload.contents.serviceUUIDs) == Set(short + [long[0], long[1]]))
   }
 
-  @Test func overflowUnderFull() throws {
+  @Test func fullPolicyMovesUUIDsToTheOverflowArea() throws {
     let payload = try Advertisement(localName: "Heart Rate", serviceUUIDs: long).payload(under: .full)
     #expect(payload.contents.serviceUUIDs == [long[0]])
     #expect(payload.overflowServiceUUIDs == Array(long[1...]))
@@ -139,7 +139,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     #expect(payload.localName?.text == "Heart Ra")
   }
 
-  @Test func extendedHasOneLongArea() throws {
+  @Test func extendedPolicyHasOneArea() throws {
     let payload = try Advertisement(localName: "Heart Rate", serviceUUIDs: long).payload(under: .extended(limit: 251))
     #expect(payload.scanResponse.isEmpty)
     #expect(payload.contents.serviceUUIDs == long)
@@ -148,7 +148,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   /// Fifteen 128-bit UUIDs fill a structure; sixteen take two, of which neither is complete.
-  @Test(arguments: [15, 16, 31]) func moreThanOneStructureHolds(count: Int) throws {
+  @Test(arguments: [15, 16, 31]) func splitsAListThatExceedsAStructure(count: Int) throws {
     let uuids = (1...count).map { BluetoothUUID(uuid128: UInt128($0)) }
     let payload = try Advertisement(serviceUUIDs: uuids).payload(under: .extended(limit: 1650))
     #expect(payload.contents.serviceUUIDs == uuids)
@@ -159,7 +159,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
           ? [.completeServiceUUIDs128] : Array(repeating: .incompleteServiceUUIDs128, count: (count + 14) / 15)))
   }
 
-  @Test func limitsOfExtended() throws {
+  @Test func limitsExtendedAdvertisingTo1650Octets() throws {
     let name = String(repeating: "n", count: 300)
     let payload = try Advertisement(localName: name).payload(under: .extended(limit: 5000))
     #expect(payload.localName == LocalName(String(repeating: "n", count: 254), isComplete: false))
@@ -170,7 +170,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
     #expect(try Advertisement(localName: "n").payload(under: .extended(limit: 3)).localName == nil)
   }
 
-  @Test func elementsComeBeforeNameAndUUIDs() throws {
+  @Test func placesElementsBeforeNameAndUUIDs() throws {
     let wish = Advertisement(
       localName: "Pulse", serviceUUIDs: ["180D"],
       elements: [
@@ -187,7 +187,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   /// 29 octets fit only into the scan response, 28 into what the flags leave.
-  @Test func elementsInEitherArea() throws {
+  @Test func placesElementsInEitherArea() throws {
     let large = ADElement.manufacturerData(.init(company: .internalUse, data: Bytes(repeating: 7, count: 27)))
     let rest = ADElement.opaque(ADType(rawValue: 0x7E), Bytes(repeating: 8, count: 26))
     for elements in [[large, rest], [rest, large]] {
@@ -195,21 +195,21 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
         under: .full)
       #expect(payload.advertisingData.count == 31)
       #expect(payload.scanResponse.count == 31)
-      // No room for anything else: said, not hidden.
+      // No space for anything else is reported.
       #expect(payload.localName == nil)
       #expect(payload.overflowServiceUUIDs == ["180D"])
       #expect(payload.overflowArea == nil)
     }
   }
 
-  /// First come, first placed leaves the last one over (10 + 12 in 28, 16 in 31, then 20); all of them fit another way.
-  @Test func elementsAreRearrangedToFit() throws {
+  /// In the given order the last element does not fit (10 + 12 in 28, 16 in 31, then 20); in another all do.
+  @Test func rearrangesElementsToFit() throws {
     let elements = [10, 12, 16, 20].map { ADElement.opaque(ADType(rawValue: 0x7E), Bytes(repeating: 0, count: $0 - 2)) }
     let payload = try Advertisement(elements: elements).payload(under: .full)
     #expect(payload.advertisingData.count + payload.scanResponse.count == 3 + 58)
   }
 
-  @Test func elementThatCanNeverFit() throws {
+  @Test func rejectsElementThatFitsInNoArea() throws {
     let wish = Advertisement(
       elements: [.txPowerLevel(0), .manufacturerData(.init(company: .apple, data: Bytes(repeating: 7, count: 28)))])
     let error = #expect(throws: AdvertisingDataError.self) { try wish.payload(under: .full) }
@@ -227,7 +227,7 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
         + "Shorten or remove an element, or use extended advertising")
   }
 
-  @Test func wishesThatAreRefused() {
+  @Test func rejectsNULInTheNameAndTypesOfProperties() {
     #expect(throws: AdvertisingDataError.nameContainsNUL) {
       try Advertisement(localName: "a\0b").payload(under: .coreBluetooth)
     }

@@ -9,7 +9,7 @@ import Testing
       ("180D", 61), ("180F", 115), ("E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 53),
       ("00000000-0000-0000-0000-000000000000", 0), ("9aa4730f-b25c-4cc3-b821-c931559fc196", 66), ("C007", 36),
       ("C008", 59), ("1001", 57), ("3333", 57), ("428132af-4746-42d3-801e-4572d65bfd9b", 85),
-    ]) func bits(text: String, bit: Int) throws
+    ]) func hashesUUIDsToTheKnownBits(text: String, bit: Int) throws
   {
     let uuid = try #require(BluetoothUUID(text))
     #expect(OverflowArea.bit(of: uuid) == bit)
@@ -17,7 +17,7 @@ import Testing
     #expect(OverflowArea([uuid]).contains(uuid))
   }
 
-  @Test func travels() throws {
+  @Test func encodesBitsLeastSignificantOctetFirst() throws {
     let area = OverflowArea(["180D", "180F"])
     // Bit 61 is bit 5 of octet 7, bit 115 is bit 3 of octet 14.
     let octets = try #require([UInt8](hexadecimal: "14 ff 4c 00 01 00000000000000 20 000000000000 08 00"))
@@ -30,7 +30,7 @@ import Testing
     #expect(seen.serviceUUIDs.isEmpty)
   }
 
-  @Test func otherManufacturerData() {
+  @Test func rejectsOtherManufacturerData() {
     let mask = Bytes(repeating: 0xFF, count: 16)
     #expect(OverflowArea(ManufacturerData(company: .apple, data: [1] + mask)) != nil)
     #expect(OverflowArea(ManufacturerData(company: .internalUse, data: [1] + mask)) == nil)
@@ -40,7 +40,7 @@ import Testing
     #expect(OverflowArea(ManufacturerData(company: .apple, data: [])) == nil)
   }
 
-  @Test func readsWhatItWrites() {
+  @Test func decodesTheEncodedMask() {
     var source = SystemRandomNumberGenerator()
     for _ in 0..<200 {
       let uuids = (0..<Int.random(in: 0...20)).map { _ in

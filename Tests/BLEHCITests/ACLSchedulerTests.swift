@@ -3,7 +3,7 @@ import Testing
 
 @testable import BLEHCI
 
-/// The controller's ACL buffers, shared by the links: Vol 4, Part E, 4.1.1.
+/// The ACL buffers of the controller, which the links share (Vol 4, Part E, 4.1.1).
 @Suite struct ACLSchedulerTests {
   var scheduler = ACLScheduler(limits: .init(frames: 3, octets: 400))
   var out = PacketBuffer()
@@ -29,7 +29,7 @@ import Testing
     return try (0..<out.count).map { try HCIACLDataPacket(decoding: out[$0].dropFirst()) }
   }
 
-  /// Puts the L2CAP frames of each link together again.
+  /// Reassembles the L2CAP frames of each link.
   static func frames(_ packets: [HCIACLDataPacket]) throws -> [ConnectionHandle: [[UInt8]]] {
     var frames: [ConnectionHandle: [[UInt8]]] = [:]
     for packet in packets {
@@ -44,7 +44,7 @@ import Testing
     return frames
   }
 
-  @Test mutating func `a frame that fits goes straight through as one packet`() throws {
+  @Test mutating func `a frame that fits is sent at once as one packet`() throws {
     #expect(try send(a, [0x0B, 0x64]) == .atOnce)
     // Type, handle with PB flag 00, length; L2CAP length and CID; the payload.
     #expect(Array(out[0]) == [0x02, 0x40, 0x00, 0x06, 0x00, 0x02, 0x00, 0x04, 0x00, 0x0B, 0x64])
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: [23, 24, 50, 51, 77, 78])
-  mutating func `a longer frame goes in fragments of the controller's length`(length: Int) throws {
+  mutating func `a longer frame is sent in fragments of the controller's length`(length: Int) throws {
     let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
     #expect(try send(a, payload) == .atOnce || length > 104)
     let packets = try sent()
@@ -63,7 +63,7 @@ import Testing
     #expect(packets.flatMap(\.data) == header + payload)
   }
 
-  @Test mutating func `what the buffers do not hold waits, and goes out as they come back`() throws {
+  @Test mutating func `packets above the number of buffers are sent as buffers become free`() throws {
     let payload = [UInt8](repeating: 7, count: 200)
     #expect(try send(a, payload, tag: 9) == .queued)
     #expect(try send(a, [1]) == .queued)
@@ -83,7 +83,7 @@ import Testing
     #expect(scheduler.freeBuffers == 4)
   }
 
-  @Test mutating func `frames of one link stay in order when buffers are free again but frames wait`() throws {
+  @Test mutating func `frames of one link are sent in order`() throws {
     scheduler.setBuffers(length: 27, count: 1)
     for octet in 1...3 { _ = try send(a, [UInt8(octet)]) }
     var order = try sent().compactMap(\.data.last)
@@ -94,7 +94,7 @@ import Testing
     #expect(order == [1, 2, 3])
   }
 
-  @Test mutating func `tagged frames are counted when the controller has sent them`() throws {
+  @Test mutating func `tagged frames are reported when the controller has sent them`() throws {
     _ = try send(a, [1], tag: 5)
     _ = try send(a, [2], tag: 5)
     _ = try send(a, [3])
@@ -111,7 +111,7 @@ import Testing
       ])
   }
 
-  @Test mutating func `links take turns`() throws {
+  @Test mutating func `links send in turn`() throws {
     scheduler.setBuffers(length: 27, count: 2)
     scheduler.addLink(b)
     let long = [UInt8](repeating: 0, count: 100)
@@ -130,13 +130,13 @@ import Testing
     for index in stride(from: 0, to: 16, by: 2) { #expect(Set(order[index...index + 1]) == [a, b]) }
   }
 
-  @Test mutating func `a link whose peer is silent leaves the last buffer to the others`() throws {
+  @Test mutating func `one link cannot use the last buffer`() throws {
     scheduler.addLink(b)
     for _ in 0..<2 { _ = try send(a, [UInt8](repeating: 0, count: 100)) }
     #expect(try sent().count == 3)
     #expect(try send(b, [1]) == .atOnce)
     #expect(try sent().map(\.connectionHandle) == [b])
-    // With one buffer in all there is nothing to keep back.
+    // A single buffer is not reserved.
     scheduler.removeAll()
     scheduler.setBuffers(length: 27, count: 1)
     scheduler.addLink(a)
@@ -144,7 +144,7 @@ import Testing
     #expect(try send(a, [1]) == .atOnce)
   }
 
-  @Test mutating func `a disconnection gives the buffers back and drops the queue`() throws {
+  @Test mutating func `a disconnection frees the buffers and drops the queue`() throws {
     scheduler.addLink(b)
     _ = try send(a, [UInt8](repeating: 0, count: 200))
     _ = try send(b, [UInt8](repeating: 0, count: 60))
@@ -160,7 +160,7 @@ import Testing
     #expect(scheduler.freeBuffers == 4)
   }
 
-  @Test mutating func `a controller that reports too much is taken at what is in flight`() throws {
+  @Test mutating func `completed packets are limited to those in the controller`() throws {
     _ = try send(a, [1], tag: 1)
     #expect(complete(a, 1000) == 999)
     #expect(scheduler.freeBuffers == 4)
@@ -171,7 +171,7 @@ import Testing
     #expect(transmitted == [TransmittedFrames(handle: a, tag: 1, count: 1)])
   }
 
-  @Test mutating func `a queue holds so many frames and octets, and no more`() throws {
+  @Test mutating func `a full queue rejects a frame`() throws {
     scheduler.setBuffers(length: 27, count: 1)
     _ = try send(a, [0])
     for _ in 0..<3 { #expect(try send(a, [1]) == .queued) }
@@ -190,7 +190,7 @@ import Testing
     #expect(try #require(scheduler.backlog(a)).octets == 400)
   }
 
-  @Test mutating func `without buffers, or with a payload past L2CAP's limit, the caller learns why`() throws {
+  @Test mutating func `missing buffers and a payload above 65535 octets are errors`() throws {
     scheduler.setBuffers(length: 0, count: 4)
     #expect(throws: ACLSchedulerError.noBuffers) { try send(a, [1]) }
     scheduler.setBuffers(length: 27, count: 0)
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(arguments: 1...30)
-  mutating func `any length of buffer carries every frame whole`(length: Int) throws {
+  mutating func `every buffer length keeps frames complete`(length: Int) throws {
     scheduler.setBuffers(length: length, count: 3)
     var packets: [HCIACLDataPacket] = []
     let payloads = [[UInt8]](repeating: Array(0..<30), count: 3)
@@ -216,7 +216,7 @@ import Testing
     #expect(try Self.frames(packets) == [a: payloads.map { [30, 0, 4, 0] + $0 }])
   }
 
-  @Test mutating func `the event is read in place, all links of it`() throws {
+  @Test mutating func `the event frees buffers of all its links`() throws {
     scheduler.addLink(b)
     _ = try send(a, [1], tag: 1)
     _ = try send(b, [1], tag: 2)
@@ -237,7 +237,7 @@ import Testing
     }
   }
 
-  @Test mutating func `twelve links under random load lose and cross nothing`() throws {
+  @Test mutating func `twelve links under random load keep all frames in order`() throws {
     var source = SplitMix64(seed: 12)
     scheduler = ACLScheduler()
     scheduler.setBuffers(length: 27, count: 8)
@@ -274,7 +274,7 @@ import Testing
     #expect(scheduler.freeBuffers == 8)
   }
 
-  @Test mutating func `whatever a controller reports, no more packets are out than it has buffers`() throws {
+  @Test mutating func `any reports keep the packets within the buffers`() throws {
     var source = SplitMix64(seed: 13)
     scheduler.setBuffers(length: 27, count: 5)
     let handles = (0..<4).map { ConnectionHandle(rawValue: UInt16($0)) }

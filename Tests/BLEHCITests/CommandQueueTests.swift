@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test mutating func `one command is unanswered until the controller allows more`() throws {
+  @Test mutating func `one command is sent until the controller allows more`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
     #expect(sent() == [Self.reset])
@@ -44,13 +44,13 @@ import Testing
     #expect(sent() == [Self.rand])
   }
 
-  @Test mutating func `a greater number opens the window that far`() throws {
+  @Test mutating func `a larger number of credits allows more commands`() throws {
     try queue.perform(HCI.Reset(), for: "1", now: start, into: &out)
     for name in ["2", "3", "4"] { try queue.perform(HCI.LERand(), for: name, now: start, into: &out) }
     #expect(sent() == [Self.reset])
     _ = queue.receive(complete(.reset, credits: 2), now: start, into: &out)
     #expect(sent() == [Self.rand, Self.rand])
-    // The two answers go to their commands in the order they were sent.
+    // The answers are assigned to the commands in the order of sending.
     #expect(queue.receive(complete(.leRand, credits: 2), now: start, into: &out)?.text == "complete 2 0x2018 00")
     #expect(sent() == [Self.rand])
     #expect(queue.receive(complete(.leRand, credits: 1), now: start, into: &out)?.text == "complete 3 0x2018 00")
@@ -58,7 +58,7 @@ import Testing
     #expect(queue.isIdle && queue.deadline == nil)
   }
 
-  @Test mutating func `no credit makes the queue wait for an event that names no command`() throws {
+  @Test mutating func `without a credit the queue waits for an event that returns one`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
     _ = sent()
@@ -73,7 +73,7 @@ import Testing
     #expect(sent() == [Self.readAddress])
   }
 
-  @Test mutating func `a queue that starves gives its first command up`() throws {
+  @Test mutating func `without a credit the first command times out`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     _ = queue.receive(complete(.reset, credits: 0), now: start, into: &out)
     _ = sent()
@@ -85,7 +85,7 @@ import Testing
     #expect(sent() == [] && queue.isIdle && queue.deadline == nil)
   }
 
-  @Test mutating func `each command has its time, and a late answer is unexpected`() throws {
+  @Test mutating func `a command times out, and a late answer is unexpected`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
     #expect(queue.deadline == start + .seconds(2))
@@ -98,13 +98,13 @@ import Testing
     #expect(queue.deadline == start + .seconds(4))
   }
 
-  @Test mutating func `the timeout is the caller's choice`() throws {
+  @Test mutating func `the timeout is configurable`() throws {
     queue = CommandQueue(timeout: .milliseconds(250))
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     #expect(queue.deadline == start + .milliseconds(250))
   }
 
-  @Test mutating func `a command status ends a command that it answers`() throws {
+  @Test mutating func `a command status answers a command that expects it`() throws {
     let disconnect = HCI.Disconnect { $0.connectionHandle = ConnectionHandle(rawValue: 0x40) }
     try queue.perform(disconnect, for: "bye", now: start, into: &out)
     #expect(sent() == [[0x01, 0x06, 0x04, 0x03, 0x40, 0x00, 0x13]])
@@ -114,18 +114,18 @@ import Testing
     #expect(refusal?.text == "status bye 0x0406 0x02")
   }
 
-  @Test mutating func `a command status of success does not end what a command complete must`() throws {
+  @Test mutating func `a successful command status does not answer a command that expects command complete`() throws {
     try queue.perform(HCI.LERand(), for: "rand", now: start, into: &out)
     #expect(queue.receive(status(.leRand), now: start, into: &out)?.text == "unexpected 0x2018")
     #expect(queue.unansweredCount == 1)
-    // A refusal may come as either.
+    // Either event can reject a command.
     let refusal = queue.receive(status(.leRand, .unknownCommand), now: start, into: &out)
     #expect(refusal?.text == "status rand 0x2018 0x01")
     try queue.perform(HCI.Disconnect(), for: "bye", now: start, into: &out)
     #expect(queue.receive(complete(.disconnect, [0x01]), now: start, into: &out)?.text == "complete bye 0x0406 01")
   }
 
-  @Test mutating func `a command known by its octets takes either answer`() throws {
+  @Test mutating func `a command without a declaration accepts either answer`() throws {
     let vendor = HCICommandPacket {
       $0.opcode = HCIOpcode(group: 0x3F, command: 1)
       $0.parameters = [0xAB]
@@ -137,7 +137,7 @@ import Testing
     #expect(queue.receive(complete(vendor.opcode), now: start, into: &out)?.text == "complete vendor 0xFC01 00")
   }
 
-  @Test mutating func `duplicated and foreign answers are reported and change nothing`() throws {
+  @Test mutating func `answers without a command are unexpected`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     _ = queue.receive(complete(.reset), now: start, into: &out)
     #expect(queue.receive(complete(.reset), now: start, into: &out)?.text == "unexpected 0x0C03")
@@ -147,7 +147,7 @@ import Testing
     #expect(queue.receive(complete(.leRand), now: start, into: &out)?.text == "complete rand 0x2018 00")
   }
 
-  @Test mutating func `so many commands wait, and one more is refused`() throws {
+  @Test mutating func `a full queue rejects a command`() throws {
     try queue.perform(HCI.Reset(), for: "sent", now: start, into: &out)
     for _ in 0..<3 { try queue.perform(HCI.LERand(), for: "waits", now: start, into: &out) }
     #expect(throws: CommandQueueError.full(limit: 3)) {
@@ -158,7 +158,7 @@ import Testing
     #expect(queue.isIdle && queue.credits == 1)
   }
 
-  @Test mutating func `Host Number Of Completed Packets passes by the credits`() throws {
+  @Test mutating func `Host Number Of Completed Packets uses no credit`() throws {
     try queue.perform(HCI.Reset(), for: "reset", now: start, into: &out)
     let returned = HCI.HostNumberOfCompletedPackets {
       $0.links = [HCI.CompletedPackets { $0.numCompletedPackets = 2 }]
@@ -168,7 +168,7 @@ import Testing
     #expect(queue.unansweredCount == 1)
   }
 
-  @Test func `whatever a controller answers, each command comes back once`() throws {
+  @Test func `any answers end each command once`() throws {
     var source = SplitMix64(seed: 14)
     var queue = CommandQueue<Int>(limit: 8)
     var out = PacketBuffer()

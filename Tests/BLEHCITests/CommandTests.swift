@@ -4,7 +4,7 @@ import Testing
 
 /// Commands outside the LE group: octets from the definitions of Vol 4, Part E, 7.1 to 7.5.
 @Suite struct CommandTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = [
     .command(

@@ -2,13 +2,13 @@ import BLEHCI
 import BLEWire
 import Testing
 
-/// What holds for every declared packet, and that none is left out.
+/// The rules for every declared packet, and that all are listed.
 @Suite struct DeclarationTests {
   static let commandRows =
     CommandTests.golden + LECommandTests.golden + LELinkCommandTests.golden
     + LEPeriodicCommandTests.golden + LEIsochronousCommandTests.golden
 
-  @Test func `every command and every return has golden octets`() {
+  @Test func `every command and its return parameters have golden octets`() {
     let commands = Self.commandRows.filter { !$0.testDescription.hasSuffix(" response") }.map(\.code)
     #expect(Set(commands).count == commands.count)
     #expect(Set(commands) == Set(HCI.commands.keys.map { Int($0.rawValue) }))
@@ -33,7 +33,7 @@ import Testing
     #expect(Set(names).count == names.count)
   }
 
-  @Test func `random commands and returns survive the round trip, and no cut or longer one passes`() throws {
+  @Test func `random commands and return parameters are decoded as encoded, and no truncated or longer ones`() throws {
     func check<Command: HCICommand>(_ command: Command.Type, _ source: inout SplitMix64) throws {
       try checkRandom(Command.self, &source)
       try checkRandom(Command.Response.self, &source)
@@ -42,7 +42,7 @@ import Testing
     for command in HCI.commands.values { try check(command, &source) }
   }
 
-  @Test func `random events survive the round trip, and no cut or longer one passes`() throws {
+  @Test func `random events are decoded as encoded, and no truncated or longer ones`() throws {
     func check<Event: HCIEventParameters>(_ event: Event.Type, _ source: inout SplitMix64) throws {
       try checkRandom(Event.self, &source)
       let parameters = Event.random(from: &source)
@@ -59,17 +59,17 @@ import Testing
           $0.parameters = [code.rawValue] + octets.prefix(row % 60)
         }
         guard let event = try? HCIEvent(packet) else { continue }
-        // The reserved bits above a handle may differ, nothing else.
+        // Only the reserved bits above a handle may differ.
         #expect(event.packet.parameters.count == 1 + row % 60 && event.parameters is any LEEventParameters)
         #expect(try HCIEvent(event.packet) == event)
       }
     }
-    // The octets behind Command Complete's opcode are the rest of it: every cut there is a shorter event.
+    // Command Complete ends with all remaining octets: a truncated one is a shorter event.
     for (code, event) in HCI.events where code != .commandComplete { try check(event, &source) }
     for event in HCI.leEvents.values { try check(event, &source) }
   }
 
-  @Test func `every packet frame survives the round trip`() throws {
+  @Test func `random packets are decoded as encoded`() throws {
     var source = SplitMix64(seed: 3)
     for _ in 0..<4 {
       let packets: [HCIPacket] = [
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `the ACL header read in place is the declared one`() throws {
+  @Test func `the ACL header equals the declared packet`() throws {
     var source = SplitMix64(seed: 4)
     for _ in 0..<20 {
       var packet = try HCIACLDataPacket(decoding: Bytes(source.octets(2...2)) + [0, 0])
@@ -112,7 +112,7 @@ import Testing
     #expect(throws: CodecError.invalid(field: "HCI packet indicator")) { try ACLHeader(reading: event.span) }
   }
 
-  @Test func `Number Of Completed Packets read in place is the declared one`() throws {
+  @Test func `Number Of Completed Packets equals the declared event`() throws {
     var source = SplitMix64(seed: 5)
     for _ in 0..<500 {
       var octets = source.octets(0...14)
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  @Test func `parameters past 255 octets are cut, so that the stream stays in step`() throws {
+  @Test func `parameters above 255 octets are cut`() throws {
     let subevent = HCI.SubeventData { $0.data = Bytes(repeating: 1, count: 300) }
     let command = HCI.LESetPeriodicAdvertisingSubeventData { $0.subevents = [subevent, subevent] }
     var octets: [UInt8] = []

@@ -4,7 +4,7 @@ import Testing
 
 /// Events: octets from the definitions of Vol 4, Part E, 7.7.
 @Suite struct EventTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func eventHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = [
     .event(
@@ -51,7 +51,7 @@ import Testing
     .event(HCI.AuthenticatedPayloadTimeoutExpired { $0.connectionHandle = link }, "04 57 02 4000"),
   ]
 
-  @Test func `Command Complete keeps what the command returns as octets`() throws {
+  @Test func `Command Complete keeps return parameters as octets`() throws {
     let octets: Bytes = [0x0E, 0x05, 0x02, 0x07, 0x20, 0x00, 0xF8]
     guard let event = try HCIEvent(decoding: octets).parameters as? HCI.CommandComplete else {
       Issue.record("no Command Complete event")
@@ -63,7 +63,7 @@ import Testing
     for length in 0..<5 { #expect(throws: CodecError.self) { try HCIEvent(decoding: octets.prefix(length)) } }
   }
 
-  @Test func `return parameters with more octets than are known are read as far as they are known`() throws {
+  @Test func `octets after the declared return parameters are ignored`() throws {
     let response = try HCI.LEReadFilterAcceptListSize.Response(returned: [0x00, 0x19, 0xAA])
     #expect(response.status.isSuccess && response.filterAcceptListSize == 25)
     #expect(throws: CodecError.truncated(field: "Filter_Accept_List_Size")) {
@@ -92,7 +92,7 @@ import Testing
     #expect(throws: CodecError.truncated(field: "Subevent_Code")) { try HCIEvent(decoding: [0x3E, 0x00]) }
   }
 
-  @Test func `a connection that failed is read though its handle is outside the range`() throws {
+  @Test func `a failed connection is decoded with a handle out of range`() throws {
     let octets: Bytes = [0x3E, 0x13, 0x01, 0x3E, 0xFF, 0xFF, 0x00, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     guard let event = try HCIEvent(decoding: octets).parameters as? HCI.LEConnectionComplete else {
       Issue.record("no connection complete event")

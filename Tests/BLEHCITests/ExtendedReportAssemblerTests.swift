@@ -25,7 +25,7 @@ struct ExtendedReportAssemblerTests {
     return report
   }
 
-  @Test func anAdvertisementOfOneReportIsDeliveredAsItIs() {
+  @Test func deliversAnAdvertisementOfOneReportUnchanged() {
     var assembler = ExtendedReportAssembler()
     let report = Self.report([2, 1, 6], .complete)
     let advertisement = assembler.receive(report, now: .start)
@@ -34,7 +34,7 @@ struct ExtendedReportAssemblerTests {
   }
 
   /// 615 octets: 229, 229 and 157.
-  @Test func fragmentsAreDeliveredAsOneAdvertisement() {
+  @Test func joinsFragments() {
     var assembler = ExtendedReportAssembler()
     let octets = Bytes((0..<615).map { UInt8(truncatingIfNeeded: $0) })
     #expect(assembler.receive(Self.report(octets[..<229], .moreToCome), now: .start) == nil)
@@ -44,11 +44,11 @@ struct ExtendedReportAssemblerTests {
     #expect(advertisement?.report.data == octets && advertisement?.isTruncated == false)
     #expect(advertisement?.report.eventType == [.connectable])
     #expect(assembler.gathered == 0 && assembler.deadline == nil)
-    // The next one begins anew.
+    // The next advertisement is a new one.
     #expect(assembler.receive(Self.report([9], .complete), now: .start)?.report.data == [9])
   }
 
-  @Test(arguments: [Status.truncated, .reserved]) func aLostEndIsMarked(status: Status) {
+  @Test(arguments: [Status.truncated, .reserved]) func marksAnAdvertisementWithoutItsEnd(status: Status) {
     var assembler = ExtendedReportAssembler()
     #expect(assembler.receive(Self.report([1, 2], .moreToCome), now: .start) == nil)
     let advertisement = assembler.receive(Self.report([], status), now: .start)
@@ -59,8 +59,8 @@ struct ExtendedReportAssemblerTests {
     #expect(assembler.gathered == 0)
   }
 
-  /// Address, address type, set, scan response and directed tell advertisements apart, whatever order their reports have.
-  @Test func fragmentsOfSeveralAdvertisementsAreKeptApart() {
+  /// Address, address type, set, scan response and directed separate advertisements, in any order of reports.
+  @Test func separatesFragmentsOfSeveralAdvertisements() {
     var assembler = ExtendedReportAssembler()
     let samePublic = DeviceAddress(octets: Self.alice.octets, kind: .public)
     let variants: [(DeviceAddress, UInt8, HCI.ExtendedAdvertisingReportType)] = [
@@ -81,7 +81,7 @@ struct ExtendedReportAssemblerTests {
     }
   }
 
-  @Test func theNewestKnownSignalStrengthIsTold() {
+  @Test func reportsTheNewestRSSI() {
     var assembler = ExtendedReportAssembler()
     for (rssi, power) in [(Int8(-60), Int8(127)), (-40, 4), (127, 127)] {
       var report = Self.report([1], rssi == 127 ? .complete : .moreToCome)
@@ -91,8 +91,8 @@ struct ExtendedReportAssemblerTests {
     }
   }
 
-  /// At the limit whole, one octet past it truncated; nothing of the rest is taken for another advertisement.
-  @Test(arguments: [1650, 1651, 1879, 5000]) func theOctetsAreBounded(count: Int) {
+  /// At the limit complete, one octet above truncated; the rest is not another advertisement.
+  @Test(arguments: [1650, 1651, 1879, 5000]) func limitsTheOctets(count: Int) {
     var assembler = ExtendedReportAssembler()
     let octets = Bytes((0..<count).map { UInt8(truncatingIfNeeded: $0) })
     var delivered: [ExtendedReportAssembler.Advertisement] = []
@@ -106,19 +106,19 @@ struct ExtendedReportAssemblerTests {
     #expect(delivered.first?.isTruncated == (count > 1650))
   }
 
-  @Test func whatNeverEndsIsDropped() {
+  @Test func dropsAnAdvertisementWithoutAnEnd() {
     var assembler = ExtendedReportAssembler()
     #expect(assembler.receive(Self.report([1], .moreToCome), now: .start) == nil)
     let second = Instant.start + .seconds(2)
     #expect(assembler.receive(Self.report([2], .moreToCome), now: second) == nil)
     #expect(assembler.receive(Self.report([3], .moreToCome, of: Self.bob), now: second + .milliseconds(1)) == nil)
-    // Each fragment gives the next one its time.
+    // Each fragment restarts the timeout.
     #expect(assembler.deadline == second + .seconds(3))
     assembler.tick(now: second + .milliseconds(2999))
     #expect(assembler.gathered == 2)
     assembler.tick(now: second + .seconds(3))
     #expect(assembler.gathered == 1 && assembler.deadline == second + .milliseconds(3001))
-    // What comes after that is another advertisement; without a tick, too.
+    // Later reports are another advertisement, also without a tick.
     let later = second + .seconds(60)
     #expect(assembler.receive(Self.report([4], .complete), now: later)?.report.data == [4])
     #expect(assembler.receive(Self.report([5], .complete, of: Self.bob), now: later)?.report.data == [5])
@@ -129,13 +129,13 @@ struct ExtendedReportAssemblerTests {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
   }
 
-  @Test func theAdvertisersAreBounded() {
+  @Test func limitsTheAdvertisements() {
     var assembler = ExtendedReportAssembler(limits: .init(advertisements: 3))
     for number in 0..<3 {
       #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.address(number)), now: .start) == nil)
     }
     #expect(assembler.gathered == 3)
-    // The first one goes on, so that the second has the oldest fragment when a fourth comes.
+    // The first one continues, so that the second has the oldest fragment at the fourth.
     #expect(assembler.receive(Self.report([2], .moreToCome, of: Self.address(0)), now: .start) == nil)
     #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.address(3)), now: .start) == nil)
     #expect(assembler.gathered == 3)
@@ -144,12 +144,12 @@ struct ExtendedReportAssemblerTests {
       #expect(advertisement?.report.data == expected, "\(number)")
     }
     #expect(assembler.gathered == 0 && assembler.deadline == nil)
-    // Once the end of the dropped one has gone by, its advertiser is taken again.
+    // After the end of the dropped one, its advertiser is accepted again.
     let again = assembler.receive(Self.report([7], .complete, of: Self.address(1)), now: .start)
     #expect(again?.report.data == [7])
   }
 
-  @Test func fragmentsOfADroppedAdvertisementAreNotTakenForItsBeginning() {
+  @Test func ignoresFragmentsOfADroppedAdvertisement() {
     var assembler = ExtendedReportAssembler(limits: .init(advertisements: 1))
     #expect(assembler.receive(Self.report([1], .moreToCome), now: .start) == nil)
     #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.bob), now: .start) == nil)
@@ -159,17 +159,17 @@ struct ExtendedReportAssemblerTests {
     #expect(assembler.receive(Self.report([2], .complete, of: Self.bob), now: .start)?.report.data == [1, 2])
   }
 
-  @Test func theDroppedOnesAreBounded() {
+  @Test func limitsTheDroppedAdvertisements() {
     var assembler = ExtendedReportAssembler(limits: .init(advertisements: 1, discarded: 2))
     for number in 0..<4 {
       #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.address(number)), now: .start) == nil)
     }
-    // 0, 1 and 2 were dropped, and 0 is forgotten.
+    // 0, 1 and 2 were dropped, and 0 was removed from the dropped ones.
     for (number, expected) in [(0, [9]), (1, nil), (2, nil), (3, [1, 9])] as [(Int, Bytes?)] {
       let advertisement = assembler.receive(Self.report([9], .complete, of: Self.address(number)), now: .start)
       #expect(advertisement?.report.data == expected, "\(number)")
     }
-    // A dropped one is forgotten in time as well.
+    // A dropped one times out as well.
     _ = assembler.receive(Self.report([1], .moreToCome, of: Self.address(0)), now: .start)
     _ = assembler.receive(Self.report([1], .moreToCome, of: Self.address(1)), now: .start)
     assembler.tick(now: .start + .seconds(3))
@@ -177,7 +177,7 @@ struct ExtendedReportAssemblerTests {
     #expect(assembler.receive(Self.report([9], .complete, of: Self.address(0)), now: .start)?.report.data == [9])
   }
 
-  @Test func aScanThatEndsLeavesNothing() {
+  @Test func removeAllRemovesAllFragments() {
     var assembler = ExtendedReportAssembler()
     #expect(assembler.receive(Self.report([1], .moreToCome), now: .start) == nil)
     assembler.removeAll()
@@ -185,8 +185,8 @@ struct ExtendedReportAssemblerTests {
     #expect(assembler.receive(Self.report([2], .complete), now: .start)?.report.data == [2])
   }
 
-  /// Whatever a controller reports, the bounds hold.
-  @Test(arguments: 0..<20 as Range<UInt64>) func theBoundsHold(seed: UInt64) {
+  /// Any reports of a controller keep the limits.
+  @Test(arguments: 0..<20 as Range<UInt64>) func anyReportsKeepTheLimits(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var assembler = ExtendedReportAssembler(limits: .init(octets: 50, advertisements: 4, discarded: 3))
     var now = Instant.start

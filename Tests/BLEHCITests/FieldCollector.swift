@@ -1,6 +1,6 @@
 import BLEWire
 
-/// Lists the fields of a packet with the octets each takes, to compare them with another stack's reading.
+/// Lists the fields of a packet with their octets, for a comparison with another stack.
 struct FieldCollector: FieldVisitor {
   struct Field {
     var name: String
@@ -8,7 +8,7 @@ struct FieldCollector: FieldVisitor {
   }
 
   private(set) var fields: [Field] = []
-  /// The addresses, in wire order; the packets name their type octet only.
+  /// The addresses in wire order; their fields have the name of the type octet only.
   private(set) var addresses: [[UInt8]] = []
 
   init<P: Packet>(_ packet: P) {
@@ -78,12 +78,12 @@ struct FieldCollector: FieldVisitor {
 }
 
 extension FieldCollector.Field {
-  /// Whether `other` is the name that another stack gives the field; lists have names in the plural there.
+  /// Whether `other` is the name of the field in another stack, which has lists in the plural.
   func matches(_ other: String) -> Bool {
     other == name || other == name + "s" || (name.hasSuffix("y") && other == name.dropLast() + "ies")
   }
 
-  /// Whether the octets hold what another stack reads: a number or octets in hexadecimal.
+  /// Whether the octets are the value of another stack: a number, or octets in hexadecimal digits.
   func equals(_ other: JSONValue) -> Bool {
     switch other {
     case .number(let number):
@@ -121,13 +121,13 @@ enum JSONValue: Decodable, Sendable {
     }
   }
 
-  /// The six octets of an address, in the order they travel; nil for anything else.
+  /// The six octets of an address, in the order of transmission; nil for anything else.
   var address: [UInt8]? {
     guard case .text(let text) = self, text.contains(":") else { return nil }
     return DeviceAddress(text, kind: .public)?.octets.littleEndian
   }
 
-  /// The numbers and texts under each name, lists and objects opened.
+  /// The numbers and texts under each name, of lists and objects too.
   var leaves: [String: [JSONValue]] {
     var leaves: [String: [JSONValue]] = [:]
     collect(under: "", into: &leaves)

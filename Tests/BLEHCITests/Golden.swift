@@ -2,14 +2,14 @@ import BLEHCI
 import BLEWire
 import Testing
 
-/// A packet and its octets, written from the specification; what holds for every packet is checked here.
+/// A packet and its octets, from the specification, with the checks for every packet.
 struct Golden: Sendable, CustomTestStringConvertible {
   /// The opcode, event code or subevent code that the octets are for.
   let code: Int
   let testDescription: String
   let check: @Sendable () throws -> Void
 
-  /// A command and its whole H4 packet.
+  /// A command and its H4 packet.
   static func command<Command: HCICommand>(_ command: Command, _ text: String) -> Self {
     Self(code: Int(Command.opcode.rawValue), testDescription: "\(Command.self)") {
       let octets = try #require([UInt8](hexadecimal: text))
@@ -27,7 +27,7 @@ struct Golden: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// What a Command Complete event returns.
+  /// Return parameters in a Command Complete event.
   static func response<Command: HCICommand>(
     _ command: Command.Type, _ text: String, _ set: (inout Command.Response) -> Void = { _ in }
   ) -> Self {
@@ -46,13 +46,13 @@ struct Golden: Sendable, CustomTestStringConvertible {
       }
       #expect(try event.response(to: command) == response)
       #expect(try #require(try event.decodedResponse()).encoded == octets)
-      // A refusal may be the status alone.
+      // A rejection may have the status alone.
       #expect(try Command.Response(returned: [0x0C]).status == .commandDisallowed)
       #expect(throws: CodecError.self) { try Command.Response(returned: []) }
     }
   }
 
-  /// An event and its whole H4 packet.
+  /// An event and its H4 packet.
   static func event<Event: HCIEventParameters>(_ event: Event, _ text: String) -> Self {
     Self(code: Int(Event.eventCode.rawValue), testDescription: "\(Event.self)") {
       let octets = try #require([UInt8](hexadecimal: text))
@@ -67,7 +67,7 @@ struct Golden: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// An LE meta event and its whole H4 packet.
+  /// An LE meta event and its H4 packet.
   static func meta<Event: LEEventParameters>(_ event: Event, _ text: String) -> Self {
     Self(code: Int(Event.subeventCode.rawValue), testDescription: "\(Event.self)") {
       let octets = try #require([UInt8](hexadecimal: text))
@@ -83,7 +83,7 @@ struct Golden: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Both directions, each truncation, one trailing octet.
+/// Checks decoding and encoding, each truncation, one trailing octet.
 func checkPacket<P: Packet>(_ packet: P, _ octets: Bytes) throws {
   #expect(packet.encoded[...] == octets)
   #expect(try P(decoding: octets) == packet)
@@ -94,7 +94,7 @@ func checkPacket<P: Packet>(_ packet: P, _ octets: Bytes) throws {
   #expect(packet.fieldLines.isEmpty == octets.isEmpty)
 }
 
-/// Round trip of packets drawn at random, each truncation, one trailing octet.
+/// Checks random packets, each truncation, one trailing octet.
 func checkRandom<P: Packet>(_ type: P.Type, _ source: inout SplitMix64) throws {
   for _ in 0..<8 {
     let packet = P.random(from: &source)
@@ -109,9 +109,9 @@ func checkRandom<P: Packet>(_ type: P.Type, _ source: inout SplitMix64) throws {
 
 func littleEndian(_ number: UInt16) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
 
-/// What the golden packets are about.
+/// The values in the golden packets.
 let link = ConnectionHandle(rawValue: 0x0040)  // 40 00
 let peer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)  // 01 55 44 33 22 11 C0
 let privateAddress = BD_ADDR(0x4A0B_0C0D_0E0F)  // 0F 0E 0D 0C 0B 4A
-/// 32 octets that count from `first`.
+/// 32 octets, counted up from `first`.
 func coordinate(_ first: UInt8) -> Bytes { Bytes((0..<32).map { first &+ $0 }) }

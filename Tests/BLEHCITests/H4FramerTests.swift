@@ -2,9 +2,9 @@ import BLEHCI
 import BLEWire
 import Testing
 
-/// Cuts a stream into packets: Vol 4, Part A, 2.
+/// Finding packets in a stream (Vol 4, Part A, 2).
 @Suite struct H4FramerTests {
-  /// One packet of every kind, and the two kinds of length fields at zero.
+  /// One packet of every kind, and both kinds of length fields with zero.
   static let packets: [[UInt8]] = [
     [0x01, 0x03, 0x0C, 0x00],
     [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00],
@@ -24,7 +24,7 @@ import Testing
     return found
   }
 
-  @Test func `every fragmentation gives the same packets`() throws {
+  @Test func `parts of every size give the same packets`() throws {
     let stream = Self.packets.flatMap { $0 }
     for size in 1...stream.count {
       let pieces = stride(from: 0, to: stream.count, by: size).map { stream[$0..<min($0 + size, stream.count)] }
@@ -33,7 +33,7 @@ import Testing
     for cut in 0...stream.count { #expect(try framed([stream[..<cut], stream[cut...]]) == Self.packets) }
   }
 
-  @Test func `a packet that lies whole in the input is pointed at, not copied`() throws {
+  @Test func `a packet that is complete in the input is not copied`() throws {
     let stream = Self.packets[0] + Self.packets[1] + Self.packets[2].prefix(6)
     var framer = H4Framer()
     var offset = 0
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: [UInt8(0x00), 0x06, 0x0E, 0xFF])
-  func `an unknown indicator breaks the stream until it is reset`(indicator: UInt8) throws {
+  func `an unknown indicator fails the stream until a reset`(indicator: UInt8) throws {
     var framer = H4Framer()
     var found = 0
     let stream = Self.packets[0] + [indicator, 0x0E]
@@ -63,7 +63,7 @@ import Testing
     #expect(found == 2)
   }
 
-  @Test func `an unknown indicator behind a collected packet is found too`() throws {
+  @Test func `an unknown indicator after a collected packet is an error`() throws {
     var framer = H4Framer()
     let first: [UInt8] = [0x04, 0x10]
     try framer.receive(first.span) { _ in Issue.record("no packet is whole yet") }
@@ -75,7 +75,7 @@ import Testing
     #expect(found == [[0x04, 0x10, 0x01, 0x07]])
   }
 
-  @Test func `a stream that ends inside a packet is reported with what came`() throws {
+  @Test func `a stream that ends inside a packet is an error with the received octets`() throws {
     for packet in Self.packets {
       for length in 1..<packet.count {
         var framer = H4Framer()
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func `the longest packet passes, one octet more does not`() throws {
+  @Test func `a packet above the limit is an error`() throws {
     let longest: [UInt8] = [0x02, 0x01, 0x00, 0x03, 0x00, 1, 2, 3]
     #expect(try framed([longest[...]], limit: 8) == [longest])
     #expect(try framed([longest[..<4], longest[4...]], limit: 8) == [longest])
@@ -101,7 +101,7 @@ import Testing
     #expect(try framed([most[..<3], most[3..<40000], most[40000...]]) == [most])
   }
 
-  @Test func `random octets never trap and never make the framer hold more than a packet`() {
+  @Test func `random octets do not trap or exceed the memory of one packet`() {
     var source = SplitMix64(seed: 0x4834)
     for _ in 0..<2000 {
       var framer = H4Framer(limit: 300)

@@ -3,7 +3,7 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// Packets that others made or captured, and what another stack reads in them.
+/// Packets from captures and from other stacks, with the fields that another stack decodes.
 @Suite(.enabled(if: TestVectors.areHere, "\(TestVectors.whereToPutThem)"))
 struct HCIVectors {
   struct Case: Decodable, Sendable {
@@ -53,7 +53,7 @@ struct HCIVectors {
     return report
   }
 
-  /// Every frame is read and written back.
+  /// Every packet is decoded and encoded.
   private static func checkFrame(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
     let packet = try HCIPacket(decoding: octets)
     checks.equal(packet.encoded[...], octets, "what is written")
@@ -93,10 +93,10 @@ struct HCIVectors {
     }
   }
 
-  /// Every declared packet is read and written back.
+  /// Every declared packet is decoded and encoded.
   private static func checkDeclaration(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
     guard let packet = try declared(octets), octets.count > 4 else { return }
-    // A refusal may be the status alone, a packet of a later version may go on: only what is declared is written.
+    // A rejection may have the status alone, a later version more fields: only declared fields are encoded.
     if vector.returnParameters?.count == 2 { return }
     let written = packet.encoded.hexadecimal
     checks.expect(octets.hexadecimal.hasSuffix(written), "the fields are written as \(written)")
@@ -116,10 +116,10 @@ struct HCIVectors {
     }
   }
 
-  /// The fields are those that Bumble reads. Its name for one that ours has by another is passed over.
+  /// The fields are those that Bumble decodes. A field with another name there is ignored.
   private static func compare(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
     guard let fields = vector.fields, let packet = try declared(octets) else { return }
-    // Return parameters that Bumble leaves as octets, it calls "data"; a refusal may be the status alone.
+    // Bumble calls undecoded return parameters "data"; a rejection may have the status alone.
     if vector.kind == "command-complete", fields.leaves["data"] != nil || vector.returnParameters?.count == 2 { return }
     let ours = FieldCollector(packet)
     for (name, values) in fields.leaves where !frameFields.contains(name) {
@@ -138,10 +138,10 @@ struct HCIVectors {
     }
   }
 
-  /// What Bumble lists of the frame around return parameters.
+  /// Fields of the event around return parameters in Bumble.
   static let frameFields: Set<String> = ["num_hci_command_packets", "command_opcode", "data_length"]
 
-  /// Where Bumble has another name than the specification's.
+  /// Names in Bumble that differ from the specification.
   static let otherNames = [
     "encryption_diversifier": "encrypted_diversifier",
     "handle": "connection_handle",
@@ -153,7 +153,7 @@ struct HCIVectors {
     "simultaneous_le_host": "unused",
   ]
 
-  /// The packet in its declared form; nil where only its frame is known.
+  /// The declared packet; nil without a declaration.
   private static func declared(_ octets: Bytes) throws -> (any Packet)? {
     switch try HCIPacket(decoding: octets) {
     case .command(let command): return try command.decoded()

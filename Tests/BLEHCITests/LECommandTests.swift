@@ -2,9 +2,9 @@ import BLEHCI
 import BLEWire
 import Testing
 
-/// LE set-up, advertising and scanning commands: octets from the definitions of Vol 4, Part E, 7.8.
+/// LE controller, advertising and scanning commands: octets from the definitions of Vol 4, Part E, 7.8.
 @Suite struct LECommandTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = controller + advertising + extendedAdvertising + scanning
 

@@ -4,7 +4,7 @@ import Testing
 
 /// Isochronous streams: octets from the definitions of Vol 4, Part E, 7.8.96 to 7.8.116.
 @Suite struct LEIsochronousCommandTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = connected + broadcast + data
 

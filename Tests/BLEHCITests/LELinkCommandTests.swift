@@ -2,9 +2,9 @@ import BLEHCI
 import BLEWire
 import Testing
 
-/// LE commands about links, lists and keys: octets from the definitions of Vol 4, Part E, 7.8.
+/// LE commands for links, lists and keys: octets from the definitions of Vol 4, Part E, 7.8.
 @Suite struct LELinkCommandTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = connection + dataLength + lists + security + power
 
@@ -202,7 +202,7 @@ import Testing
         $0.key = 0x4C68_3841_39F5_74D8_36BC_F34E_9DFB_01BF
         $0.plaintextData = 0x0213_2435_4657_6879_ACBD_CEDF_E0F1_0213
       },
-      // The numbers stand in the specification most significant octet first and travel the other way round.
+      // The specification prints the numbers most significant octet first; they are sent in the other order.
       "01 1720 20 BF01FB9D4EF3BC36D874F5394138684C 1302F1E0DFCEBDAC7968574635241302"),
     .response(HCI.LEEncrypt.self, "00 100F0E0D0C0B0A090807060504030201") {
       $0.encryptedData = 0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10

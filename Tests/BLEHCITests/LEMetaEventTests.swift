@@ -4,7 +4,7 @@ import Testing
 
 /// LE meta events: octets from the definitions of Vol 4, Part E, 7.7.65.
 @Suite struct LEMetaEventTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func eventHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = connection + security + advertising + periodic + other + isochronous
 

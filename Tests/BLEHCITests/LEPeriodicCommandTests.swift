@@ -4,7 +4,7 @@ import Testing
 
 /// Periodic advertising, direction finding and tests: octets from the definitions of Vol 4, Part E, 7.8.
 @Suite struct LEPeriodicCommandTests {
-  @Test(arguments: golden) func octets(of golden: Golden) throws { try golden.check() }
+  @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
   static let golden: [Golden] = advertiser + synchronization + direction + tests
 

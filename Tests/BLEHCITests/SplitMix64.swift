@@ -1,4 +1,4 @@
-/// A generator whose numbers a seed fixes, so that a failing test can be run again.
+/// A seeded generator, so that a failing test can be repeated.
 struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 
@@ -12,7 +12,7 @@ struct SplitMix64: RandomNumberGenerator {
     return mixed ^ mixed >> 31
   }
 
-  /// So many random octets.
+  /// A random number of octets.
   mutating func octets(_ count: ClosedRange<Int>) -> [UInt8] {
     let count = Int.random(in: count, using: &self)
     return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &self) }

@@ -13,7 +13,7 @@ import Testing
     #expect(HCIOpcode.reset.description == "Reset (0x0C03)")
   }
 
-  @Test func `every error code of Vol 1, Part F has its name`() {
+  @Test func `every error code of Vol 1, Part F has a name`() {
     let unnamed = (UInt8(0x00)...0x47).filter { HCIErrorCode(rawValue: $0).name == nil }
     #expect(unnamed == [0x2B, 0x31, 0x33, 0x3F])
     #expect(HCIErrorCode(rawValue: 0x48).name == nil)
@@ -44,7 +44,7 @@ import Testing
     (.leRequestPeerSCA, 43, 2), (.leSetHostFeature, 44, 1), (.configureDataPath, 45, 5), (.leSubrateRequest, 46, 1),
     (.leSetPeriodicSyncSubevent, 46, 7), (.leSetPeriodicAdvertisingParametersV2, 47, 1),
   ])
-  func `supported command`(opcode: HCIOpcode, octet: Int, bit: Int) {
+  func `a supported command has the bit of the specification`(opcode: HCIOpcode, octet: Int, bit: Int) {
     var commands = HCI.SupportedCommands()
     #expect(!commands.contains(opcode))
     commands.insert(opcode)
@@ -55,7 +55,7 @@ import Testing
     #expect(commands == HCI.SupportedCommands())
   }
 
-  @Test func `every declared command but the reader of the table has a bit of its own`() {
+  @Test func `every command but Read Local Supported Commands has a bit`() {
     let all = HCI.SupportedCommands.all
     #expect(Set(all.opcodes) == Set(HCI.commands.keys).subtracting([.readLocalSupportedCommands]))
     #expect(all.encoded.reduce(0) { $0 + $1.nonzeroBitCount } == all.opcodes.count)
@@ -78,7 +78,7 @@ import Testing
     #expect(!HCI.LEEventMask(rawValue: .max).contains(LESubeventCode(rawValue: 65)))
   }
 
-  @Test func `feature bits stand where Vol 6, Part B, 4.6 has them`() {
+  @Test func `feature bits have the numbers of Vol 6, Part B, 4.6`() {
     let bits: [(HCI.LEFeatures, UInt64)] = [
       (.encryption, 0), (.llPrivacy, 6), (.extendedAdvertising, 12), (.channelSelectionAlgorithm2, 14),
       (.remotePublicKeyValidation, 27), (.connectedIsochronousStreamHostSupport, 32), (.connectionSubrating, 37),
@@ -87,7 +87,7 @@ import Testing
     for (feature, bit) in bits { #expect(feature.rawValue == 1 << bit) }
   }
 
-  @Test func `the two bits for the data of an extended report are read and written`() {
+  @Test func `an extended report has its data status in bits 5 and 6`() {
     var type = HCI.ExtendedAdvertisingReportType(rawValue: 0x0021)
     #expect(type.dataStatus == .moreToCome && type.contains(.connectable))
     type.dataStatus = .truncated
@@ -103,7 +103,7 @@ import Testing
       ])
   }
 
-  @Test func `errors say what is wrong and what mends it`() {
+  @Test func `errors state the cause and the remedy`() {
     #expect(H4Error.unknownIndicator(0x77).description.contains("0x77"))
     #expect(H4Error.truncated(octets: [0x04, 0x0E]).description.contains("040e"))
     #expect(H4Error.tooLong(.event, length: 9, limit: 8).description.contains("9 octets"))

@@ -6,21 +6,21 @@ import Testing
   /// An ATT Read Request for handle 3 (Vol 3, Part A, 3.1).
   private let golden: [UInt8] = [0x03, 0x00, 0x04, 0x00, 0x0A, 0x03, 0x00]
 
-  @Test func goldenOctets() throws {
+  @Test func decodesAndEncodesTheFrame() throws {
     let frame = BasicFrame(channel: .attributeProtocol, payload: [0x0A, 0x03, 0x00])
     #expect(try BasicFrame(decoding: golden[...]) == frame)
     #expect(frame.encoded == golden)
   }
 
-  @Test func wrongLengths() {
+  @Test func rejectsWrongLengths() {
     for length in golden.indices {
       #expect(throws: CodecError.self) { try BasicFrame(decoding: golden[..<length]) }
     }
     #expect(throws: CodecError.trailing(count: 1)) { try BasicFrame(decoding: golden + [0]) }
   }
 
-  /// The header read in place says what the declared frame says.
-  @Test func headerInPlace() throws {
+  /// The header has the fields of the declared frame.
+  @Test func headerEqualsTheDeclaredFrame() throws {
     var source = SystemRandomNumberGenerator()
     for length in [0, 1, 23, 255, 256, 517, 65_535] {
       let payload = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &source) }
@@ -41,13 +41,13 @@ import Testing
     }
   }
 
-  /// A payload above 65,535 octets is cut; the length field stays true.
-  @Test func payloadAboveTheLengthField() throws {
+  /// A payload above 65,535 octets is cut, and the length field is correct.
+  @Test func cutsPayloadAbove65535Octets() throws {
     let frame = BasicFrame(channel: .attributeProtocol, payload: Bytes(repeating: 7, count: 65_536))
     #expect(try BasicFrame(decoding: frame.encoded[...]).payload.count == 65_535)
   }
 
-  @Test func channels() {
+  @Test func dynamicChannelsAre0x40To0x7F() {
     #expect(ChannelID(rawValue: 0x40).isDynamic)
     #expect(ChannelID(rawValue: 0x7F).isDynamic)
     #expect(!ChannelID(rawValue: 0x3F).isDynamic)

@@ -63,7 +63,7 @@ struct L2CAPVectors {
     }
   }
 
-  /// The check sequence of BR/EDR is no part of LE: a basic frame hands its two octets on with the payload.
+  /// LE has no frame check sequence: a basic frame includes its two octets in the payload.
   private static func checkFrame(_ vector: Case, _ octets: Bytes, _ checks: inout VectorChecks) throws {
     let frame = try BasicFrame(decoding: octets)
     checks.equal(frame.encoded[...], octets, "what is written")
@@ -97,7 +97,7 @@ struct L2CAPVectors {
     }
   }
 
-  /// The command made from the fields, by the names that the collection has for them.
+  /// The command with the fields of the vector.
   private static func command(_ name: String, _ fields: Case.Fields) -> (any SignallingPacket)? {
     func channel(_ number: UInt16?) -> ChannelID { ChannelID(rawValue: number ?? 0) }
     switch name {

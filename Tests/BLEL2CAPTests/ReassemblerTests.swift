@@ -18,7 +18,7 @@ extension Reassembler {
     BasicFrame(channel: .attributeProtocol, payload: Bytes((0..<length).map { UInt8(truncatingIfNeeded: $0) })).encoded
   }
 
-  /// Feeds `octets` in fragments of `size` and returns what the last one brought; none before it may bring anything.
+  /// Receives `octets` in fragments of `size` and returns the last outcome; the others must be empty.
   private func feed(_ octets: [UInt8], size: Int, to machine: inout Reassembler) -> Outcome {
     var outcome = Outcome()
     for offset in stride(from: 0, to: octets.count, by: size) {
@@ -29,7 +29,7 @@ extension Reassembler {
     return outcome
   }
 
-  @Test(arguments: [UInt8(0b00), 0b10]) func oneFragment(boundary: UInt8) {
+  @Test(arguments: [UInt8(0b00), 0b10]) func findsAFrameOfOneFragment(boundary: UInt8) {
     var machine = Reassembler()
     let outcome = machine.receive(frame(23), packetBoundary: boundary)
     #expect(outcome == Outcome(frame: .inFragment(.attributeProtocol, payload: 4..<27)))
@@ -38,7 +38,7 @@ extension Reassembler {
   }
 
   /// Every fragment size, those that split the length field and the channel among them.
-  @Test(arguments: 1...40) func everyFragmentSize(size: Int) {
+  @Test(arguments: 1...40) func joinsFragmentsOfEverySize(size: Int) {
     var machine = Reassembler()
     for length in [0, 1, 19, 23, 30, 65] {
       let octets = frame(length)
@@ -54,7 +54,7 @@ extension Reassembler {
     }
   }
 
-  @Test func fragmentsWithoutOctets() {
+  @Test func acceptsFragmentsWithoutOctets() {
     var machine = Reassembler()
     let empty: [UInt8] = []
     #expect(machine.receive(empty, packetBoundary: start) == Outcome())
@@ -63,33 +63,33 @@ extension Reassembler {
     #expect(machine.takeFrame() == octets)
   }
 
-  @Test func startWhileIncomplete() {
+  @Test func dropsAnIncompleteFrameAtANewStart() {
     var machine = Reassembler()
     _ = machine.receive(Array(frame(30).prefix(20)), packetBoundary: start)
     let outcome = machine.receive(frame(5), packetBoundary: start)
     #expect(outcome.dropped == .unfinished(received: 20, expected: 34))
     #expect(outcome.frame == .inFragment(.attributeProtocol, payload: 4..<9))
-    // What was left of the old frame comes after it and belongs to nothing.
+    // The rest of the old frame is a continuation without a start.
     #expect(
       machine.receive([1, 2], packetBoundary: more) == Outcome(dropped: .continuationWithoutStart(octets: 2)))
   }
 
-  @Test func startWhileEvenTheLengthIsMissing() {
+  @Test func dropsAnIncompleteHeaderAtANewStart() {
     var machine = Reassembler()
     _ = machine.receive([5], packetBoundary: start)
     #expect(machine.receive([5, 0], packetBoundary: start).dropped == .unfinished(received: 1, expected: nil))
   }
 
-  @Test func continuationWithoutStart() {
+  @Test func dropsAContinuationWithoutAStart() {
     var machine = Reassembler()
     #expect(
       machine.receive(frame(2), packetBoundary: more) == Outcome(dropped: .continuationWithoutStart(octets: 6)))
-    // A frame that is complete leaves nothing to continue.
+    // After a complete frame there is nothing to continue.
     _ = machine.receive(frame(2), packetBoundary: start)
     #expect(machine.receive([1], packetBoundary: more) == Outcome(dropped: .continuationWithoutStart(octets: 1)))
   }
 
-  @Test func moreOctetsThanAnnounced() {
+  @Test func dropsAFrameLongerThanItsHeader() {
     var machine = Reassembler()
     #expect(
       machine.receive((frame(2) + [9]), packetBoundary: start)
@@ -98,21 +98,21 @@ extension Reassembler {
     #expect(
       machine.receive(Array(repeating: 0, count: 7), packetBoundary: more)
         == Outcome(dropped: .overlong(received: 13, expected: 12)))
-    // The next frame is not harmed.
+    // The next frame is complete.
     #expect(machine.receive(frame(2), packetBoundary: start).frame != nil)
   }
 
-  @Test func reservedBoundary() {
+  @Test func dropsTheReservedBoundaryFlag() {
     var machine = Reassembler()
     #expect(machine.receive(frame(2), packetBoundary: 0b11) == Outcome(dropped: .reservedBoundary))
   }
 
-  @Test func payloadAtTheLimitAndOnePast() {
+  @Test func skipsAPayloadAboveTheLimit() {
     var machine = Reassembler(maximumPayload: 40)
     #expect(feed(frame(40), size: 44, to: &machine).frame == .inFragment(.attributeProtocol, payload: 4..<44))
     #expect(feed(frame(40), size: 10, to: &machine).frame == .assembled(.attributeProtocol))
 
-    // One past: said once, with the fragment that shows the length; the rest is passed over.
+    // One octet above: reported once, with the fragment that has the length; the rest is skipped.
     let octets = frame(41)
     #expect(machine.receive(octets, packetBoundary: start) == Outcome(dropped: .aboveLimit(payload: 41)))
     #expect(
@@ -123,7 +123,7 @@ extension Reassembler {
     #expect(machine.receive(frame(3), packetBoundary: start).frame != nil)
   }
 
-  @Test func theLargestFrame() {
+  @Test func joins65535Octets() {
     var machine = Reassembler()
     let octets = frame(Reassembler.defaultMaximumPayload)
     #expect(feed(octets, size: 251, to: &machine).frame == .assembled(.attributeProtocol))
@@ -133,15 +133,15 @@ extension Reassembler {
     #expect(feed(frame(30), size: 27, to: &machine).frame == .assembled(.attributeProtocol))
   }
 
-  /// Whatever comes, in whatever order: no trap, and a frame handed out is as long as its header says.
-  @Test func anyFragments() {
+  /// Any fragments in any order do not trap, and a frame has the length of its header.
+  @Test func anyFragmentsGiveFramesOfTheirLength() {
     var source = SystemRandomNumberGenerator()
     var machine = Reassembler(maximumPayload: 64)
     for _ in 0..<5000 {
       var fragment = (0..<Int.random(in: 0...30, using: &source)).map { _ in
         UInt8.random(in: 0...255, using: &source)
       }
-      // A small length now and then, so that whole frames occur.
+      // A short length from time to time, so that complete frames occur.
       if fragment.count >= 2, Bool.random(using: &source) { (fragment[0], fragment[1]) = (UInt8.random(in: 0...66), 0) }
       switch machine.receive(fragment, packetBoundary: .random(in: 0...3, using: &source)).frame {
       case .inFragment(_, let payload):

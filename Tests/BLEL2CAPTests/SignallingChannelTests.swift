@@ -2,7 +2,7 @@ import BLEL2CAP
 import BLEWire
 import Testing
 
-/// One end of a signalling channel, with everything it says written down in hexadecimal.
+/// One end of a signalling channel, with its PDUs in hexadecimal digits.
 private struct Link {
   var channel: SignallingChannel
   var effects: [SignallingChannel.Effect] = []
@@ -39,7 +39,7 @@ private struct Link {
 private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, intervalMax: 40, latency: 0, timeout: 600)
 
 @Suite struct SignallingChannelTests {
-  /// What either end answers to a command that it has no use for: PDU in, PDUs out.
+  /// The responses of both ends to commands that they do not support: PDU in, PDUs out.
   static let refusals: [(String, [String])] = [
     // L2CAP/LE/REJ/BI-01-C: unknown and reserved codes.
     ("ff 05 00 00", ["010502000000"]),
@@ -48,21 +48,21 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     ("08 06 00 00", ["010602000000"]),
     ("0a 06 02 00 02 00", ["010602000000"]),
     ("02 06 04 00 01 00 40 00", ["010602000000"]),
-    // Responses, known or not, are never answered.
+    // Responses are not answered, declared or not.
     ("01 07 02 00 00 00", []), ("03 07 08 00 00 00 00 00 00 00 00 00", []), ("07 07 04 00 40 00 41 00", []),
     ("13 07 02 00 00 00", []), ("13 07 01 00 00", []), ("15 07 00 00", []),
     ("18 07 08 00 00 00 00 00 00 00 00 00", []), ("1a 07 02 00 00 00", []),
-    // Identifier zero, and too few octets to know whom to answer.
+    // Identifier zero, and octets without an identifier.
     ("ff 00 00 00", []), ("14", []), ("", []),
-    // A length that does not fit the octets; a second command behind the first.
+    // A length that is not that of the octets; a second command after the first.
     ("06 08 04 00 40 00", ["010802000000"]), ("06", []), ("06 08", ["010802000000"]),
     ("16 08 03 00 41 00 05", ["010802000000"]),
     ("06 08 04 00 40 00 41 00 06 09 04 00 42 00 43 00", ["010802000000"]),
-    // 23 octets are read, 24 are above the MTU of the channel.
+    // 23 octets are decoded, 24 exceed the MTU of the channel.
     ("ff 09 13 00 " + String(repeating: "00", count: 19), ["010902000000"]),
     ("ff 09 14 00 " + String(repeating: "00", count: 20), ["0109040001001700"]),
     ("13 09 14 00 " + String(repeating: "00", count: 20), []),
-    // No service listens: SPSM not supported, for each of the channels.
+    // There is no service: SPSM not supported, for each channel.
     ("14 0a 0a 00 80 00 40 00 00 02 f7 00 0a 00", ["150a0a0000000000000000000200"]),
     ("17 0b 0a 00 27 00 40 00 40 00 01 00 40 00", ["180b0a0000000000000002000000"]),
     (
@@ -77,7 +77,7 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     ("16 0f 04 00 40 00 01 00", []),
   ]
 
-  @Test(arguments: refusals) func refuses(pdu: String, answers: [String]) {
+  @Test(arguments: refusals) func rejectsUnsupportedCommands(pdu: String, answers: [String]) {
     for role in [SignallingChannel.Role.central, .peripheral] {
       var link = Link(role)
       #expect(link.receive(pdu) == answers)
@@ -85,8 +85,8 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     }
   }
 
-  /// L2CAP/LE/CPU/BV-02-C: the central takes the parameters.
-  @Test func centralAccepts() {
+  /// L2CAP/LE/CPU/BV-02-C: the central accepts the parameters.
+  @Test func centralAcceptsParameters() {
     var central = Link(.central)
     #expect(central.receive("12 05 08 00 18 00 28 00 00 00 58 02") == [])
     #expect(central.effects == [.parameterUpdateRequested(comfortable)])
@@ -94,22 +94,22 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     #expect(central.answer(accepted: true) == [])
   }
 
-  @Test func centralRejects() {
+  @Test func centralRejectsParameters() {
     var central = Link(.central)
     _ = central.receive("12 05 08 00 18 00 28 00 00 00 58 02")
     #expect(central.answer(accepted: false) == ["130502000100"])
   }
 
-  /// L2CAP/LE/CPU/BI-01-C: parameters out of range are rejected without asking anybody.
-  @Test func centralRejectsBadParameters() {
+  /// L2CAP/LE/CPU/BI-01-C: parameters out of range are rejected without an effect for the owner.
+  @Test func centralRejectsParametersOutOfRange() {
     var central = Link(.central)
     #expect(central.receive("12 05 08 00 05 00 28 00 00 00 58 02") == ["130502000100"])
     #expect(central.effects.isEmpty)
     #expect(central.receive("12 06 08 00 18 00 28 00 00 00 58") == ["010602000000"])
   }
 
-  /// A second question while the first waits is rejected; the same one again is the same question.
-  @Test func centralHasOneQuestionAtATime() {
+  /// A second request before the answer to the first is rejected; a repetition of the first is ignored.
+  @Test func centralRejectsASecondRequest() {
     var central = Link(.central)
     _ = central.receive("12 05 08 00 18 00 28 00 00 00 58 02")
     #expect(central.receive("12 05 08 00 18 00 28 00 00 00 58 02") == [])
@@ -119,36 +119,36 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     #expect(central.answer(accepted: true) == ["130502000000"])
   }
 
-  /// L2CAP/LE/CPU/BI-02-C: a peripheral does not understand the request.
-  @Test func peripheralRefusesRequest() {
+  /// L2CAP/LE/CPU/BI-02-C: a peripheral rejects the request.
+  @Test func peripheralRejectsTheRequest() {
     var peripheral = Link(.peripheral)
     #expect(peripheral.receive("12 05 08 00 18 00 28 00 00 00 58 02") == ["010502000000"])
     #expect(peripheral.effects.isEmpty)
   }
 
-  /// L2CAP/LE/CPU/BV-01-C, and the answers there are to it.
+  /// L2CAP/LE/CPU/BV-01-C, with each response.
   @Test(
     arguments: [
       ("13 01 02 00 00 00", .accepted), ("13 01 02 00 01 00", .rejected), ("13 01 02 00 07 00", .rejected),
       ("01 01 02 00 00 00", .notUnderstood(.commandNotUnderstood)),
       ("01 01 04 00 01 00 17 00", .notUnderstood(.signallingMTUExceeded)),
     ] as [(String, SignallingChannel.ParameterUpdateOutcome)])
-  func peripheralAsks(answer: String, outcome: SignallingChannel.ParameterUpdateOutcome) throws {
+  func peripheralReportsTheResponse(answer: String, outcome: SignallingChannel.ParameterUpdateOutcome) throws {
     var peripheral = Link(.peripheral)
     #expect(try peripheral.request(comfortable) == ["120108001800280000005802"])
     #expect(peripheral.channel.deadline == .start + .seconds(30))
-    // The answer to something else changes nothing.
+    // A response with another identifier is ignored.
     #expect(peripheral.receive("13 02 02 00 00 00") == [])
     #expect(peripheral.effects.isEmpty)
     #expect(peripheral.receive(answer) == [])
     #expect(peripheral.effects == [.parameterUpdateFinished(outcome)])
     #expect(peripheral.channel.deadline == nil)
-    // Said twice, it counts once.
+    // A repeated response is ignored.
     #expect(peripheral.receive(answer) == [])
     #expect(peripheral.effects.isEmpty)
   }
 
-  @Test func peripheralHasOneRequestAtATime() throws {
+  @Test func peripheralSendsOneRequestAtATime() throws {
     var peripheral = Link(.peripheral)
     _ = try peripheral.request(comfortable)
     #expect(throws: SignallingChannel.RequestRefusal.outstanding) { try peripheral.request(comfortable) }
@@ -156,7 +156,7 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     #expect(try peripheral.request(comfortable) == ["120208001800280000005802"])
   }
 
-  @Test func noAnswerInThirtySeconds() throws {
+  @Test func requestTimesOutAfter30Seconds() throws {
     var peripheral = Link(.peripheral)
     _ = try peripheral.request(comfortable)
     peripheral.tick(.start + .milliseconds(29_999))
@@ -166,13 +166,13 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     #expect(peripheral.channel.deadline == nil)
     peripheral.tick(.start + .seconds(60))
     #expect(peripheral.effects.isEmpty)
-    // Late is as good as never.
+    // A late response is ignored.
     _ = peripheral.receive("13 01 02 00 00 00")
     #expect(peripheral.effects.isEmpty)
   }
 
   /// 255 requests use 255 identifiers; zero is never one of them.
-  @Test func identifiersGoRound() throws {
+  @Test func identifiersAre1To255() throws {
     var peripheral = Link(.peripheral)
     for round in 1...256 {
       let identifier = round == 256 ? 1 : UInt8(round)
@@ -181,7 +181,7 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     }
   }
 
-  @Test func requestsThatAreNotSent() {
+  @Test func rejectsRequestsOfACentralAndOutOfRange() {
     var central = Link(.central)
     #expect(throws: SignallingChannel.RequestRefusal.notPeripheral) { try central.request(comfortable) }
     var peripheral = Link(.peripheral)
@@ -193,7 +193,7 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
     #expect(peripheral.channel.deadline == nil)
   }
 
-  /// Each limit of Vol 3, Part A, 4.20, at it and one past.
+  /// Each limit of Vol 3, Part A, 4.20, at the limit and one past it.
   @Test(
     arguments: [
       (6, 6, 0, 10, nil), (5, 6, 0, 10, .intervalOutOfRange), (6, 5, 0, 10, .intervalOutOfRange),
@@ -204,14 +204,15 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
       // (1 + 9) x 40 = 400: a timeout of 100 is exactly twice the effective interval, 101 is above.
       (40, 40, 9, 100, .timeoutTooShortForLatency), (40, 40, 9, 101, nil),
     ] as [(UInt16, UInt16, UInt16, UInt16, ConnectionParameterProblem?)])
-  func ranges(min: UInt16, max: UInt16, latency: UInt16, timeout: UInt16, problem: ConnectionParameterProblem?) {
+  func checksEachRange(min: UInt16, max: UInt16, latency: UInt16, timeout: UInt16, problem: ConnectionParameterProblem?)
+  {
     let request = ConnectionParameterUpdateRequest(
       intervalMin: min, intervalMax: max, latency: latency, timeout: timeout)
     #expect(request.problem == problem)
   }
 
-  /// Whatever comes: no trap, at most one answer, and that one a PDU within the MTU.
-  @Test func anyOctets() {
+  /// Any octets do not trap, and cause at most one response, a PDU within the MTU.
+  @Test func anyOctetsGiveAtMostOneResponse() {
     var source = SystemRandomNumberGenerator()
     var channels = [SignallingChannel(role: .central), SignallingChannel(role: .peripheral)]
     for round in 0..<5000 {

@@ -3,7 +3,7 @@ import BLEWire
 import Testing
 
 @Suite struct SignallingPDUTests {
-  /// Octets and meaning, after the formats of Vol 3, Part A, 4.1 to 4.28.
+  /// Octets and PDUs, from the formats of Vol 3, Part A, 4.1 to 4.28.
   static let golden: [(String, SignallingPDU)] = [
     ("01 01 02 00 00 00", .init(identifier: 1, CommandReject())),
     ("01 02 04 00 01 00 17 00", .init(identifier: 2, CommandReject(mtuExceeded: 23))),
@@ -89,14 +89,14 @@ import Testing
     ("08 0a 02 00 ab cd", .init(identifier: 10, .undeclared(.init(rawValue: 0x08), [0xAB, 0xCD]))),
   ]
 
-  @Test(arguments: golden) func goldenOctets(hexadecimal: String, pdu: SignallingPDU) throws {
+  @Test(arguments: golden) func decodesAndEncodesEveryCommand(hexadecimal: String, pdu: SignallingPDU) throws {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     #expect(try SignallingPDU(decoding: octets[...]) == pdu)
     #expect(pdu.encoded == octets)
   }
 
-  /// Every truncation leaves fewer octets than the length field says; one octet more is a second command's first.
-  @Test(arguments: golden) func wrongLengths(hexadecimal: String, pdu: SignallingPDU) throws {
+  /// A truncated PDU has fewer octets than its length field; one octet more starts a second command.
+  @Test(arguments: golden) func rejectsWrongLengths(hexadecimal: String, pdu: SignallingPDU) throws {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     for length in octets.indices {
       #expect(throws: CodecError.self) { try SignallingPDU(decoding: octets[..<length]) }
@@ -104,8 +104,8 @@ import Testing
     #expect(throws: CodecError.trailing(count: 1)) { try SignallingPDU(decoding: octets + [0]) }
   }
 
-  /// The same with a length field that agrees with the octets: then the command itself is too short or too long.
-  @Test func wrongParameterLengths() {
+  /// The same with a correct length field: the parameters are too short or too long.
+  @Test func rejectsWrongParameterLengths() {
     func check<P: SignallingPacket>(_ type: P.Type, _ source: inout SystemRandomNumberGenerator) {
       let octets = P.random(from: &source).encoded
       for length in octets.indices {
@@ -122,7 +122,7 @@ import Testing
     check(LECreditBasedConnectionResponse.self, &source)
     check(FlowControlCredit.self, &source)
     check(CreditBasedReconfigureResponse.self, &source)
-    // A list of channels may end behind any channel, but not inside one.
+    // A list of channels may end after any channel, but not inside one.
     #expect(throws: CodecError.self) { try CreditBasedConnectionRequest(decoding: [0x27, 0, 64, 0, 64, 0, 1]) }
     #expect(throws: CodecError.self) { try CreditBasedConnectionRequest(decoding: [0x27, 0, 64, 0, 64, 0, 1, 0, 64]) }
     #expect(throws: CodecError.self) { try CreditBasedConnectionResponse(decoding: [64, 0, 64, 0, 1, 0, 0, 0, 64]) }
@@ -130,7 +130,7 @@ import Testing
     #expect(throws: CodecError.self) { try CommandReject(decoding: [0]) }
   }
 
-  @Test func roundTrips() throws {
+  @Test func randomCommandsAreDecodedAsEncoded() throws {
     func check<P: SignallingPacket>(_ type: P.Type, _ source: inout SystemRandomNumberGenerator) throws {
       for _ in 0..<50 {
         let packet = P.random(from: &source)
@@ -145,7 +145,7 @@ import Testing
     #expect(SignallingPDU.packets.count == 12)
   }
 
-  @Test func rejectData() {
+  @Test func decodesTheDataOfAReject() {
     #expect(CommandReject(mtuExceeded: 48).mtu == 48)
     #expect(CommandReject().mtu == nil)
     let reject = CommandReject(invalidChannel: .init(rawValue: 0x40), remote: .init(rawValue: 0x55))
@@ -154,7 +154,7 @@ import Testing
     #expect(reject.mtu == nil)
   }
 
-  @Test func reservedCode() {
+  @Test func rejectsTheReservedCode() {
     #expect(throws: CodecError.invalid(field: "Code")) { try SignallingPDU(decoding: [0, 1, 0, 0]) }
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Bluetooth UUID (Vol 3, Part B, 2.5.1)")
 struct BluetoothUUIDTests {
-  @Test func aShortUUIDEqualsItsExpansion() {
+  @Test func shortUUIDEqualsItsExpansion() {
     let short: BluetoothUUID = "1234"
     #expect(short == "00001234-0000-1000-8000-00805f9b34fb")
     #expect(short == BluetoothUUID(bigEndian: [0x12, 0x34]))
@@ -18,7 +18,7 @@ struct BluetoothUUIDTests {
     ("0000180d-0000-1000-8000-00805f9b34fb", "180D", 16),
     ("e20a39f4-73f5-4bc4-a12f-17d1ad07a961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 16),
   ])
-  func readsAndPrints(text: String, printed: String, octets: Int) throws {
+  func readsAndPrintsText(text: String, printed: String, octets: Int) throws {
     let uuid = try #require(BluetoothUUID(text))
     #expect(uuid.uuidString == printed)
     #expect(uuid.littleEndian.count == octets)
@@ -29,26 +29,26 @@ struct BluetoothUUIDTests {
     "", "180", "180D0", "XYZW", "E20A39F473F54BC4A12F17D1AD07A961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A96", "18-0D",
     "+80D", "0x",
   ])
-  func refusesWhatIsNoUUID(text: String) { #expect(BluetoothUUID(text) == nil) }
+  func rejectsOtherText(text: String) { #expect(BluetoothUUID(text) == nil) }
 
-  @Test func travelsLeastSignificantOctetFirst() {
+  @Test func encodesLeastSignificantOctetFirst() {
     #expect(BluetoothUUID(0x180D).littleEndian == [0x0D, 0x18])
     let long: BluetoothUUID = "00112233-4455-6677-8899-AABBCCDDEEFF"
     #expect(long.littleEndian.hexadecimal == "ffeeddccbbaa99887766554433221100")
   }
 
-  @Test func attributesCarryNoThirtyTwoBitTypes() {
+  @Test func attributeTypeHasNo32Bits() {
     #expect(BluetoothUUID(uuid32: 0x1234_5678).attributeType.littleEndian.count == 16)
   }
 
-  @Test(arguments: [0, 1, 3, 5, 15, 17, 300]) func refusesOtherLengths(count: Int) {
+  @Test(arguments: [0, 1, 3, 5, 15, 17, 300]) func rejectsOtherLengths(count: Int) {
     #expect(BluetoothUUID(littleEndian: [UInt8](repeating: 1, count: count)) == nil)
   }
 }
 
 @Suite("Device address (Vol 6, Part B, 1.3)")
 struct DeviceAddressTests {
-  @Test func readsAndPrintsMostSignificantOctetFirst() throws {
+  @Test func addressIsPrintedMostSignificantOctetFirst() throws {
     let address = try #require(DeviceAddress("C0:11:22:33:44:55", kind: .random))
     #expect(address.octets.littleEndian == [0x55, 0x44, 0x33, 0x22, 0x11, 0xC0])
     #expect(address.description == "C0:11:22:33:44:55 (random)")
@@ -61,7 +61,7 @@ struct DeviceAddressTests {
     (UInt64(0x00_00_00_00_00_01), DeviceAddress.RandomKind.nonResolvablePrivate),
     (UInt64(0x80_00_00_00_00_00), DeviceAddress.RandomKind.reserved),
   ])
-  func theTwoTopBitsTellTheKind(value: UInt64, kind: DeviceAddress.RandomKind) {
+  func twoMostSignificantBitsSelectTheRandomKind(value: UInt64, kind: DeviceAddress.RandomKind) {
     #expect(DeviceAddress(octets: BD_ADDR(value), kind: .random).randomKind == kind)
     #expect(DeviceAddress(octets: BD_ADDR(value), kind: .public).randomKind == nil)
   }
@@ -79,11 +79,11 @@ struct DeviceAddressTests {
     #expect(!DeviceAddress(octets: BD_ADDR(value), kind: .anonymous).isIdentityAddress)
   }
 
-  @Test func identityDropsTheMarkOfResolution() {
+  @Test func identityHasThePublicOrRandomType() {
     let resolved = DeviceAddress(octets: BD_ADDR(1), kind: .publicIdentity)
     #expect(resolved.identity == DeviceAddress(octets: BD_ADDR(1), kind: .public))
   }
 
   @Test(arguments: ["", "C0:11:22:33:44", "C0:11:22:33:44:5", "G0:11:22:33:44:55", "C0-11-22-33-44-55"])
-  func refusesWhatIsNoAddress(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
+  func rejectsOtherAddressText(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
 }

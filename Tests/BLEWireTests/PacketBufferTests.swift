@@ -1,9 +1,9 @@
 import BLEWire
 import Testing
 
-@Suite("Packets in one reused block")
+@Suite("Packet buffer")
 struct PacketBufferTests {
-  @Test func keepsOrderAndBounds() {
+  @Test func keepsPacketsInOrder() {
     var buffer = PacketBuffer()
     buffer.append { $0 += [1, 2, 3] }
     buffer.append { _ in }
@@ -17,7 +17,7 @@ struct PacketBufferTests {
     #expect(lengths == [3, 0, 1])
   }
 
-  @Test func takesBackWhatWasRefused() {
+  @Test func removesTheOctetsOfARejectedPacket() {
     var buffer = PacketBuffer()
     buffer.append { $0 += [1] }
     let kept = buffer.appendIf {
@@ -29,7 +29,7 @@ struct PacketBufferTests {
     #expect(buffer.count == 1)
   }
 
-  @Test func emptiedItKeepsNothing() {
+  @Test func removeAllRemovesAllPackets() {
     var buffer = PacketBuffer()
     buffer.append { $0 += [1] }
     buffer.removeAll()
@@ -41,15 +41,15 @@ struct PacketBufferTests {
 
 @Suite("Octets as text")
 struct HexadecimalTests {
-  @Test func readsDigits() {
+  @Test func readsHexadecimalDigits() {
     #expect([UInt8](hexadecimal: "0a 03 FF") == [0x0A, 0x03, 0xFF])
     #expect([UInt8](hexadecimal: "") == [])
   }
-  @Test(arguments: ["0", "0g", "0a0", "0x0a"]) func refusesOthers(text: String) {
+  @Test(arguments: ["0", "0g", "0a0", "0x0a"]) func rejectsOtherText(text: String) {
     #expect([UInt8](hexadecimal: text) == nil)
   }
-  @Test func writesDigits() { #expect([UInt8]([0, 0x0F, 0xA0]).hexadecimal == "000fa0") }
-  @Test func spansReadInBounds() {
+  @Test func printsHexadecimalDigits() { #expect([UInt8]([0, 0x0F, 0xA0]).hexadecimal == "000fa0") }
+  @Test func numberPastTheEndOfASpanIsNil() {
     let octets: [UInt8] = [0x34, 0x12, 0x56]
     #expect(octets.span.uint16(at: 0) == 0x1234)
     #expect(octets.span.uint16(at: 1) == 0x5612)

@@ -1,7 +1,7 @@
 import BLEWire
 import Testing
 
-/// A packet with one field of every kind, so that each walk is held against the others.
+/// A packet with one field of every kind.
 struct Everything: Packet {
   var code: UInt8 = 0
   var interval: UInt32 = 0
@@ -33,14 +33,14 @@ struct Everything: Packet {
   }
 }
 
-@Suite("A packet declared once")
+@Suite("Packets that are declared once")
 struct PacketTests {
   let octets: [UInt8] = [
     0x07, 0x01, 0x02, 0x03, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x55, 0x44, 0x33, 0x22, 0x11, 0xC0,
     0xA, 0xB, 0xC, 2, 0xD, 0xE, 1, 0xF, 0, 0, 0, 2, 0x34, 0x12, 0x78, 0x56, 0x99,
   ]
 
-  @Test func readsEveryKindOfField() throws {
+  @Test func decodesEveryKindOfField() throws {
     let packet = try Everything(decoding: octets[...])
     #expect(packet.code == 7)
     #expect(packet.interval == 0x030201)
@@ -53,21 +53,21 @@ struct PacketTests {
     #expect(packet.rest == [0x99])
   }
 
-  @Test func writesWhatItRead() throws {
+  @Test func encodesTheDecodedOctets() throws {
     #expect(try Everything(decoding: octets[...]).encoded == octets)
   }
 
-  @Test(arguments: 0..<42) func everyTruncationButTheOpenEndIsRefused(length: Int) {
+  @Test(arguments: 0..<42) func rejectsTruncationBeforeTheOpenEnd(length: Int) {
     #expect(throws: CodecError.self) { try Everything(decoding: octets.prefix(length)) }
   }
 
-  @Test func describesFieldByField() throws {
+  @Test func describesEachField() throws {
     let lines = try Everything(decoding: octets[...]).fieldLines
     #expect(lines.first == "0..<1  Code: 0x7")
     #expect(lines.last == "42..<43  Rest: 99")
   }
 
-  @Test func roundTripsAtRandom() throws {
+  @Test func randomPacketsAreDecodedAsEncoded() throws {
     var source = SplitMix(seed: 1)
     for _ in 0..<200 {
       let packet = Everything.random(from: &source)
@@ -75,20 +75,20 @@ struct PacketTests {
     }
   }
 
-  @Test func trailingOctetsAreCounted() {
+  @Test func rejectsTrailingOctetsWithTheirNumber() {
     #expect(throws: CodecError.trailing(count: 2)) { try Fixed(decoding: [1, 2, 3]) }
     var bytes: Bytes = [1, 2, 3]
     #expect(throws: Never.self) { try Fixed(decodingPrefixOf: &bytes) }
     #expect(bytes == [2, 3])
   }
 
-  @Test func aPaddedCountBeyondItsBlockIsInvalid() {
+  @Test func rejectsPaddedCountAboveItsBlock() {
     var wrong = octets
     wrong[32] = 5
     #expect(throws: CodecError.invalid(field: "Padded")) { try Everything(decoding: wrong[...]) }
   }
 
-  @Test func theEncoderCutsWhatCannotTravel() {
+  @Test func encoderCutsValuesLongerThanTheirField() {
     var packet = Everything()
     packet.counted = Bytes(repeating: 1, count: 300)
     packet.padded = Bytes(repeating: 2, count: 9)
@@ -105,7 +105,7 @@ struct PacketTests {
   }
 }
 
-/// A small seeded generator, so that a failing draw can be drawn again.
+/// A seeded generator, so that a failing test can be repeated.
 struct SplitMix: RandomNumberGenerator {
   var state: UInt64
   init(seed: UInt64) { state = seed }

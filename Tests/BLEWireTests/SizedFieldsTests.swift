@@ -1,8 +1,8 @@
 import BLEWire
 import Testing
 
-/// Fields whose extent is stated elsewhere: groups of a given size, the rest but so many octets, UUIDs.
-@Suite("Fields whose size is stated elsewhere")
+/// Fields with a length from another field: groups of a given size, all but the last octets, UUIDs.
+@Suite("Fields with a length from another field")
 struct SizedFieldsTests {
   struct Entry: FieldGroup {
     var number: UInt8 = 0
@@ -21,7 +21,7 @@ struct SizedFieldsTests {
     }
   }
 
-  /// One octet says how long each entry is; there are two or more.
+  /// One octet has the length of each entry; there are two or more.
   struct List: Packet {
     var entries: [Entry] = []
 
@@ -52,7 +52,7 @@ struct SizedFieldsTests {
     }
   }
 
-  @Test func groupsOfAGivenSize() throws {
+  @Test func decodesGroupsOfAGivenSize() throws {
     let octets: Bytes = [3, 1, 0xA0, 0xA1, 2, 0xB0, 0xB1]
     let list = try List(decoding: octets)
     #expect(list.entries == [Entry(1, [0xA0, 0xA1]), Entry(2, [0xB0, 0xB1])])
@@ -64,13 +64,13 @@ struct SizedFieldsTests {
     #expect(throws: CodecError.self) { try List(decoding: [0, 1, 2]) }
   }
 
-  @Test func theRestButSoManyOctets() throws {
+  @Test func decodesAllButTheLastOctets() throws {
     #expect(try Trailer(decoding: [1, 2, 3, 4, 5]) == Trailer(value: [1, 2, 3], check: 0x0504))
     #expect(try Trailer(decoding: [4, 5]) == Trailer(value: [], check: 0x0504))
     #expect(throws: CodecError.truncated(field: "Value")) { try Trailer(decoding: [4]) }
   }
 
-  @Test func aUUIDFillsWhatIsLeft() throws {
+  @Test func decodesUUIDInTheRemainingOctets() throws {
     let named = Named(name: "180D")
     #expect(try Named(decoding: named.encoded[...]) == named)
     #expect(try Named(decoding: Named(name: named.long).encoded[...]).name.size == .uuid128)
@@ -80,7 +80,7 @@ struct SizedFieldsTests {
   }
 
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func randomPacketsComeBack(seed: UInt64) throws {
+  func randomPacketsAreDecodedAsEncoded(seed: UInt64) throws {
     var source = SplitMix(seed: seed)
     let list = List.random(from: &source)
     #expect(list.entries.count >= 2)
@@ -92,7 +92,7 @@ struct SizedFieldsTests {
     #expect(named.fieldLines.count == 2 && trailer.fieldLines.count == 2)
   }
 
-  @Test func octetsAreWrittenOverInPlace() {
+  @Test func overwriteStaysInBounds() {
     var octets: [UInt8] = [0, 1, 2, 3, 4]
     octets.overwrite(at: 1, copying: [8, 9].span)
     #expect(octets == [0, 8, 9, 3, 4])
