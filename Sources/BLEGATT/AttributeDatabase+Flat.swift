@@ -6,7 +6,7 @@ public import BLEWire
 public struct AttributeDefinition: Sendable {
   public var handle: AttributeHandle
   public var type: BluetoothUUID
-  public var permissions: AttributePermissions
+  public var permissions: GATTAttributePermissions
   /// Of a declaration: its value as it travels.
   public var value: ValueSource
   /// What events call it; nil for one that no event needs to name.
@@ -15,7 +15,7 @@ public struct AttributeDefinition: Sendable {
   public var groupEnd: AttributeHandle?
 
   public init(
-    handle: AttributeHandle, type: BluetoothUUID, permissions: AttributePermissions = .readable, value: ValueSource,
+    handle: AttributeHandle, type: BluetoothUUID, permissions: GATTAttributePermissions = .readable, value: ValueSource,
     id: AttributeID? = nil, groupEnd: AttributeHandle? = nil
   ) {
     self.handle = handle
@@ -75,14 +75,14 @@ extension AttributeDatabase {
     attributesChanged(from: .none)
   }
 
-  private mutating func attribute(_ definition: AttributeDefinition) throws(DatabaseError) -> Attribute {
+  private mutating func attribute(_ definition: AttributeDefinition) throws(DatabaseError) -> AttributeEntry {
     if let id = definition.id {
       guard id != .stack else { throw .reservedIdentifier(id.rawValue) }
       guard handles.updateValue(definition.handle, forKey: id) == nil else { throw .duplicateAttribute(id) }
     }
     let type = definition.type.attributeType
     var write = definition.permissions.write
-    var kind: Attribute.Kind
+    var kind: AttributeEntry.Kind
     var value: [UInt8] = []
     var lengths = 0...ATT.maximumValueLength
     switch definition.value {
@@ -97,7 +97,7 @@ extension AttributeDatabase {
     case AttributeType.clientConfiguration: (kind, write) = (.clientConfiguration, definition.permissions.write)
     default: break
     }
-    var attribute = Attribute(
+    var attribute = AttributeEntry(
       handle: definition.handle, type: type, kind: kind, id: definition.id ?? .stack, read: definition.permissions.read,
       write: write)
     attribute.minimumLength = UInt16(clamping: lengths.lowerBound)
@@ -111,7 +111,7 @@ extension AttributeDatabase {
       throw .malformedDeclaration(definition.handle)
     }
     services.append(
-      Service(
+      ServiceEntry(
         id: ServiceID(rawValue: UInt32(truncatingIfNeeded: services.count)), start: definition.handle,
         end: definition.groupEnd ?? .none, uuid: uuid.value, uuidSize: UInt8(truncatingIfNeeded: octets.count),
         isPrimary: definition.type == AttributeType.primaryService))

@@ -22,7 +22,7 @@ extension AttributeDatabase {
     return insert(service, at: start)
   }
 
-  /// Takes a service away. Clients that know it must be told: ``ServerBearer/serviceChanged(_:database:now:into:)``.
+  /// Takes a service away. Clients that know it must be told: ``GATTServer/serviceChanged(_:database:now:into:)``.
   ///
   /// - Returns: the handles it had.
   /// - Throws: ``DatabaseError/unknownService(_:)``, ``DatabaseError/stillIncluded(_:by:)``, or
@@ -113,7 +113,7 @@ extension AttributeDatabase {
     attributes.insert(contentsOf: builder.attributes, at: place)
     let range = builder.range
     services.insert(
-      Service(
+      ServiceEntry(
         id: service.id, start: range.lowerBound, end: range.upperBound, uuid: service.uuid.value,
         uuidSize: service.uuid.size == .uuid16 ? 2 : 16, isPrimary: service.isPrimary, includes: service.includes),
       at: services.firstIndex { $0.start > range.lowerBound } ?? services.count)

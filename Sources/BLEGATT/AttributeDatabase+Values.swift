@@ -58,7 +58,7 @@ extension AttributeDatabase {
   }
 
   /// Appends octets for an attribute that is being made.
-  mutating func place(_ value: some Collection<UInt8>, in attribute: inout Attribute) {
+  mutating func place(_ value: some Collection<UInt8>, in attribute: inout AttributeEntry) {
     attribute.start = UInt32(truncatingIfNeeded: octets.count)
     attribute.length = UInt16(clamping: value.count)
     attribute.capacity = attribute.length

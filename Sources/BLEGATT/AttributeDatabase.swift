@@ -5,10 +5,10 @@ import BLEWire
 ///
 /// Attributes lie in one array in the order of their handles, and a table leads from a handle to its place, so a request
 /// costs the same whether there are 75 of them or 16,000. Searches by type and by service UUID have an index, made anew
-/// at the first search after a change. What differs from client to client is not here but in ``ServerBearer``.
+/// at the first search after a change. What differs from client to client is not here but in ``GATTServer``.
 ///
 /// ```swift
-/// var database = AttributeDatabase(services: StackServices(deviceName: "Thermometer"))
+/// var database = AttributeDatabase(services: GenericServices(deviceName: "Thermometer"))
 /// let temperature = AttributeID(rawValue: 1)
 /// try database.add(
 ///   ServiceDefinition(
@@ -22,7 +22,7 @@ import BLEWire
 /// ```
 public struct AttributeDatabase: Sendable {
   /// In ascending order of their handles.
-  var attributes: [Attribute] = []
+  var attributes: [AttributeEntry] = []
   /// For each handle from 0 up to the highest one: the index of the first attribute that does not lie below it.
   var slots: [UInt16] = [0]
   /// The values, each at the place its attribute names.
@@ -30,7 +30,7 @@ public struct AttributeDatabase: Sendable {
   /// How many of ``octets`` belong to no attribute any more.
   var abandonedOctets = 0
   /// In ascending order of their handles.
-  var services: [Service] = []
+  var services: [ServiceEntry] = []
   var handles: [AttributeID: AttributeHandle] = [:]
   /// Rises with each change of what clients can discover, so that a bearer sees that its client knows an old database.
   private(set) var revision: UInt64 = 0
@@ -41,7 +41,7 @@ public struct AttributeDatabase: Sendable {
   let databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
   /// A group of attributes that a service declaration begins (Vol 3, Part G, 3.1).
-  struct Service: Sendable {
+  struct ServiceEntry: Sendable {
     var id: ServiceID
     var start: AttributeHandle
     var end: AttributeHandle
@@ -57,7 +57,7 @@ public struct AttributeDatabase: Sendable {
   public init() { databaseHashCMAC = nil }
 
   /// A database that begins with the Generic Access and Generic Attribute services.
-  public init(services: StackServices) {
+  public init(services: GenericServices) {
     databaseHashCMAC = services.databaseHashCMAC
     append(services)
   }

@@ -17,7 +17,7 @@ public struct AccessRequirement: Hashable, Sendable {
   public var security: SecurityLevel
   /// The shortest encryption key that will do, in octets (7 to 16); looked at where ``security`` is not `none`.
   public var minimumKeySize: UInt8
-  /// Whether the user must have allowed this client, ``LinkSecurity/isAuthorized``.
+  /// Whether the user must have allowed this client, ``SecurityState/isAuthorized``.
   public var authorization: Bool
 
   public init(security: SecurityLevel = .none, minimumKeySize: UInt8 = 7, authorization: Bool = false) {
@@ -45,7 +45,7 @@ public struct AccessRequirement: Hashable, Sendable {
 ///
 /// The write side stands for Write Request, Write Command and prepared writes alike: a characteristic's properties tell
 /// clients which of them to use, its permissions say what the server lets through.
-public struct AttributePermissions: Hashable, Sendable {
+public struct GATTAttributePermissions: Hashable, Sendable {
   public var read: AccessRequirement?
   public var write: AccessRequirement?
 
@@ -60,7 +60,7 @@ public struct AttributePermissions: Hashable, Sendable {
 }
 
 /// What a link really has; the host passes it with each PDU.
-public struct LinkSecurity: Hashable, Sendable {
+public struct SecurityState: Hashable, Sendable {
   public var level: SecurityLevel
   /// The size of the encryption key in octets; 0 on a link in the clear.
   public var keySize: UInt8

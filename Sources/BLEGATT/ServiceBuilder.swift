@@ -9,7 +9,7 @@ import BLEWire
 struct ServiceBuilder {
   /// The database's octets, taken over while the service is made.
   var octets: [UInt8] = []
-  private(set) var attributes: [Attribute] = []
+  private(set) var attributes: [AttributeEntry] = []
   private(set) var named: [AttributeID: AttributeHandle] = [:]
   private var nextHandle: Int
 
@@ -25,7 +25,7 @@ struct ServiceBuilder {
     return first...max(first, attributes.last?.handle ?? .first)
   }
 
-  mutating func append(_ service: ServiceDefinition, including included: [AttributeDatabase.Service]) {
+  mutating func append(_ service: ServiceDefinition, including included: [AttributeDatabase.ServiceEntry]) {
     append(
       service.isPrimary ? AttributeType.primaryService : AttributeType.secondaryService, .service,
       value: service.uuid.attributeType.littleEndian)
@@ -34,7 +34,7 @@ struct ServiceBuilder {
   }
 
   /// The UUID is told only where it is one of 16 bits (Vol 3, Part G, 3.2).
-  private mutating func append(_ included: AttributeDatabase.Service) {
+  private mutating func append(_ included: AttributeDatabase.ServiceEntry) {
     var value: [UInt8] = []
     value.append(littleEndian: included.start.rawValue)
     value.append(littleEndian: included.end.rawValue)
@@ -72,12 +72,12 @@ struct ServiceBuilder {
       AttributeType.clientConfiguration, .clientConfiguration, id: characteristic.id,
       write: characteristic.updateRequirement, value: [])
     attributes[attributes.count - 1].configuration =
-      characteristic.properties.union(CharacteristicProperties(rawValue: UInt16(characteristic.properties.onAir)))
+      characteristic.properties.union(GATTCharacteristicProperties(rawValue: UInt16(characteristic.properties.onAir)))
       .rawValue
   }
 
   private mutating func append(
-    _ id: AttributeID, _ uuid: BluetoothUUID, _ permissions: AttributePermissions, _ source: ValueSource
+    _ id: AttributeID, _ uuid: BluetoothUUID, _ permissions: GATTAttributePermissions, _ source: ValueSource
   ) {
     if id != .stack { named[id] = AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)) }
     let type = uuid.attributeType
@@ -95,10 +95,10 @@ struct ServiceBuilder {
   }
 
   private mutating func append(
-    _ type: BluetoothUUID, _ kind: Attribute.Kind, id: AttributeID = .stack, read: AccessRequirement? = .open,
+    _ type: BluetoothUUID, _ kind: AttributeEntry.Kind, id: AttributeID = .stack, read: AccessRequirement? = .open,
     write: AccessRequirement? = nil, value: [UInt8]
   ) {
-    var attribute = Attribute(
+    var attribute = AttributeEntry(
       handle: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)), type: type, kind: kind, id: id, read: read,
       write: write)
     attribute.start = UInt32(truncatingIfNeeded: octets.count)
@@ -113,7 +113,7 @@ struct ServiceBuilder {
 /// The stack's own services, from handle 0x0001 on.
 extension AttributeDatabase {
   /// Appends Generic Access (Vol 3, Part C, 12) and Generic Attribute (Vol 3, Part G, 7).
-  mutating func append(_ stack: StackServices) {
+  mutating func append(_ stack: GenericServices) {
     var access = [
       CharacteristicDefinition(
         id: .stack, uuid: "2A00", properties: .read, permissions: .readable,
@@ -134,7 +134,7 @@ extension AttributeDatabase {
 
     var attribute = [
       CharacteristicDefinition(
-        id: .stack, uuid: "2A05", properties: .indicate, permissions: AttributePermissions(), value: .fixed([]))
+        id: .stack, uuid: "2A05", properties: .indicate, permissions: GATTAttributePermissions(), value: .fixed([]))
     ]
     if stack.databaseHashCMAC != nil {
       attribute += [

@@ -30,15 +30,15 @@ public struct ServiceDefinition: Sendable {
 public struct CharacteristicDefinition: Sendable {
   public var id: AttributeID
   public var uuid: BluetoothUUID
-  public var properties: CharacteristicProperties
+  public var properties: GATTCharacteristicProperties
   public var extendedProperties: ExtendedProperties
-  public var permissions: AttributePermissions
+  public var permissions: GATTAttributePermissions
   public var value: ValueSource
   public var descriptors: [DescriptorDefinition]
 
   public init(
-    id: AttributeID, uuid: BluetoothUUID, properties: CharacteristicProperties,
-    extendedProperties: ExtendedProperties = [], permissions: AttributePermissions, value: ValueSource,
+    id: AttributeID, uuid: BluetoothUUID, properties: GATTCharacteristicProperties,
+    extendedProperties: ExtendedProperties = [], permissions: GATTAttributePermissions, value: ValueSource,
     descriptors: [DescriptorDefinition] = []
   ) {
     self.id = id
@@ -55,7 +55,7 @@ public struct CharacteristicDefinition: Sendable {
   /// Where the properties demand encryption for updates, everything that a read demands besides: level, key size and
   /// authorization. Where they do not, nothing, whatever a read demands: see ``isOpenedByUpdates``.
   public var updateRequirement: AccessRequirement {
-    let encrypted: CharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
+    let encrypted: GATTCharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
     guard !properties.isDisjoint(with: encrypted) else { return .open }
     return AccessRequirement.encrypted.combined(with: permissions.read ?? .open)
   }
@@ -71,10 +71,12 @@ public struct CharacteristicDefinition: Sendable {
 public struct DescriptorDefinition: Sendable {
   public var id: AttributeID
   public var uuid: BluetoothUUID
-  public var permissions: AttributePermissions
+  public var permissions: GATTAttributePermissions
   public var value: ValueSource
 
-  public init(id: AttributeID, uuid: BluetoothUUID, permissions: AttributePermissions = .readable, value: ValueSource) {
+  public init(
+    id: AttributeID, uuid: BluetoothUUID, permissions: GATTAttributePermissions = .readable, value: ValueSource
+  ) {
     self.id = id
     self.uuid = uuid
     self.permissions = permissions
@@ -87,14 +89,14 @@ public enum ValueSource: Hashable, Sendable {
   /// A constant that the stack answers by itself. Writes are refused.
   case fixed([UInt8])
   /// Kept by the stack: reads are answered from it, a permitted write of an allowed length changes it, and
-  /// ``ServerEvent/stored(_:)`` tells the application.
+  /// ``GATTServer/Event/stored(_:)`` tells the application.
   case stored([UInt8], length: ClosedRange<Int>)
   /// The application answers each read and each write.
   case dynamic
 }
 
 /// What can be done with a characteristic value (Vol 3, Part G, 3.3.1.1); the low octet travels in its declaration.
-public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
+public struct GATTCharacteristicProperties: OptionSet, Hashable, Sendable {
   public var rawValue: UInt16
   @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 

@@ -61,7 +61,7 @@ package enum HostCommand: Sendable {
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
   /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
-  case client(PeerID, ClientOperation)
+  case client(PeerID, GATTClient.Operation)
 }
 
 /// One link, named once for the life of the host; a later link of the same device has another name.

@@ -4,7 +4,7 @@ import BLEHCI
 import BLEL2CAP
 import BLEWire
 
-extension ClientOperationID {
+extension GATTClient.OperationID {
   /// The one operation the stack asks for by itself: the MTU exchange of a central.
   static let stack = Self(rawValue: .max)
 }
@@ -12,7 +12,7 @@ extension ClientOperationID {
 /// The client's half of a link: what we ask of the peer's server.
 extension HostCore {
   mutating func client(
-    _ peer: PeerID, _ operation: ClientOperation, now: Instant, into output: inout HostOutput
+    _ peer: PeerID, _ operation: GATTClient.Operation, now: Instant, into output: inout HostOutput
   ) {
     guard let index = index(of: peer) else {
       return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
@@ -28,7 +28,7 @@ extension HostCore {
   /// A central raises the MTU as the first thing on a link; a peripheral asks for nothing unasked.
   mutating func exchangeMTU(_ index: Int, now: Instant, into output: inout HostOutput) {
     links[index].client.perform(
-      ClientOperation(id: .stack, .exchangeMTU(configuration.serverLimits.maximumMTU)), now: now,
+      GATTClient.Operation(id: .stack, .exchangeMTU(configuration.serverLimits.maximumMTU)), now: now,
       into: &scratch.client)
     drainClient(index, now: now, into: &output)
   }
@@ -47,7 +47,7 @@ extension HostCore {
   mutating func drainClient(_ index: Int, now: Instant, into output: inout HostOutput) {
     if links[index].client.awaitsSignCounter { allowSigning(index, now: now, into: &output) }
     guard !scratch.client.pdus.isEmpty || !scratch.client.events.isEmpty else { return }
-    var drained = ClientOutput()
+    var drained = GATTClient.Output()
     swap(&drained, &scratch.client)
     drained.pdus.forEach { transmit(index, .attributeProtocol, $0, into: &output) }
     for event in drained.events {
@@ -64,7 +64,7 @@ extension HostCore {
           output.events.append(.client(links[index].peer, event))
         }
       case .mtu(let mtu):
-        links[index].server.adopt(mtu: mtu)
+        links[index].server.setMTU(mtu)
         output.events.append(.mtu(links[index].peer, mtu))
       case .bearerFailed:
         report(

@@ -69,7 +69,7 @@ extension HostCore {
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
     for (_, refusal) in link.demands.parked { output.events.append(.client(link.peer, refusal)) }
     if !isSuperseded { acl.removeLink(handle, into: &output.packets) }
-    var events = ClientOutput()
+    var events = GATTClient.Output()
     link.client.linkEnded(into: &events)
     for event in events.events {
       if case .finished(.stack, _) = event { continue }

@@ -16,7 +16,7 @@ extension HostCore {
       return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
     }
     return AttributeDatabase(
-      services: StackServices(
+      services: GenericServices(
         deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
         databaseHashCMAC: cmac))
   }
@@ -102,8 +102,9 @@ extension HostCore {
     into output: inout HostOutput
   ) {
     guard !links[index].isClosing else { return }
-    let outcome = links[index].server.notify(
-      attribute, value.span, security: links[index].security, database: database, now: now, into: &scratch.server)
+    let outcome = links[index].server.sendUpdate(
+      of: attribute, value: value.span, security: links[index].security, database: database, now: now,
+      into: &scratch.server)
     switch outcome {
     case .sent:
       updates.addCopy(of: token)
@@ -115,7 +116,7 @@ extension HostCore {
         links[index].notifications.append(token)
         drainServer(index, now: now, tag: updates.tag(of: token), into: &output)
       }
-    case .queueFull, .finished:
+    case .queueFull, .bearerFailed:
       report(.peer, "a value was not indicated (\(outcome))", peer: links[index].peer, into: &output)
     case .unknownAttribute:
       report(.application, "\(attribute) is not published, so its value reaches nobody", into: &output)
@@ -141,7 +142,7 @@ extension HostCore {
   /// Sends what a link's server wrote and tells the application what it found. `tag` marks the frames.
   mutating func drainServer(_ index: Int, now: Instant, tag: UInt32 = 0, into output: inout HostOutput) {
     guard !scratch.server.pdus.isEmpty || !scratch.server.events.isEmpty else { return }
-    var drained = ServerOutput()
+    var drained = GATTServer.Output()
     swap(&drained, &scratch.server)
     drained.pdus.forEach { pdu in
       // Only the value itself carries the mark, not an answer that was written with it.
@@ -154,7 +155,7 @@ extension HostCore {
     if !closings.isEmpty { endClosings(now: now, into: &output) }
   }
 
-  private mutating func tell(_ event: ServerEvent, of index: Int, into output: inout HostOutput) {
+  private mutating func tell(_ event: GATTServer.Event, of index: Int, into output: inout HostOutput) {
     let peer = links[index].peer
     switch event {
     case .read(let token, let attribute, let offset):
@@ -169,16 +170,16 @@ extension HostCore {
     case .mtuChanged(let mtu):
       links[index].client.mtu = mtu
       output.events.append(.mtu(peer, mtu))
-    case .confirmed(let attribute):
+    case .indicationConfirmed(let attribute):
       indicationEnded(links[index].indications.firstIndex { $0.attribute == attribute }, on: index, into: &output)
-    case .unsent(let attribute):
+    case .indicationDiscarded(let attribute):
       // The first of its attribute may be on the air.
       indicationEnded(links[index].indications.lastIndex { $0.attribute == attribute }, on: index, into: &output)
     case .indicationTimedOut:
       report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer, into: &output)
       closings.append(peer)
-    case .applicationTimedOut(let token): output.events.append(.requestTimedOut(peer, token))
-    case .overflow:
+    case .requestTimedOut(let token): output.events.append(.requestTimedOut(peer, token))
+    case .pduDropped:
       report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer, into: &output)
     case .violation(let violation): report(.peer, "\(violation)", peer: peer, into: &output)
     }

@@ -160,8 +160,8 @@ package struct HostCore: Sendable {
 
 /// Outputs of the machines below, taken out of the core while they are drained and put back empty.
 struct Scratch: Sendable {
-  var server = ServerOutput()
-  var client = ClientOutput()
+  var server = GATTServer.Output()
+  var client = GATTClient.Output()
   var signalling = PacketBuffer()
   var transmitted: [TransmittedFrames] = []
 }

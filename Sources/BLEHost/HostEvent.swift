@@ -28,7 +28,7 @@ package enum HostEvent: Sendable {
   case connectionUpdated(PeerID, LinkTiming)
   case connectionUpdateRefused(PeerID, HostError)
   /// What the link is worth now, as the controller and the key say.
-  case security(PeerID, LinkSecurity)
+  case security(PeerID, SecurityState)
 
   /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
   case pairing(PeerID, PairingQuestionID, PairingQuestion)
@@ -65,7 +65,7 @@ package enum HostEvent: Sendable {
   case discovered(Discovery)
   case scanStopped(HostError?)
   case connectionFailed(ConnectID, HostError)
-  case client(PeerID, ClientEvent)
+  case client(PeerID, GATTClient.Event)
 
   /// Something worth a line in a log: whose fault, what happened.
   case diagnostic(Diagnostic)

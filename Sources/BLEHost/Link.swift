@@ -20,7 +20,7 @@ struct Link: Sendable {
   let ownAddress: DeviceAddress
   let role: Connection.Role
   var timing: LinkTiming
-  var security = LinkSecurity.none
+  var security = SecurityState.none
   var cipher = LinkCipher()
   /// The security manager's machine, made when it is first needed.
   var pairing: PairingMachine?
@@ -37,7 +37,7 @@ struct Link: Sendable {
 
   var reassembler = Reassembler()
   var signalling: SignallingChannel
-  var server: ServerBearer
+  var server: GATTServer
   var client: GATTClient
   /// The subscriptions that the application was told of: those that the link may be sent.
   var reportedSubscriptions: [AttributeID: Subscription] = [:]
@@ -58,7 +58,7 @@ struct Link: Sendable {
 
   init(
     peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, identity: DeviceAddress,
-    ownAddress: DeviceAddress, role: Connection.Role, timing: LinkTiming, limits: ServerLimits
+    ownAddress: DeviceAddress, role: Connection.Role, timing: LinkTiming, limits: GATTServer.Limits
   ) {
     self.peer = peer
     self.handle = handle
@@ -69,7 +69,7 @@ struct Link: Sendable {
     self.role = role
     self.timing = timing
     signalling = SignallingChannel(role: role == .central ? .central : .peripheral)
-    server = ServerBearer(limits: limits)
+    server = GATTServer(limits: limits)
     client = GATTClient()
   }
 

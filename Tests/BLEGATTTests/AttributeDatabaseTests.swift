@@ -26,7 +26,7 @@ struct AttributeDatabaseTests {
         characteristics: [
           CharacteristicDefinition(
             id: AttributeID(rawValue: 1), uuid: "2A37", properties: [.notify, .notifyEncryptionRequired],
-            extendedProperties: .reliableWrite, permissions: AttributePermissions(), value: .dynamic,
+            extendedProperties: .reliableWrite, permissions: GATTAttributePermissions(), value: .dynamic,
             descriptors: [DescriptorDefinition(id: AttributeID(rawValue: 2), uuid: "2901", value: .fixed([0x41]))])
         ]))
     #expect(handles.range == 0x0001...0x0006)
@@ -69,7 +69,7 @@ struct AttributeDatabaseTests {
   }
 
   @Test func aDeviceNameIsCutAtACharacter() {
-    var database = AttributeDatabase(services: StackServices(deviceName: ""))
+    var database = AttributeDatabase(services: GenericServices(deviceName: ""))
     database.setDeviceName(String(repeating: "a", count: 247) + "ä")
     var server = TestServer(database)
     server.bearer.mtu = 517
@@ -77,7 +77,7 @@ struct AttributeDatabaseTests {
   }
 
   @Test func refusesWhatCannotBe() throws {
-    var database = AttributeDatabase(services: StackServices(deviceName: "x"))
+    var database = AttributeDatabase(services: GenericServices(deviceName: "x"))
     try database.add(service(1, values: 2))
     let before = database.count
     func refused(_ definition: ServiceDefinition) -> DatabaseError? {
@@ -238,7 +238,7 @@ struct AttributeDatabaseTests {
 
   @Test func theHashChangesWithTheServicesAndNotWithValues() throws {
     var database = AttributeDatabase(
-      services: StackServices(deviceName: "x", databaseHashCMAC: TestServer.notReallyACMAC))
+      services: GenericServices(deviceName: "x", databaseHashCMAC: TestServer.notReallyACMAC))
     let before = database.databaseHash()
     database.setDeviceName("y")
     #expect(database.databaseHash() == before)

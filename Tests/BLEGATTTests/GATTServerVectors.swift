@@ -97,11 +97,11 @@ struct GATTServerVectors {
     let steps = vector.pdus ?? []
     let end = vector.policy?.contains("last-service-ends-at-ffff") == true ? AttributeHandle.last : nil
     var database = try build(description, lastServiceEndsAt: end)
-    var bearer = ServerBearer(limits: ServerLimits(maximumMTU: vector.serverMTU ?? ATT.maximumMTU))
+    var bearer = GATTServer(limits: GATTServer.Limits(maximumMTU: vector.serverMTU ?? ATT.maximumMTU))
     let exchanges = steps.contains { $0.dir == "in" && $0.hex?.hasPrefix("02") == true }
     if !exchanges, let mtu = vector.mtu { bearer.mtu = max(mtu, ATT.defaultMTU) }
-    var security = LinkSecurity.none
-    var output = ServerOutput()
+    var security = SecurityState.none
+    var output = GATTServer.Output()
     for (index, step) in steps.enumerated() {
       switch (step.dir, step.action) {
       case ("in", _):
@@ -118,13 +118,13 @@ struct GATTServerVectors {
       case ("action", "notify"), ("action", "indicate"):
         let value = try checks.need([UInt8](hexadecimal: step.value ?? "?"), "value of step \(index)")
         let handle = AttributeHandle(try checks.need(step.handle, "handle of step \(index)"))
-        let outcome = bearer.notify(
-          handle, value.span, security: security, database: database, now: .start, into: &output)
+        let outcome = bearer.sendUpdate(
+          of: handle, value: value.span, security: security, database: database, now: .start, into: &output)
         checks.equal(outcome, .sent, "step \(index)")
       case ("action", "set-security"):
         let level: SecurityLevel =
           step.authenticated == true ? .authenticated : step.encrypted == true ? .encrypted : .none
-        security = LinkSecurity(level: level, keySize: level == .none ? 0 : 16)
+        security = SecurityState(level: level, keySize: level == .none ? 0 : 16)
       default: throw NotApplicable("step \(index) is unknown: \(step.dir) \(step.action ?? "")")
       }
     }
@@ -141,7 +141,7 @@ struct GATTServerVectors {
       return AttributeDefinition(
         handle: AttributeHandle(attribute.handle),
         type: try checks.need(BluetoothUUID(attribute.type), "type of \(attribute.handle)"),
-        permissions: AttributePermissions(
+        permissions: GATTAttributePermissions(
           read: requirement("read", permissions), write: requirement("write", permissions)),
         value: .stored(value, length: 0...ATT.maximumValueLength),
         id: AttributeID(rawValue: UInt32(attribute.handle)), groupEnd: ends[attribute.handle] ?? end)

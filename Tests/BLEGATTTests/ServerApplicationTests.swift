@@ -149,13 +149,13 @@ struct ServerApplicationTests {
   }
 
   @Test func waitingPDUsAreBounded() throws {
-    var server = try TestServer(limits: ServerLimits(maximumWaitingPDUs: 2))
+    var server = try TestServer(limits: GATTServer.Limits(maximumWaitingPDUs: 2))
     #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
     for value in 1...3 as ClosedRange<UInt8> {
       #expect(server.send(ATTPDU(WriteCommand(handle: server.handle(.short), value: [value])).encoded) == [])
     }
-    #expect(server.takeEvents() == [.overflow])
+    #expect(server.takeEvents() == [.pduDropped])
     #expect(server.respond(token, .success) == [[0x0B]])
     #expect(server.database.storedValue(of: .short) == [2])
   }
@@ -170,7 +170,7 @@ struct ServerApplicationTests {
     #expect(server.bearer.deadline == .start + .seconds(29))
     server.now = .start + .seconds(28)
     #expect(server.letTimePass() == [[0x01, 0x0A] + handle.encoded + [0x0E], [0x0B, 1, 2, 3]])
-    #expect(server.takeEvents() == [.applicationTimedOut(token)])
+    #expect(server.takeEvents() == [.requestTimedOut(token)])
     // Its late answer goes nowhere.
     #expect(server.respond(token, .value([1])) == nil)
     #expect(server.bearer.deadline == nil)
@@ -180,7 +180,7 @@ struct ServerApplicationTests {
     var server = try TestServer()
     _ = server.request(ATTPDU(WriteRequest(handle: server.handle(.dynamic), value: [1])))
     let token = try server.takeToken()
-    var output = ServerOutput()
+    var output = GATTServer.Output()
     server.bearer.tick(
       now: .start + .milliseconds(28_999), security: .none, database: &server.database, into: &output)
     #expect(output.pdus.isEmpty && output.events.isEmpty)

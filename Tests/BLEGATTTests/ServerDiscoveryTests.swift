@@ -20,7 +20,7 @@ struct ServerDiscoveryTests {
 
   @Test func theServerOffersNoMoreThanItsLimit() throws {
     for (limit, offered) in [(0, 23), (23, 23), (185, 185), (517, 517), (2000, 517)] {
-      var server = try TestServer(limits: ServerLimits(maximumMTU: limit))
+      var server = try TestServer(limits: GATTServer.Limits(maximumMTU: limit))
       let answer = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 517)))
       #expect(answer == ATTPDU(ExchangeMTUResponse(serverRxMTU: UInt16(offered))))
       #expect(server.bearer.mtu == offered)

@@ -7,22 +7,22 @@ import Testing
 /// A server with one client, for tests: what the client sends goes in, what it would receive comes out.
 struct TestServer {
   var database: AttributeDatabase
-  var bearer: ServerBearer
-  var security = LinkSecurity.none
+  var bearer: GATTServer
+  var security = SecurityState.none
   var now = Instant.start
   /// What happened since the last look.
-  var events: [ServerEvent] = []
-  private var output = ServerOutput()
+  var events: [GATTServer.Event] = []
+  private var output = GATTServer.Output()
 
-  init(_ database: AttributeDatabase, limits: ServerLimits = ServerLimits()) {
+  init(_ database: AttributeDatabase, limits: GATTServer.Limits = GATTServer.Limits()) {
     self.database = database
-    bearer = ServerBearer(limits: limits)
+    bearer = GATTServer(limits: limits)
   }
 
   /// The database below, with the stack's services in front.
-  init(limits: ServerLimits = ServerLimits(), hash: Bool = false) throws {
+  init(limits: GATTServer.Limits = GATTServer.Limits(), hash: Bool = false) throws {
     var database = AttributeDatabase(
-      services: StackServices(
+      services: GenericServices(
         deviceName: "Lamp", appearance: 0x0180, databaseHashCMAC: hash ? Self.notReallyACMAC : nil))
     try database.add(Self.service)
     self.init(database, limits: limits)
@@ -50,9 +50,9 @@ struct TestServer {
     return isTaken ? sent : nil
   }
 
-  mutating func notify(_ attribute: AttributeID, _ value: [UInt8]) -> (UpdateOutcome, [[UInt8]]) {
-    let outcome = bearer.notify(
-      attribute, value.span, security: security, database: database, now: now, into: &output)
+  mutating func notify(_ attribute: AttributeID, _ value: [UInt8]) -> (GATTServer.UpdateResult, [[UInt8]]) {
+    let outcome = bearer.sendUpdate(
+      of: attribute, value: value.span, security: security, database: database, now: now, into: &output)
     return (outcome, drain())
   }
 
@@ -74,7 +74,7 @@ struct TestServer {
     return drain()
   }
 
-  mutating func takeEvents() -> [ServerEvent] {
+  mutating func takeEvents() -> [GATTServer.Event] {
     defer { events = [] }
     return events
   }
@@ -129,11 +129,11 @@ struct TestServer {
         id: .writeOnly, uuid: "FFF4", properties: .write, permissions: .writable, value: .stored([], length: 0...512)),
       CharacteristicDefinition(
         id: .encrypted, uuid: "FFF5", properties: [.read, .write],
-        permissions: AttributePermissions(read: .encrypted, write: .encrypted),
+        permissions: GATTAttributePermissions(read: .encrypted, write: .encrypted),
         value: .stored(Array("secret".utf8), length: 0...20)),
       CharacteristicDefinition(
         id: .authenticated, uuid: "FFF6", properties: [.read, .write],
-        permissions: AttributePermissions(read: .authenticated, write: .authenticated),
+        permissions: GATTAttributePermissions(read: .authenticated, write: .authenticated),
         value: .stored(Array("mitm".utf8), length: 0...20)),
       CharacteristicDefinition(
         id: .fourOctets, uuid: "FFF7", properties: [.read, .write], permissions: .readableAndWritable,
@@ -142,9 +142,9 @@ struct TestServer {
         id: .long, uuid: "FFF8", properties: [.read, .write], permissions: .readableAndWritable,
         value: .stored((0..<40).map { UInt8($0) }, length: 0...512)),
       CharacteristicDefinition(
-        id: .indicated, uuid: "FFF9", properties: .indicate, permissions: AttributePermissions(), value: .dynamic),
+        id: .indicated, uuid: "FFF9", properties: .indicate, permissions: GATTAttributePermissions(), value: .dynamic),
       CharacteristicDefinition(
-        id: .guarded, uuid: "FFFA", properties: .notifyEncryptionRequired, permissions: AttributePermissions(),
+        id: .guarded, uuid: "FFFA", properties: .notifyEncryptionRequired, permissions: GATTAttributePermissions(),
         value: .dynamic,
         descriptors: [DescriptorDefinition(id: .description, uuid: "2901", value: .fixed(Array("Guarded".utf8)))]),
       CharacteristicDefinition(
@@ -169,7 +169,7 @@ extension AttributeID {
   static let unknown = Self(rawValue: 999)
 }
 
-extension LinkSecurity {
+extension SecurityState {
   static let justWorks = Self(level: .encrypted, keySize: 16, isBonded: true)
   static let passkey = Self(level: .authenticated, keySize: 16, isBonded: true)
 }
@@ -184,7 +184,7 @@ extension AttributeHandle {
   var encoded: [UInt8] { [UInt8(truncatingIfNeeded: rawValue), UInt8(truncatingIfNeeded: rawValue >> 8)] }
 }
 
-extension ServerEvent {
+extension GATTServer.Event {
   /// Of an event that asks for an answer.
   var token: RequestToken? {
     switch self {

@@ -8,7 +8,7 @@ import Testing
 @Suite("Prepared queues and changes")
 struct ServerQueueChangeTests {
   static func service(
-    _ number: UInt32, _ attribute: AttributeID, _ permissions: AttributePermissions, _ value: ValueSource
+    _ number: UInt32, _ attribute: AttributeID, _ permissions: GATTAttributePermissions, _ value: ValueSource
   ) -> ServiceDefinition {
     ServiceDefinition(
       id: ServiceID(rawValue: number), uuid: BluetoothUUID(UInt16(0xFF00 + number)),
@@ -23,8 +23,8 @@ struct ServerQueueChangeTests {
   static let successor = AttributeID(rawValue: 103)
 
   /// A dynamic value and a stored one of two services, in a database that has given away every handle once.
-  static func server(_ permissions: AttributePermissions = .readableAndWritable) throws -> TestServer {
-    var database = AttributeDatabase(services: StackServices(deviceName: "Lamp"))
+  static func server(_ permissions: GATTAttributePermissions = .readableAndWritable) throws -> TestServer {
+    var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
     try database.add(service(1, asked, .readableAndWritable, .dynamic))
     try database.add(service(2, kept, permissions, .stored([0, 1, 2], length: 0...512)))
     database.nextHandle = 0x10000
@@ -36,7 +36,7 @@ struct ServerQueueChangeTests {
   }
 
   /// Puts another characteristic at the handle of ``kept``.
-  static func replaceKept(in server: inout TestServer, by permissions: AttributePermissions) throws {
+  static func replaceKept(in server: inout TestServer, by permissions: GATTAttributePermissions) throws {
     let handle = server.handle(kept)
     try server.database.remove(ServiceID(rawValue: 2))
     try server.database.add(service(3, successor, permissions, .stored([7], length: 1...1)))
@@ -44,7 +44,7 @@ struct ServerQueueChangeTests {
   }
 
   @Test func refusesAQueueWhoseHandleNamesAnotherAttributeAtTheAnswer() throws {
-    for permissions in [AttributePermissions.readable, .readableAndWritable] {
+    for permissions in [GATTAttributePermissions.readable, .readableAndWritable] {
       var server = try Self.server()
       let handle = server.handle(Self.kept)
       Self.prepare(&server, server.handle(Self.asked), 0, [1])
@@ -119,7 +119,7 @@ struct ServerQueueChangeTests {
 
   @Test func checksTheLinkAgainAtTheAnswer() throws {
     let authorized = AccessRequirement(security: .encrypted, authorization: true)
-    var server = try Self.server(AttributePermissions(read: .open, write: authorized))
+    var server = try Self.server(GATTAttributePermissions(read: .open, write: authorized))
     let handle = server.handle(Self.kept)
     server.security = .justWorks
     server.security.isAuthorized = true

@@ -23,14 +23,14 @@ struct ServerReadTests {
   @Test func readErrors_GAR_BI() throws {
     var server = try TestServer()
     // Handle, link, error: invalid handle, not permitted, and what security lacks.
-    let cases: [(AttributeHandle, LinkSecurity, ATTErrorCode)] = [
+    let cases: [(AttributeHandle, SecurityState, ATTErrorCode)] = [
       (0x0000, .none, .invalidHandle),
       (0x0FF0, .none, .invalidHandle),
       (0xFFFF, .none, .invalidHandle),
       (server.handle(.writeOnly), .none, .readNotPermitted),
       (server.handle(.encrypted), .none, .insufficientAuthentication),
-      (server.handle(.encrypted), LinkSecurity(isBonded: true), .insufficientEncryption),
-      (server.handle(.encrypted), LinkSecurity(level: .encrypted, keySize: 6), .insufficientEncryptionKeySize),
+      (server.handle(.encrypted), SecurityState(isBonded: true), .insufficientEncryption),
+      (server.handle(.encrypted), SecurityState(level: .encrypted, keySize: 6), .insufficientEncryptionKeySize),
       (server.handle(.authenticated), .justWorks, .insufficientAuthentication),
       (server.handle(.authenticated), .none, .insufficientAuthentication),
     ]
@@ -63,16 +63,16 @@ struct ServerReadTests {
           characteristics: [
             CharacteristicDefinition(
               id: AttributeID(rawValue: 1), uuid: "2A19", properties: .read,
-              permissions: AttributePermissions(read: requirement), value: .fixed([1]))
+              permissions: GATTAttributePermissions(read: requirement), value: .fixed([1]))
           ]))
       return TestServer(database)
     }
     var strict = try server(.secureConnections)
     strict.security = .passkey
     #expect(strict.send(hex: "0A 0300") == ["010a030005"])
-    strict.security = LinkSecurity(level: .secureConnections, keySize: 15)
+    strict.security = SecurityState(level: .secureConnections, keySize: 15)
     #expect(strict.send(hex: "0A 0300") == ["010a03000c"])
-    strict.security = LinkSecurity(level: .secureConnections, keySize: 16)
+    strict.security = SecurityState(level: .secureConnections, keySize: 16)
     #expect(strict.send(hex: "0A 0300") == ["0b01"])
     var authorized = try server(AccessRequirement(authorization: true))
     #expect(authorized.send(hex: "0A 0300") == ["010a030008"])
@@ -149,10 +149,10 @@ struct ServerReadTests {
       try database.add(ServiceDefinition(id: ServiceID(rawValue: 1), uuid: "180F", characteristics: definitions))
       return database
     }
-    let seconds: [(AttributePermissions, ValueSource)] = [
+    let seconds: [(GATTAttributePermissions, ValueSource)] = [
       (.readable, .fixed([1, 2, 3])),
       (.writable, .fixed([1, 2])),
-      (AttributePermissions(read: .encrypted), .fixed([1, 2])),
+      (GATTAttributePermissions(read: .encrypted), .fixed([1, 2])),
       (.readable, .dynamic),
     ]
     for (permissions, value) in seconds {

@@ -79,7 +79,7 @@ struct ServerRobustnessTests {
     var isWaiting = false
     for _ in 0..<1000 {
       server.security =
-        [.none, .justWorks, .passkey, LinkSecurity(isBonded: true)].randomElement(using: &source) ?? .none
+        [.none, .justWorks, .passkey, SecurityState(isBonded: true)].randomElement(using: &source) ?? .none
       let pdu = Self.randomPDU(handles, &source)
       let answers = server.send(pdu)
       let isAnswered = pdu[0] & 0x40 == 0 && pdu[0] != 0x1E && !Self.fromServers.contains(pdu[0])
@@ -99,7 +99,7 @@ struct ServerRobustnessTests {
         Self.check(server.letTimePass(), mtu: server.bearer.mtu)
         isWaiting = server.bearer.isWaitingForApplication
       }
-      if server.bearer.isFinished { server.bearer = ServerBearer() }
+      if server.bearer.hasFailed { server.bearer = GATTServer() }
       if Int.random(in: 0..<50, using: &source) == 0 { Self.changeServices(&server) }
     }
   }
@@ -114,8 +114,8 @@ struct ServerRobustnessTests {
   /// Twelve clients of one database, each with its own MTU, subscriptions and queue: nothing crosses.
   @Test func twelveClients() throws {
     var database = try TestServer().database
-    var clients = (0..<12).map { _ in ServerBearer() }
-    var output = ServerOutput()
+    var clients = (0..<12).map { _ in GATTServer() }
+    var output = GATTServer.Output()
     func send(_ client: Int, _ pdu: ATTPDU) -> [UInt8] {
       output.removeAll()
       let octets = pdu.encoded
@@ -137,8 +137,8 @@ struct ServerRobustnessTests {
       #expect(database.storedValue(of: .long) == [UInt8](repeating: UInt8(client), count: client + 1))
       output.removeAll()
       let value = [UInt8](repeating: 1, count: 200)
-      let outcome = clients[client].notify(
-        .both, value.span, security: .none, database: database, now: .start, into: &output)
+      let outcome = clients[client].sendUpdate(
+        of: .both, value: value.span, security: .none, database: database, now: .start, into: &output)
       #expect(outcome == (client % 2 == 0 ? .sent : .notSubscribed))
       if outcome == .sent { #expect(output.pdus[0].count == clients[client].mtu) }
     }

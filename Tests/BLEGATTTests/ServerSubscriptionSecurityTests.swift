@@ -10,11 +10,11 @@ struct ServerSubscriptionSecurityTests {
   /// A characteristic whose reads demand `read`.
   static func server(
     reads read: AccessRequirement?,
-    _ properties: CharacteristicProperties = [.read, .notifyEncryptionRequired, .indicateEncryptionRequired]
+    _ properties: GATTCharacteristicProperties = [.read, .notifyEncryptionRequired, .indicateEncryptionRequired]
   ) throws -> TestServer {
-    var database = AttributeDatabase(services: StackServices(deviceName: "Lamp"))
+    var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
     let characteristic = CharacteristicDefinition(
-      id: .both, uuid: "FFF3", properties: properties, permissions: AttributePermissions(read: read),
+      id: .both, uuid: "FFF3", properties: properties, permissions: GATTAttributePermissions(read: read),
       value: .stored([1], length: 0...20))
     try database.add(
       ServiceDefinition(id: ServiceID(rawValue: 1), uuid: "FFF0", characteristics: [characteristic]))
@@ -24,17 +24,17 @@ struct ServerSubscriptionSecurityTests {
   static let authorized = AccessRequirement(security: .encrypted, authorization: true)
   static let longKey = AccessRequirement(security: .encrypted, minimumKeySize: 16)
 
-  static let stranger = LinkSecurity.none
-  static let bonded = LinkSecurity(isBonded: true)
-  static let justWorks = LinkSecurity(level: .encrypted, keySize: 16, isBonded: true)
-  static let shortKey = LinkSecurity(level: .encrypted, keySize: 7, isBonded: true)
-  static let passkey = LinkSecurity(level: .authenticated, keySize: 16, isBonded: true)
-  static let shortPasskey = LinkSecurity(level: .secureConnections, keySize: 15, isBonded: true)
-  static let secure = LinkSecurity(level: .secureConnections, keySize: 16, isBonded: true)
-  static let letIn = LinkSecurity(level: .encrypted, keySize: 16, isBonded: true, isAuthorized: true)
+  static let stranger = SecurityState.none
+  static let bonded = SecurityState(isBonded: true)
+  static let justWorks = SecurityState(level: .encrypted, keySize: 16, isBonded: true)
+  static let shortKey = SecurityState(level: .encrypted, keySize: 7, isBonded: true)
+  static let passkey = SecurityState(level: .authenticated, keySize: 16, isBonded: true)
+  static let shortPasskey = SecurityState(level: .secureConnections, keySize: 15, isBonded: true)
+  static let secure = SecurityState(level: .secureConnections, keySize: 16, isBonded: true)
+  static let letIn = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isAuthorized: true)
 
   /// What reads demand, a link, and why it may not subscribe; nil is that it may.
-  static let table: [(read: AccessRequirement?, link: LinkSecurity, refusal: ATTErrorCode?)] = [
+  static let table: [(read: AccessRequirement?, link: SecurityState, refusal: ATTErrorCode?)] = [
     (.open, stranger, .insufficientAuthentication), (.open, bonded, .insufficientEncryption), (.open, shortKey, nil),
     (nil, stranger, .insufficientAuthentication), (nil, shortKey, nil),
     (.encrypted, stranger, .insufficientAuthentication), (.encrypted, justWorks, nil),
@@ -93,10 +93,10 @@ struct ServerSubscriptionSecurityTests {
       _ = server.restore(record)
       server.security = link
       #expect(server.notify(.both, [5]).0 == (refusal == nil ? .sent : .insufficientSecurity))
-      var output = ServerOutput()
+      var output = GATTServer.Output()
       server.bearer.features = .multipleHandleValueNotifications
-      let isSent = server.bearer.notify(
-        together: [(.both, [1]), (.both, [2])], security: link, database: server.database, into: &output)
+      let isSent = server.bearer.sendMultipleNotification(
+        of: [(.both, [1]), (.both, [2])], security: link, database: server.database, into: &output)
       #expect(isSent == (refusal == nil))
     }
   }
@@ -106,7 +106,7 @@ struct ServerSubscriptionSecurityTests {
     let record = ClientRecord(configurations: [.init(descriptor: server.descriptor(.both), value: .indicate)])
     _ = server.restore(record)
     for (link, inForce) in [(Self.stranger, [:]), (Self.justWorks, [:]), (Self.letIn, [.both: .indicate])]
-      as [(LinkSecurity, [AttributeID: Subscription])]
+      as [(SecurityState, [AttributeID: Subscription])]
     {
       #expect(server.bearer.subscriptions(inForceFor: link, database: server.database) == inForce)
     }
@@ -124,7 +124,7 @@ struct ServerSubscriptionSecurityTests {
     _ = server.takeEvents()
     server.security.isAuthorized = false
     #expect(server.send([0x1E]) == [])
-    #expect(server.takeEvents() == [.confirmed(.both), .unsent(.both)])
+    #expect(server.takeEvents() == [.indicationConfirmed(.both), .indicationDiscarded(.both)])
   }
 
   /// The application's choice, of which its log warns: a protected value that any client may subscribe to.

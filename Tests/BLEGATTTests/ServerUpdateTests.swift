@@ -50,7 +50,7 @@ struct ServerUpdateTests {
     server.security = .justWorks
     #expect(write(.guarded, [1, 0]) == ATTPDU(WriteResponse()))
     #expect(server.notify(.guarded, [1]).0 == .sent)
-    server.security = LinkSecurity(isBonded: true)
+    server.security = SecurityState(isBonded: true)
     #expect(server.notify(.guarded, [1]).0 == .insufficientSecurity)
   }
 
@@ -86,10 +86,10 @@ struct ServerUpdateTests {
     #expect(
       server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
     #expect(server.send(hex: "1E") == [[0x1D] + server.handle(.both).encoded + [2]].map(\.hexadecimal))
-    #expect(server.takeEvents() == [.confirmed(.indicated)])
+    #expect(server.takeEvents() == [.indicationConfirmed(.indicated)])
     #expect(server.send([0x1E]) == [[0x1D] + handle + [3]])
     #expect(server.send([0x1E]) == [])
-    #expect(server.takeEvents() == [.confirmed(.both), .confirmed(.indicated)])
+    #expect(server.takeEvents() == [.indicationConfirmed(.both), .indicationConfirmed(.indicated)])
     #expect(server.bearer.deadline == nil)
     #expect(server.send([0x1E]) == [])
     #expect(server.takeEvents() == [.violation(.unexpectedConfirmation)])
@@ -98,9 +98,9 @@ struct ServerUpdateTests {
   }
 
   @Test func indicationsAreBounded() throws {
-    var server = try TestServer(limits: ServerLimits(maximumQueuedIndications: 2))
+    var server = try TestServer(limits: GATTServer.Limits(maximumQueuedIndications: 2))
     _ = server.subscribe(.indicated, 2)
-    for outcome in [UpdateOutcome.sent, .sent, .sent, .queueFull, .queueFull] {
+    for outcome in [GATTServer.UpdateResult.sent, .sent, .sent, .queueFull, .queueFull] {
       #expect(server.notify(.indicated, [1]).0 == outcome)
     }
     #expect(server.send([0x1E]).count == 1)
@@ -117,7 +117,7 @@ struct ServerUpdateTests {
     _ = server.notify(.both, [3])
     _ = server.takeEvents()
     _ = server.subscribe(.indicated, 0)
-    #expect(server.takeEvents() == [.unsent(.indicated), .subscription(.indicated, [])])
+    #expect(server.takeEvents() == [.indicationDiscarded(.indicated), .subscription(.indicated, [])])
     #expect(server.send([0x1E]) == [[0x1D] + server.handle(.both).encoded + [3]])
     _ = server.notify(.both, [4])
     let range = try server.database.remove(ServiceID(rawValue: 1))
@@ -135,9 +135,9 @@ struct ServerUpdateTests {
     #expect(server.letTimePass() == [])
     #expect(server.now == .start + .seconds(30))
     #expect(server.takeEvents() == [.indicationTimedOut(.indicated)])
-    #expect(server.bearer.isFinished && server.bearer.deadline == nil)
+    #expect(server.bearer.hasFailed && server.bearer.deadline == nil)
     // Nothing goes over this bearer any more (Vol 3, Part F, 3.3.3).
-    #expect(server.notify(.indicated, [1]) == (.finished, []))
+    #expect(server.notify(.indicated, [1]) == (.bearerFailed, []))
     #expect(server.send(hex: "0A 0300") == [])
     #expect(server.send([0x1E]) == [])
   }
@@ -150,7 +150,7 @@ struct ServerUpdateTests {
     #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
     #expect(server.send([0x1E]) == [])
-    #expect(server.takeEvents() == [.confirmed(.indicated)])
+    #expect(server.takeEvents() == [.indicationConfirmed(.indicated)])
     #expect(server.respond(token, .value([1])) == [[0x0B, 1]])
   }
 
@@ -159,10 +159,10 @@ struct ServerUpdateTests {
     server.security = .justWorks
     _ = server.subscribe(.both, 1)
     _ = server.subscribe(.guarded, 1)
-    var output = ServerOutput()
+    var output = GATTServer.Output()
     func notify(_ values: [(AttributeID, Bytes)]) -> Bool {
-      server.bearer.notify(
-        together: values.map { (attribute: $0.0, value: $0.1) }, security: server.security, database: server.database,
+      server.bearer.sendMultipleNotification(
+        of: values.map { (attribute: $0.0, value: $0.1) }, security: server.security, database: server.database,
         into: &output)
     }
     let values: [(AttributeID, Bytes)] = [(.both, [1]), (.guarded, [2, 3])]

@@ -25,15 +25,15 @@ struct ServerWriteTests {
   @Test func writeErrors_GAW_BI() throws {
     var server = try TestServer()
     let declaration = AttributeHandle(server.handle(.short).rawValue - 1)
-    let cases: [(AttributeHandle, LinkSecurity, ATTErrorCode)] = [
+    let cases: [(AttributeHandle, SecurityState, ATTErrorCode)] = [
       (0x0000, .none, .invalidHandle),
       (0xF000, .none, .invalidHandle),
       (declaration, .none, .writeNotPermitted),
       (server.handle(.both), .none, .writeNotPermitted),
       (0x0001, .none, .writeNotPermitted),
       (server.handle(.encrypted), .none, .insufficientAuthentication),
-      (server.handle(.encrypted), LinkSecurity(isBonded: true), .insufficientEncryption),
-      (server.handle(.encrypted), LinkSecurity(level: .encrypted, keySize: 6), .insufficientEncryptionKeySize),
+      (server.handle(.encrypted), SecurityState(isBonded: true), .insufficientEncryption),
+      (server.handle(.encrypted), SecurityState(level: .encrypted, keySize: 6), .insufficientEncryptionKeySize),
       (server.handle(.authenticated), .justWorks, .insufficientAuthentication),
     ]
     for (handle, security, code) in cases {
@@ -201,7 +201,7 @@ struct PreparedWriteTests {
   }
 
   @Test func theQueueIsBounded() throws {
-    var server = try TestServer(limits: ServerLimits(maximumPreparedWrites: 3, maximumPreparedOctets: 40))
+    var server = try TestServer(limits: GATTServer.Limits(maximumPreparedWrites: 3, maximumPreparedOctets: 40))
     let handle = server.handle(.long)
     for offset in 0..<3 { #expect(isEchoed(&server, .long, offset, [1])) }
     #expect(prepare(&server, .long, 3, [1]) == .refusal(.prepareWriteRequest, handle, .prepareQueueFull))
@@ -218,7 +218,7 @@ struct PreparedWriteTests {
     var server = try TestServer()
     server.security = .justWorks
     #expect(isEchoed(&server, .encrypted, 0, [1]))
-    server.security = LinkSecurity(isBonded: true)
+    server.security = SecurityState(isBonded: true)
     #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.encrypted), .insufficientEncryption))
     #expect(server.database.storedValue(of: .encrypted) == Array("secret".utf8))
   }

@@ -33,7 +33,7 @@ import Testing
     for number in UInt32(1)...20 {
       couple.forget()
       let begin = couple.world.now
-      let operation = ClientOperation(id: ClientOperationID(rawValue: 1000 + number), .read(handle))
+      let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1000 + number), .read(handle))
       couple.world.ask(1, .client(link.central, operation))
       func isAnswered() -> Bool {
         couple.events(1).contains { if case .client(_, .finished(operation.id, .success)) = $0 { true } else { false } }

@@ -17,7 +17,8 @@ import Testing
     couple.secure()
     for host in 0...1 {
       #expect(couple.paired(host).map(\.isBonded) == [true])
-      #expect(couple.security(host) == LinkSecurity(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
+      #expect(
+        couple.security(host) == SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
       #expect(couple.bond(host)?.strength.isSecureConnections == secure)
     }
     #expect(couple.read(Couple.encrypted) == .success([7]))
@@ -41,7 +42,7 @@ import Testing
     var couple = Couple(central: { _ in .with(secure: false) { $0.maximumKeySize = 7 } })
     try couple.connect()
     couple.secure()
-    #expect(couple.security(0) == LinkSecurity(level: .encrypted, keySize: 7, isBonded: true, isBondProven: true))
+    #expect(couple.security(0) == SecurityState(level: .encrypted, keySize: 7, isBonded: true, isBondProven: true))
     #expect(couple.read(Couple.encrypted) == .success([7]))
   }
 
@@ -68,7 +69,7 @@ import Testing
     #expect(notifications(couple).isEmpty)
     couple.secure()
     #expect(couple.paired(0).isEmpty && couple.paired(1).isEmpty)
-    #expect(couple.security(0) == LinkSecurity(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
+    #expect(couple.security(0) == SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
     #expect(couple.read(Couple.encrypted) == .success([7]))
     let told = couple.events(0).contains {
       if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false }
@@ -225,8 +226,8 @@ import Testing
     try couple.connect()
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
     for number in 0..<65 as Range<UInt32> {
-      let id = ClientOperationID(rawValue: 1000 + number)
-      couple.world.ask(1, .client(link.central, ClientOperation(id: id, .read(handle))))
+      let id = GATTClient.OperationID(rawValue: 1000 + number)
+      couple.world.ask(1, .client(link.central, GATTClient.Operation(id: id, .read(handle))))
     }
     couple.world.run(for: .seconds(5))
     func ended() -> Int {

@@ -37,9 +37,10 @@ import Testing
   @Test(arguments: [true, false]) func aPairingOnDemandAsksForConsent(agreed: Bool) throws {
     var couple = try couple { $0.pairsOnDemand = true }
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
-    couple.world.ask(1, .client(link.central, ClientOperation(id: ClientOperationID(rawValue: 9), .read(handle))))
+    couple.world.ask(
+      1, .client(link.central, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 9), .read(handle))))
     couple.world.run(for: .seconds(5))
-    func results() -> [Result<ClientOutcome, ClientError>] {
+    func results() -> [Result<GATTClient.Outcome, GATTClientError>] {
       couple.events(1).compactMap { if case .client(_, .finished(_, let result)) = $0 { result } else { nil } }
     }
     #expect(results().isEmpty && couple.bond(1) == nil)

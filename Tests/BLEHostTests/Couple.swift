@@ -55,11 +55,11 @@ struct Couple {
 
   static var service: ServiceDefinition {
     func characteristic(
-      _ id: AttributeID, _ uuid: UInt16, _ properties: CharacteristicProperties, _ access: AccessRequirement
+      _ id: AttributeID, _ uuid: UInt16, _ properties: GATTCharacteristicProperties, _ access: AccessRequirement
     ) -> CharacteristicDefinition {
       CharacteristicDefinition(
         id: id, uuid: BluetoothUUID(uuid), properties: properties,
-        permissions: AttributePermissions(read: access, write: access), value: .stored([7], length: 0...20))
+        permissions: GATTAttributePermissions(read: access, write: access), value: .stored([7], length: 0...20))
     }
     return ServiceDefinition(
       id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0),
@@ -108,13 +108,15 @@ struct Couple {
     world.run(for: .seconds(1))
   }
 
-  mutating func perform(_ kind: ClientOperation.Kind, by central: Int = 1) -> Result<ClientOutcome, ClientError>? {
+  mutating func perform(_ kind: GATTClient.Operation.Kind, by central: Int = 1) -> Result<
+    GATTClient.Outcome, GATTClientError
+  >? {
     guard let link = links[central] else { return nil }
     operations += 1
-    let id = ClientOperationID(rawValue: operations)
-    world.ask(central, .client(link.central, ClientOperation(id: id, kind)))
+    let id = GATTClient.OperationID(rawValue: operations)
+    world.ask(central, .client(link.central, GATTClient.Operation(id: id, kind)))
     world.run(for: .milliseconds(500))
-    var result: Result<ClientOutcome, ClientError>?
+    var result: Result<GATTClient.Outcome, GATTClientError>?
     for event in world.heard[central] { if case .client(_, .finished(id, let outcome)) = event { result = outcome } }
     return result
   }
@@ -124,15 +126,15 @@ struct Couple {
     guard let handle = handles[attribute] else { return nil }
     switch perform(.read(handle), by: central) {
     case .success(.value(let value)): return .success(Array(value))
-    case .failure(.refused(let code, _, _)): return .failure(code)
+    case .failure(.errorResponse(let code, _, _)): return .failure(code)
     default: return nil
     }
   }
 
   func events(_ host: Int) -> [HostEvent] { world.heard[host] }
 
-  func security(_ host: Int) -> LinkSecurity? {
-    var last: LinkSecurity?
+  func security(_ host: Int) -> SecurityState? {
+    var last: SecurityState?
     for event in world.heard[host] { if case .security(_, let security) = event { last = security } }
     return last
   }

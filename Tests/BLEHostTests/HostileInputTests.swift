@@ -87,7 +87,8 @@ struct ApplicationMisuseTests {
     bench.perform(.updateConnection(nobody, ConnectionParameters()))
     bench.perform(.requestSecurity(nobody))
     bench.perform(.readRSSI(nobody))
-    bench.perform(.client(nobody, ClientOperation(id: ClientOperationID(rawValue: 1), .discoverPrimaryServices)))
+    bench.perform(
+      .client(nobody, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .discoverPrimaryServices)))
     let told = bench.events.filter {
       switch $0 {
       case .refused(.notConnected), .rssi(_, .failure(.notConnected)), .client(_, .finished(_, .failure(.linkEnded))):

@@ -31,12 +31,12 @@ import Testing
   private static let plain = AttributeHandle(rawValue: 0x0003)
 
   private func read(_ number: UInt32 = 1) -> HostCommand {
-    .client(Self.peer, ClientOperation(id: ClientOperationID(rawValue: number), .read(Self.plain)))
+    .client(Self.peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), .read(Self.plain)))
   }
 
   private func encryption(_ status: UInt8 = 0, on: UInt8 = 1) -> [UInt8] { [0x04, 0x08, 4, status, 0x40, 0, on] }
 
-  private func results(_ bench: Bench) -> [Result<ClientOutcome, ClientError>] {
+  private func results(_ bench: Bench) -> [Result<GATTClient.Outcome, GATTClientError>] {
     bench.events.compactMap { if case .client(_, .finished(_, let result)) = $0 { result } else { nil } }
   }
 
@@ -56,7 +56,7 @@ import Testing
     let sent = couple.world.sent[1].dropFirst(start)
     let first = try #require(sent.firstIndex { $0.starts(with: Self.enableEncryption) })
     #expect(!sent[..<first].contains { $0[0] == 2 }, "data before the encryption")
-    #expect(couple.security(1) == LinkSecurity(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
+    #expect(couple.security(1) == SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
     #expect(couple.read(Couple.encrypted) == .success([7]))
     #expect(couple.losses(1).isEmpty && couple.paired(1).isEmpty && couple.world.complaints.isEmpty)
   }
@@ -85,7 +85,8 @@ import Testing
     bench.receive(encryption(status, on: 0))
     #expect(losses(bench) == [loss] && results(bench) == [.failure(.notEncrypted)])
     bench.perform(read(2))
-    bench.perform(.client(Self.peer, ClientOperation(id: ClientOperationID(rawValue: 3), .discoverPrimaryServices)))
+    bench.perform(
+      .client(Self.peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 3), .discoverPrimaryServices)))
     #expect(results(bench).count == 3 && results(bench).allSatisfy { $0 == .failure(.notEncrypted) })
     bench.run(for: .seconds(120))
     #expect(bench.data.isEmpty && bench.core.linkCount == 1)

@@ -70,12 +70,13 @@ import Testing
 
   private func write(_ number: UInt32, _ handle: AttributeHandle, _ value: UInt8, _ couple: inout Couple) throws {
     let link = try #require(couple.links[1])
-    let operation = ClientOperation(id: ClientOperationID(rawValue: 5000 + number), .signedWrite(handle, [value]))
+    let operation = GATTClient.Operation(
+      id: GATTClient.OperationID(rawValue: 5000 + number), .signedWrite(handle, [value]))
     couple.world.ask(1, .client(link.central, operation))
   }
 
-  private func result(_ number: UInt32, _ couple: Couple) -> Result<ClientOutcome, ClientError>? {
-    for case .client(_, .finished(ClientOperationID(rawValue: 5000 + number), let result)) in couple.events(1) {
+  private func result(_ number: UInt32, _ couple: Couple) -> Result<GATTClient.Outcome, GATTClientError>? {
+    for case .client(_, .finished(GATTClient.OperationID(rawValue: 5000 + number), let result)) in couple.events(1) {
       return result
     }
     return nil
@@ -250,9 +251,9 @@ import Testing
     let link = try #require(couple.links[1])
     try write(2, handle, 2, &couple)
     for number in 0..<64 as Range<UInt32> {
-      let id = ClientOperationID(rawValue: 9000 + number)
+      let id = GATTClient.OperationID(rawValue: 9000 + number)
       couple.world.ask(
-        1, .client(link.central, ClientOperation(id: id, .writeWithoutResponse(handle, [UInt8(number)]))))
+        1, .client(link.central, GATTClient.Operation(id: id, .writeWithoutResponse(handle, [UInt8(number)]))))
     }
     couple.world.run(for: .seconds(1))
     let dropped = couple.events(0).count {

@@ -122,8 +122,8 @@ import Testing
         run(8)
       }
       let all = AttributeHandle.first...AttributeHandle(rawValue: 0xFFFF)
-      var operations: [ClientOperation.Kind] = [
-        .discoverPrimaryServices, .discoverCharacteristics(all), .watchServices,
+      var operations: [GATTClient.Operation.Kind] = [
+        .discoverPrimaryServices, .discoverCharacteristics(all), .subscribeToServiceChanged,
       ]
       for attribute in [Couple.plain, Couple.encrypted, Couple.authenticated, Couple.secure, Couple.stream] {
         if let handle = couple.handles[attribute] { operations += [.read(handle), .readLong(handle)] }
@@ -132,8 +132,8 @@ import Testing
         operations.append(.writeLong(handle, offset: 0, [UInt8](repeating: 1, count: 18)))
       }
       for (number, kind) in operations.enumerated() {
-        let id = ClientOperationID(rawValue: UInt32(1000 + number))
-        couple.world.ask(1, .client(link.central, ClientOperation(id: id, kind)))
+        let id = GATTClient.OperationID(rawValue: UInt32(1000 + number))
+        couple.world.ask(1, .client(link.central, GATTClient.Operation(id: id, kind)))
         run(1)
       }
       // Whoever waits for the other one gives up (Vol 3, Part F, 3.3.3; Part H, 3.4).
@@ -171,7 +171,7 @@ import Testing
     let observer = Observer(seed: 1)
     let secret = [0x0B] + Self.secrets[1].2
     _ = observer.sent(0, [2, 0x40, 0x20, 17, 0, 13, 0, 4, 0] + secret)
-    observer.heard(0, .security(PeerID(rawValue: 1), LinkSecurity(level: .authenticated, keySize: 16)))
+    observer.heard(0, .security(PeerID(rawValue: 1), SecurityState(level: .authenticated, keySize: 16)))
     observer.state.withLock { $0.mustEncrypt = true }
     _ = observer.sent(1, [2, 0x40, 0x20, 7, 0, 3, 0, 4, 0, 0x0A, 3, 0])
     #expect(observer.state.withLock { $0.violations.count } == 3)

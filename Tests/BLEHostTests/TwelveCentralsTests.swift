@@ -67,12 +67,13 @@ struct TwelveCentralsTests {
 
   static func mtu(of central: Int) -> Int { 23 + 40 * central }
 
-  private func operation(_ number: Int, _ kind: ClientOperation.Kind) -> ClientOperation {
-    ClientOperation(id: ClientOperationID(rawValue: UInt32(number)), kind)
+  private func operation(_ number: Int, _ kind: GATTClient.Operation.Kind) -> GATTClient.Operation {
+    GATTClient.Operation(id: GATTClient.OperationID(rawValue: UInt32(number)), kind)
   }
 
-  private func outcomes(_ events: [HostEvent]) -> [ClientOperationID: Result<ClientOutcome, ClientError>] {
-    var outcomes: [ClientOperationID: Result<ClientOutcome, ClientError>] = [:]
+  private func outcomes(_ events: [HostEvent]) -> [GATTClient.OperationID: Result<GATTClient.Outcome, GATTClientError>]
+  {
+    var outcomes: [GATTClient.OperationID: Result<GATTClient.Outcome, GATTClientError>] = [:]
     for event in events { if case .client(_, .finished(let id, let result)) = event { outcomes[id] = result } }
     return outcomes
   }
@@ -103,10 +104,10 @@ struct TwelveCentralsTests {
     for central in Self.centrals {
       let results = outcomes(world.takeHeard(central))
       for number in 1...2 {
-        let result = try #require(results[ClientOperationID(rawValue: UInt32(number))])
+        let result = try #require(results[GATTClient.OperationID(rawValue: UInt32(number))])
         guard case .success = result else { Issue.record("central \(central), operation \(number): \(result)"); return }
       }
-      guard case .success(.value(let read)) = results[ClientOperationID(rawValue: 3)] else {
+      guard case .success(.value(let read)) = results[GATTClient.OperationID(rawValue: 3)] else {
         Issue.record("central \(central) read nothing"); return
       }
       // The last writer's value or one's own, never a mixture of two.
@@ -146,7 +147,8 @@ struct TwelveCentralsTests {
       let peer = try #require(peers[central])
       _ = world.takeHeard(central)
       world.ask(central, .client(peer, operation(2, .read(longHandle))))
-      guard case .success(.value(let read)) = outcomes(world.takeHeard(central))[ClientOperationID(rawValue: 2)] else {
+      guard case .success(.value(let read)) = outcomes(world.takeHeard(central))[GATTClient.OperationID(rawValue: 2)]
+      else {
         Issue.record("central \(central) read nothing"); return
       }
       #expect(read.count == min(500, Self.mtu(of: central) - 1))
@@ -163,7 +165,7 @@ struct TwelveCentralsTests {
     for central in Self.centrals where central != 5 {
       let peer = try #require(peers[central])
       world.ask(central, .client(peer, operation(1, .write(ownHandle, [1]))))
-      guard case .success = outcomes(world.takeHeard(central))[ClientOperationID(rawValue: 1)] else {
+      guard case .success = outcomes(world.takeHeard(central))[GATTClient.OperationID(rawValue: 1)] else {
         Issue.record("central \(central) is not served any more"); return
       }
     }

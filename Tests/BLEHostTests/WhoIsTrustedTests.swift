@@ -44,7 +44,7 @@ import Testing
     couple.secure()
     #expect(couple.read(id) == .failure(.insufficientAuthentication))
     let subscribed = couple.perform(.write(AttributeHandle(rawValue: handle.rawValue + 1), [1, 0]))
-    if case .failure(.refused(.insufficientAuthentication, _, _)) = subscribed {
+    if case .failure(.errorResponse(.insufficientAuthentication, _, _)) = subscribed {
       #expect(encrypted)
     } else {
       #expect(!encrypted)
@@ -92,10 +92,10 @@ import Testing
   }
 
   static func publish(
-    _ id: AttributeID, _ properties: CharacteristicProperties, read: AccessRequirement, in couple: inout Couple
+    _ id: AttributeID, _ properties: GATTCharacteristicProperties, read: AccessRequirement, in couple: inout Couple
   ) throws -> AttributeHandle {
     let characteristic = CharacteristicDefinition(
-      id: id, uuid: BluetoothUUID(0xFFE1), properties: properties, permissions: AttributePermissions(read: read),
+      id: id, uuid: BluetoothUUID(0xFFE1), properties: properties, permissions: GATTAttributePermissions(read: read),
       value: .stored([42], length: 0...20))
     couple.world.ask(
       0,

@@ -62,7 +62,7 @@ import Testing
       ([.readable, .writeAuthorizationRequired], nil, .encrypted),
     ] as [(AttributePermissions, SecurityLevel?, SecurityLevel?)])
   func whatDemandsAuthorization(permissions: AttributePermissions, read: SecurityLevel?, write: SecurityLevel?) {
-    let described = BLEGATT.AttributePermissions(permissions)
+    let described = GATTAttributePermissions(permissions)
     let authorized = read.map { AccessRequirement(security: $0, authorization: true) }
     #expect(described.read == authorized ?? .open)
     #expect(described.write == write.map { AccessRequirement(security: $0, authorization: true) })

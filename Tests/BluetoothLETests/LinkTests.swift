@@ -182,7 +182,7 @@ import Testing
 
   @Test func encryptionIsSeen() {
     let central = stage.connect(9)
-    stage.say(.security(central.peer, LinkSecurity(level: .encrypted, keySize: 16)))
+    stage.say(.security(central.peer, SecurityState(level: .encrypted, keySize: 16)))
     #expect(central.isEncrypted)
   }
 

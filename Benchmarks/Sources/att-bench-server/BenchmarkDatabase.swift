@@ -38,7 +38,7 @@ enum BenchmarkDatabase {
         permissions: .readableAndWritable,
         value: .stored((0..<512).map { UInt8(truncatingIfNeeded: 7 * $0 + ($0 >> 8)) }, length: 512...512)),
       CharacteristicDefinition(
-        id: AttributeID(rawValue: 0x0007), uuid: "FFF3", properties: .notify, permissions: AttributePermissions(),
+        id: AttributeID(rawValue: 0x0007), uuid: "FFF3", properties: .notify, permissions: GATTAttributePermissions(),
         value: .dynamic),
       CharacteristicDefinition(
         id: control, uuid: "FFF4", properties: .write, permissions: .writable, value: .dynamic),

@@ -20,7 +20,7 @@ struct BenchmarkServer {
       control(poller, EPOLL_CTL_ADD, socket, EPOLLIN.rawValue, index)
     }
 
-    var output = ServerOutput()
+    var output = GATTServer.Output()
     var value: [UInt8] = [0, 0, 0, 0] + Array(4..<20)
     let received = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: ATT.maximumMTU + 1)
     let ready = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 64)
@@ -57,10 +57,10 @@ struct BenchmarkServer {
   }
 }
 
-/// One connection: a bearer of its own, and the notifications that its client has asked for.
+/// One connection: a server of its own, and the notifications that its client has asked for.
 struct Client {
   let socket: Int32
-  var bearer = ServerBearer()
+  var server = GATTServer()
   private var sent: UInt32 = 0
   private var wanted: UInt32 = 0
 
@@ -70,27 +70,27 @@ struct Client {
 
   /// Handles one PDU and sends what it leads to.
   @inline(__always)
-  mutating func receive(_ pdu: Span<UInt8>, _ database: inout AttributeDatabase, _ output: inout ServerOutput) {
-    bearer.receive(pdu, security: .none, database: &database, now: .start, into: &output)
+  mutating func receive(_ pdu: Span<UInt8>, _ database: inout AttributeDatabase, _ output: inout GATTServer.Output) {
+    server.receive(pdu, security: .none, database: &database, now: .start, into: &output)
     if !output.events.isEmpty { answer(&database, &output) }
     output.pdus.forEach { pdu in _ = send(pdu) }
     output.removeAll()
   }
 
   /// The control point's application: a count of notifications, for a client that subscribed to them.
-  private mutating func answer(_ database: inout AttributeDatabase, _ output: inout ServerOutput) {
+  private mutating func answer(_ database: inout AttributeDatabase, _ output: inout GATTServer.Output) {
     for index in output.events.indices {
       guard case .write(let token?, let parts, _) = output.events[index], let part = parts.first else { continue }
       var response = ApplicationResponse.success
       if part.value.count != 4 {
         response = .error(.invalidAttributeValueLength)
-      } else if !bearer.subscription(to: AttributeID(rawValue: 7), database: database).contains(.notify) {
+      } else if !server.subscription(to: AttributeID(rawValue: 7), database: database).contains(.notify) {
         response = .error(.clientCharacteristicConfigurationImproperlyConfigured)
       } else {
         sent = 0
         wanted = part.value.reversed().reduce(0) { $0 << 8 | UInt32($1) }
       }
-      bearer.respond(to: token, with: response, security: .none, database: &database, now: .start, into: &output)
+      server.respond(to: token, with: response, security: .none, database: &database, now: .start, into: &output)
     }
   }
 
@@ -98,11 +98,12 @@ struct Client {
   ///
   /// - Parameter value: 20 octets, of which the first four take the sequence number.
   /// - Returns: false when it takes no more for now.
-  mutating func pump(_ database: AttributeDatabase, _ value: inout [UInt8], _ output: inout ServerOutput) -> Bool {
+  mutating func pump(_ database: AttributeDatabase, _ value: inout [UInt8], _ output: inout GATTServer.Output) -> Bool {
     while sent < wanted {
       for octet in 0..<4 { value[octet] = UInt8(truncatingIfNeeded: sent >> (8 * UInt32(octet))) }
-      _ = bearer.notify(
-        BenchmarkDatabase.notified, value.span, security: .none, database: database, now: .start, into: &output)
+      _ = server.sendUpdate(
+        of: BenchmarkDatabase.notified, value: value.span, security: .none, database: database, now: .start,
+        into: &output)
       var isTaken = true
       output.pdus.forEach { pdu in isTaken = send(pdu) }
       output.removeAll()

@@ -16,7 +16,7 @@ struct CharacteristicDiscovery: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
       let characteristic = try declaration(entry)
       try search.take(characteristic.declaration, through: characteristic.declaration, of: ReadByTypeResponse.opcode)
@@ -33,15 +33,15 @@ struct CharacteristicDiscovery: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.characteristics(found))
   }
 
   /// Properties, value handle and UUID (3.3.1).
   private func declaration(
     _ entry: ReadByTypeResponse.AttributeData
-  ) throws(ClientError) -> DiscoveredCharacteristic {
+  ) throws(GATTClientError) -> DiscoveredCharacteristic {
     var value = Decoder(entry.value)
     var properties: UInt8 = 0
     var valueHandle = AttributeHandle.none
@@ -54,7 +54,7 @@ struct CharacteristicDiscovery: ClientProcedure {
       throw .malformedResponse(ReadByTypeResponse.opcode, reason: error.description)
     }
     return DiscoveredCharacteristic(
-      declaration: entry.handle, properties: CharacteristicProperties(rawValue: UInt16(properties)),
+      declaration: entry.handle, properties: GATTCharacteristicProperties(rawValue: UInt16(properties)),
       valueHandle: valueHandle, uuid: uuid)
   }
 
@@ -77,7 +77,7 @@ struct DescriptorDiscovery: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for pair in try decode(FindInformationResponse.self, response).informationData {
       try search.take(pair.handle, through: pair.handle, of: FindInformationResponse.opcode)
       switch pair.uuid {
@@ -88,8 +88,8 @@ struct DescriptorDiscovery: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.descriptors(found))
   }
 

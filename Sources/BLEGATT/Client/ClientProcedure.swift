@@ -4,24 +4,24 @@ import BLEWire
 /// One procedure of Vol 3, Part G, 4, as a sequence of requests: each answer leads to the next request or to the end.
 protocol ClientProcedure: Sendable {
   /// The first step.
-  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep
+  mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep
   /// The response to the last request: the whole PDU, of the right opcode and within the ATT_MTU.
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep
   /// The last request was refused.
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep
 }
 
 /// What a procedure does next.
 enum ClientStep {
   case send(any ATTPacket)
-  case finish(ClientOutcome)
+  case finish(GATTClient.Outcome)
 }
 
 extension ClientProcedure {
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep { throw GATTClientError(error) }
 
   /// Reads the response as the packet it must be.
-  func decode<P: ATTPacket>(_ type: P.Type, _ response: Span<UInt8>) throws(ClientError) -> P {
+  func decode<P: ATTPacket>(_ type: P.Type, _ response: Span<UInt8>) throws(GATTClientError) -> P {
     let octets = [UInt8](copying: response)
     do throws(CodecError) { return try P(decoding: octets.dropFirst()) } catch {
       throw .malformedResponse(P.opcode, reason: error.description)
@@ -29,8 +29,8 @@ extension ClientProcedure {
   }
 }
 
-extension ClientError {
-  init(_ error: ErrorResponse) { self = .refused(error.code, request: error.requestOpcode, handle: error.handle) }
+extension GATTClientError {
+  init(_ error: ErrorResponse) { self = .errorResponse(error.code, request: error.requestOpcode, handle: error.handle) }
 }
 
 /// How far a search through handles has come. Each result must lie behind the one before, so that no server can lead a
@@ -51,7 +51,7 @@ struct HandleSearch: Sendable {
   /// Takes one result that begins at `handle` and has the attributes up to `last`.
   mutating func take(
     _ handle: AttributeHandle, through last: AttributeHandle, of opcode: ATTOpcode
-  ) throws(ClientError) {
+  ) throws(GATTClientError) {
     guard !isOver, handle >= next, handle != .none, last >= handle, last <= end else {
       throw .malformedResponse(
         opcode, reason: "the handles \(handle) to \(last) do not lie in order within \(next) to \(end)")

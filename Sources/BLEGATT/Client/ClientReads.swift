@@ -7,7 +7,7 @@ struct ValueRead: ClientProcedure {
 
   func begin(mtu: Int) -> ClientStep { .send(ReadRequest(handle: handle)) }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     .finish(.value([UInt8](copying: response.extracting(1...))))
   }
 }
@@ -26,7 +26,7 @@ struct LongValueRead: ClientProcedure {
     return .send(ReadRequest(handle: handle))
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let part = response.extracting(1...)
     value.append(copying: part)
     guard value.count <= ATT.maximumValueLength else {
@@ -39,8 +39,8 @@ struct LongValueRead: ClientProcedure {
   }
 
   /// Attribute Not Long says of a value that exactly filled the first PDU that there is no more of it.
-  func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotLong, error.requestOpcode == .readBlobRequest else { throw ClientError(error) }
+  func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotLong, error.requestOpcode == .readBlobRequest else { throw GATTClientError(error) }
     return .finish(.value(value))
   }
 }
@@ -58,7 +58,7 @@ struct ValueSearch: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
       try search.take(entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
       found.append(AttributeValue(handle: entry.handle, value: Array(entry.value)))
@@ -67,8 +67,8 @@ struct ValueSearch: ClientProcedure {
   }
 
   /// Attribute Not Found ends the search; it is the answer only where there was nothing at all.
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound, !found.isEmpty else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound, !found.isEmpty else { throw GATTClientError(error) }
     return .finish(.values(found))
   }
 
@@ -83,12 +83,12 @@ struct ValueSearch: ClientProcedure {
 struct MultipleRead: ClientProcedure {
   let handles: [AttributeHandle]
 
-  func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard handles.count >= 2 else { throw .needsTwoHandles }
     return .send(ReadMultipleRequest(setOfHandles: handles))
   }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     .finish(.value([UInt8](copying: response.extracting(1...))))
   }
 }
@@ -98,12 +98,12 @@ struct MultipleRead: ClientProcedure {
 struct MultipleVariableRead: ClientProcedure {
   let handles: [AttributeHandle]
 
-  func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard handles.count >= 2 else { throw .needsTwoHandles }
     return .send(ReadMultipleVariableRequest(setOfHandles: handles))
   }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let tuples = try decode(ReadMultipleVariableResponse.self, response).values
     guard tuples.count <= handles.count else {
       throw .malformedResponse(
@@ -117,6 +117,6 @@ struct MultipleVariableRead: ClientProcedure {
   }
 }
 
-extension ClientError {
+extension GATTClientError {
   fileprivate static let needsTwoHandles = Self.invalidParameters("reading several values takes two handles or more")
 }

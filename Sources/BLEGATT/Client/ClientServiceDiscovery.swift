@@ -10,7 +10,7 @@ struct PrimaryServiceDiscovery: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(ReadByGroupTypeResponse.self, response).attributeDataList {
       guard let uuid = BluetoothUUID(attributeValue: entry.value) else {
         throw .malformedResponse(
@@ -22,8 +22,8 @@ struct PrimaryServiceDiscovery: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.services(found))
   }
 
@@ -49,7 +49,7 @@ struct PrimaryServiceSearch: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(FindByTypeValueResponse.self, response).handlesInformationList {
       try search.take(entry.foundAttributeHandle, through: entry.groupEndHandle, of: FindByTypeValueResponse.opcode)
       found.append(DiscoveredService(handles: entry.foundAttributeHandle...entry.groupEndHandle, uuid: uuid))
@@ -57,8 +57,8 @@ struct PrimaryServiceSearch: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.services(found))
   }
 
@@ -84,7 +84,7 @@ struct IncludedServiceDiscovery: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     if let included = unnamed.popLast() {
       let value = try decode(ReadResponse.self, response).value
       guard let uuid = BluetoothUUID(attributeValue: value) else {
@@ -118,8 +118,8 @@ struct IncludedServiceDiscovery: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard error.code == .attributeNotFound, unnamed.isEmpty else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard error.code == .attributeNotFound, unnamed.isEmpty else { throw GATTClientError(error) }
     return .finish(.includedServices(found))
   }
 

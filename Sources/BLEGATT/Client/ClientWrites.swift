@@ -8,7 +8,7 @@ struct ValueWrite: ClientProcedure {
 
   func begin(mtu: Int) -> ClientStep { .send(WriteRequest(handle: handle, value: value[...])) }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     _ = try decode(WriteResponse.self, response)
     return .finish(.done)
   }
@@ -27,10 +27,10 @@ struct QueuedWrites: ClientProcedure {
   private enum State {
     case preparing
     case executing
-    case cancelling(ClientError)
+    case cancelling(GATTClientError)
   }
 
-  private let writes: [ClientOperation.QueuedWrite]
+  private let writes: [GATTClient.Operation.QueuedWrite]
   /// Whether each part is compared with its echo.
   private let comparesEchoes: Bool
   private var state = State.preparing
@@ -38,12 +38,12 @@ struct QueuedWrites: ClientProcedure {
   private var written = 0
   private var part = PrepareWriteRequest()
 
-  init(_ writes: [ClientOperation.QueuedWrite], comparesEchoes: Bool) {
+  init(_ writes: [GATTClient.Operation.QueuedWrite], comparesEchoes: Bool) {
     self.writes = writes
     self.comparesEchoes = comparesEchoes
   }
 
-  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard !writes.isEmpty else { throw .invalidParameters("a reliable write of no values") }
     for write in writes {
       let end = write.offset.addingReportingOverflow(write.value.count)
@@ -55,11 +55,13 @@ struct QueuedWrites: ClientProcedure {
     return prepare(mtu: mtu)
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
     case .preparing:
       let echo: PrepareWriteResponse
-      do throws(ClientError) { echo = try decode(PrepareWriteResponse.self, response) } catch { return cancel(error) }
+      do throws(GATTClientError) { echo = try decode(PrepareWriteResponse.self, response) } catch {
+        return cancel(error)
+      }
       if comparesEchoes,
         echo.handle != part.handle || echo.valueOffset != part.valueOffset
           || echo.partAttributeValue != part.partAttributeValue
@@ -81,15 +83,15 @@ struct QueuedWrites: ClientProcedure {
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     switch state {
-    case .preparing: return cancel(ClientError(error))
-    case .executing: throw ClientError(error)
+    case .preparing: return cancel(GATTClientError(error))
+    case .executing: throw GATTClientError(error)
     case .cancelling(let first): throw first
     }
   }
 
-  private mutating func cancel(_ error: ClientError) -> ClientStep {
+  private mutating func cancel(_ error: GATTClientError) -> ClientStep {
     state = .cancelling(error)
     return .send(ExecuteWriteRequest(flags: .cancel))
   }

@@ -1,7 +1,7 @@
 import BLEATT
 import BLEWire
 
-extension ClientOperation.Kind {
+extension GATTClient.Operation.Kind {
   /// Whether it is a command: nothing answers it.
   var isCommand: Bool {
     switch self {
@@ -13,18 +13,18 @@ extension ClientOperation.Kind {
 
 extension GATTClient {
   /// Starts an operation that asks something.
-  mutating func begin(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {
+  mutating func begin(_ operation: GATTClient.Operation, now: Instant, into output: inout GATTClient.Output) {
     var starting = Active(id: operation.id, procedure: procedure(for: operation.kind))
     if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
       return finish(starting, .success(.mtu(bearer.mtu)), into: &output)
     }
-    let first = Result { () throws(ClientError) in try starting.procedure.begin(mtu: bearer.mtu) }
+    let first = Result { () throws(GATTClientError) in try starting.procedure.begin(mtu: bearer.mtu) }
     follow(first, of: starting, now: now, into: &output)
   }
 
   /// Does what a procedure wants next.
   mutating func follow(
-    _ step: Result<ClientStep, ClientError>, of current: Active, now: Instant, into output: inout ClientOutput
+    _ step: Result<ClientStep, GATTClientError>, of current: Active, now: Instant, into output: inout GATTClient.Output
   ) {
     switch step {
     case .success(.send(let request)):
@@ -41,21 +41,21 @@ extension GATTClient {
 
   /// Ends an operation and keeps what it told about Service Changed.
   mutating func finish(
-    _ ended: Active, _ result: Result<ClientOutcome, ClientError>, into output: inout ClientOutput
+    _ ended: Active, _ result: Result<GATTClient.Outcome, GATTClientError>, into output: inout GATTClient.Output
   ) {
     if case .success(.characteristics(let found)) = result,
       let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
     {
       serviceChangedHandle = serviceChanged.valueHandle
     }
-    if let watch = ended.procedure as? ServiceChangedWatch, let handle = watch.valueHandle {
+    if let watch = ended.procedure as? ServiceChangedProcedure, let handle = watch.valueHandle {
       serviceChangedHandle = handle
     }
     output.events.append(.finished(ended.id, result))
   }
 
   /// Sends a command (Vol 3, Part G, 4.9.1 and 4.9.2).
-  mutating func sendCommand(_ kind: ClientOperation.Kind, into pdus: inout PacketBuffer) throws(ClientError) {
+  mutating func sendCommand(_ kind: GATTClient.Operation.Kind, into pdus: inout PacketBuffer) throws(GATTClientError) {
     switch kind {
     case .signedWrite(let handle, let value) where !isLinkEncrypted:
       try send(try sign(handle, value), into: &pdus)
@@ -65,14 +65,15 @@ extension GATTClient {
     }
   }
 
-  private mutating func send(_ command: some ATTPacket, into pdus: inout PacketBuffer) throws(ClientError) {
+  private mutating func send(_ command: some ATTPacket, into pdus: inout PacketBuffer) throws(GATTClientError) {
     do throws(ATTClientError) { try bearer.send(command: command, into: &pdus) } catch {
       throw .invalidParameters(error.description)
     }
   }
 
   /// Signs opcode, handle and value with the next counter, which is used up by it (Vol 3, Part H, 2.4.5).
-  private mutating func sign(_ handle: AttributeHandle, _ value: [UInt8]) throws(ClientError) -> SignedWriteCommand {
+  private mutating func sign(_ handle: AttributeHandle, _ value: [UInt8]) throws(GATTClientError) -> SignedWriteCommand
+  {
     guard let key = signing, key.counter < .max else { throw .cannotSign }
     var message = [SignedWriteCommand.opcode.rawValue]
     message.append(littleEndian: handle.rawValue)
@@ -82,7 +83,7 @@ extension GATTClient {
       handle: handle, value: value[...], signCounter: key.counter, mac: key.code(message, key.counter))
   }
 
-  private func procedure(for kind: ClientOperation.Kind) -> any ClientProcedure {
+  private func procedure(for kind: GATTClient.Operation.Kind) -> any ClientProcedure {
     let limit = limits.results
     switch kind {
     case .exchangeMTU(let size): return MTUExchange(size: size)
@@ -107,13 +108,13 @@ extension GATTClient {
       return QueuedWrites([.init(handle: handle, offset: offset, value: value)], comparesEchoes: false)
     case .reliableWrite(let writes): return QueuedWrites(writes, comparesEchoes: true)
     case .configure(let subscription, let range):
-      return CharacteristicConfiguration(subscription, in: range, limit: limit)
-    case .watchServices: return ServiceChangedWatch(limit: limit)
+      return SubscriptionProcedure(subscription, in: range, limit: limit)
+    case .subscribeToServiceChanged: return ServiceChangedProcedure(limit: limit)
     }
   }
 
   /// An indication is an event of its own, but for that of Service Changed (Vol 3, Part G, 7.1).
-  func indicate(_ handle: AttributeHandle, _ value: Span<UInt8>, into output: inout ClientOutput) {
+  func indicate(_ handle: AttributeHandle, _ value: Span<UInt8>, into output: inout GATTClient.Output) {
     guard handle == serviceChangedHandle else {
       return output.events.append(.indication(handle, [UInt8](copying: value)))
     }
@@ -126,7 +127,7 @@ extension GATTClient {
   }
 
   /// Takes a multiple notification apart in place (Vol 3, Part F, 3.4.7.4): all of it, or nothing where its form is broken.
-  func notifyEach(_ pdu: Span<UInt8>, into output: inout ClientOutput) {
+  func notifyEach(_ pdu: Span<UInt8>, into output: inout GATTClient.Output) {
     let before = output.events.count
     var offset = 1
     while let handle = pdu.uint16(at: offset), let length = pdu.uint16(at: offset + 2),
@@ -149,7 +150,7 @@ extension GATTClient {
 private struct MTUExchange: ClientProcedure {
   let size: Int
 
-  func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard (ATT.defaultMTU...ATT.maximumMTU).contains(size) else {
       throw .invalidParameters("an ATT_MTU of \(size) lies outside \(ATT.defaultMTU)…\(ATT.maximumMTU)")
     }

@@ -14,8 +14,8 @@ public import BLEWire
 ///
 /// ```swift
 /// var client = GATTClient()
-/// var output = ClientOutput()
-/// client.perform(ClientOperation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
+/// var output = GATTClient.Output()
+/// client.perform(GATTClient.Operation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
 /// // output.pdus[0] == [0x0A, 0x03, 0x00]
 /// let response: [UInt8] = [0x0B, 0x48, 0x69]
 /// client.receive(response.span, now: .start, into: &output)
@@ -24,10 +24,10 @@ public import BLEWire
 public struct GATTClient: Sendable {
   /// What is bounded, and how far.
   public struct Limits: Hashable, Sendable {
-    /// Operations that wait for their turn. One more ends at once with ``ClientError/tooManyOperations(limit:)``.
+    /// Operations that wait for their turn. One more ends at once with ``GATTClientError/tooManyOperations(limit:)``.
     public var waitingOperations = 256
     /// Services, characteristics, descriptors or values of one operation. One more ends it with
-    /// ``ClientError/tooManyResults(limit:)``.
+    /// ``GATTClientError/tooManyResults(limit:)``.
     public var results = 4096
 
     public init() {}
@@ -55,16 +55,16 @@ public struct GATTClient: Sendable {
   }
 
   struct Active {
-    var id: ClientOperationID
+    var id: GATTClient.OperationID
     var procedure: any ClientProcedure
   }
 
   let limits: Limits
   var bearer = ATTClient()
   var active: Active?
-  var waiting: [ClientOperation] = []
+  var waiting: [GATTClient.Operation] = []
   /// Why nothing more can be asked, once that is so.
-  private var end: ClientError?
+  private var end: GATTClientError?
   /// Where the server tells of changed services, once we know.
   var serviceChangedHandle: AttributeHandle?
 
@@ -96,7 +96,7 @@ public struct GATTClient: Sendable {
   public static func takes(_ opcode: ATTOpcode) -> Bool { opcode.isSentByServer }
 
   /// Begins an operation, or keeps it for its turn.
-  public mutating func perform(_ operation: ClientOperation, now: Instant, into output: inout ClientOutput) {
+  public mutating func perform(_ operation: GATTClient.Operation, now: Instant, into output: inout GATTClient.Output) {
     if let end {
       output.events.append(.finished(operation.id, .failure(end)))
     } else if waiting.count >= limits.waitingOperations {
@@ -108,14 +108,14 @@ public struct GATTClient: Sendable {
   }
 
   /// Takes one PDU of the server. Octets behind the first ATT_MTU ones, which no server may send, count as not there.
-  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout ClientOutput) {
+  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout GATTClient.Output) {
     let pdu = pdu.extracting(first: mtu)
     switch bearer.receive(pdu, now: now, into: &output.pdus) {
     case .response:
       guard !isSuspended else { return endActive(.failure(.notEncrypted), into: &output) }
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(ClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
+      let next = Result { () throws(GATTClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
       follow(next, of: current, now: now, into: &output)
     case .mtuExchanged(_, let mtu):
       output.events.append(.mtu(mtu))
@@ -123,7 +123,7 @@ public struct GATTClient: Sendable {
     case .errorResponse(_, let error):
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(ClientError) in try current.procedure.refused(error) }
+      let next = Result { () throws(GATTClientError) in try current.procedure.refused(error) }
       follow(next, of: current, now: now, into: &output)
     case .malformed(_, let opcode, let error):
       endActive(.failure(.malformedResponse(opcode, reason: error.description)), into: &output)
@@ -148,14 +148,14 @@ public struct GATTClient: Sendable {
   }
 
   /// Allows signed writes with these counters, in place of those that were allowed before.
-  public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout ClientOutput) {
+  public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout GATTClient.Output) {
     signing?.counter = counters.lowerBound
     signing?.limit = counters.upperBound
     advance(now: now, into: &output)
   }
 
   /// Ends each signed write that waits for its counter, and goes on behind it.
-  public mutating func refuseSigning(now: Instant, into output: inout ClientOutput) {
+  public mutating func refuseSigning(now: Instant, into output: inout GATTClient.Output) {
     while awaitsSignCounter {
       let refused = waiting.removeFirst()
       output.events.append(.finished(refused.id, .failure(.signCounterNotStored)))
@@ -164,57 +164,59 @@ public struct GATTClient: Sendable {
   }
 
   /// Says whether the link's queue is full: commands wait then, and what was asked after them.
-  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout ClientOutput) {
+  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout GATTClient.Output) {
     self.isCongested = isCongested
     advance(now: now, into: &output)
   }
 
   /// Suspends or resumes the client. While it is suspended, operations wait, within
-  /// ``Limits-swift.struct/waitingOperations``, and a procedure that is active ends with ``ClientError/notEncrypted`` when its
+  /// ``Limits-swift.struct/waitingOperations``, and a procedure that is active ends with ``GATTClientError/notEncrypted`` when its
   /// response arrives.
-  public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout ClientOutput) {
+  public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout GATTClient.Output) {
     self.isSuspended = isSuspended
     advance(now: now, into: &output)
   }
 
   /// Ends every operation that waits for its turn.
-  public mutating func failWaiting(_ error: ClientError, into output: inout ClientOutput) {
+  public mutating func failWaiting(_ error: GATTClientError, into output: inout GATTClient.Output) {
     for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
     waiting = []
   }
 
   /// Ends what has waited too long.
-  public mutating func tick(now: Instant, into output: inout ClientOutput) {
+  public mutating func tick(now: Instant, into output: inout GATTClient.Output) {
     guard !bearer.tick(now: now).isEmpty else { return }
     failEverything(.timedOut, into: &output)
     output.events.append(.bearerFailed)
   }
 
-  /// The link is gone: everything that waits ends with ``ClientError/linkEnded``.
-  public mutating func linkEnded(into output: inout ClientOutput) {
+  /// The link is gone: everything that waits ends with ``GATTClientError/linkEnded``.
+  public mutating func linkEnded(into output: inout GATTClient.Output) {
     _ = bearer.end()
     failEverything(.linkEnded, into: &output)
   }
 
-  private mutating func failEverything(_ error: ClientError, into output: inout ClientOutput) {
+  private mutating func failEverything(_ error: GATTClientError, into output: inout GATTClient.Output) {
     end = error
     endActive(.failure(error), into: &output)
     failWaiting(error, into: &output)
   }
 
-  private mutating func endActive(_ result: Result<ClientOutcome, ClientError>, into output: inout ClientOutput) {
+  private mutating func endActive(
+    _ result: Result<GATTClient.Outcome, GATTClientError>, into output: inout GATTClient.Output
+  ) {
     guard let ended = active else { return }
     active = nil
     finish(ended, result, into: &output)
   }
 
   /// Starts what can start: the next operation where none is active, and the commands at the head of the line.
-  private mutating func advance(now: Instant, into output: inout ClientOutput) {
+  private mutating func advance(now: Instant, into output: inout GATTClient.Output) {
     while end == nil, !isSuspended, let next = waiting.first {
       if next.kind.isCommand {
         guard !isCongested, !awaitsSignCounter else { return }
         waiting.removeFirst()
-        let result = Result { () throws(ClientError) in try sendCommand(next.kind, into: &output.pdus) }
+        let result = Result { () throws(GATTClientError) in try sendCommand(next.kind, into: &output.pdus) }
         output.events.append(.finished(next.id, result.map { .done }))
       } else {
         guard active == nil else { return }

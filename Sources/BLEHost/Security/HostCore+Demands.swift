@@ -7,10 +7,10 @@ import BLEWire
 /// again, once (Vol 3, Part C, 10.3.2).
 struct ParkedOperations: Sendable {
   /// Operations on their way, to be able to ask again.
-  var asked: [ClientOperationID: ClientOperation] = [:]
-  var parked: [(operation: ClientOperation, refusal: ClientEvent)] = []
+  var asked: [GATTClient.OperationID: GATTClient.Operation] = [:]
+  var parked: [(operation: GATTClient.Operation, refusal: GATTClient.Event)] = []
   /// Those that were asked again: what they get counts.
-  var repeated: Set<ClientOperationID> = []
+  var repeated: Set<GATTClient.OperationID> = []
 
   /// Operations that may wait for security; what is refused beyond them is told at once.
   static let limit = 64
@@ -22,19 +22,20 @@ extension HostCore {
   }
 
   /// Notes an operation that may have to be asked again.
-  mutating func noteOperation(_ operation: ClientOperation, on index: Int) {
+  mutating func noteOperation(_ operation: GATTClient.Operation, on index: Int) {
     guard raisesSecurity(links[index]) else { return }
     links[index].demands.asked[operation.id] = operation
   }
 
   /// Takes the end of an operation; false where it is for the application.
   mutating func parks(
-    _ id: ClientOperationID, _ result: Result<ClientOutcome, ClientError>, _ event: ClientEvent, on index: Int,
+    _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>, _ event: GATTClient.Event,
+    on index: Int,
     now: Instant, into output: inout HostOutput
   ) -> Bool {
     guard let operation = links[index].demands.asked.removeValue(forKey: id) else { return false }
     guard links[index].demands.repeated.remove(id) == nil,
-      case .failure(.refused(let code, _, _)) = result,
+      case .failure(.errorResponse(let code, _, _)) = result,
       code == .insufficientAuthentication || code == .insufficientEncryption,
       links[index].demands.parked.count < ParkedOperations.limit, beginsSecuring(index, now: now, into: &output)
     else { return false }

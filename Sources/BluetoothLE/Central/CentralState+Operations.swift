@@ -44,7 +44,7 @@ extension CentralState {
     switch subject.kind(value, in: session) {
     case .success(let kind):
       operation.kind = kind
-      effects.commands.append(.client(session.peer, ClientOperation(id: id, kind)))
+      effects.commands.append(.client(session.peer, GATTClient.Operation(id: id, kind)))
     case .failure(let known): operation.result = known.result
     }
     sessions[session.peer]?.pending.append(operation)
@@ -60,7 +60,7 @@ extension CentralState {
   ) {
     guard case .services = subject, sessions[peer]?.watchesServices == false else { return }
     sessions[peer]?.watchesServices = true
-    effects.commands.append(.client(peer, ClientOperation(id: HostNames.operation(), .watchServices)))
+    effects.commands.append(.client(peer, GATTClient.Operation(id: HostNames.operation(), .subscribeToServiceChanged)))
   }
 
   /// Writes without an answer: best effort.
@@ -90,7 +90,8 @@ extension CentralState {
     sessions[session.peer]?.unsentWrites.insert(id)
     if session.unsentWrites.count + 1 >= limits.pendingWrites { sessions[session.peer]?.owesReady = true }
     effects.commands.append(
-      .client(session.peer, ClientOperation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
+      .client(
+        session.peer, GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
   }
 
   func canSend(_ peripheral: Peripheral) -> Bool {
@@ -123,10 +124,10 @@ extension CentralState {
 
 /// A result that needs no question.
 struct KnownResult: Error {
-  let result: Result<ClientOutcome, ClientError>
+  let result: Result<GATTClient.Outcome, GATTClientError>
 
   static func refused(_ code: ATTErrorCode, _ request: ATTOpcode, _ handle: AttributeHandle) -> Self {
-    Self(result: .failure(.refused(code, request: request, handle: handle)))
+    Self(result: .failure(.errorResponse(code, request: request, handle: handle)))
   }
 }
 
@@ -147,7 +148,7 @@ extension Session.Subject {
   }
 
   /// The procedure that answers it; a failure is a result that is known without asking.
-  func kind(_ value: [UInt8], in session: Session) -> Result<ClientOperation.Kind, KnownResult> {
+  func kind(_ value: [UInt8], in session: Session) -> Result<GATTClient.Operation.Kind, KnownResult> {
     switch self {
     case .services: return .success(.discoverPrimaryServices)
     case .includedServices(let service, _): return .success(.findIncludedServices(service.handles))
@@ -165,7 +166,7 @@ extension Session.Subject {
     }
   }
 
-  private func write(_ handle: AttributeHandle, _ value: [UInt8]) -> Result<ClientOperation.Kind, KnownResult> {
+  private func write(_ handle: AttributeHandle, _ value: [UInt8]) -> Result<GATTClient.Operation.Kind, KnownResult> {
     guard value.count <= ATT.maximumValueLength else {
       return .failure(.refused(.invalidAttributeValueLength, .writeRequest, handle))
     }
@@ -175,7 +176,7 @@ extension Session.Subject {
   /// Notifications where the characteristic has them, else indications.
   private func configure(
     _ characteristic: RemoteCharacteristic, _ isOn: Bool, in session: Session
-  ) -> Result<ClientOperation.Kind, KnownResult> {
+  ) -> Result<GATTClient.Operation.Kind, KnownResult> {
     let handle = characteristic.found.valueHandle
     var subscription = Subscription()
     if characteristic.properties.contains(.notify) {

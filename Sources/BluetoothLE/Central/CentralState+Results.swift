@@ -6,7 +6,7 @@ import Foundation
 
 /// What a peripheral answers and tells.
 extension CentralState {
-  mutating func client(_ peer: PeerID, _ event: ClientEvent, into effects: inout CentralEffects) {
+  mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
     guard let session = sessions[peer] else { return }
     switch event {
     case .finished(let id, let result): finished(peer, id, result, into: &effects)
@@ -17,7 +17,7 @@ extension CentralState {
       effects.calls.append(.peripheral(object, .updatedValue(characteristic, nil)))
     case .servicesChanged(let range): servicesChanged(peer, range, into: &effects)
     case .violation(let error): effects.notices.append("\(session.address): \(error)")
-    case .bearerFailed: effects.notices.append("\(session.address): \(ClientError.timedOut)")
+    case .bearerFailed: effects.notices.append("\(session.address): \(GATTClientError.timedOut)")
     case .mtu: break
     }
   }
@@ -39,7 +39,7 @@ extension CentralState {
   }
 
   private mutating func finished(
-    _ peer: PeerID, _ id: ClientOperationID, _ result: Result<ClientOutcome, ClientError>,
+    _ peer: PeerID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
     into effects: inout CentralEffects
   ) {
     // The end of the link follows, with its reason: that is what the askers are told.
@@ -51,7 +51,7 @@ extension CentralState {
   }
 
   private mutating func wroteWithoutResponse(
-    _ peer: PeerID, _ result: Result<ClientOutcome, ClientError>, into effects: inout CentralEffects
+    _ peer: PeerID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
     guard let session = sessions[peer] else { return }
     if case .failure(let error) = result {
@@ -91,7 +91,7 @@ extension CentralState {
 
 extension Session {
   /// Takes over what was found; objects that are known already stay the ones they are.
-  mutating func take(_ outcome: ClientOutcome, for subject: Subject, of object: Peripheral?) {
+  mutating func take(_ outcome: GATTClient.Outcome, for subject: Subject, of object: Peripheral?) {
     switch (subject, outcome) {
     case (.services(let filter), .services(let found)): take(found, filter, of: object)
     case (.includedServices(let service, let filter), .includedServices(let found)):
@@ -161,13 +161,13 @@ extension Session {
   }
 }
 
-extension ClientError {
+extension GATTClientError {
   /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``ATTError``, all else a ``BluetoothError``.
   ///
   /// - Parameter loss: how the link lost its bond, if it did.
   func facade(_ loss: BondLoss? = nil) -> any Error {
     switch self {
-    case .refused(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+    case .errorResponse(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
     case .notEncrypted:
       BluetoothError(
         loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,

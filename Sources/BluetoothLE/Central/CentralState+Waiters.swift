@@ -75,6 +75,6 @@ extension CentralState {
 
 extension HostNames {
   static func connect() -> ConnectID { ConnectID(rawValue: next32()) }
-  static func operation() -> ClientOperationID { ClientOperationID(rawValue: next32()) }
+  static func operation() -> GATTClient.OperationID { GATTClient.OperationID(rawValue: next32()) }
   static func waiter() -> UInt64 { update().rawValue }
 }

@@ -23,7 +23,7 @@ struct Session: Sendable {
   var watchesServices = false
 
   var pending: [PendingOperation] = []
-  var unsentWrites: Set<ClientOperationID> = []
+  var unsentWrites: Set<GATTClient.OperationID> = []
   /// A write was refused room: one call follows when there is some.
   var owesReady = false
   var rssiReads: [AnswerTo] = []
@@ -43,12 +43,12 @@ struct Session: Sendable {
 
   /// An operation and whom it is for. Results are told in the order of the questions.
   struct PendingOperation: Sendable {
-    var id: ClientOperationID
+    var id: GATTClient.OperationID
     var subject: Subject
     var answerTo: AnswerTo
     /// Nil where the result is known without asking.
-    var kind: ClientOperation.Kind?
-    var result: Result<ClientOutcome, ClientError>?
+    var kind: GATTClient.Operation.Kind?
+    var result: Result<GATTClient.Outcome, GATTClientError>?
   }
 
   /// What is asked, about which object.

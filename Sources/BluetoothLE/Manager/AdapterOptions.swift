@@ -50,7 +50,7 @@ public struct AdapterOptions: Hashable, Sendable {
     if let deviceName { options.configuration.deviceName = deviceName }
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
-    options.configuration.serverLimits = ServerLimits(
+    options.configuration.serverLimits = GATTServer.Limits(
       maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
     let transport = try LaunchOptions.transport(code: transport)
     if case .linux = transport, privacy.usesPrivateAddress {

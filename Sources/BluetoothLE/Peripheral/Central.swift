@@ -18,7 +18,7 @@ public final class Central: Peer, @unchecked Sendable {
     /// The largest MTU of ATT that both sides know of (Vol 3, Part F, 3.2.8).
     var mtu: Int
     var isConnected: Bool
-    var security = LinkSecurity.none
+    var security = SecurityState.none
   }
 
   init(identifier: UUID, peer: PeerID) {
@@ -46,7 +46,7 @@ public final class Central: Peer, @unchecked Sendable {
   /// Whether the link is encrypted. CoreBluetooth does not tell.
   public var isEncrypted: Bool { link.withLock { $0.security.level >= .encrypted } }
 
-  func update(security: LinkSecurity) { link.withLock { $0.security = security } }
+  func update(security: SecurityState) { link.withLock { $0.security = security } }
   func update(mtu: Int) { link.withLock { $0.mtu = max(Self.defaultMTU, mtu) } }
   func linkEnded() { link.withLock { $0.isConnected = false } }
 }

@@ -113,8 +113,8 @@ struct ServiceBlueprint {
     let id = try name(characteristic, seen: &seen, attributes: &attributes)
     var definition = CharacteristicDefinition(
       id: id, uuid: characteristic.uuid,
-      properties: BLEGATT.CharacteristicProperties(rawValue: UInt16(truncatingIfNeeded: properties.rawValue & 0x3FF)),
-      permissions: BLEGATT.AttributePermissions(permissions), value: source)
+      properties: GATTCharacteristicProperties(rawValue: UInt16(truncatingIfNeeded: properties.rawValue & 0x3FF)),
+      permissions: GATTAttributePermissions(permissions), value: source)
     for descriptor in characteristic.descriptors ?? [] {
       definition.descriptors.append(
         try describe(descriptor, of: characteristic, seen: &seen, attributes: &attributes))
@@ -160,7 +160,7 @@ struct ServiceBlueprint {
       }
     return DescriptorDefinition(
       id: try name(own, seen: &seen, attributes: &attributes), uuid: uuid,
-      permissions: BLEGATT.AttributePermissions(own.permissions), value: source)
+      permissions: GATTAttributePermissions(own.permissions), value: source)
   }
 
   private static func storable(
@@ -186,7 +186,7 @@ struct ServiceBlueprint {
   }
 }
 
-extension BLEGATT.AttributePermissions {
+extension GATTAttributePermissions {
   /// CoreBluetooth's bits as what a link must have; the stronger demand counts.
   init(_ permissions: AttributePermissions) {
     func requirement(

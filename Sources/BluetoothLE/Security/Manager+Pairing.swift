@@ -89,7 +89,7 @@ extension Manager {
 }
 
 extension PeerSecurity {
-  init(_ security: LinkSecurity) {
+  init(_ security: SecurityState) {
     level =
       switch security.level {
       case .none: .none

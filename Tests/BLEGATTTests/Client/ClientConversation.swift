@@ -6,7 +6,7 @@ import Testing
 /// A GATT client in conversation with a server that is read from a list of octets.
 struct ClientConversation {
   var client: GATTClient
-  var output = ClientOutput()
+  var output = GATTClient.Output()
   var now = Instant.start
   private var lastID: UInt32 = 0
 
@@ -16,9 +16,9 @@ struct ClientConversation {
   }
 
   /// Asks for an operation; its number counts up from 1.
-  mutating func perform(_ kind: ClientOperation.Kind) {
+  mutating func perform(_ kind: GATTClient.Operation.Kind) {
     lastID += 1
-    client.perform(ClientOperation(id: .init(rawValue: lastID), kind), now: now, into: &output)
+    client.perform(GATTClient.Operation(id: .init(rawValue: lastID), kind), now: now, into: &output)
   }
 
   mutating func receive(_ hex: String) throws {
@@ -34,7 +34,7 @@ struct ClientConversation {
   }
 
   /// The events since the last call.
-  mutating func events() -> [ClientEvent] {
+  mutating func events() -> [GATTClient.Event] {
     defer { output.events = [] }
     return output.events
   }
@@ -43,8 +43,8 @@ struct ClientConversation {
   ///
   /// - Returns: what the operation came to.
   mutating func run(
-    _ kind: ClientOperation.Kind, _ exchange: [(String, String)], sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> Result<ClientOutcome, ClientError>? {
+    _ kind: GATTClient.Operation.Kind, _ exchange: [(String, String)], sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Result<GATTClient.Outcome, GATTClientError>? {
     perform(kind)
     for (request, response) in exchange {
       #expect(sent() == [request], sourceLocation: sourceLocation)

@@ -139,8 +139,8 @@ struct ClientDiscoveryTests {
     #expect(result == .success(.descriptors([DiscoveredDescriptor(handle: 4, uuid: "2902")])))
   }
 
-  @Test(arguments: [ClientOperation.Kind.discoverPrimaryServices, .discoverCharacteristics(1...0xFFFF)])
-  func anyOtherRefusalIsTheResult(kind: ClientOperation.Kind) throws {
+  @Test(arguments: [GATTClient.Operation.Kind.discoverPrimaryServices, .discoverCharacteristics(1...0xFFFF)])
+  func anyOtherRefusalIsTheResult(kind: GATTClient.Operation.Kind) throws {
     var talk = ClientConversation()
     talk.perform(kind)
     let request = try #require(talk.sent().first).prefix(2)
@@ -150,21 +150,21 @@ struct ClientDiscoveryTests {
       talk.events() == [
         .finished(
           .init(rawValue: 1),
-          .failure(.refused(.insufficientAuthentication, request: ATTOpcode(rawValue: opcode), handle: 1)))
+          .failure(.errorResponse(.insufficientAuthentication, request: ATTOpcode(rawValue: opcode), handle: 1)))
       ])
   }
 }
 
 @Suite("A GATT client facing a hostile server")
 struct HostileServerTests {
-  static let services = ClientOperation.Kind.discoverPrimaryServices
-  static let characteristics = ClientOperation.Kind.discoverCharacteristics(5...0x20)
-  static let descriptors = ClientOperation.Kind.discoverDescriptors(5...0x20)
-  static let included = ClientOperation.Kind.findIncludedServices(5...0x20)
-  static let values = ClientOperation.Kind.readUsingUUID("2A00", 5...0x20)
-  static let byUUID = ClientOperation.Kind.discoverPrimaryServicesByUUID("180D")
+  static let services = GATTClient.Operation.Kind.discoverPrimaryServices
+  static let characteristics = GATTClient.Operation.Kind.discoverCharacteristics(5...0x20)
+  static let descriptors = GATTClient.Operation.Kind.discoverDescriptors(5...0x20)
+  static let included = GATTClient.Operation.Kind.findIncludedServices(5...0x20)
+  static let values = GATTClient.Operation.Kind.readUsingUUID("2A00", 5...0x20)
+  static let byUUID = GATTClient.Operation.Kind.discoverPrimaryServicesByUUID("180D")
 
-  static let answers: [(ClientOperation.Kind, [String])] = [
+  static let answers: [(GATTClient.Operation.Kind, [String])] = [
     (
       services,
       [
@@ -241,7 +241,7 @@ struct HostileServerTests {
   ]
 
   @Test(arguments: answers.flatMap { kind, answers in answers.map { (kind, $0) } })
-  func breaksTheProtocolAndTheOperationFails(kind: ClientOperation.Kind, hex: String) throws {
+  func breaksTheProtocolAndTheOperationFails(kind: GATTClient.Operation.Kind, hex: String) throws {
     var talk = ClientConversation()
     talk.perform(kind)
     _ = talk.sent()
@@ -279,10 +279,10 @@ struct HostileServerTests {
   /// Whatever a server answers, an operation ends after a bounded number of requests.
   @Test func randomAnswersEndEveryOperation() throws {
     var source = SystemRandomNumberGenerator()
-    let kinds: [ClientOperation.Kind] = [
+    let kinds: [GATTClient.Operation.Kind] = [
       Self.services, Self.byUUID, Self.included, Self.characteristics, Self.descriptors, Self.values, .readLong(3),
       .writeLong(3, offset: 0, Array(repeating: 1, count: 100)), .reliableWrite([.init(handle: 3, value: [1, 2, 3])]),
-      .readMultiple([1, 2]), .readMultipleVariable([1, 2]), .configure(.notify, in: 4...9), .watchServices,
+      .readMultiple([1, 2]), .readMultipleVariable([1, 2]), .configure(.notify, in: 4...9), .subscribeToServiceChanged,
       .exchangeMTU(100), .write(3, [1]),
     ]
     for kind in kinds {

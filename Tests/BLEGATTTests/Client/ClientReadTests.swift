@@ -19,7 +19,7 @@ struct ClientReadTests {
   func refusals(code: UInt8) throws {
     var talk = ClientConversation()
     let result = try talk.run(.read(3), [("0a0300", "010a0300" + [code].hexadecimal)])
-    #expect(result == .failure(.refused(ATTErrorCode(rawValue: code), request: .readRequest, handle: 3)))
+    #expect(result == .failure(.errorResponse(ATTErrorCode(rawValue: code), request: .readRequest, handle: 3)))
     guard case .failure(let error)? = result else { return }
     #expect(error.code?.rawValue == code)
   }
@@ -49,7 +49,7 @@ struct ClientReadTests {
         == .success(.value(value)))
     #expect(
       try talk.run(.readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "010c030007")])
-        == .failure(.refused(.invalidOffset, request: .readBlobRequest, handle: 3)))
+        == .failure(.errorResponse(.invalidOffset, request: .readBlobRequest, handle: 3)))
   }
 
   @Test func aValueOf512OctetsIsTheLongest() throws {
@@ -93,7 +93,7 @@ struct ClientReadTests {
           ])))
     #expect(
       try talk.run(.readUsingUUID("2A00", 1...5), [("0801000500002a", "010801000a")])
-        == .failure(.refused(.attributeNotFound, request: .readByTypeRequest, handle: 1)))
+        == .failure(.errorResponse(.attributeNotFound, request: .readByTypeRequest, handle: 1)))
   }
 
   /// GATT/CL/GAR/BV-05-C.

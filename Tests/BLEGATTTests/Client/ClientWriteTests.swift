@@ -11,7 +11,7 @@ struct ClientWriteTests {
     #expect(try talk.run(.write(7, [1, 2, 3]), [("120700010203", "13")]) == .success(.done))
     #expect(
       try talk.run(.write(7, [1]), [("12070001", "0112070003")])
-        == .failure(.refused(.writeNotPermitted, request: .writeRequest, handle: 7)))
+        == .failure(.errorResponse(.writeNotPermitted, request: .writeRequest, handle: 7)))
     #expect(
       try talk.run(.write(7, [1]), [("12070001", "1300")])
         == .failure(.malformedResponse(.writeResponse, reason: "1 octet after the last field")))
@@ -143,7 +143,7 @@ struct ClientWriteTests {
     #expect(
       try talk.run(
         .writeLong(7, offset: 0, [1, 2, 3]), [("1607000000010203", "0116070005"), ("1800", answer)])
-        == .failure(.refused(.insufficientAuthentication, request: .prepareWriteRequest, handle: 7)))
+        == .failure(.errorResponse(.insufficientAuthentication, request: .prepareWriteRequest, handle: 7)))
   }
 
   @Test func aRefusedExecutionIsTheResult() throws {
@@ -152,7 +152,7 @@ struct ClientWriteTests {
       try talk.run(
         .writeLong(7, offset: 0, [1, 2, 3]),
         [("1607000000010203", "1707000000010203"), ("1801", "011807000d")])
-        == .failure(.refused(.invalidAttributeValueLength, request: .executeWriteRequest, handle: 7)))
+        == .failure(.errorResponse(.invalidAttributeValueLength, request: .executeWriteRequest, handle: 7)))
   }
 
   /// GATT/CL/GAW/BV-06-C.

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("What a GATT client hears and how it ends")
 struct GATTClientTests {
-  private let first = ClientOperationID(rawValue: 1)
-  private let second = ClientOperationID(rawValue: 2)
+  private let first = GATTClient.OperationID(rawValue: 1)
+  private let second = GATTClient.OperationID(rawValue: 2)
 
   /// The example in the type's comment.
   @Test func theDocumentedExample() {
     var client = GATTClient()
-    var output = ClientOutput()
-    client.perform(ClientOperation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
+    var output = GATTClient.Output()
+    client.perform(GATTClient.Operation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
     #expect(output.pdus[0] == [0x0A, 0x03, 0x00])
     let response: [UInt8] = [0x0B, 0x48, 0x69]
     client.receive(response.span, now: .start, into: &output)
@@ -108,7 +108,7 @@ struct GATTClientTests {
   }
 
   @Test(arguments: [
-    ("0b07", ClientEvent.violation(.unexpectedPDU(.readResponse))),
+    ("0b07", GATTClient.Event.violation(.unexpectedPDU(.readResponse))),
     ("010a01000a", .violation(.unexpectedPDU(.errorResponse))),
     ("0a0100", .violation(.unexpectedPDU(.readRequest))),
     (
@@ -117,7 +117,7 @@ struct GATTClientTests {
         .malformedResponse(.handleValueNotification, reason: "truncated in the field 'Attribute Handle'"))
     ),
   ])
-  func whatAServerMayNotSendIsReported(hex: String, event: ClientEvent) throws {
+  func whatAServerMayNotSendIsReported(hex: String, event: GATTClient.Event) throws {
     var talk = ClientConversation()
     try talk.receive(hex)
     #expect(talk.events() == [event])
@@ -183,14 +183,14 @@ struct ClientSubscriptionTests {
     var talk = ClientConversation()
     #expect(
       try talk.run(.configure(.notify, in: 4...5), exchange)
-        == .failure(.refused(.attributeNotFound, request: .findInformationRequest, handle: 4)))
+        == .failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
   }
 
   @Test func aRefusedWriteIsTheResult() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(.configure(.notify, in: 4...9), [("0404000900", "050105000229"), ("1205000100", "0112050005")])
-        == .failure(.refused(.insufficientAuthentication, request: .writeRequest, handle: 5)))
+        == .failure(.errorResponse(.insufficientAuthentication, request: .writeRequest, handle: 5)))
   }
 
   private let watch: [(String, String)] = [
@@ -201,7 +201,7 @@ struct ClientSubscriptionTests {
 
   @Test func changedServicesAreWatched() throws {
     var talk = ClientConversation()
-    #expect(try talk.run(.watchServices, watch) == .success(.done))
+    #expect(try talk.run(.subscribeToServiceChanged, watch) == .success(.done))
     try talk.receive("1d080001000a00")
     #expect(talk.sent() == ["1e"])
     #expect(talk.events() == [.servicesChanged(1...0x0A)])
@@ -210,7 +210,7 @@ struct ClientSubscriptionTests {
   @Test(arguments: ["1d080001000a", "1d080001000a0000", "1d08000a000100", "1d080000000a00"])
   func aChangeWithoutARangeIsAViolation(hex: String) throws {
     var talk = ClientConversation()
-    _ = try talk.run(.watchServices, watch)
+    _ = try talk.run(.subscribeToServiceChanged, watch)
     try talk.receive(hex)
     #expect(talk.sent() == ["1e"])
     guard case .violation? = talk.events().first else {
@@ -221,12 +221,12 @@ struct ClientSubscriptionTests {
 
   @Test func aServerThatNeverChangesSaysSo() throws {
     var talk = ClientConversation()
-    let notFound = Result<ClientOutcome, ClientError>.failure(
-      .refused(.attributeNotFound, request: .readByTypeRequest, handle: 1))
-    #expect(try talk.run(.watchServices, [("060100ffff00280118", "010601000a")]) == notFound)
+    let notFound = Result<GATTClient.Outcome, GATTClientError>.failure(
+      .errorResponse(.attributeNotFound, request: .readByTypeRequest, handle: 1))
+    #expect(try talk.run(.subscribeToServiceChanged, [("060100ffff00280118", "010601000a")]) == notFound)
     #expect(
       try talk.run(
-        .watchServices,
+        .subscribeToServiceChanged,
         [
           ("060100ffff00280118", "0701000500"), ("060600ffff00280118", "010606000a"),
           ("08010005000328", "010801000a"),

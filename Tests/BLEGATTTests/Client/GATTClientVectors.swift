@@ -148,7 +148,7 @@ struct GATTClientVectors {
     let first = try checks.need(part.first?.hex, "first PDU behind the prefix")
     let kind = try checks.need(try operation(asking: first, in: vector), "procedure that begins with \(first)")
     talk.perform(kind)
-    var results: [Result<ClientOutcome, ClientError>] = []
+    var results: [Result<GATTClient.Outcome, GATTClientError>] = []
     var values: [[UInt8]] = []
     for pdu in part {
       if pdu.dir == "in" {
@@ -193,7 +193,7 @@ struct GATTClientVectors {
 
   /// What to ask our client for, so that it begins with this request. What the request alone leaves open, the procedure of
   /// the case tells.
-  private static func operation(asking hex: String, in vector: Case) throws -> ClientOperation.Kind? {
+  private static func operation(asking hex: String, in vector: Case) throws -> GATTClient.Operation.Kind? {
     let octets = try VectorChecks().need([UInt8](hexadecimal: hex), "hex")
     switch try ATTPDU(decoding: octets[...]).packet {
     case let request as ExchangeMTURequest: return .exchangeMTU(Int(request.clientRxMTU))

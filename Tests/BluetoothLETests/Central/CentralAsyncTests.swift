@@ -91,7 +91,7 @@ import Testing
 
     let writing = Task { try await peripheral.write(Data([3]), to: characteristic) }
     await untilPending(stage)
-    stage.answer(.failure(.refused(.writeNotPermitted, request: .writeRequest, handle: 3)))
+    stage.answer(.failure(.errorResponse(.writeNotPermitted, request: .writeRequest, handle: 3)))
     let error = await #expect(throws: ATTError.self) { try await writing.value }
     #expect(error?.code == .writeNotPermitted)
 

@@ -142,10 +142,10 @@ final class CentralStage: Sendable {
   }
 
   /// Answers the operations posted since the last call; the wish to hear of changed services passes.
-  func answer(_ results: Result<ClientOutcome, ClientError>..., peer: UInt32 = 1) {
+  func answer(_ results: Result<GATTClient.Outcome, GATTClientError>..., peer: UInt32 = 1) {
     var results = results[...]
     for case .client(let peer, let operation) in commands() {
-      if case .watchServices = operation.kind { continue }
+      if case .subscribeToServiceChanged = operation.kind { continue }
       guard let result = results.popFirst() else { return }
       say(.client(peer, .finished(operation.id, result)))
     }

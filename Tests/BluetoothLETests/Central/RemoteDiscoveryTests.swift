@@ -7,11 +7,11 @@ import Testing
 
 /// Rules 6.8, 6.9 and 6.15: what a peripheral has.
 @Suite struct RemoteDiscoveryTests {
-  private let services = ClientOutcome.services([
+  private let services = GATTClient.Outcome.services([
     DiscoveredService(handles: 1...5, uuid: "1800"), DiscoveredService(handles: 6...9, uuid: "180D"),
     DiscoveredService(handles: 10...20, uuid: "180F"),
   ])
-  private let characteristics = ClientOutcome.characteristics([
+  private let characteristics = GATTClient.Outcome.characteristics([
     DiscoveredCharacteristic(declaration: 11, properties: .notify, valueHandle: 12, uuid: "2A37"),
     DiscoveredCharacteristic(declaration: 15, properties: .read, valueHandle: 16, uuid: "2A38"),
   ])
@@ -21,7 +21,9 @@ import Testing
     let peripheral = try stage.connect(1)
     peripheral.discoverServices(nil)
     #expect(
-      stage.host.commands.suffix(2).map(CentralStage.describe) == ["1 discoverPrimaryServices", "1 watchServices"])
+      stage.host.commands.suffix(2).map(CentralStage.describe) == [
+        "1 discoverPrimaryServices", "1 subscribeToServiceChanged",
+      ])
     stage.answer(.success(services))
     #expect(stage.heard() == ["services 1800 180D 180F"])
     #expect(peripheral.services?.allSatisfy { $0.peripheral === peripheral && $0.isPrimary } == true)

@@ -11,13 +11,13 @@ import Testing
 @Suite struct RemoteSecurityTests {
   private let peer = PeerID(rawValue: 1)
 
-  private func refusal(_ code: ATTErrorCode) -> Result<ClientOutcome, ClientError> {
-    .failure(.refused(code, request: .readRequest, handle: 3))
+  private func refusal(_ code: ATTErrorCode) -> Result<GATTClient.Outcome, GATTClientError> {
+    .failure(.errorResponse(code, request: .readRequest, handle: 3))
   }
 
   /// A read that ended, on a link that stays up.
   private func ended(
-    _ result: Result<ClientOutcome, ClientError>, _ before: HostEvent...
+    _ result: Result<GATTClient.Outcome, GATTClientError>, _ before: HostEvent...
   ) throws -> (CentralStage, Peripheral) {
     let stage = CentralStage()
     let peripheral = try stage.connect(1)

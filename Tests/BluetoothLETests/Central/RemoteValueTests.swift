@@ -41,7 +41,7 @@ import Testing
     peripheral.readValue(for: characteristics[1])
     stage.answer(.success(.value([1])))
     peripheral.readValue(for: characteristics[1])
-    stage.answer(.failure(.refused(.readNotPermitted, request: .readRequest, handle: 6)))
+    stage.answer(.failure(.errorResponse(.readNotPermitted, request: .readRequest, handle: 6)))
     #expect(stage.heard() == ["value 2A38 [1]", "value 2A38 [1] ATT 0x2"])
   }
 
@@ -58,7 +58,7 @@ import Testing
     #expect(stage.host.commands.last.map(CentralStage.describe) == "1 write(0x0009, [1, 2])")
     stage.answer(.success(.done))
     peripheral.writeValue(Data([1, 2]), for: characteristics[2], type: .withResponse)
-    stage.answer(.failure(.refused(ATTErrorCode(rawValue: 0x80), request: .writeRequest, handle: 9)))
+    stage.answer(.failure(.errorResponse(ATTErrorCode(rawValue: 0x80), request: .writeRequest, handle: 9)))
     #expect(stage.heard() == ["wrote 2A39", "wrote 2A39 ATT 0x80"])
   }
 
@@ -155,7 +155,7 @@ import Testing
   @Test func rule6_13_withoutItsDescriptorThereIsNoSubscription() throws {
     let (stage, peripheral, characteristics) = try scene()
     peripheral.setNotifyValue(true, for: characteristics[0])
-    stage.answer(.failure(.refused(.attributeNotFound, request: .findInformationRequest, handle: 4)))
+    stage.answer(.failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
     peripheral.setNotifyValue(true, for: characteristics[1])
     #expect(stage.heard() == ["notifying 2A37 false ATT 0xa", "notifying 2A38 false ATT 0x6"])
   }

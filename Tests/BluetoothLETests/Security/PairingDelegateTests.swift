@@ -145,7 +145,7 @@ import Testing
     stage.manager.pairingDelegate = listener
     let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
     let identity = DeviceAddress(octets: BD_ADDR(5), kind: .public)
-    stage.say(.security(central.peer, LinkSecurity(level: .secureConnections, keySize: 16)))
+    stage.say(.security(central.peer, SecurityState(level: .secureConnections, keySize: 16)))
     stage.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
     stage.say(.keypress(central.peer, .passkeyDigitErased))
     stage.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))

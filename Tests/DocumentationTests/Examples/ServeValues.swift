@@ -9,8 +9,8 @@ struct ThermometerServer {
   private static let temperature = AttributeID(rawValue: 1)
 
   private var database = AttributeDatabase()
-  private var bearer = ServerBearer()
-  private var output = ServerOutput()
+  private var server = GATTServer()
+  private var output = GATTServer.Output()
   /// In units of 0.01 °C.
   private var value: Int16 = 2150
 
@@ -25,10 +25,10 @@ struct ThermometerServer {
   ///
   /// - Returns: the PDUs for the client.
   mutating func receive(_ pdu: [UInt8], now: Instant) -> [[UInt8]] {
-    bearer.receive(pdu.span, security: .none, database: &database, now: now, into: &output)
+    server.receive(pdu.span, security: .none, database: &database, now: now, into: &output)
     for event in output.events {
       guard case .read(let token, Self.temperature, let offset) = event else { continue }
-      _ = bearer.respond(
+      _ = server.respond(
         to: token, with: .value(octets.dropFirst(offset)), security: .none, database: &database, now: now,
         into: &output)
     }
@@ -40,8 +40,8 @@ struct ThermometerServer {
   /// - Returns: the PDUs for the client.
   mutating func set(_ temperature: Int16, now: Instant) -> [[UInt8]] {
     value = temperature
-    _ = bearer.notify(
-      Self.temperature, octets.span, security: .none, database: database, now: now, into: &output)
+    _ = server.sendUpdate(
+      of: Self.temperature, value: octets.span, security: .none, database: database, now: now, into: &output)
     return drain()
   }
 

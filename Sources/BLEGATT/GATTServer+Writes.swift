@@ -2,11 +2,11 @@ import BLEATT
 import BLEWire
 
 /// Write Request and Write Command (Vol 3, Part F, 3.4.5).
-extension ServerBearer {
+extension GATTServer {
   @inline(__always)
   mutating func write(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
-    _ now: Instant, _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
+    _ now: Instant, _ output: inout GATTServer.Output
   ) {
     let isCommand = opcode == ATTOpcode.writeCommand.rawValue
     guard pdu.count >= 3 else { return isCommand ? () : output.refuse(opcode, .none, .invalidPDU) }
@@ -41,7 +41,7 @@ extension ServerBearer {
   @inline(__always)
   private mutating func write(
     _ value: Span<UInt8>, at place: Int, _ opcode: UInt8, _ database: inout AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ output: inout GATTServer.Output
   ) -> WriteOutcome {
     let attribute = database.attributes[place]
     if attribute.kind == .stored {
@@ -59,8 +59,8 @@ extension ServerBearer {
   }
 
   private mutating func writeElsewhere(
-    _ value: Span<UInt8>, _ attribute: Attribute, _ opcode: UInt8, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ value: Span<UInt8>, _ attribute: AttributeEntry, _ opcode: UInt8, _ database: AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) -> WriteOutcome {
     switch attribute.kind {
     case .dynamic:
@@ -89,8 +89,8 @@ extension ServerBearer {
 
   /// Why a Client Characteristic Configuration descriptor cannot take this value: a bit is set that the properties do
   /// not offer (Vol 3, Part G, 3.3.3.3: it "can only be set" if they do). Bits reserved for future use are ignored.
-  func refusal(of value: Subscription, _ descriptor: Attribute) -> ATTErrorCode? {
-    let properties = CharacteristicProperties(rawValue: descriptor.configuration)
+  func refusal(of value: Subscription, _ descriptor: AttributeEntry) -> ATTErrorCode? {
+    let properties = GATTCharacteristicProperties(rawValue: descriptor.configuration)
     if value.contains(.notify), !properties.contains(.notify) {
       return .clientCharacteristicConfigurationImproperlyConfigured
     }
@@ -101,7 +101,7 @@ extension ServerBearer {
   }
 
   /// Takes a value for a Client Characteristic Configuration descriptor that was found right.
-  mutating func configure(_ descriptor: Attribute, _ value: Subscription, _ output: inout ServerOutput) {
+  mutating func configure(_ descriptor: AttributeEntry, _ value: Subscription, _ output: inout GATTServer.Output) {
     let value = value.intersection([.notify, .indicate])
     guard value != configuration(of: descriptor.handle) else { return }
     let place = configurations.firstIndex { $0.descriptor >= descriptor.handle } ?? configurations.count

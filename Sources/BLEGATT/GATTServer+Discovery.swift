@@ -2,9 +2,9 @@ import BLEATT
 import BLEWire
 
 /// Requests that search a range of handles: what is there (Vol 3, Part F, 3.4.3 and 3.4.4.9).
-extension ServerBearer {
+extension GATTServer {
   /// Reads the two handles at the front; answers a malformed or empty range (Vol 3, Part F, 3.4.3.1).
-  func handleRange(_ pdu: Span<UInt8>, _ output: inout ServerOutput) -> ClosedRange<AttributeHandle>? {
+  func handleRange(_ pdu: Span<UInt8>, _ output: inout GATTServer.Output) -> ClosedRange<AttributeHandle>? {
     guard let first = pdu.uint16(at: 1), let last = pdu.uint16(at: 3) else {
       output.refuse(pdu[0], .none, .invalidPDU)
       return nil
@@ -17,7 +17,7 @@ extension ServerBearer {
   }
 
   /// Vol 3, Part F, 3.4.3.1: handles and types, as long as the types have the size of the first.
-  func findInformation(_ pdu: Span<UInt8>, _ database: AttributeDatabase, _ output: inout ServerOutput) {
+  func findInformation(_ pdu: Span<UInt8>, _ database: AttributeDatabase, _ output: inout GATTServer.Output) {
     guard pdu.count == 5 else { return output.refuse(pdu[0], .none, .invalidPDU) }
     guard let range = handleRange(pdu, &output) else { return }
     var place = database.firstPlace(from: range.lowerBound)
@@ -42,7 +42,7 @@ extension ServerBearer {
 
   /// Vol 3, Part F, 3.4.4.9: services with their UUIDs, as long as those have the size of the first. Other types group
   /// nothing that this request may ask for (Vol 3, Part G, 2.5.3).
-  func readByGroupType(_ pdu: Span<UInt8>, _ database: AttributeDatabase, _ output: inout ServerOutput) {
+  func readByGroupType(_ pdu: Span<UInt8>, _ database: AttributeDatabase, _ output: inout GATTServer.Output) {
     guard pdu.count == 7 || pdu.count == 21 else { return output.refuse(pdu[0], .none, .invalidPDU) }
     guard let range = handleRange(pdu, &output) else { return }
     let type = pdu.attributeType(at: 5)
@@ -83,7 +83,8 @@ extension ServerBearer {
   /// Vol 3, Part F, 3.4.3.3: the groups whose declaration has this type and exactly these octets as its value.
   /// Attributes that this client may not read are passed over.
   func findByTypeValue(
-    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: inout AttributeDatabase, _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: inout AttributeDatabase,
+    _ output: inout GATTServer.Output
   ) {
     guard pdu.count >= 7, let shortType = pdu.uint16(at: 5) else {
       return output.refuse(pdu[0], .none, .invalidPDU)
@@ -129,7 +130,7 @@ extension ServerBearer {
 
   private func appendGroups(
     _ type: UInt128, _ value: Span<UInt8>, _ range: ClosedRange<AttributeHandle>, _ room: Int,
-    _ security: LinkSecurity, _ database: AttributeDatabase, _ buffer: inout [UInt8]
+    _ security: SecurityState, _ database: AttributeDatabase, _ buffer: inout [UInt8]
   ) {
     var room = room
     var entry = database.firstEntry(ofType: type, fromPlace: database.firstPlace(from: range.lowerBound))
@@ -148,7 +149,7 @@ extension ServerBearer {
   }
 
   private func hasValue(
-    _ attribute: Attribute, _ database: AttributeDatabase, equalTo value: Span<UInt8>
+    _ attribute: AttributeEntry, _ database: AttributeDatabase, equalTo value: Span<UInt8>
   ) -> Bool {
     guard valueLength(of: attribute, database) == value.count else { return false }
     var own: [UInt8] = []
@@ -160,7 +161,7 @@ extension ServerBearer {
 extension [UInt8] {
   /// Appends the type of `attribute` in the size it travels in.
   @inline(__always)
-  fileprivate mutating func append(typeOf attribute: Attribute) {
+  fileprivate mutating func append(typeOf attribute: AttributeEntry) {
     if attribute.hasShortType {
       append(UInt8(truncatingIfNeeded: attribute.type >> 96))
       append(UInt8(truncatingIfNeeded: attribute.type >> 104))

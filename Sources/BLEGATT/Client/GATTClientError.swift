@@ -1,9 +1,9 @@
 public import BLEATT
 
 /// Why an operation of a GATT client failed, and whose fault it is.
-public enum ClientError: Error, Equatable, Sendable {
+public enum GATTClientError: Error, Equatable, Sendable {
   /// The server refused a request, about this handle.
-  case refused(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle)
+  case errorResponse(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle)
   /// The server's answer breaks the protocol; the text says how.
   case malformedResponse(ATTOpcode, reason: String)
   /// The server sent a PDU that answers nothing we asked.
@@ -28,17 +28,18 @@ public enum ClientError: Error, Equatable, Sendable {
   case linkEnded
 }
 
-extension ClientError {
+extension GATTClientError {
   /// The code that the server refused with, if it did.
   public var code: ATTErrorCode? {
-    if case .refused(let code, _, _) = self { code } else { nil }
+    if case .errorResponse(let code, _, _) = self { code } else { nil }
   }
 }
 
-extension ClientError: CustomStringConvertible {
+extension GATTClientError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .refused(let code, let request, let handle): "the server refused \(request) for handle \(handle): \(code)"
+    case .errorResponse(let code, let request, let handle):
+      "the server refused \(request) for handle \(handle): \(code)"
     case .malformedResponse(let opcode, let reason): "the server's \(opcode) breaks the protocol: \(reason)"
     case .unexpectedPDU(let opcode): "the server sent \(opcode), which answers nothing that was asked"
     case .echoDiffers(let handle, let offset):

@@ -1,6 +1,6 @@
 /// What the services that every GATT server has say about the device: Generic Access and Generic Attribute
 /// (Vol 3, Part C, 12 and Part G, 7). The database makes and answers them.
-public struct StackServices: Sendable {
+public struct GenericServices: Sendable {
   /// Up to 248 octets of UTF-8; what lies past them is cut off at a character (Vol 3, Part C, 12.1).
   public var deviceName: String
   /// From the Assigned Numbers; 0 is unknown (Vol 3, Part C, 12.2).

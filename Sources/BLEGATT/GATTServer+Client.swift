@@ -12,7 +12,7 @@ enum ChangeAwareness: Sendable { case aware, unaware, toldOutOfSync, hashRead }
 
 /// What the server knows of this client beyond the link: subscriptions, features, and how current its idea of the
 /// database is.
-extension ServerBearer {
+extension GATTServer {
   /// What the client subscribed to.
   public func subscription(to attribute: AttributeID, database: AttributeDatabase) -> Subscription {
     guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return [] }
@@ -29,13 +29,13 @@ extension ServerBearer {
   /// A bonded client's configuration outlives its links, and may demand more than the link that it is on has, or has yet:
   /// it is kept, and nothing is sent meanwhile.
   public func subscriptions(
-    inForceFor security: LinkSecurity, database: AttributeDatabase
+    inForceFor security: SecurityState, database: AttributeDatabase
   ) -> [AttributeID: Subscription] {
     subscriptions(database) { $0.write.refusal(for: security, otherwise: .writeNotPermitted) == nil }
   }
 
   private func subscriptions(
-    _ database: AttributeDatabase, where isWanted: (Attribute) -> Bool
+    _ database: AttributeDatabase, where isWanted: (AttributeEntry) -> Bool
   ) -> [AttributeID: Subscription] {
     var subscriptions: [AttributeID: Subscription] = [:]
     for configuration in configurations {
@@ -59,12 +59,13 @@ extension ServerBearer {
   /// Service Changed (Vol 3, Part G, 7.1), and its subscriptions to attributes that are gone are forgotten. To be called
   /// for each link after the database changed.
   public mutating func serviceChanged(
-    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
+    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant,
+    into output: inout GATTServer.Output
   ) {
     configurations.removeAll { range.contains($0.descriptor) && database.place(of: $0.descriptor) == nil }
     withdrawIndications(&output) { _, handle in range.contains(handle) && database.place(of: handle) == nil }
     reconsiderRevision(database)
-    guard !isFinished, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
+    guard !hasFailed, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
     var whole = range
     if let waiting = indications.changedRange?.range {
       whole = min(range.lowerBound, waiting.lowerBound)...max(range.upperBound, waiting.upperBound)
@@ -90,7 +91,7 @@ extension ServerBearer {
   /// Gives a bonded client back what it had configured. Where the database is not the one the client knew, Service
   /// Changed is indicated for all of it, and configurations whose descriptor is gone are dropped.
   public mutating func restore(
-    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout ServerOutput
+    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout GATTServer.Output
   ) {
     features = record.supportedFeatures
     configurations = record.configurations.filter { configuration in
@@ -126,7 +127,7 @@ extension ServerBearer {
   }
 
   @inline(__always)
-  mutating func noteRead(of attribute: Attribute) {
+  mutating func noteRead(of attribute: AttributeEntry) {
     if attribute.kind == .databaseHash, awareness != .aware { awareness = .hashRead }
   }
 }

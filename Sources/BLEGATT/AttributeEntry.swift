@@ -2,7 +2,7 @@ import BLEATT
 import BLEWire
 
 /// One attribute as the database keeps it: a fixed number of octets, so that all of them lie in one array.
-struct Attribute: Sendable {
+struct AttributeEntry: Sendable {
   enum Kind: UInt8, Sendable {
     /// A service declaration: it begins a group that the Read By Group Type Request can find.
     case service
@@ -32,10 +32,10 @@ struct Attribute: Sendable {
   var maximumLength: UInt16 = 0
   var handle: AttributeHandle
   /// Of a characteristic value: the handle of its Client Characteristic Configuration descriptor, else 0. Of that
-  /// descriptor: the ``CharacteristicProperties`` that decide which of its bits can be set.
+  /// descriptor: the ``GATTCharacteristicProperties`` that decide which of its bits can be set.
   var configuration: UInt16 = 0
-  var read: Access
-  var write: Access
+  var read: PackedRequirement
+  var write: PackedRequirement
   var kind: Kind
   /// Whether the type travels in two octets.
   var hasShortType: Bool
@@ -49,8 +49,8 @@ struct Attribute: Sendable {
     hasShortType = type.size == .uuid16
     self.kind = kind
     self.id = id
-    self.read = Access(read)
-    self.write = Access(write)
+    self.read = PackedRequirement(read)
+    self.write = PackedRequirement(write)
   }
 
   var range: Range<Int> { Int(start)..<Int(start) + Int(length) }
@@ -62,7 +62,7 @@ struct Attribute: Sendable {
 }
 
 /// An ``AccessRequirement``, or that there is no access at all, in two octets.
-struct Access: Equatable, Sendable {
+struct PackedRequirement: Equatable, Sendable {
   /// Bit 0: permitted; bits 1 and 2: the level; bit 3: authorization; bits 8 to 15: the least key size.
   private var bits: UInt16
 
@@ -80,11 +80,11 @@ struct Access: Equatable, Sendable {
 
   /// Why this link may not, or nil if it may (Vol 3, Part C, 10.3.1.1 and Part F, 4).
   @inline(__always)
-  func refusal(for security: LinkSecurity, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
+  func refusal(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
     bits == 1 ? nil : closerLook(security, notPermitted)
   }
 
-  private func closerLook(_ security: LinkSecurity, _ notPermitted: ATTErrorCode) -> ATTErrorCode? {
+  private func closerLook(_ security: SecurityState, _ notPermitted: ATTErrorCode) -> ATTErrorCode? {
     guard bits & 1 != 0 else { return notPermitted }
     let needed = UInt8(truncatingIfNeeded: bits >> 1) & 3
     if security.level == .none, needed > 0 {

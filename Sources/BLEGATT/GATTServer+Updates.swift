@@ -2,25 +2,25 @@ public import BLEATT
 public import BLEWire
 
 /// Values the client did not ask for: notifications and indications (Vol 3, Part F, 3.4.7).
-extension ServerBearer {
+extension GATTServer {
   /// Sends a characteristic value the way the client configured: as a notification, else as an indication. What does
   /// not fit into ATT_MTU - 3 octets is cut off.
   ///
   /// An indication waits while another one is unconfirmed; notifications go out at once.
-  public mutating func notify(
-    _ attribute: AttributeID, _ value: Span<UInt8>, security: LinkSecurity, database: AttributeDatabase, now: Instant,
-    into output: inout ServerOutput
-  ) -> UpdateOutcome {
+  public mutating func sendUpdate(
+    of attribute: AttributeID, value: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant,
+    into output: inout GATTServer.Output
+  ) -> GATTServer.UpdateResult {
     guard let handle = database.handles[attribute] else { return .unknownAttribute }
-    return notify(handle, value, security: security, database: database, now: now, into: &output)
+    return sendUpdate(of: handle, value: value, security: security, database: database, now: now, into: &output)
   }
 
   /// The same for a caller that knows the handle of the characteristic value.
-  public mutating func notify(
-    _ handle: AttributeHandle, _ value: Span<UInt8>, security: LinkSecurity, database: AttributeDatabase, now: Instant,
-    into output: inout ServerOutput
-  ) -> UpdateOutcome {
-    guard !isFinished else { return .finished }
+  public mutating func sendUpdate(
+    of handle: AttributeHandle, value: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant,
+    into output: inout GATTServer.Output
+  ) -> GATTServer.UpdateResult {
+    guard !hasFailed else { return .bearerFailed }
     guard let place = database.place(of: handle) else { return .unknownAttribute }
     let descriptor = AttributeHandle(database.attributes[place].configuration)
     let configuration = configuration(of: descriptor)
@@ -47,11 +47,11 @@ extension ServerBearer {
   ///
   /// - Returns: false where nothing was sent: the client does not understand it, has not subscribed to notifications of
   ///   each value, there are fewer than two, or they do not fit into one PDU. Each can still be sent by itself.
-  public mutating func notify(
-    together values: [(attribute: AttributeID, value: Bytes)], security: LinkSecurity, database: AttributeDatabase,
-    into output: inout ServerOutput
+  public mutating func sendMultipleNotification(
+    of values: [(attribute: AttributeID, value: Bytes)], security: SecurityState, database: AttributeDatabase,
+    into output: inout GATTServer.Output
   ) -> Bool {
-    guard !isFinished, features.contains(.multipleHandleValueNotifications), values.count >= 2 else { return false }
+    guard !hasFailed, features.contains(.multipleHandleValueNotifications), values.count >= 2 else { return false }
     var tuples: [MultipleHandleValueNotification.HandleLengthValueTuple] = []
     for (attribute, value) in values {
       guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return false }
@@ -71,8 +71,8 @@ extension ServerBearer {
   public var maximumUpdateLength: Int { min(mtu - 3, ATT.maximumValueLength) }
 
   private mutating func indicate(
-    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout ServerOutput
-  ) -> UpdateOutcome {
+    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout GATTServer.Output
+  ) -> GATTServer.UpdateResult {
     if indications.isIdle {
       send(indication, now, &output)
     } else {
@@ -83,7 +83,7 @@ extension ServerBearer {
   }
 
   private mutating func send(
-    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout ServerOutput
+    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout GATTServer.Output
   ) {
     let value = indication.value.prefix(maximumUpdateLength)
     output.pdus.append { buffer in
@@ -96,15 +96,15 @@ extension ServerBearer {
 
   /// Handle Value Confirmation (Vol 3, Part F, 3.4.7.3): the next indication may go.
   mutating func confirm(
-    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     guard pdu.count == 1, let confirmed = indications.outstanding?.indication else {
       return output.events.append(.violation(.unexpectedConfirmation))
     }
     indications.outstanding = nil
     if confirmed.id != .stack {
-      output.events.append(.confirmed(confirmed.id))
+      output.events.append(.indicationConfirmed(confirmed.id))
     } else if indications.changedRange == nil {
       awareness = .aware
     }
@@ -115,13 +115,13 @@ extension ServerBearer {
       if isAllowed(next, security, database) {
         send(next, now, &output)
       } else {
-        output.events.append(.unsent(next.id))
+        output.events.append(.indicationDiscarded(next.id))
       }
     }
   }
 
   private func isAllowed(
-    _ indication: IndicationQueue.Indication, _ security: LinkSecurity, _ database: AttributeDatabase
+    _ indication: IndicationQueue.Indication, _ security: SecurityState, _ database: AttributeDatabase
   ) -> Bool {
     guard let place = database.place(of: indication.handle) else { return false }
     let descriptor = AttributeHandle(database.attributes[place].configuration)
@@ -129,7 +129,7 @@ extension ServerBearer {
     return database.attributes[place].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
   }
 
-  mutating func sendServiceChanged(_ now: Instant, _ output: inout ServerOutput) {
+  mutating func sendServiceChanged(_ now: Instant, _ output: inout GATTServer.Output) {
     guard indications.isIdle, let changed = indications.changedRange else { return }
     indications.changedRange = nil
     send(.serviceChanged(changed.handle, changed.range), now, &output)
@@ -137,10 +137,10 @@ extension ServerBearer {
 
   /// Takes back indications that wait and must not be sent any more.
   mutating func withdrawIndications(
-    _ output: inout ServerOutput, where isWithdrawn: (AttributeID, AttributeHandle) -> Bool
+    _ output: inout GATTServer.Output, where isWithdrawn: (AttributeID, AttributeHandle) -> Bool
   ) {
     for indication in indications.queued where isWithdrawn(indication.id, indication.handle) {
-      output.events.append(.unsent(indication.id))
+      output.events.append(.indicationDiscarded(indication.id))
     }
     indications.queued.removeAll { isWithdrawn($0.id, $0.handle) }
   }

@@ -2,7 +2,7 @@ import BLEATT
 public import BLEWire
 
 /// A request that waits for the application.
-struct PendingRequest: Sendable {
+struct UnansweredRequest: Sendable {
   var token: RequestToken
   var opcode: UInt8
   var deadline: Instant
@@ -18,7 +18,7 @@ struct PendingRequest: Sendable {
 }
 
 /// Requests that the application answers, and what waits behind them.
-extension ServerBearer {
+extension GATTServer {
   /// Whether a request waits for the application.
   public var isWaitingForApplication: Bool { pending != nil }
 
@@ -29,8 +29,8 @@ extension ServerBearer {
   /// - Returns: false where the request was answered before, timed out, or never was one of this bearer's.
   @discardableResult
   public mutating func respond(
-    to token: RequestToken, with response: ApplicationResponse, security: LinkSecurity,
-    database: inout AttributeDatabase, now: Instant, into output: inout ServerOutput
+    to token: RequestToken, with response: ApplicationResponse, security: SecurityState,
+    database: inout AttributeDatabase, now: Instant, into output: inout GATTServer.Output
   ) -> Bool {
     guard let request = pending, request.token == token else { return false }
     finish(request, with: response, security, &database, now, &output)
@@ -39,32 +39,32 @@ extension ServerBearer {
 
   /// Asks the application for a dynamic value.
   mutating func ask(
-    _ attribute: Attribute, offset: Int, _ opcode: UInt8, _ step: PendingRequest.Step, _ now: Instant,
-    _ output: inout ServerOutput
+    _ attribute: AttributeEntry, offset: Int, _ opcode: UInt8, _ step: UnansweredRequest.Step, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     let token = suspend(opcode, step, now)
     output.events.append(.read(token, attribute.id, offset: offset))
   }
 
-  mutating func suspend(_ opcode: UInt8, _ step: PendingRequest.Step, _ now: Instant) -> RequestToken {
+  mutating func suspend(_ opcode: UInt8, _ step: UnansweredRequest.Step, _ now: Instant) -> RequestToken {
     nextToken += 1
     let token = RequestToken(number: nextToken)
-    pending = PendingRequest(token: token, opcode: opcode, deadline: now + limits.applicationTimeout, step: step)
+    pending = UnansweredRequest(token: token, opcode: opcode, deadline: now + limits.applicationTimeout, step: step)
     return token
   }
 
   /// Keeps a PDU that came while a request is pending; past the limit it is dropped. Of one that is too long for any
   /// ATT_MTU only so much is kept as shows that.
-  mutating func keep(_ pdu: Span<UInt8>, into output: inout ServerOutput) {
+  mutating func keep(_ pdu: Span<UInt8>, into output: inout GATTServer.Output) {
     let opcode = ATTOpcode(rawValue: pdu[0])
     if !opcode.isCommand { output.events.append(.violation(.requestWhileOneIsPending)) }
-    guard waiting.count < limits.maximumWaitingPDUs else { return output.events.append(.overflow) }
+    guard waiting.count < limits.maximumWaitingPDUs else { return output.events.append(.pduDropped) }
     waiting.append { $0.append(copying: pdu.extracting(0..<min(pdu.count, ATT.maximumMTU + 1))) }
   }
 
   mutating func finish(
-    _ request: PendingRequest, with response: ApplicationResponse, _ security: LinkSecurity,
-    _ database: inout AttributeDatabase, _ now: Instant, _ output: inout ServerOutput
+    _ request: UnansweredRequest, with response: ApplicationResponse, _ security: SecurityState,
+    _ database: inout AttributeDatabase, _ now: Instant, _ output: inout GATTServer.Output
   ) {
     pending = nil
     switch (request.step, response) {
@@ -100,7 +100,7 @@ extension ServerBearer {
 
   /// Handles what came while a request was pending, until the next one is.
   private mutating func goOn(
-    _ security: LinkSecurity, _ database: inout AttributeDatabase, _ now: Instant, _ output: inout ServerOutput
+    _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant, _ output: inout GATTServer.Output
   ) {
     guard pending == nil, !waiting.isEmpty else { return }
     var kept = PacketBuffer()

@@ -8,10 +8,10 @@ import BLEWire
 ///
 /// Where the application has to accept parts first, the queue is kept and every part is tried again at its answer: services,
 /// values and the link's security may have changed while it decided.
-extension ServerBearer {
+extension GATTServer {
   /// Prepare Write (Vol 3, Part F, 3.4.6.1): permissions are looked at now, offset and length at the execution.
   mutating func prepareWrite(
-    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: AttributeDatabase, _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: AttributeDatabase, _ output: inout GATTServer.Output
   ) {
     let opcode = pdu[0]
     guard pdu.count >= 5 else { return output.refuse(opcode, .none, .invalidPDU) }
@@ -32,8 +32,8 @@ extension ServerBearer {
 
   /// Execute Write (Vol 3, Part F, 3.4.6.3): the queue is empty afterwards, whatever comes of it.
   mutating func executeWrite(
-    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: inout AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     let opcode = pdu[0]
     guard pdu.count == 2, pdu[1] <= 1 else { return output.refuse(opcode, .none, .invalidPDU) }
@@ -54,8 +54,8 @@ extension ServerBearer {
 
   /// Executes a queue whose parts for the application are accepted: all of it as things are now, or nothing.
   mutating func executeAccepted(
-    _ queue: PreparedWrites, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
-    _ output: inout ServerOutput
+    _ queue: PreparedWrites, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
+    _ output: inout GATTServer.Output
   ) {
     switch plan(queue, security, database) {
     case .failure(let refusal): output.refuse(opcode, refusal.handle, refusal.code)
@@ -74,7 +74,7 @@ extension ServerBearer {
   /// A handle that another attribute has got since the part was prepared is as invalid as one that no attribute has: the
   /// client meant the attribute that is gone.
   private func plan(
-    _ queue: PreparedWrites, _ security: LinkSecurity, _ database: AttributeDatabase
+    _ queue: PreparedWrites, _ security: SecurityState, _ database: AttributeDatabase
   ) -> Result<ExecutionPlan, Refusal> {
     var plan = ExecutionPlan()
     for part in queue.parts {
@@ -113,13 +113,13 @@ extension ServerBearer {
     return .success(plan)
   }
 
-  private func currentValue(of attribute: Attribute, _ database: AttributeDatabase) -> [UInt8] {
+  private func currentValue(of attribute: AttributeEntry, _ database: AttributeDatabase) -> [UInt8] {
     var value: [UInt8] = []
     appendValue(of: attribute, database, from: 0, count: valueLength(of: attribute, database), to: &value)
     return value
   }
 
-  private func refusal(of value: [UInt8], _ attribute: Attribute) -> ATTErrorCode? {
+  private func refusal(of value: [UInt8], _ attribute: AttributeEntry) -> ATTErrorCode? {
     switch attribute.kind {
     case .stored: return attribute.allowedLengths.contains(value.count) ? nil : .invalidAttributeValueLength
     case .clientConfiguration:
@@ -134,7 +134,7 @@ extension ServerBearer {
 
   /// Writes what was found right, and answers.
   private mutating func carryOut(
-    _ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout ServerOutput
+    _ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout GATTServer.Output
   ) {
     for write in plan.writes {
       guard let place = database.place(of: write.handle) else { continue }
@@ -160,13 +160,13 @@ struct PreparedWrites: Sendable {
     /// What the handle named when the part was prepared.
     var type: UInt128
     var id: AttributeID
-    var kind: Attribute.Kind
+    var kind: AttributeEntry.Kind
     var offset: Int
     /// Where its octets lie in those of the queue.
     var range: Range<Int>
 
     /// Whether `attribute`, which has the part's handle now, is the one that had it then.
-    func names(_ attribute: Attribute) -> Bool {
+    func names(_ attribute: AttributeEntry) -> Bool {
       attribute.id == id && attribute.kind == kind && attribute.type == type
     }
   }
@@ -174,7 +174,7 @@ struct PreparedWrites: Sendable {
   private(set) var parts: [Part] = []
   private(set) var octets: [UInt8] = []
 
-  mutating func append(_ attribute: Attribute, offset: Int, _ value: Span<UInt8>) {
+  mutating func append(_ attribute: AttributeEntry, offset: Int, _ value: Span<UInt8>) {
     let start = octets.count
     octets.append(copying: value)
     parts.append(
@@ -221,7 +221,7 @@ struct ExecutionPlan: Sendable {
     return writes.count - 1
   }
 
-  mutating func append(_ value: Bytes, offset: Int, to attribute: Attribute) {
+  mutating func append(_ value: Bytes, offset: Int, to attribute: AttributeEntry) {
     if let last = parts.indices.last, lastHandle == attribute.handle,
       parts[last].offset + parts[last].value.count == offset
     {
@@ -233,7 +233,7 @@ struct ExecutionPlan: Sendable {
   }
 }
 
-extension Attribute {
+extension AttributeEntry {
   /// Whether a shorter write leaves the rest of the value as it is (Vol 3, Part F, 3.4.5.1).
   var hasFixedLength: Bool { kind == .stored && minimumLength == maximumLength }
 }

@@ -2,7 +2,7 @@ import BLEATT
 import BLEWire
 
 /// Finds a characteristic's Client Characteristic Configuration descriptor and writes it (Vol 3, Part G, 3.3.3.3).
-struct CharacteristicConfiguration: ClientProcedure {
+struct SubscriptionProcedure: ClientProcedure {
   private enum State {
     case searching(DescriptorDiscovery)
     case writing(AttributeHandle)
@@ -18,12 +18,12 @@ struct CharacteristicConfiguration: ClientProcedure {
     state = .searching(DescriptorDiscovery(within: range, limit: limit))
   }
 
-  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .searching(var search) = state else { return .finish(.done) }
     return try follow(search.begin(mtu: mtu), search)
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
     case .searching(var search): return try follow(try search.take(response, mtu: mtu), search)
     case .writing(let handle):
@@ -32,13 +32,14 @@ struct CharacteristicConfiguration: ClientProcedure {
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
-    guard case .searching(var search) = state else { throw ClientError(error) }
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+    guard case .searching(var search) = state else { throw GATTClientError(error) }
     return try follow(try search.refused(error), search)
   }
 
   /// Goes on searching until the descriptor is found, which is then written.
-  private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(ClientError) -> ClientStep {
+  private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(GATTClientError) -> ClientStep
+  {
     if let descriptor = search.found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) {
       state = .writing(descriptor.handle)
       var value: [UInt8] = []
@@ -46,7 +47,7 @@ struct CharacteristicConfiguration: ClientProcedure {
       return .send(WriteRequest(handle: descriptor.handle, value: value[...]))
     }
     guard case .send = step else {
-      throw .refused(.attributeNotFound, request: .findInformationRequest, handle: range.lowerBound)
+      throw .errorResponse(.attributeNotFound, request: .findInformationRequest, handle: range.lowerBound)
     }
     state = .searching(search)
     return step
@@ -55,11 +56,11 @@ struct CharacteristicConfiguration: ClientProcedure {
 
 /// Finds the Service Changed characteristic of the Generic Attribute service and asks for its indications (Vol 3, Part G,
 /// 7.1).
-struct ServiceChangedWatch: ClientProcedure {
+struct ServiceChangedProcedure: ClientProcedure {
   private enum State {
     case findingService(PrimaryServiceSearch)
     case findingCharacteristic(CharacteristicDiscovery, end: AttributeHandle)
-    case configuring(CharacteristicConfiguration)
+    case configuring(SubscriptionProcedure)
   }
 
   private let limit: Int
@@ -72,14 +73,14 @@ struct ServiceChangedWatch: ClientProcedure {
     state = .findingService(PrimaryServiceSearch(.genericAttribute, limit: limit))
   }
 
-  mutating func begin(mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .findingService(var search) = state else { return .finish(.done) }
     let step = search.begin(mtu: mtu)
     state = .findingService(search)
     return step
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(ClientError) -> ClientStep {
+  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
     case .findingService(var search):
       let step = try search.take(response, mtu: mtu)
@@ -96,7 +97,7 @@ struct ServiceChangedWatch: ClientProcedure {
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(ClientError) -> ClientStep {
+  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     switch state {
     case .findingService(var search): return try follow(try search.refused(error), mtu: ATT.defaultMTU)
     case .findingCharacteristic(var discovery, _):
@@ -109,7 +110,7 @@ struct ServiceChangedWatch: ClientProcedure {
   }
 
   /// Passes requests on, and what each part found to the next part.
-  private mutating func follow(_ step: ClientStep, mtu: Int) throws(ClientError) -> ClientStep {
+  private mutating func follow(_ step: ClientStep, mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .finish(let outcome) = step else { return step }
     switch (state, outcome) {
     case (_, .services(let services)):
@@ -124,7 +125,7 @@ struct ServiceChangedWatch: ClientProcedure {
       }
       valueHandle = found.valueHandle
       let first = AttributeHandle(found.valueHandle.rawValue &+ 1)
-      var configuration = CharacteristicConfiguration(.indicate, in: first...end, limit: limit)
+      var configuration = SubscriptionProcedure(.indicate, in: first...end, limit: limit)
       let step = try configuration.begin(mtu: mtu)
       state = .configuring(configuration)
       return step
@@ -133,7 +134,7 @@ struct ServiceChangedWatch: ClientProcedure {
   }
 }
 
-extension ClientError {
-  fileprivate static let noServiceChanged = Self.refused(
+extension GATTClientError {
+  fileprivate static let noServiceChanged = Self.errorResponse(
     .attributeNotFound, request: .readByTypeRequest, handle: .first)
 }

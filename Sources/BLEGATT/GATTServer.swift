@@ -13,12 +13,12 @@ public import BLEWire
 /// confirmations are let through. Commands are never answered, requests always are: with a response or an error.
 ///
 /// The host gives each client its own bearer and calls ``tick(now:security:database:into:)`` at ``deadline``.
-public struct ServerBearer: Sendable {
-  public let limits: ServerLimits
+public struct GATTServer: Sendable {
+  public let limits: GATTServer.Limits
   /// The ATT_MTU in force.
   public internal(set) var mtu = ATT.defaultMTU
   /// Whether an indication was never confirmed, after which nothing is sent or received (Vol 3, Part F, 3.3.3).
-  public internal(set) var isFinished = false
+  public internal(set) var hasFailed = false
   var mtuWasExchanged = false
   /// The Client Characteristic Configuration descriptors that are not zero, by ascending handle.
   var configurations: [ClientRecord.Configuration] = []
@@ -27,26 +27,26 @@ public struct ServerBearer: Sendable {
   /// The revision of the database that ``awareness`` speaks of; nil before the first PDU.
   var knownRevision: UInt64?
   var prepared = PreparedWrites()
-  var pending: PendingRequest?
+  var pending: UnansweredRequest?
   var nextToken: UInt64 = 0
   /// PDUs that came while a request was pending, in order.
   var waiting = PacketBuffer()
   var indications = IndicationQueue()
 
-  public init(limits: ServerLimits = ServerLimits()) { self.limits = limits }
+  public init(limits: GATTServer.Limits = GATTServer.Limits()) { self.limits = limits }
 
   /// The client half of the same bearer has exchanged the MTU: it is one for both directions (Vol 3, Part F, 3.4.2).
-  public mutating func adopt(mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
+  public mutating func setMTU(_ mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
 
   /// When ``tick(now:security:database:into:)`` wants to be called next; nil while nothing can time out.
   public var deadline: Instant? { .nearer(pending?.deadline, indications.deadline) }
 
   /// Takes one PDU from the client. An empty one says nothing and is passed over.
   public mutating func receive(
-    _ pdu: Span<UInt8>, security: LinkSecurity, database: inout AttributeDatabase, now: Instant,
-    into output: inout ServerOutput
+    _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout GATTServer.Output
   ) {
-    guard pdu.count > 0, !isFinished else { return }
+    guard pdu.count > 0, !hasFailed else { return }
     let opcode = pdu[0]
     if opcode == ATTOpcode.handleValueConfirmation.rawValue {
       return confirm(pdu, security, database, now, &output)
@@ -57,16 +57,16 @@ public struct ServerBearer: Sendable {
 
   /// Lets time pass: answers for an application that took too long, and ends the bearer of a client that did not confirm.
   public mutating func tick(
-    now: Instant, security: LinkSecurity, database: inout AttributeDatabase, into output: inout ServerOutput
+    now: Instant, security: SecurityState, database: inout AttributeDatabase, into output: inout GATTServer.Output
   ) {
     if let due = indications.deadline, due <= now {
-      isFinished = true
+      hasFailed = true
       output.events.append(.indicationTimedOut(indications.finish()))
       pending = nil
       waiting.removeAll()
     }
     if let request = pending, request.deadline <= now {
-      output.events.append(.applicationTimedOut(request.token))
+      output.events.append(.requestTimedOut(request.token))
       finish(request, with: .error(.unlikelyError), security, &database, now, &output)
     }
   }
@@ -74,8 +74,8 @@ public struct ServerBearer: Sendable {
   /// Takes a request or command while none is pending.
   @inline(__always)
   mutating func handle(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
-    _ now: Instant, _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
+    _ now: Instant, _ output: inout GATTServer.Output
   ) {
     if pdu.count > mtu { return refuseTooLong(pdu.count, ATTOpcode(rawValue: opcode), &output) }
     if database.revision != knownRevision || awareness != .aware { reconsiderAwareness(opcode, database) }
@@ -87,8 +87,8 @@ public struct ServerBearer: Sendable {
   }
 
   private mutating func handleRarer(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: inout AttributeDatabase,
-    _ now: Instant, _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
+    _ now: Instant, _ output: inout GATTServer.Output
   ) {
     switch ATTOpcode(rawValue: opcode) {
     case .exchangeMTURequest: exchangeMTU(pdu, &output)
@@ -108,14 +108,14 @@ public struct ServerBearer: Sendable {
     }
   }
 
-  private func refuseTooLong(_ count: Int, _ opcode: ATTOpcode, _ output: inout ServerOutput) {
+  private func refuseTooLong(_ count: Int, _ opcode: ATTOpcode, _ output: inout GATTServer.Output) {
     output.events.append(.violation(.exceedsMTU(octets: count)))
     if !opcode.isCommand, !opcode.isSentByServer { output.refuse(opcode.rawValue, .none, .invalidPDU) }
   }
 
   /// Vol 3, Part F, 3.4.2. The exchange happens once; a client that repeats it gets the same answer, and what is in
   /// force stays, so that both ends keep one idea of it.
-  private mutating func exchangeMTU(_ pdu: Span<UInt8>, _ output: inout ServerOutput) {
+  private mutating func exchangeMTU(_ pdu: Span<UInt8>, _ output: inout GATTServer.Output) {
     guard pdu.count == 3, let client = pdu.uint16(at: 1) else {
       return output.refuse(pdu[0], .none, .invalidPDU)
     }
@@ -133,7 +133,7 @@ public struct ServerBearer: Sendable {
   }
 }
 
-extension ServerOutput {
+extension GATTServer.Output {
   /// Appends an error response (Vol 3, Part F, 3.4.1.1).
   mutating func refuse(_ opcode: UInt8, _ handle: AttributeHandle, _ code: ATTErrorCode) {
     pdus.append {

@@ -2,15 +2,15 @@ import BLEATT
 import BLEWire
 
 /// Reads (Vol 3, Part F, 3.4.4).
-extension ServerBearer {
+extension GATTServer {
   /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5).
   ///
   /// A blob of a short value is answered too: Attribute Not Long is for attributes that cannot be read in parts, and
   /// there are none here.
   @inline(__always)
   mutating func read(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     let isBlob = opcode == ATTOpcode.readBlobRequest.rawValue
     guard pdu.count == (isBlob ? 5 : 3) else { return output.refuse(opcode, .none, .invalidPDU) }
@@ -38,7 +38,7 @@ extension ServerBearer {
   /// the client does not know how the database has changed (Vol 3, Part G, 2.5.2.1).
   @inline(__always)
   mutating func place(
-    of handle: AttributeHandle, _ opcode: UInt8, _ database: AttributeDatabase, _ output: inout ServerOutput
+    of handle: AttributeHandle, _ opcode: UInt8, _ database: AttributeDatabase, _ output: inout GATTServer.Output
   ) -> Int? {
     if awareness == .unaware {
       awareness = .toldOutOfSync
@@ -55,8 +55,8 @@ extension ServerBearer {
   /// Read By Type (Vol 3, Part F, 3.4.4.1): the first value sets the length, and the list ends where another length, an
   /// attribute that this client may not read, or a value that the application must be asked for follows.
   mutating func readByType(
-    _ pdu: Span<UInt8>, _ security: LinkSecurity, _ database: inout AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     let opcode = pdu[0]
     guard pdu.count == 7 || pdu.count == 21 else { return output.refuse(opcode, .none, .invalidPDU) }
@@ -95,8 +95,8 @@ extension ServerBearer {
   /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11): all or nothing, and the first
   /// handle that cannot be read is the one in the error. The Set Of Handles is two or more: fewer make no such request.
   mutating func readMultiple(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: LinkSecurity, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout ServerOutput
+    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
+    _ output: inout GATTServer.Output
   ) {
     guard pdu.count >= 5, pdu.count % 2 == 1 else { return output.refuse(opcode, .none, .invalidPDU) }
     var gathered = GatheredValues(hasLengths: opcode == ATTOpcode.readMultipleVariableRequest.rawValue)
@@ -114,8 +114,8 @@ extension ServerBearer {
   /// Reads on where `gathered` stands; asks the application where a value is dynamic, and sends the response when all
   /// are there or no more fit.
   mutating func gather(
-    _ gathered: GatheredValues, _ opcode: UInt8, _ security: LinkSecurity, _ database: AttributeDatabase,
-    _ now: Instant, _ output: inout ServerOutput
+    _ gathered: GatheredValues, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase,
+    _ now: Instant, _ output: inout GATTServer.Output
   ) {
     var gathered = gathered
     while gathered.next < gathered.handles.count, gathered.octets.count < mtu - 1 {
@@ -142,7 +142,7 @@ extension ServerBearer {
 
   /// How many octets the value has, of a kind that the stack answers.
   @inline(__always)
-  func valueLength(of attribute: Attribute, _ database: AttributeDatabase) -> Int {
+  func valueLength(of attribute: AttributeEntry, _ database: AttributeDatabase) -> Int {
     switch attribute.kind {
     case .clientConfiguration: 2
     case .clientFeatures: 1
@@ -154,7 +154,7 @@ extension ServerBearer {
   /// Appends `count` octets of the value, which has so many from `offset` on.
   @inline(__always)
   func appendValue(
-    of attribute: Attribute, _ database: AttributeDatabase, from offset: Int, count: Int, to buffer: inout [UInt8]
+    of attribute: AttributeEntry, _ database: AttributeDatabase, from offset: Int, count: Int, to buffer: inout [UInt8]
   ) {
     switch attribute.kind {
     case .clientConfiguration, .clientFeatures, .databaseHash:
@@ -167,7 +167,7 @@ extension ServerBearer {
   }
 
   /// The value of an attribute that each client sees differently, or that is computed.
-  private func clientValue(of attribute: Attribute, _ database: AttributeDatabase) -> [UInt8] {
+  private func clientValue(of attribute: AttributeEntry, _ database: AttributeDatabase) -> [UInt8] {
     switch attribute.kind {
     case .clientConfiguration:
       let bits = configuration(of: attribute.handle).rawValue
@@ -182,7 +182,7 @@ extension ServerBearer {
 extension AttributeDatabase {
   /// The attribute at an entry of the index, if it has this type and does not lie above `last`.
   @inline(__always)
-  fileprivate func attribute(atEntry entry: Int, ofType type: UInt128, upTo last: AttributeHandle) -> Attribute? {
+  fileprivate func attribute(atEntry entry: Int, ofType type: UInt128, upTo last: AttributeHandle) -> AttributeEntry? {
     guard entry < index.byType.count else { return nil }
     let attribute = attributes[Int(index.byType[entry])]
     return attribute.type == type && attribute.handle <= last ? attribute : nil
