@@ -135,7 +135,7 @@ extension CharacteristicDefinition {
   var attributeCount: Int { 2 + (hasExtendedProperties ? 1 : 0) + (isConfigurable ? 1 : 0) + descriptors.count }
   var hasExtendedProperties: Bool { !extendedProperties.isEmpty || properties.contains(.extendedProperties) }
   /// Whether clients can subscribe.
-  var isConfigurable: Bool { properties.onAir & 0x30 != 0 }
+  var isConfigurable: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
 }
 
 extension ValueSource {

@@ -90,7 +90,7 @@ extension GATTServer {
   /// Why a Client Characteristic Configuration descriptor cannot take this value: a bit is set that the properties do
   /// not offer (Vol 3, Part G, 3.3.3.3: it "can only be set" if they do). Bits reserved for future use are ignored.
   func refusal(of value: Subscription, _ descriptor: AttributeEntry) -> ATTErrorCode? {
-    let properties = GATTCharacteristicProperties(rawValue: descriptor.configuration)
+    let properties = GATTCharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: descriptor.configuration))
     if value.contains(.notify), !properties.contains(.notify) {
       return .clientCharacteristicConfigurationImproperlyConfigured
     }

@@ -43,9 +43,9 @@ struct ServiceBuilder {
   }
 
   private mutating func append(_ characteristic: CharacteristicDefinition) {
-    var properties = characteristic.properties.onAir
-    if characteristic.hasExtendedProperties { properties |= 0x80 }
-    var declaration = [properties]
+    var properties = characteristic.properties
+    if characteristic.hasExtendedProperties { properties.insert(.extendedProperties) }
+    var declaration = [properties.rawValue]
     declaration.append(littleEndian: UInt16(truncatingIfNeeded: nextHandle + 1))
     characteristic.uuid.attributeType.append(to: &declaration)
     append(AttributeType.characteristic, .characteristic, value: declaration)
@@ -71,9 +71,7 @@ struct ServiceBuilder {
     append(
       AttributeType.clientConfiguration, .clientConfiguration, id: characteristic.id,
       write: characteristic.updateRequirement, value: [])
-    attributes[attributes.count - 1].configuration =
-      characteristic.properties.union(GATTCharacteristicProperties(rawValue: UInt16(characteristic.properties.onAir)))
-      .rawValue
+    attributes[attributes.count - 1].configuration = UInt16(characteristic.properties.rawValue)
   }
 
   private mutating func append(

@@ -33,35 +33,30 @@ public struct CharacteristicDefinition: Sendable {
   public var properties: GATTCharacteristicProperties
   public var extendedProperties: ExtendedProperties
   public var permissions: GATTAttributePermissions
+  /// The requirement on the link before a client may write the Client Characteristic Configuration descriptor, and before
+  /// it is sent a notification or an indication (Vol 3, Part C, 10.3.1). It is independent of the permission to read:
+  /// see ``hasUnprotectedUpdates``.
+  public var updateRequirement: AccessRequirement
   public var value: ValueSource
   public var descriptors: [DescriptorDefinition]
 
   public init(
     id: AttributeID, uuid: BluetoothUUID, properties: GATTCharacteristicProperties,
-    extendedProperties: ExtendedProperties = [], permissions: GATTAttributePermissions, value: ValueSource,
-    descriptors: [DescriptorDefinition] = []
+    extendedProperties: ExtendedProperties = [], permissions: GATTAttributePermissions,
+    updateRequirement: AccessRequirement = .open, value: ValueSource, descriptors: [DescriptorDefinition] = []
   ) {
     self.id = id
     self.uuid = uuid
     self.properties = properties
     self.extendedProperties = extendedProperties
     self.permissions = permissions
+    self.updateRequirement = updateRequirement
     self.value = value
     self.descriptors = descriptors
   }
 
-  /// What a link must have before a client may subscribe, and before it is sent an update (Vol 3, Part C, 10.3.1).
-  ///
-  /// Where the properties demand encryption for updates, everything that a read demands besides: level, key size and
-  /// authorization. Where they do not, nothing, whatever a read demands: see ``isOpenedByUpdates``.
-  public var updateRequirement: AccessRequirement {
-    let encrypted: GATTCharacteristicProperties = [.notifyEncryptionRequired, .indicateEncryptionRequired]
-    guard !properties.isDisjoint(with: encrypted) else { return .open }
-    return AccessRequirement.encrypted.combined(with: permissions.read ?? .open)
-  }
-
   /// Whether any client can subscribe to a value that not every client may read.
-  public var isOpenedByUpdates: Bool {
+  public var hasUnprotectedUpdates: Bool {
     guard isConfigurable, let read = permissions.read else { return false }
     return read != .open && updateRequirement == .open
   }
@@ -95,10 +90,10 @@ public enum ValueSource: Hashable, Sendable {
   case dynamic
 }
 
-/// What can be done with a characteristic value (Vol 3, Part G, 3.3.1.1); the low octet travels in its declaration.
+/// The Characteristic Properties of a characteristic declaration (Vol 3, Part G, 3.3.1.1).
 public struct GATTCharacteristicProperties: OptionSet, Hashable, Sendable {
-  public var rawValue: UInt16
-  @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
+  public var rawValue: UInt8
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   public static let broadcast = Self(rawValue: 0x01)
   public static let read = Self(rawValue: 0x02)
@@ -108,20 +103,6 @@ public struct GATTCharacteristicProperties: OptionSet, Hashable, Sendable {
   public static let indicate = Self(rawValue: 0x20)
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
   public static let extendedProperties = Self(rawValue: 0x80)
-  /// As ``notify``, for clients on an encrypted link only, which must also be as secure as a read demands
-  /// (``CharacteristicDefinition/updateRequirement``). The bit itself never travels.
-  public static let notifyEncryptionRequired = Self(rawValue: 0x100)
-  /// As ``indicate``, for clients on an encrypted link only, which must also be as secure as a read demands
-  /// (``CharacteristicDefinition/updateRequirement``). The bit itself never travels.
-  public static let indicateEncryptionRequired = Self(rawValue: 0x200)
-
-  /// The octet in the declaration.
-  var onAir: UInt8 {
-    var octet = UInt8(truncatingIfNeeded: rawValue)
-    if contains(.notifyEncryptionRequired) { octet |= 0x10 }
-    if contains(.indicateEncryptionRequired) { octet |= 0x20 }
-    return octet
-  }
 }
 
 /// The bits of the Characteristic Extended Properties descriptor (Vol 3, Part G, 3.3.3.1).

@@ -25,8 +25,8 @@ struct AttributeDatabaseTests {
         id: ServiceID(rawValue: 1), uuid: "180D",
         characteristics: [
           CharacteristicDefinition(
-            id: AttributeID(rawValue: 1), uuid: "2A37", properties: [.notify, .notifyEncryptionRequired],
-            extendedProperties: .reliableWrite, permissions: GATTAttributePermissions(), value: .dynamic,
+            id: AttributeID(rawValue: 1), uuid: "2A37", properties: .notify, extendedProperties: .reliableWrite,
+            permissions: GATTAttributePermissions(), updateRequirement: .encrypted, value: .dynamic,
             descriptors: [DescriptorDefinition(id: AttributeID(rawValue: 2), uuid: "2901", value: .fixed([0x41]))])
         ]))
     #expect(handles.range == 0x0001...0x0006)
@@ -34,7 +34,7 @@ struct AttributeDatabaseTests {
     var server = TestServer(database)
     #expect(
       server.send(hex: "04 0100 FFFF") == ["050101000028020003280300372a0400002905000229"])
-    // The low octet of the properties travels, and says that there are extended ones.
+    // The properties of the declaration include Extended Properties.
     #expect(server.send(hex: "0A 0200") == ["0b900300372a"])
     #expect(server.send(hex: "0A 0400") == ["0b0100"])
     #expect(server.send(hex: "0A 0600") == ["0b41"])

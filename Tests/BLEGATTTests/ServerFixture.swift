@@ -144,8 +144,8 @@ struct TestServer {
       CharacteristicDefinition(
         id: .indicated, uuid: "FFF9", properties: .indicate, permissions: GATTAttributePermissions(), value: .dynamic),
       CharacteristicDefinition(
-        id: .guarded, uuid: "FFFA", properties: .notifyEncryptionRequired, permissions: GATTAttributePermissions(),
-        value: .dynamic,
+        id: .guarded, uuid: "FFFA", properties: .notify, permissions: GATTAttributePermissions(),
+        updateRequirement: .encrypted, value: .dynamic,
         descriptors: [DescriptorDefinition(id: .description, uuid: "2901", value: .fixed(Array("Guarded".utf8)))]),
       CharacteristicDefinition(
         id: .second, uuid: "FFF2", properties: .read, permissions: .readable, value: .dynamic),

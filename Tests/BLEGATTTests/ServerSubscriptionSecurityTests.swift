@@ -7,15 +7,17 @@ import Testing
 /// Updates that demand encryption are no easier to get than reads (Vol 3, Part C, 10.3.1; Part G, 3.3.3.3).
 @Suite("What a subscription demands")
 struct ServerSubscriptionSecurityTests {
-  /// A characteristic whose reads demand `read`.
-  static func server(
-    reads read: AccessRequirement?,
-    _ properties: GATTCharacteristicProperties = [.read, .notifyEncryptionRequired, .indicateEncryptionRequired]
-  ) throws -> TestServer {
+  /// A characteristic whose reads demand `read`, and whose updates demand an encrypted link and the same.
+  static func server(reads read: AccessRequirement?) throws -> TestServer {
+    try server(reads: read, updates: AccessRequirement.encrypted.combined(with: read ?? .open))
+  }
+
+  static func server(reads read: AccessRequirement?, updates: AccessRequirement) throws -> TestServer {
     var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
     let characteristic = CharacteristicDefinition(
-      id: .both, uuid: "FFF3", properties: properties, permissions: GATTAttributePermissions(read: read),
-      value: .stored([1], length: 0...20))
+      id: .both, uuid: "FFF3", properties: [.read, .notify, .indicate],
+      permissions: GATTAttributePermissions(read: read),
+      updateRequirement: updates, value: .stored([1], length: 0...20))
     try database.add(
       ServiceDefinition(id: ServiceID(rawValue: 1), uuid: "FFF0", characteristics: [characteristic]))
     return TestServer(database)
@@ -129,7 +131,7 @@ struct ServerSubscriptionSecurityTests {
 
   /// The application's choice, of which its log warns: a protected value that any client may subscribe to.
   @Test func withoutTheDemandAnyoneMaySubscribe() throws {
-    var server = try Self.server(reads: .authenticated, [.read, .notify])
+    var server = try Self.server(reads: .authenticated, updates: .open)
     #expect(server.subscribe(.both, 1) == ATTPDU(WriteResponse()))
     #expect(server.notify(.both, [5]).0 == .sent)
   }

@@ -55,11 +55,13 @@ struct Couple {
 
   static var service: ServiceDefinition {
     func characteristic(
-      _ id: AttributeID, _ uuid: UInt16, _ properties: GATTCharacteristicProperties, _ access: AccessRequirement
+      _ id: AttributeID, _ uuid: UInt16, _ properties: GATTCharacteristicProperties, _ access: AccessRequirement,
+      updates: AccessRequirement = .open
     ) -> CharacteristicDefinition {
       CharacteristicDefinition(
         id: id, uuid: BluetoothUUID(uuid), properties: properties,
-        permissions: GATTAttributePermissions(read: access, write: access), value: .stored([7], length: 0...20))
+        permissions: GATTAttributePermissions(read: access, write: access), updateRequirement: updates,
+        value: .stored([7], length: 0...20))
     }
     return ServiceDefinition(
       id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0),
@@ -68,7 +70,7 @@ struct Couple {
         characteristic(encrypted, 0xFFF2, [.read, .write], .encrypted),
         characteristic(authenticated, 0xFFF3, [.read, .write], .authenticated),
         characteristic(
-          stream, 0xFFF4, [.read, .notifyEncryptionRequired, .indicateEncryptionRequired], .encrypted),
+          stream, 0xFFF4, [.read, .notify, .indicate], .encrypted, updates: .encrypted),
         characteristic(secure, 0xFFF5, [.read, .write], .secureConnections),
         characteristic(signed, 0xFFF6, [.read, .write, .authenticatedSignedWrites], .open),
         characteristic(

@@ -39,7 +39,7 @@ import Testing
     var couple = Couple()
     let id = AttributeID(rawValue: 77)
     let handle = try Self.publish(
-      id, encrypted ? [.read, .notifyEncryptionRequired] : [.read, .notify], read: .authenticated, in: &couple)
+      id, read: .authenticated, updates: encrypted ? .authenticated : .open, in: &couple)
     try couple.connect()
     couple.secure()
     #expect(couple.read(id) == .failure(.insufficientAuthentication))
@@ -59,9 +59,8 @@ import Testing
   @Test func aRestoredSubscriptionWaitsForAuthorization() throws {
     var couple = Couple()
     let id = AttributeID(rawValue: 77)
-    let handle = try Self.publish(
-      id, [.read, .notifyEncryptionRequired], read: AccessRequirement(security: .encrypted, authorization: true),
-      in: &couple)
+    let authorized = AccessRequirement(security: .encrypted, authorization: true)
+    let handle = try Self.publish(id, read: authorized, updates: authorized, in: &couple)
     try couple.connect()
     couple.secure()
     couple.world.ask(0, .authorize(try #require(couple.links[1]).peripheral, true))
@@ -92,11 +91,12 @@ import Testing
   }
 
   static func publish(
-    _ id: AttributeID, _ properties: GATTCharacteristicProperties, read: AccessRequirement, in couple: inout Couple
+    _ id: AttributeID, read: AccessRequirement, updates: AccessRequirement, in couple: inout Couple
   ) throws -> AttributeHandle {
     let characteristic = CharacteristicDefinition(
-      id: id, uuid: BluetoothUUID(0xFFE1), properties: properties, permissions: GATTAttributePermissions(read: read),
-      value: .stored([42], length: 0...20))
+      id: id, uuid: BluetoothUUID(0xFFE1), properties: [.read, .notify],
+      permissions: GATTAttributePermissions(read: read),
+      updateRequirement: updates, value: .stored([42], length: 0...20))
     couple.world.ask(
       0,
       .addService(

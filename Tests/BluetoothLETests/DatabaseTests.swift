@@ -151,13 +151,14 @@ import Testing
     #expect(definition.characteristics.first?.properties == [.read, .broadcast, .extendedProperties])
   }
 
-  @Test func rule2_6_encryptionRequiredBitsGoToTheHost() throws {
+  @Test func rule2_6_encryptionRequiredBitsBecomeARequirementOfUpdates() throws {
     let stage = Stage()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [dynamic("2A37", [.notifyEncryptionRequired], permissions: [])]
     stage.manager.add(service)
     guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
-    #expect(definition.characteristics.first?.properties == .notifyEncryptionRequired)
+    #expect(definition.characteristics.first?.properties == .notify)
+    #expect(definition.characteristics.first?.updateRequirement == .encrypted)
   }
 
   /// Reads that demand more than a subscription: published as asked, and the log names what would protect the updates.

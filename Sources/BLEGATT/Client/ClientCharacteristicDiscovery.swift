@@ -43,19 +43,18 @@ struct CharacteristicDiscovery: ClientProcedure {
     _ entry: ReadByTypeResponse.AttributeData
   ) throws(GATTClientError) -> DiscoveredCharacteristic {
     var value = Decoder(entry.value)
-    var properties: UInt8 = 0
+    var properties: GATTCharacteristicProperties = []
     var valueHandle = AttributeHandle.none
     var uuid = BluetoothUUID(0)
     do throws(CodecError) {
-      try value.integer("Characteristic Properties", &properties)
+      try value.value("Characteristic Properties", &properties)
       try value.value("Characteristic Value Handle", &valueHandle)
       try value.rest("Characteristic UUID", &uuid)
     } catch {
       throw .malformedResponse(ReadByTypeResponse.opcode, reason: error.description)
     }
     return DiscoveredCharacteristic(
-      declaration: entry.handle, properties: GATTCharacteristicProperties(rawValue: UInt16(properties)),
-      valueHandle: valueHandle, uuid: uuid)
+      declaration: entry.handle, properties: properties, valueHandle: valueHandle, uuid: uuid)
   }
 
   private var next: ClientStep {

@@ -49,7 +49,7 @@ struct ServiceBlueprint {
 
   /// Lines for the log about characteristics whose values are protected from reads, and not from subscriptions.
   var warnings: [String] {
-    definition.characteristics.filter(\.isOpenedByUpdates).map { characteristic in
+    definition.characteristics.filter(\.hasUnprotectedUpdates).map { characteristic in
       let properties = characteristic.properties
       let missing = [
         properties.contains(.notify) ? "notifyEncryptionRequired" : nil,
@@ -111,15 +111,24 @@ struct ServiceBlueprint {
     case (nil, nil): source = .dynamic
     }
     let id = try name(characteristic, seen: &seen, attributes: &attributes)
+    let access = GATTAttributePermissions(permissions)
     var definition = CharacteristicDefinition(
-      id: id, uuid: characteristic.uuid,
-      properties: GATTCharacteristicProperties(rawValue: UInt16(truncatingIfNeeded: properties.rawValue & 0x3FF)),
-      permissions: GATTAttributePermissions(permissions), value: source)
+      id: id, uuid: characteristic.uuid, properties: GATTCharacteristicProperties(properties), permissions: access,
+      updateRequirement: updateRequirement(properties, access), value: source)
     for descriptor in characteristic.descriptors ?? [] {
       definition.descriptors.append(
         try describe(descriptor, of: characteristic, seen: &seen, attributes: &attributes))
     }
     return definition
+  }
+
+  /// With a property that requires encryption, updates require an encrypted link and the security that a read requires:
+  /// level, key size, authorization. Without one they require nothing, whatever a read requires.
+  private static func updateRequirement(
+    _ properties: CharacteristicProperties, _ permissions: GATTAttributePermissions
+  ) -> AccessRequirement {
+    guard !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired]) else { return .open }
+    return AccessRequirement.encrypted.combined(with: permissions.read ?? .open)
   }
 
   private static func describe(
@@ -183,6 +192,16 @@ struct ServiceBlueprint {
     BluetoothError(
       .invalidParameters,
       "the value of \(attribute) has \(count) octets; an attribute holds at most \(maximumValueLength)")
+  }
+}
+
+extension GATTCharacteristicProperties {
+  /// The octet of the declaration. The bits that require encryption are no part of it: they offer notifications or
+  /// indications.
+  fileprivate init(_ properties: CharacteristicProperties) {
+    self.init(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
+    if properties.contains(.notifyEncryptionRequired) { insert(.notify) }
+    if properties.contains(.indicateEncryptionRequired) { insert(.indicate) }
   }
 }
 

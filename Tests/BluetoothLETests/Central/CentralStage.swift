@@ -168,7 +168,7 @@ final class CentralStage: Sendable {
             let declaration = UInt16(2 + 3 * index)
             return DiscoveredCharacteristic(
               declaration: AttributeHandle(declaration),
-              properties: .init(rawValue: UInt16(characteristic.1.rawValue)),
+              properties: .init(rawValue: UInt8(truncatingIfNeeded: characteristic.1.rawValue)),
               valueHandle: AttributeHandle(declaration + 1), uuid: characteristic.0)
           })))
     _ = heard()
