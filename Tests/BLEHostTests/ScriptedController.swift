@@ -158,6 +158,8 @@ struct Bench {
   /// Give buffers back as soon as a packet arrives.
   var completesPackets = true
   private var output = HostOutput()
+  /// Every packet, event and request to the kernel's security manager, where a test records them.
+  var transcript: Transcript?
 
   init(_ controller: ScriptedController = ScriptedController(), configuration: HostConfiguration = HostConfiguration())
   {
@@ -246,8 +248,11 @@ struct Bench {
       swap(&drained, &output)
       events += drained.events
       directives += drained.directives
+      for event in drained.events { transcript?.reported(event, by: 0) }
+      for directive in drained.directives { transcript?.asked(directive, by: 0) }
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])
+        transcript?.sent(packet, by: 0)
         if packet.first == HCIPacketType.command.rawValue,
           let command = try? HCICommandPacket(decoding: packet.dropFirst())
         {

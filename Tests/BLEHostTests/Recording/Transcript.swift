@@ -1,0 +1,268 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEWire
+
+/// What one scenario made of its hosts, as lines of text: each request of the application, each packet that a host sent to
+/// its controller, each event that it reported, each request to the kernel's security manager.
+///
+/// The words are the transcript's own and do not change when a type of the package is renamed. Texts for people
+/// (diagnostics, error messages) are left out: they may be rewritten at any time.
+struct Transcript {
+  private(set) var lines: [String] = []
+  /// Requests by the order of their appearance: a token's number is the server's own.
+  private var tokens: [RequestToken] = []
+  /// Reports of the same advertisement since the last step: two are written down, the others counted.
+  private var reports: [String: Int] = [:]
+
+  var text: String { lines.joined(separator: "\n") + "\n" }
+
+  mutating func note(_ line: String) { lines.append(line) }
+
+  /// Begins the next step.
+  mutating func begin(_ step: Int) {
+    for (report, count) in reports.sorted(by: { $0.key < $1.key }) where count > 2 {
+      lines.append("\(count - 2) more: \(report)")
+    }
+    reports = [:]
+    lines.append("-- \(step)")
+  }
+
+  mutating func sent(_ packet: [UInt8], by host: Int) { lines.append("\(host) > \(packet.hexadecimal)") }
+
+  mutating func reported(_ event: HostEvent, by host: Int) {
+    let line = "\(host) < \(text(of: event))"
+    if case .discovered = event {
+      reports[line, default: 0] += 1
+      if reports[line, default: 0] > 2 { return }
+    }
+    lines.append(line)
+  }
+
+  mutating func asked(_ directive: SecurityDirective, by host: Int) {
+    lines.append("\(host) ! \(Self.text(of: directive))")
+  }
+
+  private mutating func text(of event: HostEvent) -> String {
+    switch event {
+    case .state(let state, let error): return "state \(state.rawValue) \(Self.text(of: error))"
+    case .serviceAdded(let id, .success(let handles)):
+      let attributes = handles.attributes.sorted { $0.key.rawValue < $1.key.rawValue }
+        .map { "\($0.key.rawValue)@\($0.value.rawValue)" }
+      return "service added \(id.rawValue) \(Self.text(of: handles.range)) \(attributes.joined(separator: " "))"
+    case .serviceAdded(let id, .failure): return "service not added \(id.rawValue)"
+    case .serviceRemoved(let id, .success(let range)): return "service removed \(id.rawValue) \(Self.text(of: range))"
+    case .serviceRemoved(let id, .failure): return "service not removed \(id.rawValue)"
+    case .refused(let error): return "refused \(Self.text(of: error))"
+    case .advertisingStarted(let id, .success): return "advertising started \(id.rawValue)"
+    case .advertisingStarted(let id, .failure(let error)):
+      return "advertising not started \(id.rawValue) \(Self.text(of: error))"
+    case .advertisingPaused(let id, let code): return "advertising paused \(id.rawValue) \(code?.rawValue ?? 0)"
+    case .advertisingResumed(let id): return "advertising resumed \(id.rawValue)"
+    case .connected(let link):
+      let role = link.role == .central ? "central" : "peripheral"
+      return
+        "connected \(link.peer.rawValue) \(link.address) \(role) \(Self.text(of: link.timing)) \(link.request?.rawValue ?? 0)"
+    case .identified(let peer, let identity): return "identified \(peer.rawValue) \(identity)"
+    case .disconnected(let peer, let reason): return "disconnected \(peer.rawValue) \(reason.rawValue)"
+    case .mtu(let peer, let mtu): return "mtu \(peer.rawValue) \(mtu)"
+    case .connectionUpdated(let peer, let timing): return "updated \(peer.rawValue) \(Self.text(of: timing))"
+    case .connectionUpdateRefused(let peer, let error):
+      return "update refused \(peer.rawValue) \(Self.text(of: error))"
+    case .rssi(let peer, .success(let rssi)): return "rssi \(peer.rawValue) \(rssi)"
+    case .rssi(let peer, .failure(let error)): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
+    case .discovered(let report):
+      return
+        "discovered \(report.address) \(report.isConnectable ? 1 : 0)\(report.isScanResponse ? 1 : 0)\(report.isTruncated ? 1 : 0) \(report.rssi) \(report.data.hexadecimal)"
+    case .scanStopped(let error): return "scan stopped \(Self.text(of: error))"
+    case .connectionFailed(let id, let error): return "connection failed \(id.rawValue) \(Self.text(of: error))"
+    case .client(let peer, let event): return "client \(peer.rawValue) \(Self.text(of: event))"
+    case .diagnostic(let diagnostic):
+      return "diagnostic \(diagnostic.origin.rawValue) \(diagnostic.peer?.rawValue ?? 0)"
+    default: return serverText(of: event) ?? securityText(of: event)
+    }
+  }
+
+  private mutating func serverText(of event: HostEvent) -> String? {
+    switch event {
+    case .read(let peer, let token, let attribute, let offset):
+      "read \(peer.rawValue) #\(number(of: token)) \(attribute.rawValue) +\(offset)"
+    case .write(let peer, let token, let parts):
+      "write \(peer.rawValue) \(token.map { "#\(number(of: $0))" } ?? "-") "
+        + parts.map { "\($0.attribute.rawValue)+\($0.offset)=\($0.value.hexadecimal)" }.joined(separator: " ")
+    case .stored(let peer, let attribute, let value):
+      "stored \(peer.rawValue) \(attribute.rawValue)=\(value.hexadecimal)"
+    case .requestTimedOut(let peer, let token): "request timed out \(peer.rawValue) #\(number(of: token))"
+    case .subscription(let peer, let attribute, let subscription):
+      "subscription \(peer.rawValue) \(attribute.rawValue) \(subscription.rawValue)"
+    case .updateFinished(let token): "update finished \(token.rawValue)"
+    default: nil
+    }
+  }
+
+  private func securityText(of event: HostEvent) -> String {
+    switch event {
+    case .security(let peer, let security):
+      "security \(peer.rawValue) \(security.level) \(security.keySize) bonded \(security.isBonded) proven \(security.isBondProven) authorized \(security.isAuthorized)"
+    case .pairing(let peer, let id, let question): "pairing \(peer.rawValue) ?\(id.rawValue) \(Self.text(of: question))"
+    case .pairingQuestionWithdrawn(let peer, let id): "withdrawn \(peer.rawValue) ?\(id.rawValue)"
+    case .paired(let peer, let device):
+      "paired \(peer.rawValue) \(device.identity) bonded \(device.isBonded) \(Self.text(of: device.strength))"
+    case .pairingFailed(let peer, let failure):
+      "pairing failed \(peer.rawValue) \(failure.reason.rawValue) \(failure.origin)"
+    case .keypress(let peer, let keypress): "keypress \(peer.rawValue) \(keypress.rawValue)"
+    case .bondChanged(let bond): "bond changed \(Self.text(of: bond))"
+    case .bondRemoved(let identity): "bond removed \(identity)"
+    case .bondReplaced(let peer, let identity): "bond replaced \(peer.rawValue) \(identity)"
+    case .bondLost(let peer, let identity, let loss): "bond lost \(peer.rawValue) \(identity) \(Self.text(of: loss))"
+    default: "an event that the transcript has no words for"
+    }
+  }
+
+  private mutating func number(of token: RequestToken) -> Int {
+    if let known = tokens.firstIndex(of: token) { return known }
+    tokens.append(token)
+    return tokens.count - 1
+  }
+}
+
+/// The words for the values inside.
+extension Transcript {
+  static func text(of error: HostError?) -> String {
+    switch error {
+    case nil: "-"
+    case .notPoweredOn: "not-powered-on"
+    case .controller(let opcode, let status): "controller \(opcode.rawValue) \(status.rawValue)"
+    case .commandTimedOut(let opcode): "command-timed-out \(opcode.rawValue)"
+    case .unsupported: "unsupported"
+    case .transport: "transport"
+    case .invalidParameters: "invalid-parameters"
+    case .notConnected: "not-connected"
+    case .tooMany(_, let limit): "too-many \(limit)"
+    case .cancelled: "cancelled"
+    case .peerRefused: "peer-refused"
+    }
+  }
+
+  static func text(of range: ClosedRange<AttributeHandle>) -> String {
+    "\(range.lowerBound.rawValue)-\(range.upperBound.rawValue)"
+  }
+
+  static func text(of timing: LinkTiming) -> String {
+    "\(timing.interval)/\(timing.latency)/\(timing.supervisionTimeout)"
+  }
+
+  static func text(of question: PairingQuestion) -> String {
+    switch question {
+    case .consent: "consent"
+    case .replaceBond: "replace"
+    case .display(let passkey): "display \(passkey.digits)"
+    case .enterPasskey: "enter"
+    case .compare(let number): "compare \(number.digits)"
+    }
+  }
+
+  static func text(of answer: PairingAnswer) -> String {
+    switch answer {
+    case .accept: "accept"
+    case .reject: "reject"
+    case .passkey(let passkey): "passkey \(passkey.digits)"
+    }
+  }
+
+  static func text(of strength: KeyStrength?) -> String {
+    guard let strength else { return "plain" }
+    return
+      "\(strength.size)\(strength.isAuthenticated ? "a" : "u")\(strength.isSecureConnections ? "s" : "l")"
+  }
+
+  static func text(of loss: BondLoss) -> String {
+    switch loss {
+    case .forgottenByPeer: "forgotten-by-peer"
+    case .missingHere: "missing-here"
+    case .keysDiffer: "keys-differ"
+    case .notEncrypted(let reason): "not-encrypted \(reason.rawValue)"
+    }
+  }
+
+  private static func text(of key: SecretKey?) -> String { key.map { String($0.value, radix: 16) } ?? "-" }
+
+  private static func text(of key: LongTermKey?) -> String {
+    guard let key else { return "-" }
+    return "\(text(of: key.value)),\(key.ediv),\(key.rand),\(text(of: key.strength))"
+  }
+
+  static func text(of bond: Bond) -> String {
+    let client = bond.client.configurations.map { "\($0.descriptor.rawValue)=\($0.value.rawValue)" }
+    let parts: [String] = [
+      "\(bond.identity)", bond.addressOnAir.map { "\($0)" } ?? "-", text(of: bond.strength),
+      text(of: bond.identityResolvingKey), text(of: bond.peripheralKey), text(of: bond.centralKey),
+      text(of: bond.peerCSRK), "\(bond.peerSignCounter)", text(of: bond.ownCSRK), "\(bond.ownSignCounter)",
+      "use \(bond.lastUse)",
+      "[\(client.joined(separator: ","))]", "\(bond.client.supportedFeatures.rawValue)",
+      bond.client.databaseHash.hexadecimal,
+    ]
+    return parts.joined(separator: " ")
+  }
+
+  static func text(of directive: SecurityDirective) -> String {
+    switch directive {
+    case .setPolicy(let settings): "policy \(settings == nil ? "none" : "some")"
+    case .loadKeys(let keys): "load " + keys.map { "\($0.identity)" }.joined(separator: " ")
+    case .forget(let address): "forget \(address)"
+    case .answer(let address, let question, let answer):
+      "answer \(address) \(text(of: question)): \(text(of: answer))"
+    case .secure(let handle, let isAuthenticated): "secure \(handle) \(isAuthenticated)"
+    }
+  }
+
+  static func text(of event: ClientEvent) -> String {
+    switch event {
+    case .finished(let id, .success(let outcome)): "done \(id.rawValue) \(text(of: outcome))"
+    case .finished(let id, .failure(let error)): "failed \(id.rawValue) \(text(of: error))"
+    case .notification(let handle, let value): "notification \(handle.rawValue)=\(value.hexadecimal)"
+    case .indication(let handle, let value): "indication \(handle.rawValue)=\(value.hexadecimal)"
+    case .servicesChanged(let range): "services changed \(text(of: range))"
+    case .mtu(let mtu): "mtu \(mtu)"
+    case .violation(let error): "violation \(text(of: error))"
+    case .bearerFailed: "bearer failed"
+    }
+  }
+
+  private static func text(of error: ClientError) -> String {
+    switch error {
+    case .refused(let code, let request, let handle): "refused \(code.rawValue) \(request.rawValue) \(handle.rawValue)"
+    case .malformedResponse(let opcode, _): "malformed \(opcode.rawValue)"
+    case .unexpectedPDU(let opcode): "unexpected \(opcode.rawValue)"
+    case .echoDiffers(let handle, let offset): "echo \(handle.rawValue)+\(offset)"
+    case .tooManyResults(let limit): "too-many-results \(limit)"
+    case .tooManyOperations(let limit): "too-many-operations \(limit)"
+    case .invalidParameters: "invalid-parameters"
+    case .cannotSign: "cannot-sign"
+    case .notEncrypted: "not-encrypted"
+    case .signCounterNotStored: "sign-counter-not-stored"
+    case .timedOut: "timed-out"
+    case .linkEnded: "link-ended"
+    }
+  }
+
+  private static func text(of outcome: ClientOutcome) -> String {
+    switch outcome {
+    case .done: "-"
+    case .mtu(let mtu): "mtu \(mtu)"
+    case .services(let services): services.map { "\(text(of: $0.handles)):\($0.uuid)" }.joined(separator: " ")
+    case .includedServices(let services):
+      services.map { "\($0.declaration.rawValue):\(text(of: $0.service.handles)):\($0.service.uuid)" }
+        .joined(separator: " ")
+    case .characteristics(let all):
+      all.map { "\($0.declaration.rawValue):\($0.properties.rawValue):\($0.valueHandle.rawValue):\($0.uuid)" }
+        .joined(separator: " ")
+    case .descriptors(let all): all.map { "\($0.handle.rawValue):\($0.uuid)" }.joined(separator: " ")
+    case .value(let value): value.hexadecimal
+    case .values(let values): values.map { "\($0.handle.rawValue)=\($0.value.hexadecimal)" }.joined(separator: " ")
+    case .configured(let handle): "configured \(handle.rawValue)"
+    }
+  }
+}
