@@ -82,7 +82,7 @@ struct Choices: Sendable {
     return chance(50) ? .first ... .last : min(a, b)...max(a, b)
   }
 
-  mutating func operation() -> ClientOperation.Kind {
+  mutating func operation() -> GATTClient.Operation.Kind {
     func value(_ limit: Int) -> [UInt8] { octets(number(below: limit)) }
     switch number(below: 22) {
     case 0: return .discoverPrimaryServices
@@ -100,7 +100,7 @@ struct Choices: Sendable {
     case 16: return .writeLong(handle(), offset: 0, value(60))
     case 17:
       return .reliableWrite([.init(handle: handle(), value: value(6)), .init(handle: handle(), value: value(6))])
-    case 18: return .watchServices
+    case 18: return .subscribeToServiceChanged
     default:
       let value = handle()
       let descriptors = AttributeHandle(rawValue: value.rawValue + 1)...AttributeHandle(rawValue: value.rawValue + 1)
@@ -121,11 +121,13 @@ struct Choices: Sendable {
   /// Services with stored, dynamic and secured values.
   static func service(_ number: UInt32) -> ServiceDefinition {
     func characteristic(
-      _ id: UInt32, _ properties: CharacteristicProperties, _ access: AccessRequirement, _ value: ValueSource
+      _ id: UInt32, _ properties: GATTCharacteristicProperties, _ access: AccessRequirement, _ value: ValueSource,
+      updates: AccessRequirement = .open
     ) -> CharacteristicDefinition {
       CharacteristicDefinition(
         id: AttributeID(rawValue: number * 10 + id), uuid: BluetoothUUID(UInt16(0xFFF0 + id)),
-        properties: properties, permissions: AttributePermissions(read: access, write: access), value: value)
+        properties: properties, permissions: GATTAttributePermissions(read: access, write: access),
+        updateRequirement: updates, value: value)
     }
     return ServiceDefinition(
       id: ServiceID(rawValue: number), uuid: BluetoothUUID(UInt16(0xFFEF + number)),
@@ -134,7 +136,7 @@ struct Choices: Sendable {
         characteristic(2, [.read, .write, .indicate], .open, .dynamic),
         characteristic(3, [.read, .write, .writeWithoutResponse], .encrypted, .stored([7], length: 0...20)),
         characteristic(4, [.read, .write, .authenticatedSignedWrites], .open, .stored([7], length: 0...20)),
-        characteristic(5, [.read, .notifyEncryptionRequired], .encrypted, .dynamic),
+        characteristic(5, [.read, .notify], .encrypted, .dynamic, updates: .encrypted),
         characteristic(6, [.read, .write, .notify], .authenticated, .stored([9], length: 0...20)),
         characteristic(
           7, [.read, .write], AccessRequirement(security: .encrypted, authorization: true),

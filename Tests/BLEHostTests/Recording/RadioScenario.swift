@@ -143,7 +143,7 @@ struct RadioScenario {
   private mutating func clientOperation(on host: Int) {
     guard !links[host].isEmpty else { return }
     operations += 1
-    let operation = ClientOperation(id: ClientOperationID(rawValue: operations), choices.operation())
+    let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), choices.operation())
     ask(host, .client(choices.one(of: links[host]), operation), "client \(operation.id.rawValue)")
   }
 

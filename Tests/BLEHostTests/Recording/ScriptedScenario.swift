@@ -228,7 +228,8 @@ struct ScriptedScenario {
     case 13: perform(.authorize(peer, choices.chance(70)), "authorize")
     case 14, 15:
       perform(
-        .client(peer, ClientOperation(id: ClientOperationID(rawValue: operations), choices.operation())), "client")
+        .client(peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), choices.operation())),
+        "client")
     default:
       perform(
         .update(

@@ -218,7 +218,7 @@ extension Transcript {
     }
   }
 
-  static func text(of event: ClientEvent) -> String {
+  static func text(of event: GATTClient.Event) -> String {
     switch event {
     case .finished(let id, .success(let outcome)): "done \(id.rawValue) \(text(of: outcome))"
     case .finished(let id, .failure(let error)): "failed \(id.rawValue) \(text(of: error))"
@@ -231,9 +231,10 @@ extension Transcript {
     }
   }
 
-  private static func text(of error: ClientError) -> String {
+  private static func text(of error: GATTClientError) -> String {
     switch error {
-    case .refused(let code, let request, let handle): "refused \(code.rawValue) \(request.rawValue) \(handle.rawValue)"
+    case .errorResponse(let code, let request, let handle):
+      "refused \(code.rawValue) \(request.rawValue) \(handle.rawValue)"
     case .malformedResponse(let opcode, _): "malformed \(opcode.rawValue)"
     case .unexpectedPDU(let opcode): "unexpected \(opcode.rawValue)"
     case .echoDiffers(let handle, let offset): "echo \(handle.rawValue)+\(offset)"
@@ -248,7 +249,7 @@ extension Transcript {
     }
   }
 
-  private static func text(of outcome: ClientOutcome) -> String {
+  private static func text(of outcome: GATTClient.Outcome) -> String {
     switch outcome {
     case .done: "-"
     case .mtu(let mtu): "mtu \(mtu)"
