@@ -8,7 +8,7 @@ public protocol HCIEventParameters: Packet {
   /// The name in plain words, such as `Disconnection Complete` for HCI_Disconnection_Complete.
   static var name: StaticString { get }
 
-  /// Appends what follows the length octet of the event packet: the parameters, for an LE meta event behind the
+  /// Appends the octets after the length octet of the event packet: the parameters, for an LE meta event after the
   /// subevent code.
   func encodeEventParameters(to buffer: inout [UInt8])
 }
@@ -17,7 +17,7 @@ extension HCIEventParameters {
   @inlinable public func encodeEventParameters(to buffer: inout [UInt8]) { encode(to: &buffer) }
 }
 
-/// The parameters of an LE meta event behind the subevent code, declared in wire order (Vol 4, Part E, 7.7.65).
+/// The parameters of an LE meta event after the subevent code, declared in wire order (Vol 4, Part E, 7.7.65).
 public protocol LEEventParameters: HCIEventParameters {
   /// The octet that identifies the event among the LE meta events.
   static var subeventCode: LESubeventCode { get }
@@ -84,10 +84,12 @@ public enum HCIEvent: Sendable {
   /// - Throws: ``/BLEWire/CodecError`` where the parameters of a declared event are malformed.
   public init(_ packet: HCIEventPacket) throws(CodecError) {
     var octets = packet.parameters
-    var type = HCI.events[packet.eventCode]
+    var type: (any HCIEventParameters.Type)?
     if packet.eventCode == .leMeta {
       guard let subevent = octets.popFirst() else { throw .truncated(field: "Subevent_Code") }
       type = HCI.leEvents[LESubeventCode(rawValue: subevent)]
+    } else {
+      type = HCI.events[packet.eventCode]
     }
     if let type { self = .declared(try type.init(decoding: octets)) } else { self = .undeclared(packet) }
   }
