@@ -1,22 +1,23 @@
 public import BLEWire
 
-/// Puts extended advertisements together that a controller reports in fragments (Vol 4, Part E, 7.7.65.13).
+/// Joins the fragments in which a controller reports extended advertisements (Vol 4, Part E, 7.7.65.13).
 ///
 /// One HCI event carries at most 229 octets of data, an advertisement has up to 1650. The controller splits it into
-/// several reports with the same address, set and kind; all but the last have the data status `moreToCome`. AD
-/// structures begin in one fragment and end in another, so that no fragment can be parsed by itself.
+/// several reports with the same address, advertising set and kind (advertisement or scan response); all but the last
+/// have the data status `moreToCome`. An AD structure can begin in one fragment and end in the next, so a single
+/// fragment cannot be parsed.
 ///
 /// ```
-///             moreToCome                   complete: whole
-///   unknown ─────────────► gathering ───────────────────────► unknown      an advertisement of one report
-///                           │      │       truncated: marked                never leaves "unknown"
+///             moreToCome                   complete: delivered
+///   unknown ─────────────► collecting ──────────────────────► unknown      an advertisement of one report
+///                           │      │       truncated: marked                stays in "unknown"
 ///                           │      └─ deadline: dropped ────► unknown
-///                           ▼ another advertiser needs the place
+///                           ▼ above the limit of advertisements
 ///                          discarding ── last fragment, or deadline ─► unknown
 /// ```
 ///
-/// An advertisement whose place is taken is dropped, and its later fragments with it: the beginning is missing from
-/// them.
+/// When there are more incomplete advertisements than ``Limits/advertisements``, one of them is discarded, and so are
+/// its later fragments, because they lack the beginning of the data.
 ///
 /// ```swift
 /// var assembler = ExtendedReportAssembler()
@@ -30,18 +31,20 @@ public import BLEWire
 /// assert(advertisement?.report.data == [0x05, 0x09, 0x4C, 0x61, 0x6D, 0x70])
 /// ```
 public struct ExtendedReportAssembler: Sendable {
-  /// The bounds of what is kept of advertisements that are not complete.
+  /// The limits of incomplete advertisements.
   public struct Limits: Hashable, Sendable {
-    /// Octets of one advertisement. What exceeds them is dropped, and the advertisement is marked as truncated. The
-    /// default is what an advertising set can hold (Vol 6, Part B, 2.3.4.9).
+    /// The maximum length of the data of one advertisement, in octets. Octets beyond it are dropped, and the
+    /// advertisement is marked as truncated. The default, 1650, is the maximum of an advertising set
+    /// (Vol 6, Part B, 2.3.4.9).
     public var octets: Int
-    /// Advertisements that are gathered at once. With one more, the one whose last fragment is the oldest is dropped.
+    /// The maximum number of incomplete advertisements. When it is exceeded, the one that has waited longest for its
+    /// next fragment is discarded.
     public var advertisements: Int
-    /// Dropped advertisements whose later fragments are recognised. With one more, the one whose last fragment is the
-    /// oldest is forgotten.
+    /// The maximum number of discarded advertisements whose later fragments are still recognised and ignored. When it
+    /// is exceeded, the oldest is removed; a later fragment of it is then treated as the first of an advertisement.
     public var discarded: Int
-    /// How long the next fragment may take; then the advertisement is dropped. The default is longer than the 2.4576 s
-    /// that lie between two PDUs of a chain at most (Vol 6, Part B, 2.3.4.5).
+    /// The maximum time between two fragments, after which the advertisement is dropped. The default, 3 s, is longer
+    /// than the greatest distance of two PDUs in a chain, 2.4576 s (Vol 6, Part B, 2.3.4.5).
     public var timeout: Duration
 
     /// Limits; a number below the smallest useful one is raised to it.
@@ -56,20 +59,21 @@ public struct ExtendedReportAssembler: Sendable {
     }
   }
 
-  /// An advertisement or scan response, as far as the controller has received it.
+  /// An advertisement or scan response with the data of all its fragments.
   public struct Advertisement: Sendable {
-    /// The first report with the data of all of them. The RSSI and the transmit power are the newest ones that are
-    /// known, and the data status is ``HCI/ExtendedAdvertisingReportType/DataStatus/complete`` unless ``isTruncated``.
+    /// The first report, with the data of all reports. RSSI and transmit power are from the last report that has them
+    /// (not 127, "not available"). The data status is ``HCI/ExtendedAdvertisingReportType/DataStatus/complete``, or
+    /// `truncated` if ``isTruncated``.
     public var report: HCI.ExtendedAdvertisingReport
-    /// Whether the data ends before its end: the controller lost the rest, or it exceeds ``Limits/octets``.
+    /// Whether the data is incomplete: the controller reported it as truncated, or it exceeds ``Limits/octets``.
     public var isTruncated: Bool
   }
 
-  /// What tells one advertisement's fragments from another's.
+  /// The properties that fragments of one advertisement have in common.
   private struct Key: Hashable, Sendable {
     var address: DeviceAddress
     var set: UInt8
-    /// Scan response, directed or legacy; the other bits say nothing about where a fragment belongs.
+    /// Scan response, directed or legacy; the other bits can differ between fragments.
     var kind: HCI.ExtendedAdvertisingReportType
 
     init(_ report: HCI.ExtendedAdvertisingReport) {
@@ -80,8 +84,8 @@ public struct ExtendedReportAssembler: Sendable {
   }
 
   private enum State: Sendable {
-    /// The first report, with all data so far; whether octets were dropped.
-    case gathering(HCI.ExtendedAdvertisingReport, isOverlong: Bool)
+    /// The first report with all data so far; whether octets were dropped.
+    case collecting(HCI.ExtendedAdvertisingReport, isOverlong: Bool)
     /// The advertisement was dropped, and its last fragment has not been received.
     case discarding
   }
@@ -91,7 +95,7 @@ public struct ExtendedReportAssembler: Sendable {
     var state: State
     var deadline: Instant
 
-    var isGathering: Bool { if case .gathering = state { true } else { false } }
+    var isCollecting: Bool { if case .collecting = state { true } else { false } }
   }
 
   /// The limits.
@@ -102,16 +106,16 @@ public struct ExtendedReportAssembler: Sendable {
   /// An assembler without fragments.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// How many advertisements are being gathered.
-  public var gathered: Int { entries.count(where: \.isGathering) }
+  /// The number of incomplete advertisements.
+  public var incompleteCount: Int { entries.count(where: \.isCollecting) }
 
-  /// When ``tick(now:)`` has work next; nil while nothing is incomplete.
+  /// The time at which ``tick(now:)`` must be called; nil while nothing is incomplete.
   public var deadline: Instant? { entries.first?.deadline }
 
-  /// Takes one report of an HCI_LE_Extended_Advertising_Report event.
+  /// Receives one report of an HCI_LE_Extended_Advertising_Report event.
   ///
-  /// - Returns: the advertisement that it completes or ends; nil while more is to come, and for the end of one that was
-  ///   dropped.
+  /// - Returns: the advertisement that the report completes or ends; nil while more is to come, and for a dropped
+  ///   advertisement.
   public mutating func receive(_ report: HCI.ExtendedAdvertisingReport, now: Instant) -> Advertisement? {
     tick(now: now)
     let key = Key(report)
@@ -119,17 +123,17 @@ public struct ExtendedReportAssembler: Sendable {
     let state = append(report, to: known)
     guard report.eventType.dataStatus == .moreToCome else { return end(state, report.eventType.dataStatus) }
     entries.append(Entry(key: key, state: state, deadline: now + limits.timeout))
-    makeRoom()
+    applyLimits()
     return nil
   }
 
-  /// Drops the advertisements whose next fragment has not come in time.
+  /// Drops the advertisements whose next fragment is overdue.
   public mutating func tick(now: Instant) {
     let due = entries.prefix { $0.deadline <= now }.count
     if due > 0 { entries.removeFirst(due) }
   }
 
-  /// Drops everything that is incomplete, for a scan that has ended: the controller reports nothing more of it.
+  /// Drops all incomplete advertisements, after the end of a scan: no further fragments follow.
   public mutating func removeAll() { entries.removeAll() }
 
   private func append(_ report: HCI.ExtendedAdvertisingReport, to known: State?) -> State {
@@ -138,7 +142,7 @@ public struct ExtendedReportAssembler: Sendable {
     switch known {
     case nil: break
     case .discarding: return .discarding
-    case .gathering(let first, let wasOverlong):
+    case .collecting(let first, let wasOverlong):
       (whole, isOverlong) = (first, wasOverlong)
       if report.rssi != 127 { whole.rssi = report.rssi }
       if report.txPower != 127 { whole.txPower = report.txPower }
@@ -149,25 +153,26 @@ public struct ExtendedReportAssembler: Sendable {
       whole.data = whole.data.prefix(limits.octets)
       isOverlong = true
     }
-    return .gathering(whole, isOverlong: isOverlong)
+    return .collecting(whole, isOverlong: isOverlong)
   }
 
-  /// A data status that is reserved says nothing of the rest, so that it counts as lost.
+  /// A reserved data status is treated as truncated.
   private func end(
     _ state: State, _ status: HCI.ExtendedAdvertisingReportType.DataStatus
   ) -> Advertisement? {
-    guard case .gathering(var whole, let isOverlong) = state else { return nil }
+    guard case .collecting(var whole, let isOverlong) = state else { return nil }
     let isTruncated = isOverlong || status != .complete
     whole.eventType.dataStatus = isTruncated ? .truncated : .complete
     return Advertisement(report: whole, isTruncated: isTruncated)
   }
 
-  /// Brings what is kept back to its limits, behind a fragment that was added.
-  private mutating func makeRoom() {
-    if gathered > limits.advertisements, let oldest = entries.firstIndex(where: \.isGathering) {
+  /// Applies the limits after a fragment was added.
+  private mutating func applyLimits() {
+    if incompleteCount > limits.advertisements, let oldest = entries.firstIndex(where: \.isCollecting) {
       entries[oldest].state = .discarding
     }
-    if entries.count - gathered > limits.discarded, let oldest = entries.firstIndex(where: { !$0.isGathering }) {
+    if entries.count - incompleteCount > limits.discarded, let oldest = entries.firstIndex(where: { !$0.isCollecting })
+    {
       entries.remove(at: oldest)
     }
   }

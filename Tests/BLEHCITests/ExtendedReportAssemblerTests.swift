@@ -30,7 +30,7 @@ struct ExtendedReportAssemblerTests {
     let report = Self.report([2, 1, 6], .complete)
     let advertisement = assembler.receive(report, now: .start)
     #expect(advertisement?.report == report && advertisement?.isTruncated == false)
-    #expect(assembler.gathered == 0 && assembler.deadline == nil)
+    #expect(assembler.incompleteCount == 0 && assembler.deadline == nil)
   }
 
   /// 615 octets: 229, 229 and 157.
@@ -39,11 +39,11 @@ struct ExtendedReportAssemblerTests {
     let octets = Bytes((0..<615).map { UInt8(truncatingIfNeeded: $0) })
     #expect(assembler.receive(Self.report(octets[..<229], .moreToCome), now: .start) == nil)
     #expect(assembler.receive(Self.report(octets[229..<458], .moreToCome), now: .start) == nil)
-    #expect(assembler.gathered == 1)
+    #expect(assembler.incompleteCount == 1)
     let advertisement = assembler.receive(Self.report(octets[458...], .complete), now: .start)
     #expect(advertisement?.report.data == octets && advertisement?.isTruncated == false)
     #expect(advertisement?.report.eventType == [.connectable])
-    #expect(assembler.gathered == 0 && assembler.deadline == nil)
+    #expect(assembler.incompleteCount == 0 && assembler.deadline == nil)
     // The next advertisement is a new one.
     #expect(assembler.receive(Self.report([9], .complete), now: .start)?.report.data == [9])
   }
@@ -56,7 +56,7 @@ struct ExtendedReportAssemblerTests {
     #expect(advertisement?.report.eventType.dataStatus == .truncated)
     // In one report, too.
     #expect(assembler.receive(Self.report([3], status), now: .start)?.isTruncated == true)
-    #expect(assembler.gathered == 0)
+    #expect(assembler.incompleteCount == 0)
   }
 
   /// Address, address type, set, scan response and directed separate advertisements, in any order of reports.
@@ -77,7 +77,7 @@ struct ExtendedReportAssemblerTests {
         let number = UInt8(number)
         #expect(advertisement?.report.data == (part == 2 ? [number, 0, number, 1, number, 2] : nil))
       }
-      #expect(assembler.gathered == (part == 2 ? 0 : variants.count))
+      #expect(assembler.incompleteCount == (part == 2 ? 0 : variants.count))
     }
   }
 
@@ -115,9 +115,9 @@ struct ExtendedReportAssemblerTests {
     // Each fragment restarts the timeout.
     #expect(assembler.deadline == second + .seconds(3))
     assembler.tick(now: second + .milliseconds(2999))
-    #expect(assembler.gathered == 2)
+    #expect(assembler.incompleteCount == 2)
     assembler.tick(now: second + .seconds(3))
-    #expect(assembler.gathered == 1 && assembler.deadline == second + .milliseconds(3001))
+    #expect(assembler.incompleteCount == 1 && assembler.deadline == second + .milliseconds(3001))
     // Later reports are another advertisement, also without a tick.
     let later = second + .seconds(60)
     #expect(assembler.receive(Self.report([4], .complete), now: later)?.report.data == [4])
@@ -134,16 +134,16 @@ struct ExtendedReportAssemblerTests {
     for number in 0..<3 {
       #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.address(number)), now: .start) == nil)
     }
-    #expect(assembler.gathered == 3)
+    #expect(assembler.incompleteCount == 3)
     // The first one continues, so that the second has the oldest fragment at the fourth.
     #expect(assembler.receive(Self.report([2], .moreToCome, of: Self.address(0)), now: .start) == nil)
     #expect(assembler.receive(Self.report([1], .moreToCome, of: Self.address(3)), now: .start) == nil)
-    #expect(assembler.gathered == 3)
+    #expect(assembler.incompleteCount == 3)
     for (number, expected) in [(0, [1, 2, 9]), (1, nil), (2, [1, 9]), (3, [1, 9])] as [(Int, Bytes?)] {
       let advertisement = assembler.receive(Self.report([9], .complete, of: Self.address(number)), now: .start)
       #expect(advertisement?.report.data == expected, "\(number)")
     }
-    #expect(assembler.gathered == 0 && assembler.deadline == nil)
+    #expect(assembler.incompleteCount == 0 && assembler.deadline == nil)
     // After the end of the dropped one, its advertiser is accepted again.
     let again = assembler.receive(Self.report([7], .complete, of: Self.address(1)), now: .start)
     #expect(again?.report.data == [7])
@@ -196,7 +196,7 @@ struct ExtendedReportAssemblerTests {
       let status = Status(rawValue: UInt16.random(in: 0...3, using: &random)) ?? .complete
       let address = Self.address(Int.random(in: 0...9, using: &random))
       let advertisement = assembler.receive(Self.report(data, status, of: address), now: now)
-      #expect(assembler.gathered <= 4 && advertisement?.report.data.count ?? 0 <= 50)
+      #expect(assembler.incompleteCount <= 4 && advertisement?.report.data.count ?? 0 <= 50)
       #expect(status != .moreToCome || advertisement == nil)
       #expect(assembler.deadline.map { $0 > now && $0 <= now + .seconds(3) } ?? true)
     }
