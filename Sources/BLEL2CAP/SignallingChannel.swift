@@ -132,7 +132,7 @@ public struct SignallingChannel: Sendable {
     case let reject as CommandReject where outstanding?.identifier == identifier:
       finish(.notUnderstood(reject.reason), &effects)
     case is LECreditBasedConnectionRequest:
-      send(LECreditBasedConnectionResponse(refused: .spsmNotSupported), identifier, &out)
+      send(LECreditBasedConnectionResponse(rejected: .spsmNotSupported), identifier, &out)
     case let request as CreditBasedConnectionRequest:
       send(rejection(of: request), identifier, &out)
     case is CreditBasedReconfigureRequest:

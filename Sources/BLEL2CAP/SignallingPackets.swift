@@ -208,7 +208,7 @@ public struct LECreditBasedConnectionResponse: SignallingPacket {
 
   public init() {}
   /// A response that rejects the channel.
-  public init(refused result: CreditBasedConnectionResult) { self.result = result }
+  public init(rejected result: CreditBasedConnectionResult) { self.result = result }
 
   public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Destination CID", &destinationCID)

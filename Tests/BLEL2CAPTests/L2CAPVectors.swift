@@ -123,7 +123,7 @@ struct L2CAPVectors {
       (packet.mtu, packet.mps, packet.initialCredits) = (fields.mtu ?? 0, fields.mps ?? 0, fields.credits ?? 0)
       return packet
     case "le-credit-based-connection-response":
-      var packet = LECreditBasedConnectionResponse(refused: .init(rawValue: fields.result ?? 0))
+      var packet = LECreditBasedConnectionResponse(rejected: .init(rawValue: fields.result ?? 0))
       packet.destinationCID = channel(fields.destinationCID)
       (packet.mtu, packet.mps, packet.initialCredits) = (fields.mtu ?? 0, fields.mps ?? 0, fields.credits ?? 0)
       return packet

@@ -42,7 +42,7 @@ import Testing
     ),
     (
       "15 06 0a 00 00 00 00 00 00 00 00 00 02 00",
-      .init(identifier: 6, LECreditBasedConnectionResponse(refused: .spsmNotSupported))
+      .init(identifier: 6, LECreditBasedConnectionResponse(rejected: .spsmNotSupported))
     ),
     (
       "16 07 04 00 40 00 03 00",
