@@ -133,7 +133,7 @@ public struct ATTOpcode: AssignedNumber {
 
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// Bits 0 to 5: the method, whatever the flags are.
+  /// Bits 0 to 5: the method, without the flags.
   @inlinable public var method: UInt8 { rawValue & 0x3F }
 
   /// Bit 6: a command. No command is answered, not even with an Error Response.

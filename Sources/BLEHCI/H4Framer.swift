@@ -24,7 +24,7 @@ public struct H4Framer: Sendable {
 
   /// The longest accepted packet in octets, packet indicator included. It limits the memory of the framer.
   public let limit: Int
-  /// The packet that ``Place/collected`` stands for; valid until the next call.
+  /// The packet of ``Place/collected``; valid until the next call.
   public private(set) var collected: [UInt8] = []
   private var isHandedOut = false
   private var failure: H4Error?

@@ -15,14 +15,14 @@
 public enum HCI {
   /// Every command that is declared here, by its opcode.
   ///
-  /// A command is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of
+  /// A command is registered by its declaration and its entry in the list below: decoding, the name of
   /// the opcode, the bit of ``SupportedCommands`` and the round-trip tests derive from these.
   public static let commands: [HCIOpcode: any HCICommand.Type] = Dictionary(
     declaredCommands.map { ($0.opcode, $0) }, uniquingKeysWith: { first, _ in first })
 
   /// Every event that is declared here, LE meta events apart, by its code.
   ///
-  /// An event is registered by its declaration and its entry in the list behind this dictionary: decoding, the name of
+  /// An event is registered by its declaration and its entry in the list below: decoding, the name of
   /// the code and the round-trip tests derive from these.
   public static let events: [HCIEventCode: any HCIEventParameters.Type] = Dictionary(
     declaredEvents.map { ($0.eventCode, $0) }, uniquingKeysWith: { first, _ in first })

@@ -14,7 +14,7 @@ public protocol HCICommand: Packet {
   /// The name in plain words, such as `LE Set Scan Enable` for HCI_LE_Set_Scan_Enable.
   static var name: StaticString { get }
 
-  /// The bit of the Supported_Commands parameter that stands for the command (Vol 4, Part E, 6.27); nil where there is
+  /// The bit of the command in the Supported_Commands parameter (Vol 4, Part E, 6.27); nil where there is
   /// none.
   static var supportedCommandsBit: HCI.SupportedCommands.Bit? { get }
 }

@@ -48,7 +48,7 @@ public struct DeviceAddress: Hashable, Sendable {
     self.init(octets: BD_ADDR(number), kind: kind)
   }
 
-  /// The kinds of random addresses, which the two most significant bits tell apart (Vol 6, Part B, 1.3.2).
+  /// The kinds of random addresses, which differ in the two most significant bits (Vol 6, Part B, 1.3.2).
   public enum RandomKind: Sendable {
     /// 0b11: a static address.
     case `static`

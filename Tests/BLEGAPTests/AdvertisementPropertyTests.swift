@@ -12,15 +12,15 @@ import Testing
   {
     var source = SystemRandomNumberGenerator()
     for _ in 0..<300 {
-      var wish = Advertisement(localName: name(&source), serviceUUIDs: uuids(&source))
-      if Int.random(in: 0..<10, using: &source) == 0 { wish.flags = nil }
-      wish.elements = elements(&source)
-      wish.marksServiceUUIDsIncomplete = .random(using: &source)
-      check(wish, try wish.payload(under: policy), policy)
+      var advertisement = Advertisement(localName: name(&source), serviceUUIDs: uuids(&source))
+      if Int.random(in: 0..<10, using: &source) == 0 { advertisement.flags = nil }
+      advertisement.elements = elements(&source)
+      advertisement.marksServiceUUIDsIncomplete = .random(using: &source)
+      check(advertisement, try advertisement.payload(under: policy), policy)
     }
   }
 
-  private func check(_ wish: Advertisement, _ payload: AdvertisingPayload, _ policy: AdvertisingPolicy) {
+  private func check(_ advertisement: Advertisement, _ payload: AdvertisingPayload, _ policy: AdvertisingPolicy) {
     let limit = if case .extended(let limit) = policy { limit } else { 31 }
     #expect(payload.advertisingData.count <= limit)
     #expect(payload.scanResponse.count <= 31)
@@ -33,13 +33,15 @@ import Testing
     var sent: [BluetoothUUID] = []
     for case .serviceUUIDs(let uuids, let size, let isComplete) in elements {
       sent += uuids
-      let all = Set(wish.serviceUUIDs)
+      let all = Set(advertisement.serviceUUIDs)
       #expect(
-        isComplete == (!wish.marksServiceUUIDsIncomplete && uuids.count == firsts(wish).count { $0.size == size }))
+        isComplete
+          == (!advertisement.marksServiceUUIDsIncomplete
+            && uuids.count == firsts(advertisement).count { $0.size == size }))
       #expect(all.isSuperset(of: uuids))
     }
-    #expect(Set(sent + payload.overflowServiceUUIDs) == Set(wish.serviceUUIDs))
-    #expect(sent.count + payload.overflowServiceUUIDs.count == Set(wish.serviceUUIDs).count)
+    #expect(Set(sent + payload.overflowServiceUUIDs) == Set(advertisement.serviceUUIDs))
+    #expect(sent.count + payload.overflowServiceUUIDs.count == Set(advertisement.serviceUUIDs).count)
     #expect(payload.contents.overflowArea == payload.overflowArea)
     if let area = payload.overflowArea {
       #expect(area == OverflowArea(payload.overflowServiceUUIDs))
@@ -48,28 +50,32 @@ import Testing
 
     // A scanner receives the name of the result, which is the beginning of the given name.
     #expect(payload.contents.localName == payload.localName)
-    if let name = payload.localName, let wished = wish.localName {
+    if let name = payload.localName, let given = advertisement.localName {
       #expect(policy != .background)
-      #expect(name.isComplete == (Array(name.octets) == Array(wished.utf8)))
-      #expect(wished.utf8.starts(with: name.octets))
+      #expect(name.isComplete == (Array(name.octets) == Array(given.utf8)))
+      #expect(given.utf8.starts(with: name.octets))
       let text = name.text
       #expect(text != nil)
-      if let text, let first = wished.first, text.utf8.count >= first.utf8.count {
-        #expect(wished.starts(with: text))
+      if let text, let first = given.first, text.utf8.count >= first.utf8.count {
+        #expect(given.starts(with: text))
       }
-    } else if policy != .background, wish.elements.isEmpty, limit > 31, wish.localName?.isEmpty == false {
-      Issue.record("a name had room and was not sent")
+    } else if policy != .background, advertisement.elements.isEmpty, limit > 31,
+      advertisement.localName?.isEmpty == false
+    {
+      Issue.record("a name that fits was not sent")
     }
 
     // All other elements are there once and unchanged; the flags come first.
-    #expect(payload.contents.flags == wish.flags)
-    if wish.flags != nil { #expect(payload.advertisingData.starts(with: [2, 1])) }
-    for element in wish.elements { #expect(elements.count { $0 == element } == wish.elements.count { $0 == element }) }
+    #expect(payload.contents.flags == advertisement.flags)
+    if advertisement.flags != nil { #expect(payload.advertisingData.starts(with: [2, 1])) }
+    for element in advertisement.elements {
+      #expect(elements.count { $0 == element } == advertisement.elements.count { $0 == element })
+    }
   }
 
-  private func firsts(_ wish: Advertisement) -> [BluetoothUUID] {
+  private func firsts(_ advertisement: Advertisement) -> [BluetoothUUID] {
     var seen: Set<BluetoothUUID> = []
-    return wish.serviceUUIDs.filter { seen.insert($0).inserted }
+    return advertisement.serviceUUIDs.filter { seen.insert($0).inserted }
   }
 
   private func name(_ source: inout some RandomNumberGenerator) -> String? {

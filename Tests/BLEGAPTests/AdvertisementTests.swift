@@ -11,10 +11,10 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
 
 @Suite struct AdvertisementTests {
   private func expect(
-    _ wish: Advertisement, _ policy: AdvertisingPolicy, _ advertisingData: String, _ scanResponse: String = "",
+    _ advertisement: Advertisement, _ policy: AdvertisingPolicy, _ advertisingData: String, _ scanResponse: String = "",
     name: LocalName? = nil, overflow: [BluetoothUUID] = [], sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let payload = try wish.payload(under: policy)
+    let payload = try advertisement.payload(under: policy)
     func digits(_ text: String) -> String { text.split(separator: " ").joined() }
     #expect(payload.advertisingData.hexadecimal == digits(advertisingData), sourceLocation: sourceLocation)
     #expect(payload.scanResponse.hexadecimal == digits(scanResponse), sourceLocation: sourceLocation)
@@ -37,9 +37,9 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
 
   /// Name and UUIDs fit into the 28 octets together.
   @Test func placesNameAndUUIDsInTheAdvertisingData() throws {
-    let wish = Advertisement(localName: "Heart Rate Sensor", serviceUUIDs: ["180D", "180A"])
+    let advertisement = Advertisement(localName: "Heart Rate Sensor", serviceUUIDs: ["180D", "180A"])
     try expect(
-      wish, .coreBluetooth, "020106 05030d180a18 1209\(hexadecimal("Heart Rate Sensor"))",
+      advertisement, .coreBluetooth, "020106 05030d180a18 1209\(hexadecimal("Heart Rate Sensor"))",
       name: LocalName("Heart Rate Sensor"))
   }
 
@@ -82,16 +82,16 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
 
   /// The AD type of each list shows whether it has every UUID of its size.
   @Test func marksListsCompleteForEachSize() throws {
-    var wish = Advertisement(serviceUUIDs: ["180D", "12345678"])
-    try expect(wish, .coreBluetooth, "020106 03030d18 050578563412")
-    wish.marksServiceUUIDsIncomplete = true
-    try expect(wish, .coreBluetooth, "020106 03020d18 050478563412")
+    var advertisement = Advertisement(serviceUUIDs: ["180D", "12345678"])
+    try expect(advertisement, .coreBluetooth, "020106 03030d18 050578563412")
+    advertisement.marksServiceUUIDsIncomplete = true
+    try expect(advertisement, .coreBluetooth, "020106 03020d18 050478563412")
   }
 
   @Test func sendsRepeatedUUIDsOnce() throws {
     // The same service in its short and its long form is one service; the first form is sent.
-    let wish = Advertisement(serviceUUIDs: ["180D", "0000180D-0000-1000-8000-00805F9B34FB", "180D"])
-    try expect(wish, .coreBluetooth, "020106 03030d18")
+    let advertisement = Advertisement(serviceUUIDs: ["180D", "0000180D-0000-1000-8000-00805F9B34FB", "180D"])
+    try expect(advertisement, .coreBluetooth, "020106 03030d18")
   }
 
   @Test func cutsNamesBetweenCharacters() throws {
@@ -171,18 +171,19 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   @Test func placesElementsBeforeNameAndUUIDs() throws {
-    let wish = Advertisement(
+    let advertisement = Advertisement(
       localName: "Pulse", serviceUUIDs: ["180D"],
       elements: [
         .txPowerLevel(-4), .appearance(.heartRateSensor),
         .manufacturerData(.init(company: .internalUse, data: [1, 2])),
       ])
     try expect(
-      wish, .full, "020106 03030d18 020afc 03194003 05ffffff0102 0609\(hexadecimal("Pulse"))",
+      advertisement, .full, "020106 03030d18 020afc 03194003 05ffffff0102 0609\(hexadecimal("Pulse"))",
       name: LocalName("Pulse"))
     // Ten octets for the elements, and the 21 of the overflow area no longer fit beside them.
     try expect(
-      wish, .background, "020106 020afc 03194003 05ffffff0102", "14ff4c0001 00000000000000 20 0000000000000000",
+      advertisement, .background, "020106 020afc 03194003 05ffffff0102",
+      "14ff4c0001 00000000000000 20 0000000000000000",
       overflow: ["180D"])
   }
 
@@ -210,9 +211,9 @@ private let policies: [AdvertisingPolicy] = [.coreBluetooth, .background, .full,
   }
 
   @Test func rejectsElementThatFitsInNoArea() throws {
-    let wish = Advertisement(
+    let advertisement = Advertisement(
       elements: [.txPowerLevel(0), .manufacturerData(.init(company: .apple, data: Bytes(repeating: 7, count: 28)))])
-    let error = #expect(throws: AdvertisingDataError.self) { try wish.payload(under: .full) }
+    let error = #expect(throws: AdvertisingDataError.self) { try advertisement.payload(under: .full) }
     #expect(
       error
         == .tooLarge(
