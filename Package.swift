@@ -29,6 +29,7 @@ let package = Package(
   name: "BluetoothLE",
   products: [
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
+    .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
     .library(name: "BLECrypto", targets: ["BLECrypto"]),
     .library(name: "BLEHCI", targets: ["BLEHCI"]),
@@ -60,10 +61,12 @@ let package = Package(
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer(
-      "BluetoothLE",
+      "CoreBluetoothTypes",
       on: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
       ]),
+    layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
+    layer("BluetoothLE", on: ["BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
 
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),
@@ -98,8 +101,11 @@ let package = Package(
         "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire",
       ]),
     tests(
-      "BluetoothLETests",
-      on: ["BluetoothLE", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLELinux", "BLESMP", "BLEWire"]),
+      "CoreBluetoothTypesTests",
+      on: [
+        "BluetoothLE", "CoreBluetoothTypes", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLELinux",
+        "BLESMP", "BLEWire",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

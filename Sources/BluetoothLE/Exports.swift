@@ -1,6 +1,7 @@
-// What a program gets with `import BluetoothLE` alone: its own names, the UUID type, the advertising data, and the two
-// system modules whose types stand in the API (`Data`, `UUID`, `DispatchQueue`).
+// A program that imports BluetoothLE gets the façade, the advertising data, the UUID type of the wire, and the system modules
+// whose types occur in the API (`Data`, `UUID`, `DispatchQueue`).
 @_exported public import BLEGAP
+@_exported public import CoreBluetoothTypes
 @_exported public import Dispatch
 @_exported public import Foundation
 

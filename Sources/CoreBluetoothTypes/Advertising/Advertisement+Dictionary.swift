@@ -1,0 +1,48 @@
+public import BLEGAP
+public import BLEWire
+public import Foundation
+
+extension Advertisement {
+  /// Reads what `startAdvertising` of CoreBluetooth takes.
+  ///
+  /// - Throws: `invalidParameters`, naming the key that is not supported or whose value has the wrong type.
+  init(dictionary: [String: Any]) throws(BluetoothError) {
+    self.init()
+    // In a fixed order, so that the same mistake gives the same words.
+    for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) {
+      switch key {
+      case AdvertisementDataLocalNameKey:
+        guard let name = value as? String ?? (value as? NSString).map({ String(describing: $0) }) else {
+          throw Self.wrongType(key, "a String", value)
+        }
+        localName = name
+      case AdvertisementDataServiceUUIDsKey:
+        guard let uuids = value as? [BluetoothUUID] else { throw Self.wrongType(key, "an array of UUIDs", value) }
+        serviceUUIDs = uuids
+      default:
+        throw BluetoothError(
+          .invalidParameters,
+          "the key \(key) is not supported, and nothing is advertised: only \(AdvertisementDataLocalNameKey) and \(AdvertisementDataServiceUUIDsKey) are; startAdvertising(_: Advertisement) takes everything else"
+        )
+      }
+    }
+  }
+
+  private static func wrongType(_ key: String, _ wanted: String, _ value: Any) -> BluetoothError {
+    BluetoothError(.invalidParameters, "the key \(key) takes \(wanted), not \(type(of: value)); nothing is advertised")
+  }
+}
+
+extension ADElement {
+  /// What a company says in its own format.
+  ///
+  /// - Parameter company: its number (Assigned Numbers, 7.1).
+  public static func manufacturerData(company: UInt16, _ data: Data) -> Self {
+    .manufacturerData(ManufacturerData(company: CompanyIdentifier(rawValue: company), data: [UInt8](data)[...]))
+  }
+
+  /// What a service says in its own format.
+  public static func serviceData(_ uuid: BluetoothUUID, _ data: Data) -> Self {
+    .serviceData(ServiceData(uuid: uuid, data: [UInt8](data)[...]))
+  }
+}

@@ -1,0 +1,46 @@
+public import BLEGAP
+import BLEHost
+
+/// How an advertisement is sent, as against what it says (``Advertisement``).
+///
+/// An advertisement is a declared intent: it is kept, through connections and resets, until it is stopped.
+public struct AdvertisingOptions: Equatable, Sendable {
+  /// How the room is shared out: Apple's ways, all 62 octets, or extended advertising.
+  public var policy: AdvertisingPolicy
+  /// The time between two events: 20 ms to 10.24 s, in steps of 0.625 ms (Vol 4, Part E, 7.8.5).
+  public var interval: ClosedRange<Duration>
+  /// False for a beacon.
+  public var isConnectable = true
+  /// Goes on while a central is connected, where the controller can do that.
+  public var continuesWhileConnected = true
+  /// Begins again when a link that stopped it has ended.
+  public var resumesAfterDisconnection = true
+
+  public init(
+    policy: AdvertisingPolicy = .full,
+    interval: ClosedRange<Duration> = .milliseconds(100)...Duration.milliseconds(150)
+  ) {
+    self.policy = policy
+    self.interval = interval
+  }
+
+  /// The way of the dictionary.
+  static let coreBluetooth = Self(policy: .coreBluetooth)
+
+  func intent(_ payload: AdvertisingPayload) throws(BluetoothError) -> AdvertisingIntent {
+    let lower = (interval.lowerBound / .microseconds(625)).rounded()
+    let upper = (interval.upperBound / .microseconds(625)).rounded()
+    guard let lower = UInt16(exactly: lower), let upper = UInt16(exactly: upper), lower >= 0x20, upper <= 0x4000 else {
+      throw BluetoothError(
+        .invalidParameters,
+        "an advertising interval of \(interval.lowerBound) to \(interval.upperBound) is not allowed: 20 ms to 10.24 s")
+    }
+    var intent = AdvertisingIntent(data: payload.advertisingData, scanResponse: payload.scanResponse)
+    intent.isConnectable = isConnectable
+    intent.interval = lower...upper
+    intent.continuesWhileConnected = continuesWhileConnected
+    intent.resumesAfterDisconnection = resumesAfterDisconnection
+    if case .extended = policy { intent.usesExtendedPDUs = true }
+    return intent
+  }
+}

@@ -1,0 +1,62 @@
+import BLEWire
+public import Foundation
+import Synchronization
+
+/// A characteristic, local or found on a peripheral; mirrors `CBCharacteristic`.
+open class Characteristic: Attribute, @unchecked Sendable {
+  private let contents: Mutex<Contents>
+
+  private struct Contents {
+    weak var service: Service?
+    var properties: CharacteristicProperties
+    var value: Data?
+    var descriptors: [Descriptor]?
+    var isNotifying = false
+    var isBroadcasted = false
+  }
+
+  init(type: BluetoothUUID, properties: CharacteristicProperties, value: Data?) {
+    contents = Mutex(Contents(properties: properties, value: value))
+    super.init(type: type)
+  }
+
+  /// The service it belongs to; nil when that is gone or it was never put into one.
+  open internal(set) var service: Service! {
+    get { contents.withLock { $0.service } }
+    set { contents.withLock { $0.service = newValue } }
+  }
+
+  open internal(set) var properties: CharacteristicProperties {
+    get { contents.withLock { $0.properties } }
+    set { contents.withLock { $0.properties = newValue } }
+  }
+
+  open internal(set) var value: Data? {
+    get { contents.withLock { $0.value } }
+    set { contents.withLock { $0.value = newValue } }
+  }
+
+  open internal(set) var descriptors: [Descriptor]? {
+    get { contents.withLock { $0.descriptors } }
+    set {
+      let old = contents.withLock { contents in
+        defer { contents.descriptors = newValue }
+        return contents.descriptors
+      }
+      for descriptor in old ?? [] where descriptor.characteristic === self { descriptor.characteristic = nil }
+      for descriptor in newValue ?? [] { descriptor.characteristic = self }
+    }
+  }
+
+  /// Whether the peripheral sends its changes.
+  open internal(set) var isNotifying: Bool {
+    get { contents.withLock { $0.isNotifying } }
+    set { contents.withLock { $0.isNotifying = newValue } }
+  }
+
+  /// Whether it is broadcast; CoreBluetooth has given it up.
+  open internal(set) var isBroadcasted: Bool {
+    get { contents.withLock { $0.isBroadcasted } }
+    set { contents.withLock { $0.isBroadcasted = newValue } }
+  }
+}

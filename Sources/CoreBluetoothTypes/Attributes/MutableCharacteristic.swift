@@ -1,0 +1,100 @@
+public import BLEWire
+public import Foundation
+import Synchronization
+
+/// A characteristic to publish; mirrors `CBMutableCharacteristic`.
+///
+/// Where its value comes from:
+///
+/// | made with | reads | writes |
+/// |---|---|---|
+/// | `value: data` | the stack answers with that constant | never: it must be read-only |
+/// | `value: nil` | ``PeripheralManagerDelegate/peripheralManager(_:didReceiveRead:)`` | ``PeripheralManagerDelegate/peripheralManager(_:didReceiveWrite:)`` |
+/// | `storedValue: data` (not in CoreBluetooth) | the stack answers with what is stored | the stack stores, the delegate hears of it |
+///
+/// Once published it is frozen, but for ``value``, which is the application's to use: the stack looks at it only at
+/// ``PeripheralManager/add(_:)``.
+///
+/// ```swift
+/// let measurement = MutableCharacteristic(
+///   type: "2A37", properties: [.notify], value: nil, permissions: [.readable])
+/// ```
+open class MutableCharacteristic: Characteristic, @unchecked Sendable {
+  private let local: Mutex<Local>
+  private let lengths: ClosedRange<Int>?
+
+  private struct Local {
+    var permissions: AttributePermissions
+    var subscribedCentrals: [Central] = []
+  }
+
+  /// - Parameter value: the constant of a read-only characteristic; nil for one whose delegate answers.
+  public init(
+    type UUID: BluetoothUUID, properties: CharacteristicProperties, value: Data?, permissions: AttributePermissions
+  ) {
+    local = Mutex(Local(permissions: permissions))
+    lengths = nil
+    super.init(type: UUID, properties: properties, value: value)
+  }
+
+  /// A characteristic whose value the stack keeps: it answers reads, takes writes that the permissions and `length`
+  /// allow, and tells ``PeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``. The application changes
+  /// it with ``PeripheralManager/setStoredValue(_:for:)-(_,MutableCharacteristic)``. CoreBluetooth has no such thing.
+  ///
+  /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).
+  public init(
+    type UUID: BluetoothUUID, properties: CharacteristicProperties, storedValue: Data,
+    length: ClosedRange<Int> = 0...512,
+    permissions: AttributePermissions
+  ) {
+    local = Mutex(Local(permissions: permissions))
+    lengths = length
+    super.init(type: UUID, properties: properties, value: storedValue)
+  }
+
+  open var permissions: AttributePermissions {
+    get { local.withLock { $0.permissions } }
+    set { local.withLock { $0.permissions = newValue } }
+  }
+
+  /// The centrals that asked to be told of changes, in the order in which they asked.
+  open var subscribedCentrals: [Central]? { local.withLock { $0.subscribedCentrals } }
+
+  open override var properties: CharacteristicProperties {
+    get { super.properties }
+    set { super.properties = newValue }
+  }
+
+  open override var value: Data? {
+    get { super.value }
+    set { super.value = newValue }
+  }
+
+  open override var descriptors: [Descriptor]? {
+    get { super.descriptors }
+    set { super.descriptors = newValue }
+  }
+
+  /// The lengths that a stored value may have; nil where the stack does not store it.
+  final var storedLengths: ClosedRange<Int>? { lengths }
+
+  /// - Returns: whether it was not subscribed before.
+  final func subscribe(_ central: Central) -> Bool {
+    local.withLock { local in
+      guard !local.subscribedCentrals.contains(where: { $0 === central }) else { return false }
+      local.subscribedCentrals.append(central)
+      return true
+    }
+  }
+
+  /// - Returns: whether it was subscribed before.
+  final func unsubscribe(_ central: Central) -> Bool {
+    local.withLock { local in
+      guard let index = local.subscribedCentrals.firstIndex(where: { $0 === central }) else { return false }
+      local.subscribedCentrals.remove(at: index)
+      return true
+    }
+  }
+
+  final func forgetSubscribers() { local.withLock { $0.subscribedCentrals = [] } }
+}

@@ -1,0 +1,58 @@
+public import BLEWire
+import Synchronization
+
+/// A service, local or found on a peripheral; mirrors `CBService`.
+open class Service: Attribute, @unchecked Sendable {
+  private let primary: Bool
+  private let contents = Mutex(Contents())
+
+  private struct Contents {
+    var includedServices: [Service]?
+    var characteristics: [Characteristic]?
+  }
+
+  init(type: BluetoothUUID, isPrimary: Bool) {
+    primary = isPrimary
+    super.init(type: type)
+  }
+
+  /// False for a secondary service, which is reached only where another one includes it.
+  open var isPrimary: Bool { primary }
+
+  open internal(set) var includedServices: [Service]? {
+    get { contents.withLock { $0.includedServices } }
+    set { contents.withLock { $0.includedServices = newValue } }
+  }
+
+  open internal(set) var characteristics: [Characteristic]? {
+    get { contents.withLock { $0.characteristics } }
+    set {
+      let old = contents.withLock { contents in
+        defer { contents.characteristics = newValue }
+        return contents.characteristics
+      }
+      for characteristic in old ?? [] where characteristic.service === self { characteristic.service = nil }
+      for characteristic in newValue ?? [] { characteristic.service = self }
+    }
+  }
+}
+
+/// A service to publish with ``PeripheralManager/add(_:)``; mirrors `CBMutableService`.
+///
+/// Once published it is frozen: changes made to the object afterwards are not seen by centrals.
+open class MutableService: Service, @unchecked Sendable {
+  public init(type UUID: BluetoothUUID, primary isPrimary: Bool) {
+    super.init(type: UUID, isPrimary: isPrimary)
+  }
+
+  /// The services it includes; they must be published before it.
+  open override var includedServices: [Service]? {
+    get { super.includedServices }
+    set { super.includedServices = newValue }
+  }
+
+  open override var characteristics: [Characteristic]? {
+    get { super.characteristics }
+    set { super.characteristics = newValue }
+  }
+}

@@ -1,0 +1,306 @@
+import BLEHost
+public import BLEWire
+public import Foundation
+import Synchronization
+
+/// Finds peripherals, connects to them and keeps the links; mirrors `CBCentralManager`.
+///
+/// ```swift
+/// final class Finder: NSObject, CentralManagerDelegate {
+///   var manager: CentralManager?
+///   var found: Peripheral?
+///
+///   func centralManagerDidUpdateState(_ central: CentralManager) {
+///     guard central.state == .poweredOn else { return print(central.stateReason ?? "not on yet") }
+///     central.scanForPeripherals(withServices: ["180D"])
+///   }
+///
+///   func centralManager(
+///     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
+///     rssi: NSNumber
+///   ) {
+///     found = peripheral
+///     central.stopScan()
+///     central.connect(peripheral)
+///   }
+/// }
+/// ```
+///
+/// The delegates, its own and those of its peripherals, are called on the queue given, the main queue where none is: a
+/// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``ManagerState/poweredOn`` only;
+/// others are dropped with a line in the log. A manager that is released ends its scan and its links.
+open class CentralManager: Manager, @unchecked Sendable {
+  private let machine: Mutex<CentralState>
+  private let heldDelegate: Mutex<DelegateReference<any CentralManagerDelegate>>
+  private let observers = Mutex(Streams<DiscoveredPeripheral>())
+
+  /// A manager without a delegate; its calls will come on the main queue.
+  public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
+
+  public convenience init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?) {
+    self.init(delegate: delegate, queue: queue, options: nil)
+  }
+
+  /// - Parameters:
+  ///   - delegate: is not kept alive.
+  ///   - queue: where the delegates are called; nil is the main queue. A concurrent queue is not allowed.
+  ///   - options: ``ManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  public init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CentralManager: \($0)") }
+    machine = Mutex(CentralState())
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
+    begin()
+  }
+
+  /// A manager of one of several adapters. CoreBluetooth knows one only.
+  public convenience init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions) {
+    self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
+  }
+
+  /// A manager over `link`; the tests play the host there.
+  init(
+    delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
+  ) {
+    machine = Mutex(CentralState(limits: limits))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    super.init(link: link, queue: queue, log: log)
+    begin()
+  }
+
+  private func begin() {
+    machine.withLock { $0.owner = WeakObject(self) }
+    listen()
+  }
+
+  deinit {
+    for stream in observers.withLock({ $0.takeAll() }) { stream.finish() }
+    for command in machine.withLock({ $0.lastCommands }) { link.post(command) }
+  }
+
+  /// Who hears of everything. It is not kept alive by the manager.
+  open var delegate: (any CentralManagerDelegate)? {
+    get { heldDelegate.withLock { $0 }.object }
+    set {
+      let reference = DelegateReference { [weak newValue] in newValue }
+      heldDelegate.withLock { $0 = reference }
+    }
+  }
+
+  /// Whether a scan runs.
+  open var isScanning: Bool { state == .poweredOn && machine.withLock { $0.scan != nil } }
+
+  /// What Apple's hardware may have; mirrors `CBCentralManager.Feature`.
+  public struct Feature: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    /// Extended advertisements are found and connected to.
+    public static let extendedScanAndConnect = Self(rawValue: 0x01)
+  }
+
+  /// Whether every adapter has a feature; what one adapter has, it alone can tell, so this promises nothing.
+  open class func supports(_ features: Feature) -> Bool { features.isEmpty }
+
+  /// Looks for devices until ``stopScan()``; ``CentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)``
+  /// tells each of them once, and once more when its scan response adds something. A scan that runs is replaced.
+  ///
+  /// - Parameters:
+  ///   - serviceUUIDs: tell of devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
+  ///     tells of all.
+  ///   - options: ``CentralManagerScanOptionAllowDuplicatesKey``, ``CentralManagerScanOptionSolicitedServiceUUIDsKey``.
+  open func scanForPeripherals(withServices serviceUUIDs: [BluetoothUUID]?, options: [String: Any]? = nil) {
+    guard accepts("scanForPeripherals") else { return }
+    let allowsDuplicates = isTrue(options?[CentralManagerScanOptionAllowDuplicatesKey])
+    let solicited = options?[CentralManagerScanOptionSolicitedServiceUUIDsKey] as? [BluetoothUUID] ?? []
+    run {
+      $0.startScan(serviceUUIDs ?? [], solicited: solicited, allowsDuplicates: allowsDuplicates, into: &$1)
+    }
+  }
+
+  open func stopScan() {
+    guard accepts("stopScan") else { return }
+    run { $0.stopScan(into: &$1) }
+  }
+
+  /// The devices of these identifiers that this process has seen or the adapter is bonded with. A bonded device is found
+  /// under whatever private address it uses when it is connected to.
+  open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
+    guard accepts("retrievePeripherals") else { return [] }
+    let bonded = bonds.filter { identifiers.contains($0.id) }
+    return run { state, _ in
+      for bond in bonded { _ = state.remember(bond.record.identity) }
+      return state.retrieve(identifiers)
+    }
+  }
+
+  /// Devices that this process is connected to and that have one of the services. They need a
+  /// ``connect(_:options:)`` of this manager's too.
+  open func retrieveConnectedPeripherals(withServices serviceUUIDs: [BluetoothUUID]) -> [Peripheral] {
+    guard accepts("retrieveConnectedPeripherals") else { return [] }
+    return run { state, _ in state.retrieveConnected(with: serviceUUIDs) }
+  }
+
+  /// The device with an address, seen or not. CoreBluetooth does not tell addresses.
+  ///
+  /// - Parameter address: such as `C0:11:22:33:44:55`, most significant octet first.
+  /// - Returns: nil when `address` is none.
+  public final func retrievePeripheral(withAddress address: String, isRandom: Bool) -> Peripheral? {
+    guard accepts("retrievePeripheral"), let address = DeviceAddress(address, kind: isRandom ? .random : .public)
+    else { return nil }
+    return run { state, _ in state.remember(address) ? state.peripheral(at: address) : nil }
+  }
+
+  /// Connects; ``CentralManagerDelegate/centralManager(_:didConnect:)`` or
+  /// ``CentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
+  /// `peripheral`: a connection whose peripheral nobody holds is given up.
+  ///
+  /// - Parameter options: ``ConnectPeripheralOptionStartDelayKey``, ``ConnectPeripheralOptionEnableAutoReconnect``.
+  open func connect(_ peripheral: Peripheral, options: [String: Any]? = nil) {
+    guard accepts("connect") else { return }
+    switch Result(catching: { () throws(BluetoothError) in try ConnectOptions(options) }) {
+    case .success(let options): run { $0.connect(peripheral, options, into: &$1) }
+    case .failure(let error): run { $1.calls.append(.failedToConnect(peripheral, error)) }
+    }
+  }
+
+  /// Ends a link or gives a pending connection up; ``CentralManagerDelegate`` hears of it without an error.
+  open func cancelPeripheralConnection(_ peripheral: Peripheral) {
+    guard accepts("cancelPeripheralConnection") else { return }
+    run { $0.cancel(peripheral, into: &$1) }
+  }
+
+  /// Asks to hear of links of certain devices, whoever makes them in this process; nil asks for nothing any more.
+  open func registerForConnectionEvents(options: [ConnectionEventMatchingOption: Any]? = nil) {
+    guard accepts("registerForConnectionEvents") else { return }
+    let services = options?[.serviceUUIDs] as? [BluetoothUUID] ?? []
+    let peripherals = options?[.peripheralUUIDs] as? [UUID] ?? []
+    guard services.count <= 4 else {
+      return misuse("registerForConnectionEvents: \(services.count) service UUIDs are too many: four at most")
+    }
+    run { state, _ in
+      state.watchedEvents = options.map { _ in .init(services: services, peripherals: peripherals) }
+    }
+  }
+
+  /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
+  /// it changed, delegate calls on the queue.
+  @discardableResult
+  final func run<Result: Sendable>(
+    _ body: (inout CentralState, inout CentralEffects) -> Result
+  ) -> Result {
+    let (result, calls) = step(body)
+    if !calls.isEmpty {
+      queue.async { [weak self] in
+        for call in calls { self?.make(call) }
+      }
+    }
+    return result
+  }
+
+  private func step<Result: Sendable>(
+    _ body: (inout CentralState, inout CentralEffects) -> Result
+  ) -> (Result, [CentralCall]) {
+    let (result, effects) = machine.withLock { state in
+      var effects = CentralEffects()
+      let result = body(&state, &effects)
+      for command in effects.commands { link.post(command) }
+      return (result, effects)
+    }
+    for line in effects.misuses { misuse(line) }
+    for line in effects.notices { log(.notice, line) }
+    return (result, effects.calls)
+  }
+
+  override func peer(named name: PeerID) -> Peer? {
+    machine.withLock { state in
+      guard let session = state.sessions[name] else { return nil }
+      return state.devices[session.address]?.object.object
+    }
+  }
+
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``Manager/pairingDelegate`` hears
+  /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
+  ///
+  /// The call is the application's consent to an unauthenticated pairing: ``PairingOptions/asksConsent`` asks no more.
+  public final func pair(with peripheral: Peripheral) {
+    guard accepts("pair") else { return }
+    let name = machine.withLock { state in
+      state.sessions.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
+    }
+    guard let name else { return misuse("pair: \(peripheral) is not connected") }
+    link.post(.requestSecurity(name))
+  }
+
+  override func receive(_ event: HostEvent) {
+    switch event {
+    case .state(let state, let reason): stateChanged(ManagerState(state), reason)
+    case .refused(let error): relay("\(error)")
+    case .diagnostic(let diagnostic): relay("\(diagnostic)")
+    default: runOnQueue { $0.receive(event, into: &$1) }
+    }
+  }
+
+  private func runOnQueue(_ body: (inout CentralState, inout CentralEffects) -> Void) {
+    for call in step(body).1 { make(call) }
+  }
+
+  private func stateChanged(_ new: ManagerState, _ reason: HostError?) {
+    let reason = link.failure ?? reason.map { AdapterError($0) }
+    guard update(state: new, reason: reason) else { return }
+    if new == .poweredOn {
+      runOnQueue { $0.wakePowerWaiters(into: &$1) }
+    } else {
+      runOnQueue { $0.fell(to: new, into: &$1) }
+    }
+    delegate?.centralManagerDidUpdateState(self)
+  }
+
+  /// A peripheral of this manager is gone. It may have gone anywhere, inside of the lock too.
+  final func released(_ identifier: UUID) {
+    queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
+  }
+
+  final func publish(_ peripheral: Peripheral, _ device: SightedDevice) {
+    observers.withLock { $0.yield(DiscoveredPeripheral(peripheral: peripheral, device: device)) }
+  }
+
+  /// A stream of discoveries that ends with the manager.
+  final func makeDiscoveryStream() -> AsyncStream<DiscoveredPeripheral> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: DiscoveredPeripheral.self, bufferingPolicy: .bufferingNewest(machine.withLock { $0.limits.streamBacklog }))
+    let key = observers.withLock { $0.add(continuation) }
+    continuation.onTermination = { [weak self] _ in
+      guard let self else { return }
+      let isLast = observers.withLock { $0.remove(key) }
+      if isLast, state == .poweredOn { run { $0.stopScan(into: &$1) } }
+    }
+    return stream
+  }
+}
+
+/// The readers of values that come by themselves.
+struct Streams<Element: Sendable>: Sendable {
+  private var next = 0
+  private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
+
+  mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Int {
+    next += 1
+    continuations[next] = continuation
+    return next
+  }
+
+  /// - Returns: whether nobody reads any more.
+  mutating func remove(_ key: Int) -> Bool {
+    continuations.removeValue(forKey: key) != nil && continuations.isEmpty
+  }
+
+  func yield(_ element: Element) { for continuation in continuations.values { continuation.yield(element) } }
+
+  /// Ends them all; what to call `finish` on is handed out, because ending one runs its termination handler.
+  mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
+    defer { continuations = [:] }
+    return Array(continuations.values)
+  }
+}

@@ -1,0 +1,186 @@
+import BLEGAP
+import BLEHCI
+import BLEHost
+import BLEWire
+import Foundation
+
+extension CentralState {
+  /// Connects, without a timeout.
+  mutating func connect(_ peripheral: Peripheral, _ options: ConnectOptions, into effects: inout CentralEffects) {
+    guard let device = device(of: peripheral, for: "connect", into: &effects) else { return }
+    switch device.phase {
+    case .disconnected: begin(device.address, options, into: &effects)
+    case .connecting: break
+    case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: options)
+    case .connected: effects.calls.append(.connected(peripheral))
+    case .disconnecting(let peer, _): devices[device.address]?.phase = .disconnecting(peer, next: options)
+    }
+  }
+
+  private mutating func begin(_ address: DeviceAddress, _ options: ConnectOptions, into effects: inout CentralEffects) {
+    let id = HostNames.connect()
+    wishes[id] = address
+    devices[address]?.object.object?.update(state: .connecting)
+    devices[address]?.phase = .connecting(id, options, isPosted: options.startDelay == 0)
+    if options.startDelay > 0 {
+      effects.calls.append(.startLater(seconds: options.startDelay, id))
+    } else {
+      effects.commands.append(.connect(id, address, ConnectionParameters()))
+    }
+  }
+
+  /// The start delay of a connection has passed.
+  mutating func start(_ id: ConnectID, into effects: inout CentralEffects) {
+    guard let address = wishes[id], case .connecting(id, let options, false) = devices[address]?.phase else { return }
+    devices[address]?.phase = .connecting(id, options, isPosted: true)
+    effects.commands.append(.connect(id, address, ConnectionParameters()))
+  }
+
+  /// Gives a connection up, pending or up; ``CentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)``
+  /// follows without an error.
+  mutating func cancel(_ peripheral: Peripheral, into effects: inout CentralEffects) {
+    guard let device = device(of: peripheral, for: "cancelPeripheralConnection", into: &effects) else { return }
+    switch device.phase {
+    case .connecting(let id, _, isPosted: true):
+      devices[device.address]?.phase = .cancelling(id, next: nil)
+      peripheral.update(state: .disconnecting)
+      effects.commands.append(.cancelConnect(id))
+    case .connecting(let id, _, isPosted: false):
+      devices[device.address]?.phase = .cancelling(id, next: nil)
+      connectionEnded(id, BluetoothError(.operationCancelled), into: &effects)
+    case .connected(let peer, _):
+      devices[device.address]?.phase = .disconnecting(peer, next: nil)
+      peripheral.update(state: .disconnecting)
+      effects.commands.append(.disconnect(peer, .remoteUserTerminatedConnection))
+    case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: nil)
+    case .disconnecting(let peer, _): devices[device.address]?.phase = .disconnecting(peer, next: nil)
+    case .disconnected: break
+    }
+  }
+
+  mutating func connected(_ connection: Connection, into effects: inout CentralEffects) {
+    guard connection.role == .central else { return }
+    guard let id = connection.request, let address = wishes.removeValue(forKey: id), let device = devices[address]
+    else {
+      otherLinks[connection.peer] = connection.address.identity
+      tell(.peerConnected, of: connection.address.identity, into: &effects)
+      return
+    }
+    sessions[connection.peer] = Session(address: address, peer: connection.peer)
+    switch device.phase {
+    case .connecting(_, let options, _):
+      guard let object = device.object.object else {
+        // Its object was let go while the event was on its way.
+        devices[address]?.phase = .disconnecting(connection.peer, next: nil)
+        return effects.commands.append(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+      }
+      devices[address]?.phase = .connected(connection.peer, options)
+      object.connected()
+      effects.calls.append(.connected(object))
+      tell(.peerConnected, of: address, into: &effects)
+      effects.calls += device.connectWaiters.map { .resume($0, nil) }
+      devices[address]?.connectWaiters = []
+    case .cancelling(_, let next):
+      devices[address]?.phase = .disconnecting(connection.peer, next: next)
+      effects.commands.append(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+    case .disconnected, .connected, .disconnecting: break
+    }
+  }
+
+  mutating func connectionFailed(_ id: ConnectID, _ error: HostError, into effects: inout CentralEffects) {
+    connectionEnded(id, BluetoothError(connecting: error), into: &effects)
+  }
+
+  /// A wish ended without a link: given up by the application, or not possible.
+  mutating func connectionEnded(_ id: ConnectID, _ error: BluetoothError, into effects: inout CentralEffects) {
+    guard let address = wishes.removeValue(forKey: id), let device = devices[address] else { return }
+    devices[address]?.phase = .disconnected
+    let object = device.object.object
+    object?.update(state: .disconnected)
+    effects.calls += device.connectWaiters.map { .resume($0, error) }
+    effects.calls += device.disconnectWaiters.map { .resume($0, nil) }
+    devices[address]?.connectWaiters = []
+    devices[address]?.disconnectWaiters = []
+    guard let object else { return }
+    if case .cancelling(_, let next) = device.phase {
+      effects.calls.append(.disconnected(object, isReconnecting: false, nil))
+      if let next { begin(address, next, into: &effects) }
+    } else {
+      effects.calls.append(.failedToConnect(object, error))
+    }
+  }
+
+  mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into effects: inout CentralEffects) {
+    if let address = otherLinks.removeValue(forKey: peer) { tell(.peerDisconnected, of: address, into: &effects) }
+    linkEnded(peer, BluetoothError(disconnected: reason), reconnects: true, into: &effects)
+  }
+
+  /// A link is gone. Operations that wait fail before ``CentralManagerDelegate`` hears of it, and nothing of this
+  /// peripheral comes after it.
+  mutating func linkEnded(
+    _ peer: PeerID, _ error: BluetoothError, reconnects: Bool, into effects: inout CentralEffects
+  ) {
+    guard let session = sessions.removeValue(forKey: peer), let device = devices[session.address] else { return }
+    var next: ConnectOptions?
+    var isWanted = false
+    var isReconnecting = false
+    switch device.phase {
+    case .disconnecting(_, let wanted):
+      isWanted = true
+      next = wanted
+    case .connected(_, let options) where options.reconnectsByItself && reconnects:
+      isReconnecting = true
+      next = options
+    default: break
+    }
+    devices[session.address]?.phase = .disconnected
+    let object = device.object.object
+    session.fail(
+      isWanted ? BluetoothError(.operationCancelled, "the connection was given up") : error, object, &effects)
+    session.forgetNotifying()
+    object?.update(state: .disconnected)
+    if isReconnecting { begin(session.address, next ?? ConnectOptions(), into: &effects) }
+    if let object {
+      effects.calls.append(.disconnected(object, isReconnecting: isReconnecting, isWanted ? nil : error))
+      tell(.peerDisconnected, of: session.address, into: &effects)
+    }
+    effects.calls += device.disconnectWaiters.map { .resume($0, nil) }
+    devices[session.address]?.disconnectWaiters = []
+    if let next, !isReconnecting { begin(session.address, next, into: &effects) }
+  }
+
+  /// Tells of a link where the application asked to hear of it.
+  private mutating func tell(_ event: ConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects) {
+    guard let watchedEvents, remember(address), let device = devices[address] else { return }
+    let services = device.sighting.data.serviceUUIDs
+    guard
+      watchedEvents.peripherals.contains(device.identifier)
+        || services.contains(where: watchedEvents.services.contains), let object = peripheral(at: address)
+    else { return }
+    effects.calls.append(.connectionEvent(event, object))
+  }
+}
+
+extension BluetoothError {
+  /// Why a link ended, under the code that CoreBluetooth's users know.
+  init(disconnected reason: HCIErrorCode) {
+    switch reason {
+    case HCIErrorCode.connectionTimeout, .linkLayerResponseTimeout: self.init(.connectionTimeout)
+    case .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources, .remoteDeviceTerminatedPowerOff:
+      self.init(.peripheralDisconnected)
+    case .connectionFailedToBeEstablished: self.init(.connectionFailed)
+    case .pinOrKeyMissing: self.init(.peerRemovedPairingInformation)
+    case .authenticationFailure, .terminatedMICFailure: self.init(.encryptionTimedOut, "\(reason)")
+    default: self.init(.unknown, "The link ended: \(reason)")
+    }
+  }
+
+  /// Why no link came up.
+  init(connecting error: HostError) {
+    switch error {
+    case .controller(_, .connectionLimitExceeded), .tooMany: self.init(.connectionLimitReached, "\(error)")
+    case .controller: self.init(.connectionFailed, "\(error)")
+    default: self.init(error)
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import BLEHost
+public import BLEWire
+public import Foundation
+import Synchronization
+
+/// How far a peripheral is from being connected; mirrors `CBPeripheralState`.
+public enum PeripheralState: Int, Sendable {
+  case disconnected = 0
+  case connecting = 1
+  case connected = 2
+  case disconnecting = 3
+}
+
+/// A device that was found, and while it is connected its services; mirrors `CBPeripheral`.
+///
+/// Questions are answered one after the other, in the order in which they were asked, by the ``delegate``, on the queue of
+/// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
+/// not discovered on this connection) are dropped with a line in the log.
+public class Peripheral: Peer, @unchecked Sendable {
+  private let manager: WeakObject<CentralManager>
+  private let contents = Mutex(Contents())
+  private let heldDelegate = Mutex(DelegateReference<any PeripheralDelegate> { nil })
+  private let observers = Mutex<[ObjectIdentifier: Streams<Data>]>([:])
+
+  private struct Contents {
+    var name: String?
+    var state = PeripheralState.disconnected
+    var services: [Service]?
+    var rssi: Int?
+  }
+
+  init(identifier: UUID, manager: WeakObject<CentralManager>) {
+    self.manager = manager
+    super.init(identifier: identifier)
+  }
+
+  deinit {
+    finishStreams()
+    manager.object?.released(identifier)
+  }
+
+  /// Who hears of everything. It is not kept alive by the peripheral.
+  public var delegate: (any PeripheralDelegate)? {
+    get { heldDelegate.withLock { $0 }.object }
+    set {
+      let reference = DelegateReference { [weak newValue] in newValue }
+      heldDelegate.withLock { $0 = reference }
+    }
+  }
+
+  /// The name it advertises, if it does.
+  public var name: String? { contents.withLock { $0.name } }
+
+  public var state: PeripheralState { contents.withLock { $0.state } }
+
+  /// What ``discoverServices(_:)`` found on this connection; nil until then.
+  public var services: [Service]? { contents.withLock { $0.services } }
+
+  /// What ``readRSSI()`` read last, in dBm. CoreBluetooth has given it up.
+  public var rssi: NSNumber? { contents.withLock { $0.rssi }.map { NSNumber(value: $0) } }
+
+  /// False: Linux has no Apple Notification Center Service.
+  public var ancsAuthorized: Bool { false }
+
+  /// Whether a write without response finds room; once it is false,
+  /// ``PeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` tells when there is some.
+  public var canSendWriteWithoutResponse: Bool {
+    manager.object?.run { state, _ in state.canSend(self) } ?? false
+  }
+
+  /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one the
+  /// 512 that a value may have, in as many packets as they need.
+  public func maximumWriteValueLength(for type: CharacteristicWriteType) -> Int {
+    guard type == .withoutResponse else { return 512 }
+    return (manager.object?.run { state, _ in state.mtu(of: self) } ?? 23) - 3
+  }
+
+  /// Asks for the strength of the signal.
+  public func readRSSI() { command("readRSSI") { $0.readRSSI(self, into: &$1) } }
+
+  /// Finds the primary services, or those of certain types; ``services`` has them then, with those found before.
+  public func discoverServices(_ serviceUUIDs: [BluetoothUUID]?) {
+    command("discoverServices") { $0.ask(self, "discoverServices", .services(serviceUUIDs), into: &$1) }
+  }
+
+  /// Finds the services that a service includes.
+  public func discoverIncludedServices(_ includedServiceUUIDs: [BluetoothUUID]?, for service: Service) {
+    guard let service: RemoteService = remote(service, "discoverIncludedServices") else { return }
+    command("discoverIncludedServices") {
+      $0.ask(self, "discoverIncludedServices", .includedServices(service, includedServiceUUIDs), into: &$1)
+    }
+  }
+
+  /// Finds the characteristics of a service, or those of certain types.
+  public func discoverCharacteristics(_ characteristicUUIDs: [BluetoothUUID]?, for service: Service) {
+    guard let service: RemoteService = remote(service, "discoverCharacteristics") else { return }
+    command("discoverCharacteristics") {
+      $0.ask(self, "discoverCharacteristics", .characteristics(service, characteristicUUIDs), into: &$1)
+    }
+  }
+
+  /// Finds the descriptors of a characteristic.
+  public func discoverDescriptors(for characteristic: Characteristic) {
+    guard let characteristic: RemoteCharacteristic = remote(characteristic, "discoverDescriptors") else { return }
+    command("discoverDescriptors") { $0.ask(self, "discoverDescriptors", .descriptors(characteristic), into: &$1) }
+  }
+
+  /// Reads a value, all of it.
+  public func readValue(for characteristic: Characteristic) {
+    guard let characteristic: RemoteCharacteristic = remote(characteristic, "readValue") else { return }
+    command("readValue") { $0.ask(self, "readValue", .value(characteristic), into: &$1) }
+  }
+
+  /// Reads a descriptor, all of it.
+  public func readValue(for descriptor: Descriptor) {
+    guard let descriptor: RemoteDescriptor = remote(descriptor, "readValue") else { return }
+    command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
+  }
+
+  /// Writes a value. With a response the delegate is told what became of it; without one nobody is, and what finds no room
+  /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
+  public func writeValue(_ data: Data, for characteristic: Characteristic, type: CharacteristicWriteType) {
+    guard let characteristic: RemoteCharacteristic = remote(characteristic, "writeValue") else { return }
+    let octets = [UInt8](data)
+    command("writeValue") {
+      switch type {
+      case .withResponse: $0.ask(self, "writeValue", .write(characteristic), value: octets, into: &$1)
+      case .withoutResponse: $0.writeWithoutResponse(self, characteristic, octets, into: &$1)
+      }
+    }
+  }
+
+  /// Writes a descriptor; never the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)`` sets.
+  public func writeValue(_ data: Data, for descriptor: Descriptor) {
+    guard let descriptor: RemoteDescriptor = remote(descriptor, "writeValue") else { return }
+    let octets = [UInt8](data)
+    command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
+  }
+
+  /// Asks to be told of changes of a value, or no more: by notifications where the characteristic has them, else by
+  /// indications.
+  public func setNotifyValue(_ enabled: Bool, for characteristic: Characteristic) {
+    guard let characteristic: RemoteCharacteristic = remote(characteristic, "setNotifyValue") else { return }
+    command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
+  }
+
+  /// Not supported: the delegate hears ``BluetoothError/operationNotSupported``.
+  public func openL2CAPChannel(_ psm: L2CAPPSM) {
+    command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(BluetoothError.noL2CAPChannels))) }
+  }
+
+  final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }
+  final func update(rssi: Int) { contents.withLock { $0.rssi = rssi } }
+  final func update(state: PeripheralState) { contents.withLock { $0.state = state } }
+  final func update(services: [Service]?) { contents.withLock { $0.services = services } }
+
+  /// A link came up: what an earlier one found is void.
+  final func connected() {
+    contents.withLock { contents in
+      contents.state = .connected
+      contents.services = nil
+    }
+  }
+
+  final var owner: CentralManager? { manager.object }
+
+  /// The object as one that was found on some peripheral; one of the application's own has no place here.
+  final func remote<Local: Attribute, Remote>(_ object: Local, _ command: StaticString) -> Remote? {
+    if let remote = object as? Remote { return remote }
+    manager.object?.misuse("\(command): \(object) was not found on a peripheral")
+    return nil
+  }
+
+  private func command(
+    _ name: StaticString, _ body: (inout CentralState, inout CentralEffects) -> Void
+  ) {
+    guard let manager = manager.object, manager.accepts(name) else { return }
+    manager.run(body)
+  }
+
+  // The streams of values (Peripheral+Async).
+
+  final func publish(_ characteristic: RemoteCharacteristic) {
+    guard let value = characteristic.value else { return }
+    observers.withLock { $0[ObjectIdentifier(characteristic)]?.yield(value) }
+  }
+
+  final func addStream(_ continuation: AsyncStream<Data>.Continuation, of characteristic: RemoteCharacteristic) -> Int {
+    observers.withLock { $0[ObjectIdentifier(characteristic), default: Streams()].add(continuation) }
+  }
+
+  final func removeStream(_ key: Int, of characteristic: ObjectIdentifier) {
+    observers.withLock { _ = $0[characteristic]?.remove(key) }
+  }
+
+  final func finishStreams() {
+    let all = observers.withLock { observers in
+      defer { observers = [:] }
+      var all: [AsyncStream<Data>.Continuation] = []
+      for var streams in observers.values { all += streams.takeAll() }
+      return all
+    }
+    for stream in all { stream.finish() }
+  }
+}

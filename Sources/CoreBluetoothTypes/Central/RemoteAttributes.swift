@@ -1,0 +1,71 @@
+import BLEATT
+import BLEGATT
+import BLEWire
+import Foundation
+import Synchronization
+
+/// A service found on a peripheral, with where it lies there.
+final class RemoteService: Service, @unchecked Sendable {
+  let handles: ClosedRange<AttributeHandle>
+  private let owner: WeakObject<Peripheral>
+
+  /// Every characteristic that a discovery has seen, wanted or not: where one ends, the next one tells.
+  var layout: [DiscoveredCharacteristic] {
+    get { seen.withLock { $0 } }
+    set { seen.withLock { $0 = newValue } }
+  }
+  private let seen = Mutex<[DiscoveredCharacteristic]>([])
+
+  init(_ found: DiscoveredService, isPrimary: Bool, of peripheral: Peripheral?) {
+    handles = found.handles
+    owner = WeakObject(peripheral)
+    super.init(type: found.uuid, isPrimary: isPrimary)
+  }
+
+  var remotePeripheral: Peripheral? { owner.object }
+}
+
+/// A characteristic found on a peripheral, with where it lies there.
+final class RemoteCharacteristic: Characteristic, @unchecked Sendable {
+  let found: DiscoveredCharacteristic
+
+  init(_ found: DiscoveredCharacteristic) {
+    self.found = found
+    super.init(
+      type: found.uuid, properties: CharacteristicProperties(rawValue: UInt(found.properties.rawValue)), value: nil)
+  }
+
+  /// What lies between its value and its end: its descriptors. Nil where there is nothing.
+  var descriptorRange: ClosedRange<AttributeHandle>? {
+    guard let service = service as? RemoteService else { return nil }
+    let next = service.layout.lazy.map(\.declaration).filter { [found] in $0 > found.declaration }.min()
+    let end = next.map { AttributeHandle($0.rawValue - 1) } ?? service.handles.upperBound
+    guard end > found.valueHandle else { return nil }
+    return AttributeHandle(found.valueHandle.rawValue + 1)...end
+  }
+}
+
+/// A descriptor found on a peripheral, with its handle there.
+final class RemoteDescriptor: Descriptor, @unchecked Sendable {
+  let handle: AttributeHandle
+
+  init(_ found: DiscoveredDescriptor) {
+    handle = found.handle
+    super.init(type: found.uuid, value: .none)
+  }
+
+  /// The octets read, as the type of the descriptor has them (see ``Descriptor/value``).
+  func keep(_ octets: [UInt8]) {
+    switch uuid {
+    case "2901": held = .text(String(decoding: octets, as: UTF8.self))
+    case "2900", "2902", "2903":
+      held = .number(octets.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) })
+    default: held = .data(Data(octets))
+    }
+  }
+}
+
+extension Service {
+  /// The peripheral it was found on; nil for a service of one's own, and when the peripheral is gone.
+  public var peripheral: Peripheral! { (self as? RemoteService)?.remotePeripheral }
+}

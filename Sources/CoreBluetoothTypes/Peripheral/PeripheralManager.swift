@@ -1,0 +1,304 @@
+import BLEGAP
+import BLEHost
+public import Dispatch
+public import Foundation
+import Synchronization
+
+/// Publishes services, advertises them and talks to the centrals that connect; mirrors `CBPeripheralManager`.
+///
+/// ```swift
+/// final class Thermometer: NSObject, PeripheralManagerDelegate {
+///   var manager: PeripheralManager?
+///
+///   func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+///     guard peripheral.state == .poweredOn else { return print(peripheral.stateReason ?? "not on yet") }
+///     let temperature = MutableCharacteristic(
+///       type: "2A6E", properties: [.read], value: Data([0x98, 0x08]), permissions: [.readable])
+///     let service = MutableService(type: "181A", primary: true)
+///     service.characteristics = [temperature]
+///     peripheral.add(service)
+///     peripheral.startAdvertising([AdvertisementDataServiceUUIDsKey: [service.uuid]])
+///   }
+/// }
+/// ```
+///
+/// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a run
+/// loop. Commands are accepted in the state ``ManagerState/poweredOn`` only; others are dropped with a line in the log.
+/// A manager that is released takes its services and its advertisement back.
+open class PeripheralManager: Manager, @unchecked Sendable {
+  private let machine: Mutex<PeripheralRole>
+  private let heldDelegate: Mutex<DelegateReference<any PeripheralManagerDelegate>>
+  private let observers = Mutex(Observers())
+  private let limits: PeripheralLimits
+
+  private struct Observers {
+    var next = 0
+    var streams: [Int: AsyncStream<CentralEvent>.Continuation] = [:]
+  }
+
+  /// A manager without a delegate; its calls will come on the main queue.
+  public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
+
+  public convenience init(delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?) {
+    self.init(delegate: delegate, queue: queue, options: nil)
+  }
+
+  /// - Parameters:
+  ///   - delegate: is not kept alive.
+  ///   - queue: where the delegate is called; nil is the main queue. A concurrent queue is not allowed.
+  ///   - options: ``ManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  public init(
+    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
+  ) {
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: PeripheralManager: \($0)") }
+    limits = PeripheralLimits()
+    machine = Mutex(PeripheralRole(limits: limits))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
+    listen()
+  }
+
+  /// A manager of one of several adapters. CoreBluetooth knows one only.
+  public convenience init(
+    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions
+  ) {
+    self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
+  }
+
+  /// A manager over `link`; the tests play the host there.
+  init(
+    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
+  ) {
+    self.limits = limits
+    machine = Mutex(PeripheralRole(limits: limits))
+    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    super.init(link: link, queue: queue, log: log)
+    listen()
+  }
+
+  deinit {
+    for stream in observers.withLock({ $0.streams.values }) { stream.finish() }
+    let (commands, calls) = machine.withLock { state in
+      var effects = PeripheralEffects()
+      state.shutDown(into: &effects)
+      return (effects.commands, effects.calls)
+    }
+    for command in commands { link.post(command) }
+    for case .resume(let waiter, let error?) in calls { waiter.continuation.resume(throwing: error) }
+  }
+
+  /// Who hears of everything. It is not kept alive by the manager.
+  open var delegate: (any PeripheralManagerDelegate)? {
+    get { heldDelegate.withLock { $0 }.object }
+    set {
+      let reference = DelegateReference { [weak newValue] in newValue }
+      heldDelegate.withLock { $0 = reference }
+    }
+  }
+
+  /// Whether the advertisement is on. It rests while the adapter is not powered on.
+  open var isAdvertising: Bool {
+    guard state == .poweredOn else { return false }
+    return machine.withLock { if case .on = $0.advertising { true } else { false } }
+  }
+
+  /// The centrals whose links are up, in the order in which they came. CoreBluetooth does not tell.
+  public final var connectedCentrals: [Central] { machine.withLock { $0.connectedCentrals } }
+
+  /// The coming and going of centrals, from now on, for as long as the sequence is read.
+  ///
+  /// It ends when the manager is released. Events that nobody reads are kept, the newest 256 of them.
+  public final var connectionEvents: AsyncStream<CentralEvent> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: CentralEvent.self, bufferingPolicy: .bufferingNewest(limits.connectionEvents))
+    let key = observers.withLock { observers in
+      observers.next += 1
+      observers.streams[observers.next] = continuation
+      return observers.next
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.observers.withLock { $0.streams[key] = nil }
+    }
+    return stream
+  }
+
+  final func publish(_ event: CentralEvent) {
+    for stream in observers.withLock({ Array($0.streams.values) }) { stream.yield(event) }
+  }
+
+  @available(*, deprecated, message: "Linux asks nobody: see Manager.authorization")
+  open class func authorizationStatus() -> PeripheralManagerAuthorizationStatus { .authorized }
+
+  /// Publishes a service, with everything in it. ``PeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
+  ///
+  /// Services it includes must be published before. Errors: ``BluetoothError/invalidParameters``, with a text that says
+  /// which object is at fault and what mends it; ``BluetoothError/uuidNotAllowed`` for the stack's own services 1800 and
+  /// 1801; ``BluetoothError/outOfSpace`` when the handles are used up.
+  ///
+  /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies or
+  /// indicates without ``CharacteristicProperties/notifyEncryptionRequired`` or
+  /// ``CharacteristicProperties/indicateEncryptionRequired`` sends its value to any central that subscribes, as in
+  /// CoreBluetooth. It is published, and a line in the log names the characteristic and the property to add.
+  open func add(_ service: MutableService) {
+    guard accepts("add") else { return }
+    run { $0.add(service, into: &$1) }
+  }
+
+  /// Takes a service back. Centrals that are connected are told (Service Changed); its subscribers are forgotten.
+  ///
+  /// A service that another one includes is kept, with a line in the log: remove the other one first.
+  open func remove(_ service: MutableService) {
+    guard accepts("remove") else { return }
+    run { $0.remove(service, into: &$1) }
+  }
+
+  /// Takes back everything this manager published.
+  open func removeAllServices() {
+    guard accepts("removeAllServices") else { return }
+    run { $0.removeAll(into: &$1) }
+  }
+
+  /// Advertises until ``stopAdvertising()``; ``PeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
+  /// answers.
+  ///
+  /// - Parameter advertisementData: ``AdvertisementDataLocalNameKey`` with a `String` and
+  ///   ``AdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
+  ///   ``BluetoothError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:)-(Advertisement)`` takes
+  ///   everything else. What does not fit is laid out as Apple's systems do (``Advertisement/Policy/coreBluetooth``).
+  open func startAdvertising(_ advertisementData: [String: Any]?) {
+    guard accepts("startAdvertising") else { return }
+    let advertisement = Result { () throws(BluetoothError) in try Advertisement(dictionary: advertisementData ?? [:]) }
+    run { $0.startAdvertising(advertisement, into: &$1) }
+  }
+
+  /// Ends the advertisement. Links stay up.
+  open func stopAdvertising() {
+    guard accepts("stopAdvertising") else { return }
+    run { $0.giveUpAdvertising(into: &$1) }
+  }
+
+  /// Answers a request; exactly once for each delegate call, on any thread.
+  ///
+  /// A read with ``ATTError/Code/success`` sends the request's value, which starts at its offset. Several writes are
+  /// answered through the first of them. A second answer changes nothing and is logged.
+  open func respond(to request: ATTRequest, withResult result: ATTError.Code) {
+    run { $0.respond(to: request, result, into: &$1) }
+  }
+
+  /// Notifies or indicates a value, as each central has asked.
+  ///
+  /// - Parameters:
+  ///   - value: a central gets as much of it as its ``Central/maximumUpdateValueLength`` holds.
+  ///   - centrals: nil for all subscribers; centrals without a subscription are passed over.
+  /// - Returns: false when 32 values are on their way already; this one was not taken then, and
+  ///   ``PeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
+  ///   powered on it is false too, and nothing follows.
+  @discardableResult
+  open func updateValue(
+    _ value: Data, for characteristic: MutableCharacteristic, onSubscribedCentrals centrals: [Central]?
+  ) -> Bool {
+    guard accepts("updateValue") else { return false }
+    return run { state, effects in
+      guard state.update(value, for: characteristic, to: centrals, into: &effects) == .full else { return true }
+      state.owesReady = true
+      return false
+    }
+  }
+
+  /// Asks a central for a shorter or longer connection interval; the central decides.
+  open func setDesiredConnectionLatency(_ latency: PeripheralManagerConnectionLatency, for central: Central) {
+    requestConnectionParameters(latency.request, for: central)
+  }
+
+  /// Not supported: the delegate hears ``BluetoothError/operationNotSupported``.
+  open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
+    guard accepts("publishL2CAPChannel") else { return }
+    run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
+  }
+
+  open func unpublishL2CAPChannel(_ psm: L2CAPPSM) {
+    guard accepts("unpublishL2CAPChannel") else { return }
+    run { $1.calls.append(.didUnpublishL2CAPChannel(psm, .noL2CAPChannels)) }
+  }
+
+  /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
+  /// it changed, delegate calls on the queue.
+  final func run<Result: Sendable, Failure: Error>(
+    _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let (result, calls) = try step(body)
+    if !calls.isEmpty {
+      queue.async { [weak self] in
+        for call in calls { self?.make(call) }
+      }
+    }
+    return result
+  }
+
+  private func step<Result: Sendable, Failure: Error>(
+    _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
+  ) throws(Failure) -> (Result, [DelegateCall]) {
+    let (result, effects) = try machine.withLock { state throws(Failure) in
+      var effects = PeripheralEffects()
+      let result = try body(&state, &effects)
+      for command in effects.commands { link.post(command) }
+      return (result, effects)
+    }
+    for line in effects.misuses { misuse(line) }
+    for line in effects.warnings { warn(line) }
+    return (result, effects.calls)
+  }
+
+  override func peer(named name: PeerID) -> Peer? {
+    machine.withLock { role in
+      guard let link = role.links[name], link.isCentral else { return nil }
+      return link.central
+    }
+  }
+
+  override func receive(_ event: HostEvent) {
+    switch event {
+    case .state(let state, let reason): stateChanged(ManagerState(state), reason)
+    case .refused(let error): relay("\(error)")
+    case .diagnostic(let diagnostic): relay("\(diagnostic)")
+    default: runOnQueue { $0.receive(event, into: &$1) }
+    }
+  }
+
+  override func finishBatch() { runOnQueue { $0.finishBatch(into: &$1) } }
+
+  private func runOnQueue(_ body: (inout PeripheralRole, inout PeripheralEffects) -> Void) {
+    for call in step(body).1 { make(call) }
+  }
+
+  private func stateChanged(_ new: ManagerState, _ reason: HostError?) {
+    let reason = link.failure ?? reason.map { AdapterError($0) }
+    guard update(state: new, reason: reason) else { return }
+    if new != .poweredOn { runOnQueue { $0.fell(to: new, into: &$1) } }
+    delegate?.peripheralManagerDidUpdateState(self)
+  }
+}
+
+/// Whether the program may be a peripheral in the background; mirrors `CBPeripheralManagerAuthorizationStatus`, which
+/// CoreBluetooth has given up.
+public enum PeripheralManagerAuthorizationStatus: Int, Sendable {
+  case notDetermined = 0
+  case restricted = 1
+  case denied = 2
+  case authorized = 3
+}
+
+extension ManagerState {
+  init(_ state: AdapterState) {
+    self =
+      switch state {
+      case .unknown: .unknown
+      case .resetting: .resetting
+      case .unsupported: .unsupported
+      case .unauthorized: .unauthorized
+      case .poweredOff: .poweredOff
+      case .poweredOn: .poweredOn
+      }
+  }
+}

@@ -1,0 +1,122 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLEWire
+import Foundation
+
+extension PeripheralRole {
+  /// Publishes `service`, or notes why not; either way the answer comes in its turn.
+  mutating func add(_ service: MutableService, into effects: inout PeripheralEffects) {
+    let id = HostNames.service()
+    do {
+      let blueprint = try ServiceBlueprint(service, id: id, published: serviceIDs, known: attributeIDs)
+      for (attribute, object) in blueprint.attributes {
+        attributes[attribute] = object
+        attributeIDs[ObjectIdentifier(object)] = attribute
+      }
+      published[id] = Publication(service: service, attributes: blueprint.attributes.map(\.0))
+      serviceIDs[ObjectIdentifier(service)] = id
+      adds.ask(id, service)
+      effects.commands.append(.addService(blueprint.definition))
+      effects.warnings += blueprint.warnings
+    } catch {
+      adds.ask(id, service, answer: .failure(error))
+      flushAnswers(into: &effects)
+    }
+  }
+
+  mutating func serviceAdded(
+    _ id: ServiceID, _ result: Result<ServiceHandles, DatabaseError>, into effects: inout PeripheralEffects
+  ) {
+    guard adds.contains(id) else { return }
+    switch result {
+    case .success: adds.answer(id, .success)
+    case .failure(let error):
+      adds.answer(id, .failure(BluetoothError(error)))
+      forget(id)
+    }
+    flushAnswers(into: &effects)
+  }
+
+  mutating func remove(_ service: MutableService, into effects: inout PeripheralEffects) {
+    guard let id = serviceIDs[ObjectIdentifier(service)] else {
+      effects.misuses.append("remove: \(service) is not published by this manager")
+      return
+    }
+    let includer = published.values.first { publication in
+      publication.service !== service && publication.service.includedServices?.contains { $0 === service } == true
+    }
+    if let includer {
+      effects.misuses.append("remove: \(service) is included by \(includer.service): remove that one first")
+      return
+    }
+    withdraw(id, into: &effects)
+  }
+
+  mutating func removeAll(into effects: inout PeripheralEffects) {
+    // A service is published after those it includes, so the youngest goes first.
+    for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
+  }
+
+  /// Takes a service back: its subscribers are forgotten without a call, requests for it are refused.
+  mutating func withdraw(_ id: ServiceID, into effects: inout PeripheralEffects) {
+    guard let publication = published[id] else { return }
+    let gone = Set(publication.attributes)
+    for (key, request) in pending where !gone.isDisjoint(with: request.attributes) {
+      pending[key] = nil
+      effects.commands.append(.respond(key.peer, key.token, .failure(.unlikelyError)))
+    }
+    retiring[id] = gone
+    forget(id)
+    effects.commands.append(.removeService(id))
+  }
+
+  mutating func serviceRemoved(
+    _ id: ServiceID, _ result: Result<ClosedRange<AttributeHandle>, DatabaseError>,
+    into effects: inout PeripheralEffects
+  ) {
+    guard retiring.removeValue(forKey: id) != nil else { return }
+    guard case .failure(let error) = result else { return }
+    // A service that the host refused to add is not there to remove either.
+    if case .unknownService = error { return }
+    effects.misuses.append("remove: \(error)")
+  }
+
+  private mutating func forget(_ id: ServiceID) {
+    guard let publication = published.removeValue(forKey: id) else { return }
+    serviceIDs[ObjectIdentifier(publication.service)] = nil
+    for attribute in publication.attributes {
+      guard let object = attributes.removeValue(forKey: attribute) else { continue }
+      attributeIDs[ObjectIdentifier(object)] = nil
+      (object as? MutableCharacteristic)?.forgetSubscribers()
+    }
+    let gone = Set(publication.attributes)
+    for peer in links.keys { links[peer]?.subscriptions.removeAll { gone.contains($0) } }
+  }
+
+  /// Changes a value that the stack keeps.
+  mutating func setStoredValue(
+    _ value: [UInt8], for attribute: Attribute, lengths: ClosedRange<Int>?, into effects: inout PeripheralEffects
+  ) throws(BluetoothError) {
+    guard let lengths else {
+      throw BluetoothError(
+        .invalidParameters, "the value of \(attribute) is not kept by the stack: make it with init(storedValue:)")
+    }
+    guard lengths.contains(value.count) else {
+      throw BluetoothError(
+        .invalidParameters,
+        "\(value.count) octets for \(attribute), which takes \(lengths.lowerBound) to \(lengths.upperBound)")
+    }
+    guard let id = attributeIDs[ObjectIdentifier(attribute)] else { return }
+    effects.commands.append(.setValue(id, value))
+  }
+
+  mutating func stored(
+    _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
+  ) {
+    guard let link = links[peer], let object = attributes[attribute] else { return }
+    (object as? Characteristic)?.value = Data(value)
+    (object as? Descriptor)?.held = .data(Data(value))
+    effects.calls.append(.stored(link.central, object))
+  }
+}

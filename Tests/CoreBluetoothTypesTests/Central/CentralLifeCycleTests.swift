@@ -1,0 +1,153 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BluetoothLE
+import Testing
+
+@testable import CoreBluetoothTypes
+
+/// Section 1 of CoreBluetooth's rules, for the central role.
+@Suite struct CentralLifeCycleTests {
+  @Test func rule1_1_eachChangeOfStateIsToldOnce() {
+    let stage = CentralStage(.unknown)
+    #expect(stage.manager.state == .unknown)
+    stage.say(.state(.resetting, nil))
+    stage.say(.state(.poweredOn, nil))
+    stage.say(.state(.poweredOn, nil))
+    #expect(stage.heard() == ["state resetting", "state poweredOn"])
+  }
+
+  @Test func rule1_2_noQueueIsTheMainQueue() {
+    let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
+    #expect(manager.queue.label == DispatchQueue.main.label)
+  }
+
+  @Test func rule1_2_everyCallComesOnTheQueue() throws {
+    let stage = CentralStage(.unknown)
+    let key = DispatchSpecificKey<Bool>()
+    stage.queue.setSpecific(key: key, value: true)
+    let elsewhere = Stage.Lines()
+    stage.recorder.react { if DispatchQueue.getSpecific(key: key) != true { elsewhere.append($0) } }
+    stage.say(.state(.poweredOn, nil))
+    let peripheral = try stage.connect(1)
+    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.read, .notify])]).first)
+    peripheral.readValue(for: characteristic)
+    stage.answer(.success(.value([1])))
+    stage.manager.connect(peripheral)
+    stage.manager.cancelPeripheralConnection(peripheral)
+    stage.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    #expect(elsewhere.take() == [])
+  }
+
+  @Test(arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
+  func rule1_3_commandsBelowPoweredOnAreLoggedAndDropped(state: AdapterState) throws {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    stage.say(.state(state, nil))
+    _ = stage.heard()
+    _ = stage.logged()
+    _ = stage.posted()
+    stage.manager.scanForPeripherals(withServices: nil)
+    stage.manager.stopScan()
+    stage.manager.connect(peripheral)
+    stage.manager.cancelPeripheralConnection(peripheral)
+    #expect(stage.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]) == [])
+    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [])
+    #expect(stage.manager.retrievePeripheral(withAddress: "C0:00:00:00:00:01", isRandom: true) == nil)
+    stage.manager.registerForConnectionEvents(options: nil)
+    peripheral.discoverServices(nil)
+    peripheral.readRSSI()
+    peripheral.openL2CAPChannel(0x80)
+    #expect(stage.posted() == [])
+    #expect(stage.heard() == [])
+    let lines = stage.logged()
+    #expect(lines.count == 11)
+    #expect(lines.allSatisfy { $0.contains("can only accept this command while in the powered on state") })
+  }
+
+  @Test func rule1_4_belowPoweredOnScansAndLinksHaveEnded() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    let pending = try stage.find(2)
+    stage.manager.connect(pending)
+    stage.manager.scanForPeripherals(withServices: nil)
+    _ = stage.posted()
+    stage.say(.state(.poweredOff, nil))
+    #expect(stage.heard() == ["disconnected notConnected", "failed operationCancelled", "state poweredOff"])
+    #expect(stage.posted() == ["stop scanning", "cancel connect"])
+    #expect(!stage.manager.isScanning)
+    #expect(peripheral.state == .disconnected)
+    #expect(pending.state == .disconnected)
+    // They are the same devices when it is on again.
+    stage.say(.state(.poweredOn, nil))
+    stage.manager.connect(peripheral)
+    #expect(stage.posted() == ["connect 1"])
+  }
+
+  @Test(arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
+  func rule1_4_belowPoweredOffPeripheralsAreInvalid(state: AdapterState) throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1)
+    stage.say(.state(state, nil))
+    stage.say(.state(.poweredOn, nil))
+    _ = stage.heard()
+    stage.manager.connect(peripheral)
+    #expect(stage.posted() == [])
+    #expect(stage.logged().contains { $0.contains("is not a valid peripheral") })
+    let again = try #require(stage.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first)
+    #expect(again !== peripheral)
+    #expect(again == peripheral)
+    stage.manager.connect(again)
+    #expect(stage.posted() == ["connect 1"])
+  }
+
+  @Test func rule1_6_theDelegatesAreNotKept() throws {
+    let stage = CentralStage()
+    var recorder: CentralRecorder? = CentralRecorder()
+    let peripheral = try stage.find(1)
+    stage.manager.delegate = recorder
+    peripheral.delegate = recorder
+    #expect(stage.manager.delegate === recorder)
+    recorder = nil
+    #expect(stage.manager.delegate == nil)
+    #expect(peripheral.delegate == nil)
+  }
+
+  @Test func rule1_6_aPendingConnectionEndsWithItsPeripheral() throws {
+    let stage = CentralStage()
+    var peripheral: Peripheral? = try stage.find(1)
+    stage.manager.connect(try #require(peripheral))
+    #expect(stage.posted() == ["connect 1"])
+    peripheral = nil
+    #expect(stage.posted() == ["cancel connect"])
+    #expect(stage.logged().contains { $0.contains("nobody holds") })
+    #expect(stage.heard() == [])
+  }
+
+  @Test func rule1_6_aLinkEndsWithItsPeripheral() throws {
+    let stage = CentralStage()
+    var peripheral: Peripheral? = try stage.connect(1)
+    #expect(peripheral?.state == .connected)
+    peripheral = nil
+    #expect(stage.posted() == ["disconnect 1 0x13"])
+    stage.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    #expect(stage.heard() == [])
+  }
+
+  @Test func aManagerThatIsReleasedEndsWhatItBegan() throws {
+    let stage = CentralStage()
+    let first = try stage.connect(1)
+    let second = try stage.find(2)
+    stage.manager.connect(second)
+    stage.manager.scanForPeripherals(withServices: nil)
+    _ = stage.posted()
+    stage.releaseManager()
+    #expect(Set(stage.posted()) == ["stop scanning", "cancel connect", "disconnect 1 0x13"])
+    #expect(stage.host.listeners == 0)
+    // What is left of it does no harm.
+    first.readRSSI()
+    #expect(!first.canSendWriteWithoutResponse)
+    #expect(first.maximumWriteValueLength(for: .withoutResponse) == 20)
+  }
+}

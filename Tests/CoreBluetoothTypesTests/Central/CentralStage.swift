@@ -1,0 +1,287 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEWire
+import BluetoothLE
+import Synchronization
+
+@testable import CoreBluetoothTypes
+
+/// One central manager on a queue of its own over a scripted host, with delegates that write everything down.
+final class CentralStage: Sendable {
+  let host: ScriptedHost
+  let queue = DispatchQueue(label: "central delegate")
+  let recorder = CentralRecorder()
+  private let log = Stage.Lines()
+  private let held = Mutex<CentralManager?>(nil)
+  private let seen = Mutex(0)
+
+  init(
+    _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(), limits: CentralLimits = CentralLimits()
+  ) {
+    self.host = host
+    let manager = CentralManager(
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [log] _, text in log.append(text) })
+    held.withLock { $0 = manager }
+    if state != .unknown {
+      host.say(.state(state, nil))
+      settle()
+      _ = recorder.take()
+    }
+  }
+
+  var manager: CentralManager {
+    guard let manager = held.withLock({ $0 }) else { preconditionFailure("the test has released its manager") }
+    return manager
+  }
+
+  func releaseManager() { held.withLock { $0 = nil } }
+
+  /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
+  func settle() { for _ in 0..<4 { queue.sync {} } }
+
+  /// What the delegates heard since the last call.
+  func heard() -> [String] {
+    settle()
+    return recorder.take()
+  }
+
+  /// What went into the log since the last call.
+  func logged() -> [String] {
+    settle()
+    return log.take()
+  }
+
+  func say(_ events: HostEvent...) {
+    host.say(events)
+    settle()
+  }
+
+  /// The commands posted since the last call.
+  func commands() -> [HostCommand] {
+    settle()
+    let all = host.commands
+    let count = seen.withLock { seen in
+      defer { seen = all.count }
+      return seen
+    }
+    return Array(all.dropFirst(count))
+  }
+
+  /// The commands posted since the last call, in words.
+  func posted() -> [String] { commands().map(Self.describe) }
+
+  static func describe(_ command: HostCommand) -> String {
+    switch command {
+    case .startScanning(let parameters): "scan\(parameters.allowsDuplicates ? "" : " once each")"
+    case .stopScanning: "stop scanning"
+    case .connect(_, let address, _): "connect \(address.octets.value & 0xFF)"
+    case .cancelConnect: "cancel connect"
+    case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
+    case .readRSSI(let peer): "rssi \(peer.rawValue)"
+    case .client(let peer, let operation): "\(peer.rawValue) \(operation.kind)"
+    default: ScriptedHost.describe(command)
+    }
+  }
+
+  /// The address of a device; it ends in its number.
+  static func address(_ number: UInt8) -> DeviceAddress {
+    DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
+  }
+
+  /// A device is heard.
+  func advertise(
+    _ number: UInt8, _ data: String = "", isScanResponse: Bool = false, isConnectable: Bool = true,
+    isTruncated: Bool = false, rssi: Int8 = -40
+  ) {
+    say(
+      .discovered(
+        Discovery(
+          address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
+          data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)))
+  }
+
+  /// A device that was heard, as an object that the test holds.
+  func find(_ number: UInt8, _ data: String = "") throws -> Peripheral {
+    manager.scanForPeripherals(withServices: nil)
+    advertise(number, data)
+    manager.stopScan()
+    _ = posted()
+    _ = heard()
+    guard let peripheral = recorder.takeFound() else { throw NothingFound() }
+    peripheral.delegate = recorder
+    return peripheral
+  }
+
+  struct NothingFound: Error {}
+
+  /// The wish to connect that was posted last.
+  func lastWish() -> ConnectID? {
+    host.commands.reversed().lazy.compactMap { if case .connect(let id, _, _) = $0 { id } else { nil } }.first
+  }
+
+  /// The link of the wish posted last comes up.
+  func linkUp(_ number: UInt8, peer: UInt32 = 1, mtu: Int? = nil) {
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    say(
+      .connected(
+        Connection(
+          peer: PeerID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
+          request: lastWish())))
+    if let mtu { say(.mtu(PeerID(rawValue: peer), mtu)) }
+  }
+
+  /// A connected device; what led there is forgotten.
+  func connect(_ number: UInt8, peer: UInt32 = 1, mtu: Int? = nil, options: [String: Any]? = nil) throws -> Peripheral {
+    let peripheral = try find(number)
+    manager.connect(peripheral, options: options)
+    linkUp(number, peer: peer, mtu: mtu)
+    _ = posted()
+    _ = heard()
+    return peripheral
+  }
+
+  /// Answers the operations posted since the last call; the wish to hear of changed services passes.
+  func answer(_ results: Result<GATTClient.Outcome, GATTClientError>..., peer: UInt32 = 1) {
+    var results = results[...]
+    for case .client(let peer, let operation) in commands() {
+      if case .subscribeToServiceChanged = operation.kind { continue }
+      guard let result = results.popFirst() else { return }
+      say(.client(peer, .finished(operation.id, result)))
+    }
+  }
+
+  /// Finds these services and characteristics of a peripheral: `180D` from handle 1 on, each characteristic in three
+  /// handles (declaration, value, one descriptor).
+  func discover(
+    _ peripheral: Peripheral, _ uuids: [(BluetoothUUID, CharacteristicProperties)]
+  ) throws -> [Characteristic] {
+    let end = AttributeHandle(UInt16(1 + 3 * uuids.count))
+    peripheral.discoverServices(nil)
+    answer(.success(.services([DiscoveredService(handles: 1...end, uuid: "180D")])))
+    guard let service = peripheral.services?.first else { throw NothingFound() }
+    peripheral.discoverCharacteristics(nil, for: service)
+    answer(
+      .success(
+        .characteristics(
+          uuids.enumerated().map { index, characteristic in
+            let declaration = UInt16(2 + 3 * index)
+            return DiscoveredCharacteristic(
+              declaration: AttributeHandle(declaration),
+              properties: .init(rawValue: UInt8(truncatingIfNeeded: characteristic.1.rawValue)),
+              valueHandle: AttributeHandle(declaration + 1), uuid: characteristic.0)
+          })))
+    _ = heard()
+    return service.characteristics ?? []
+  }
+}
+
+/// A delegate of both kinds that writes everything down in words.
+final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegate, Sendable {
+  private let state = Mutex(State())
+
+  private struct State {
+    var lines: [String] = []
+    var found: [Peripheral] = []
+    var dictionaries: [[String: String]] = []
+    var reactions: [@Sendable (String) -> Void] = []
+  }
+
+  func take() -> [String] {
+    state.withLock { state in
+      defer { state.lines = [] }
+      return state.lines
+    }
+  }
+
+  /// The device found last; no other is held any longer.
+  func takeFound() -> Peripheral? {
+    state.withLock { state in
+      defer { state.found = [] }
+      return state.found.last
+    }
+  }
+
+  var lastDictionary: [String: String] { state.withLock { $0.dictionaries.last ?? [:] } }
+
+  /// Does something inside every call.
+  func react(_ reaction: @escaping @Sendable (String) -> Void) { state.withLock { $0.reactions.append(reaction) } }
+
+  private func note(_ line: String, _ error: (any Error)? = nil) {
+    var text = line
+    if let error = error as? BluetoothError { text += " \(error.code)" }
+    if let error = error as? ATTError { text += " ATT 0x\(String(error.errorCode, radix: 16))" }
+    let reactions = state.withLock { state in
+      state.lines.append(text)
+      return state.reactions
+    }
+    for reaction in reactions { reaction(text) }
+  }
+
+  func centralManagerDidUpdateState(_ central: CentralManager) { note("state \(central.state)") }
+  func centralManager(
+    _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any], rssi: NSNumber
+  ) {
+    state.withLock { state in
+      state.found.append(peripheral)
+      state.dictionaries.append(advertisementData.mapValues { "\($0)" })
+    }
+    note("discovered \(peripheral.name ?? "-") \(rssi)")
+  }
+  func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral) { note("connected") }
+  func centralManager(_ central: CentralManager, didFailToConnect peripheral: Peripheral, error: (any Error)?) {
+    note("failed", error)
+  }
+  func centralManager(_ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, error: (any Error)?) {
+    note("disconnected", error)
+  }
+  func centralManager(
+    _ central: CentralManager, connectionEventDidOccur event: ConnectionEvent, for peripheral: Peripheral
+  ) {
+    note("event \(event)")
+  }
+
+  func peripheralDidUpdateName(_ peripheral: Peripheral) { note("name \(peripheral.name ?? "-")") }
+  func peripheral(_ peripheral: Peripheral, didModifyServices invalidatedServices: [Service]) {
+    note("modified \(invalidatedServices.map(\.uuid.uuidString).joined(separator: " "))")
+  }
+  func peripheral(_ peripheral: Peripheral, didReadRSSI rssi: NSNumber, error: (any Error)?) {
+    note("rssi \(rssi)", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?) {
+    note("services \((peripheral.services ?? []).map(\.uuid.uuidString).joined(separator: " "))", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didDiscoverIncludedServicesFor service: Service, error: (any Error)?) {
+    note("included \((service.includedServices ?? []).map(\.uuid.uuidString).joined(separator: " "))", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didDiscoverCharacteristicsFor service: Service, error: (any Error)?) {
+    note("characteristics \((service.characteristics ?? []).map(\.uuid.uuidString).joined(separator: " "))", error)
+  }
+  func peripheral(
+    _ peripheral: Peripheral, didDiscoverDescriptorsFor characteristic: Characteristic, error: (any Error)?
+  ) {
+    note("descriptors \((characteristic.descriptors ?? []).map(\.uuid.uuidString).joined(separator: " "))", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didUpdateValueFor characteristic: Characteristic, error: (any Error)?) {
+    note("value \(characteristic.uuid) \(characteristic.value.map { "\([UInt8]($0))" } ?? "-")", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didUpdateValueFor descriptor: Descriptor, error: (any Error)?) {
+    note("descriptor \(descriptor.uuid) \(descriptor.value.map { "\($0)" } ?? "-")", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didWriteValueFor characteristic: Characteristic, error: (any Error)?) {
+    note("wrote \(characteristic.uuid)", error)
+  }
+  func peripheral(_ peripheral: Peripheral, didWriteValueFor descriptor: Descriptor, error: (any Error)?) {
+    note("wrote descriptor \(descriptor.uuid)", error)
+  }
+  func peripheral(
+    _ peripheral: Peripheral, didUpdateNotificationStateFor characteristic: Characteristic, error: (any Error)?
+  ) {
+    note("notifying \(characteristic.uuid) \(characteristic.isNotifying)", error)
+  }
+  func peripheralIsReady(toSendWriteWithoutResponse peripheral: Peripheral) { note("ready") }
+  func peripheral(_ peripheral: Peripheral, didOpen channel: L2CAPChannel?, error: (any Error)?) {
+    note("opened", error)
+  }
+}

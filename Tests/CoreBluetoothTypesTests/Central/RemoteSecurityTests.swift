@@ -1,0 +1,59 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BluetoothLE
+import Testing
+
+@testable import CoreBluetoothTypes
+
+/// The host raises the security of a link and asks again (Docs/Decisions/0071); what it reports is the result. The manager
+/// asks for security only by `pair(with:)`, which is the application's consent (Docs/Decisions/0075).
+@Suite struct RemoteSecurityTests {
+  private let peer = PeerID(rawValue: 1)
+
+  private func refusal(_ code: ATTErrorCode) -> Result<GATTClient.Outcome, GATTClientError> {
+    .failure(.errorResponse(code, request: .readRequest, handle: 3))
+  }
+
+  /// A read that ended, on a link that stays up.
+  private func ended(
+    _ result: Result<GATTClient.Outcome, GATTClientError>, _ before: HostEvent...
+  ) throws -> (CentralStage, Peripheral) {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.read, .write])]).first)
+    _ = stage.posted()
+    peripheral.readValue(for: characteristic)
+    for event in before { stage.say(event) }
+    stage.answer(result)
+    return (stage, peripheral)
+  }
+
+  @Test(arguments: [
+    ATTErrorCode.insufficientAuthentication, .insufficientEncryption, .readNotPermitted, .insufficientAuthorization,
+    .insufficientEncryptionKeySize,
+  ])
+  func aRefusalIsTheResultAndNobodyPairsForIt(code: ATTErrorCode) throws {
+    let (stage, peripheral) = try ended(refusal(code))
+    #expect(stage.heard() == ["value 2A37 - ATT 0x\(String(code.rawValue, radix: 16))"])
+    #expect(stage.posted() == [] && peripheral.state == .connected)
+  }
+
+  @Test(arguments: [
+    (BondLoss.forgottenByPeer, "peerRemovedPairingInformation"), (.keysDiffer, "encryptionTimedOut"),
+    (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
+  ])
+  func aBondThatIsLostIsTheResult(loss: BondLoss, code: String) throws {
+    let (stage, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralStage.address(1), loss))
+    #expect(stage.heard() == ["value 2A37 - \(code)"] && peripheral.state == .connected)
+  }
+
+  @Test func pairingIsAskedForByTheApplication() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    _ = stage.posted()
+    stage.manager.pair(with: peripheral)
+    #expect(stage.posted() == ["security 1"])
+  }
+}

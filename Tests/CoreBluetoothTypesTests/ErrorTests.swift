@@ -1,0 +1,82 @@
+import BluetoothLE
+import Testing
+
+@testable import CoreBluetoothTypes
+
+/// Section 8 of CoreBluetooth's API: the two error types and their open and closed codes.
+@Suite struct ErrorTests {
+  private func fail(_ error: any Error) throws { throw error }
+
+  @Test func bluetoothErrorsMatchInCatchAndPatterns() {
+    do {
+      try fail(BluetoothError(.connectionTimeout))
+      #expect(Bool(false), "it was thrown")
+    } catch BluetoothError.peripheralDisconnected {
+      #expect(Bool(false), "another code")
+    } catch BluetoothError.connectionTimeout {
+    } catch {
+      #expect(Bool(false), "\(error)")
+    }
+    do { try fail(BluetoothError(.alreadyAdvertising)) } catch let error as BluetoothError
+      where error.code == .alreadyAdvertising
+    {
+    } catch { #expect(Bool(false), "\(error)") }
+    #expect((BluetoothError(.unknown) as any Error) as? BluetoothError == BluetoothError(.unknown))
+    #expect(BluetoothError(.unknown) != BluetoothError(.invalidHandle))
+    #expect(!(BluetoothError.Code.unknown ~= ATTError(.success)))
+  }
+
+  @Test func bluetoothErrorsAreNSErrorsOfTheirDomain() {
+    let error = BluetoothError(.invalidParameters, userInfo: [NSLocalizedDescriptionKey: "no", "more": 1])
+    #expect(error.errorCode == 1 && BluetoothError.errorDomain == "CBErrorDomain")
+    #expect(error.localizedDescription == "no" && error.userInfo["more"] as? Int == 1)
+    let bridged = error as NSError
+    #expect(bridged.domain == "CBErrorDomain" && bridged.code == 1 && bridged.localizedDescription == "no")
+    #expect(BluetoothError(.connectionTimeout).localizedDescription == "The connection has timed out unexpectedly.")
+  }
+
+  @Test func bluetoothErrorCodesHaveApplesNumbers() {
+    #expect((0...18).allSatisfy { BluetoothError.Code(rawValue: $0) != nil })
+    #expect(BluetoothError.Code(rawValue: 19) == nil)
+    #expect(BluetoothError.Code.unkownDevice.rawValue == 12 && BluetoothError.unkownDevice == .unknownDevice)
+    #expect(BluetoothError.uuidNotAllowed.rawValue == 8 && BluetoothError.alreadyAdvertising.rawValue == 9)
+  }
+
+  @Test func attErrorsMatchInCatch() {
+    do {
+      try fail(ATTError(.attributeNotFound))
+      #expect(Bool(false), "it was thrown")
+    } catch ATTError.attributeNotFound {
+    } catch {
+      #expect(Bool(false), "\(error)")
+    }
+    let bridged = ATTError(.readNotPermitted) as NSError
+    #expect(bridged.domain == "CBATTErrorDomain" && bridged.code == 2)
+    #expect(bridged.localizedDescription == "Reading is not permitted.")
+  }
+
+  @Test(arguments: Array(0...0x11))
+  func namedATTCodesGoThereAndBack(number: Int) throws {
+    let code = try #require(ATTError.Code(rawValue: number))
+    #expect(code.rawValue == number)
+    if case ._other = code { #expect(Bool(false), "\(number) has a name") }
+  }
+
+  @Test(arguments: [0x12, 0x80, 0x9F, 0xE0, 0xFF, 241, -1])
+  func otherATTCodesAreKept(number: Int) throws {
+    let code = try #require(ATTError.Code(rawValue: number))
+    #expect(code.rawValue == number)
+    #expect(ATTError(code).localizedDescription == "Unknown ATT error.")
+    #expect(code == ATTError.Code(rawValue: number) && code != .success)
+    switch code {
+    case .success, .unlikelyError: #expect(Bool(false), "another one")
+    case ._other(let kept): #expect(kept == number)
+    default: #expect(Bool(false), "it has no name")
+    }
+  }
+
+  @Test func anOtherCodeWithANamedNumberIsTheNamedOne() {
+    #expect(ATTError.Code._other(7) == .invalidOffset)
+    #expect(ATTError.Code._other(7).hashValue == ATTError.Code.invalidOffset.hashValue)
+  }
+}

@@ -1,0 +1,152 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEWire
+import BluetoothLE
+import Synchronization
+import Testing
+
+@testable import CoreBluetoothTypes
+
+/// What an application may do wrong: an answer, an error or a line in the log, and the rest goes on.
+@Suite struct MisuseTests {
+  private let stage = Stage()
+
+  @Test(arguments: ["add", "state", "read", "subscribe"])
+  func aManagerMayBeReleasedInsideACallback(moment: String) {
+    let host = ScriptedHost()
+    let queue = DispatchQueue(label: "delegate")
+    let recorder = Recorder()
+    let holder = Holder()
+    recorder.react { _, line in
+      if line.lowercased().contains(moment) { holder.release() }
+    }
+    holder.hold(PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in }))
+    func settle() { for _ in 0..<4 { queue.sync {} } }
+    host.say(.state(.poweredOn, nil))
+    settle()
+    let characteristic = dynamic("2A37")
+    let service = MutableService(type: "180D", primary: true)
+    service.characteristics = [characteristic]
+    holder.manager?.add(service)
+    settle()
+    let attribute = holder.manager?.run { state, _ in state.attributeIDs[ObjectIdentifier(characteristic)] }
+    let peer = PeerID(rawValue: 1)
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    host.say(
+      .connected(
+        Connection(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
+    if let attribute {
+      // One batch: what comes after the release is for nobody.
+      host.say(
+        .read(peer, host.token(), attribute, offset: 0), .subscription(peer, attribute, .notify),
+        .disconnected(peer, .connectionTimeout))
+    }
+    settle()
+    #expect(holder.manager == nil)
+    #expect(host.listeners == 0)
+    let released = recorder.take()
+    #expect(released.last?.lowercased().contains(moment) == true)
+  }
+
+  private final class Holder: Sendable {
+    private let held = Mutex<PeripheralManager?>(nil)
+    var manager: PeripheralManager? { held.withLock { $0 } }
+    func hold(_ manager: PeripheralManager) { held.withLock { $0 = manager } }
+    func release() {
+      let manager = held.withLock { held in
+        defer { held = nil }
+        return held
+      }
+      withExtendedLifetime(manager) {}
+    }
+  }
+
+  @Test func aNotificationOf513OctetsIsCutAndAValueOf513IsRefused() throws {
+    let characteristic = dynamic("2A37", [.notify])
+    stage.publish(characteristic)
+    stage.subscribe(stage.connect(1, mtu: 517), characteristic)
+    #expect(stage.manager.updateValue(Data(count: 513), for: characteristic, onSubscribedCentrals: nil))
+    #expect(stage.host.takeCommands().last?.count == "update  to all".count + 1024)
+    let stored = MutableCharacteristic(
+      type: "2A38", properties: [.read], storedValue: Data(count: 513), permissions: [.readable])
+    let service = MutableService(type: "180F", primary: true)
+    service.characteristics = [stored]
+    stage.manager.add(service)
+    #expect(stage.heard().last == "didAdd 180F invalidParameters")
+  }
+
+  @Test func lengthsThatNoAttributeHasAreRefused() {
+    for length in [0...513, -1...5, 3...4] {
+      let service = MutableService(type: "180F", primary: true)
+      service.characteristics = [
+        MutableCharacteristic(
+          type: "2A38", properties: [.read], storedValue: Data([1]), length: length, permissions: [.readable])
+      ]
+      stage.manager.add(service)
+      #expect(stage.heard() == ["didAdd 180F invalidParameters"], "\(length)")
+    }
+  }
+
+  @Test func removingWhatWasNeverAddedIsLogged() {
+    stage.manager.remove(MutableService(type: "180D", primary: true))
+    #expect(stage.logged().first?.contains("is not published") == true)
+    #expect(stage.host.takeCommands() == [])
+  }
+
+  @Test func aServiceRemovedBeforeItsAnswerIsAnsweredAndGone() {
+    stage.host.answerNothing()
+    let service = MutableService(type: "180D", primary: true)
+    stage.manager.add(service)
+    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    stage.manager.remove(service)
+    #expect(stage.host.takeCommands() == ["add 180D", "remove"])
+    stage.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
+    stage.say(.serviceRemoved(definition.id, .failure(.unknownService(definition.id))))
+    #expect(stage.heard() == ["didAdd 180D invalidParameters"])
+    #expect(stage.logged() == [])
+  }
+
+  @Test func aManyLinkedProgramMayUseTheManagerFromManyThreads() {
+    let characteristic = dynamic("2A37")
+    stage.publish(characteristic)
+    let centrals = (1...8).map { stage.connect(UInt32($0)) }
+    for central in centrals { stage.subscribe(central, characteristic) }
+    stage.recorder.answer(nil)
+    for central in centrals { stage.read(central, characteristic) }
+    let requests = stage.recorder.requests
+    let manager = stage.manager
+    _ = stage.host.takeCommands()
+    DispatchQueue.concurrentPerform(iterations: 64) { number in
+      manager.respond(to: requests[number % 8], withResult: .success)
+      manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [centrals[number % 8]])
+      characteristic.value = Data([UInt8(number)])
+      _ = manager.isAdvertising
+    }
+    let commands = stage.host.takeCommands()
+    #expect(commands.count { $0.hasPrefix("respond") } == 8)
+    #expect(commands.count { $0.hasPrefix("update") } == 32)
+    #expect(stage.logged().count == 56)
+  }
+
+  @Test func eventsForUnknownLinksAndAttributesAreNobodysBusiness() {
+    let stranger = PeerID(rawValue: 99)
+    stage.host.say(
+      .mtu(stranger, 100), .disconnected(stranger, .connectionTimeout), .rssi(stranger, .success(1)),
+      .read(stranger, stage.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
+      .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(UpdateToken(rawValue: 5)),
+      .requestTimedOut(stranger, stage.host.token()), .stored(stranger, .init(rawValue: 5), []),
+      .advertisingStarted(.init(rawValue: 5), .success(())),
+      .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))
+    #expect(stage.heard() == [])
+    #expect(stage.host.takeCommands() == [])
+    #expect(stage.logged() == [])
+  }
+
+  @Test func diagnosticsAndRefusalsGoToTheLog() {
+    stage.say(.diagnostic(Diagnostic(.controller, "sent garbage")))
+    stage.say(.refused(.tooMany("commands", limit: 3)))
+    #expect(stage.logged() == ["controller: sent garbage", "more than 3 commands at once"])
+  }
+}

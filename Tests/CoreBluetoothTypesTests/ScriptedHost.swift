@@ -1,0 +1,154 @@
+import BLEATT
+import BLEGAP
+import BLEHCI
+import BLEHost
+import BLEWire
+import BluetoothLE
+import Synchronization
+
+@testable import BLEGATT
+@testable import CoreBluetoothTypes
+
+/// Plays the host for a manager: notes the commands, keeps a real attribute database to answer for services, and says
+/// what the test wants said.
+final class ScriptedHost: Sendable {
+  private let state = Mutex(State())
+  /// Whose bonds its managers see.
+  let keeper: SecurityKeeper?
+
+  init(keeper: SecurityKeeper? = nil) { self.keeper = keeper }
+
+  private struct State {
+    var commands: [HostCommand] = []
+    var sinks: [Int: @Sendable ([HostEvent]) -> Void] = [:]
+    var nextSink = 0
+    var consumed = 0
+    var database = AttributeDatabase()
+    var newest: HostEvent = .state(.unknown, nil)
+    var answersByItself = true
+    var tokens: UInt64 = 0
+  }
+
+  var commands: [HostCommand] { state.withLock { $0.commands } }
+  var consumed: Int { state.withLock { $0.consumed } }
+  var listeners: Int { state.withLock { $0.sinks.count } }
+
+  /// What was posted since the last call, in words.
+  func takeCommands() -> [String] {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return state.commands.map(Self.describe)
+    }
+  }
+
+  /// From now on services and advertisements wait for the test to answer.
+  func answerNothing() { state.withLock { $0.answersByItself = false } }
+
+  func post(_ command: HostCommand) {
+    let answer: HostEvent? = state.withLock { state in
+      state.commands.append(command)
+      guard state.answersByItself else { return nil }
+      switch command {
+      case .addService(let definition):
+        return .serviceAdded(
+          definition.id, Result { () throws(DatabaseError) in try state.database.add(definition) })
+      case .removeService(let id):
+        return .serviceRemoved(id, Result { () throws(DatabaseError) in try state.database.remove(id) })
+      case .startAdvertising(let id, _): return .advertisingStarted(id, .success(()))
+      default: return nil
+      }
+    }
+    if let answer { say(answer) }
+  }
+
+  /// A manager's way to this host.
+  func link(failure: AdapterError? = nil, isSpeaker: Bool = true) -> any HostLink {
+    ScriptedLink(self, failure: failure, isSpeaker: isSpeaker)
+  }
+
+  fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> Int {
+    let (number, newest) = state.withLock { state in
+      state.nextSink += 1
+      state.sinks[state.nextSink] = sink
+      return (state.nextSink, state.newest)
+    }
+    sink([newest])
+    return number
+  }
+
+  fileprivate func detach(_ number: Int) { state.withLock { _ = $0.sinks.removeValue(forKey: number) } }
+
+  func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
+
+  /// Says it to every manager that listens, as one batch.
+  func say(_ events: HostEvent...) { say(events) }
+
+  func say(_ events: [HostEvent]) {
+    let sinks = state.withLock { state in
+      for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
+      return state.sinks.sorted { $0.key < $1.key }.map(\.value)
+    }
+    for sink in sinks { sink(events) }
+  }
+
+  /// A token as the server of one link makes them.
+  func token() -> RequestToken {
+    RequestToken(
+      number: state.withLock { state in
+        state.tokens += 1
+        return state.tokens
+      })
+  }
+
+  static func describe(_ command: HostCommand) -> String {
+    func hex(_ octets: [UInt8]) -> String {
+      octets.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+    return switch command {
+    case .addService(let definition): "add \(definition.uuid)"
+    case .removeService: "remove"
+    case .setValue(_, let value): "set \(hex(value))"
+    case .setIdentity(let name, let appearance):
+      "identity \(name ?? "-") \(appearance.map { "\($0)" } ?? "-")"
+    case .startAdvertising(_, let intent): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
+    case .stopAdvertising: "stop advertising"
+    case .respond(let peer, _, .success(let value)): "respond \(peer.rawValue) success \(hex(value))"
+    case .respond(let peer, _, .failure(let code, let attribute)):
+      "respond \(peer.rawValue) failure \(hex([code.rawValue]))\(attribute == nil ? "" : " of a part")"
+    case .update(_, _, let value, let peers):
+      "update \(hex(value)) to \(peers.map { "\($0.map(\.rawValue))" } ?? "all")"
+    case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
+    case .updateConnection(let peer, let parameters):
+      "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
+    case .readRSSI(let peer): "rssi \(peer.rawValue)"
+    case .requestSecurity(let peer): "security \(peer.rawValue)"
+    case .authorize(let peer, let isAuthorized): "authorize \(peer.rawValue) \(isAuthorized)"
+    default: "\(command)"
+    }
+  }
+}
+
+/// One manager's way to a scripted host; the hearing ends with it.
+private final class ScriptedLink: HostLink {
+  private let host: ScriptedHost
+  private let number = Mutex(0)
+  let failure: AdapterError?
+  let isSpeaker: Bool
+
+  init(_ host: ScriptedHost, failure: AdapterError?, isSpeaker: Bool) {
+    self.host = host
+    self.failure = failure
+    self.isSpeaker = isSpeaker
+  }
+
+  deinit { host.detach(number.withLock { $0 }) }
+
+  var keeper: SecurityKeeper? { host.keeper }
+
+  func post(_ command: HostCommand) { host.post(command) }
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+    let number = host.attach(sink)
+    self.number.withLock { $0 = number }
+  }
+  func consumed(_ count: Int) { host.consumed(count) }
+}

@@ -1,0 +1,255 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHost
+import BLELinux
+import BLESMP
+import BLEWire
+import BluetoothLE
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CoreBluetoothTypes
+
+@Suite struct FileBondStoreTests {
+  /// A folder of its own for each test, gone afterwards.
+  final class Folder {
+    let path = NSTemporaryDirectory() + "bonds-" + UUID().uuidString
+    init() throws {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+    var file: String { path + "/bonds.json" }
+    /// A file that only the owner may read or write.
+    func write(_ octets: Data, permissions: Int = 0o600) {
+      _ = FileManager.default.createFile(atPath: file, contents: octets, attributes: [.posixPermissions: permissions])
+    }
+    func permissions(_ path: String) -> Int? {
+      (try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+    }
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+  }
+
+  static func record(_ seed: UInt64, bonds: Int = 3) -> BondRecord {
+    var random = RandomSource.seeded(seed)
+    var record = BondRecord()
+    record.identityResolvingKey = SecretKey(random.uint128())
+    for number in 0..<bonds {
+      let strength = KeyStrength(
+        size: UInt8(7 + number % 10), isAuthenticated: number % 2 == 0, isSecureConnections: number % 3 == 0)
+      var bond = BLEHost.Bond(
+        identity: DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 2 == 0 ? .random : .public),
+        strength: strength)
+      bond.peripheralKey = LongTermKey(
+        value: SecretKey(random.uint128()), ediv: UInt16(truncatingIfNeeded: random.next()), rand: random.next(),
+        strength: strength)
+      if number % 2 == 0 {
+        bond.centralKey = LongTermKey(value: SecretKey(random.uint128()), strength: strength)
+        bond.identityResolvingKey = SecretKey(random.uint128())
+        bond.peerCSRK = SecretKey(random.uint128())
+        bond.ownCSRK = SecretKey(random.uint128())
+        (bond.peerSignCounter, bond.ownSignCounter) = (.max, 7)
+        bond.addressOnAir = DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 4 == 0 ? .random : .public)
+      }
+      bond.lastUse = UInt32(number)
+      bond.client = ClientRecord(
+        configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],
+        supportedFeatures: .robustCaching, databaseHash: random.octets(16))
+      record.bonds.append(BluetoothLE.Bond(bond))
+    }
+    return record
+  }
+
+  static func keys(of record: BondRecord) -> [SecretKey] {
+    record.bonds.map(\.record).flatMap { bond in
+      [
+        bond.peripheralKey?.value, bond.centralKey?.value, bond.identityResolvingKey, bond.peerCSRK, bond.ownCSRK,
+      ].compactMap(\.self)
+    } + [record.identityResolvingKey].compactMap(\.self)
+  }
+
+  /// A file of a version that did not store when a bond was used.
+  @Test func readsBondsWithoutALastUse() throws {
+    let folder = try Folder()
+    let (store, record) = (FileBondStore(path: folder.file), Self.record(1))
+    try store.save(record)
+    var text = try String(contentsOfFile: folder.file, encoding: .utf8)
+    let pattern = try Regex(#""lastUse" : [0-9]+,\s*"#)
+    #expect(text.matches(of: pattern).count == 3)
+    text.replace(pattern, with: "")
+    folder.write(Data(text.utf8))
+    let loaded = try #require(try store.load())
+    #expect(loaded.bonds.map(\.record.lastUse) == [0, 0, 0] && loaded.bonds.map(\.id) == record.bonds.map(\.id))
+  }
+
+  @Test func whatIsSavedIsLoaded() throws {
+    let folder = try Folder()
+    let store = FileBondStore(path: folder.file)
+    #expect(try store.load() == nil)
+    for bonds in [0, 1, 20] {
+      let record = Self.record(UInt64(bonds), bonds: bonds)
+      try store.save(record)
+      #expect(try FileBondStore(path: folder.file).load() == record)
+    }
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+  }
+
+  /// The file, its lock and the folders that were missing, whatever the mask of the process says.
+  @Test func onlyTheOwnerMayReadIt() async {
+    await #expect(processExitsWith: .success) {
+      for mask: mode_t in [0, 0o777] {
+        let folder = try Folder()
+        umask(mask)
+        defer { umask(0o022) }
+        let store = FileBondStore(path: folder.file)
+        try store.save(Self.record(1))
+        try #require(folder.permissions(folder.file) == 0o600)
+        try #require(folder.permissions(folder.file + ".lock") == 0o600)
+        umask(0o022)
+        let deeper = folder.path + "/deeper/still/bonds.json"
+        try FileBondStore(path: deeper).save(Self.record(1))
+        try #require(folder.permissions(folder.path + "/deeper") == 0o700)
+        try #require(folder.permissions(folder.path + "/deeper/still") == 0o700)
+      }
+    }
+  }
+
+  private struct Killed: Error {}
+
+  /// The program ends between any two steps of a write: there is the old file or the new one, and the next write finds
+  /// nothing in its way.
+  @Test(arguments: FileBondStore.Step.allCases) func aKillLeavesTheOldOrTheNewFile(step: FileBondStore.Step) throws {
+    for keepsDebris in [true, false] {
+      let folder = try Folder()
+      let (old, new) = (Self.record(1), Self.record(2))
+      try FileBondStore(path: folder.file).save(old)
+      let debris = Mutex<[String: Data]>([:])
+      let path = folder.path
+      let interruption: @Sendable (FileBondStore.Step) throws -> Void = { reached in
+        guard reached == step else { return }
+        // What a killed process cannot clean up any more.
+        debris.withLock { debris in
+          for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] where name.hasSuffix(".new") {
+            debris[name] = FileManager.default.contents(atPath: path + "/" + name)
+          }
+        }
+        throw Killed()
+      }
+      let store = FileBondStore(path: folder.file, interruption: interruption)
+      #expect(throws: Killed.self) { try store.save(new) }
+      if keepsDebris {
+        for (name, data) in debris.withLock({ $0 }) {
+          _ = FileManager.default.createFile(atPath: path + "/" + name, contents: data)
+        }
+      }
+      #expect(try FileBondStore(path: folder.file).load() == (step == .renamed ? new : old))
+      try FileBondStore(path: folder.file).save(new)
+      #expect(try FileBondStore(path: folder.file).load() == new)
+      #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+    }
+  }
+
+  /// Whatever of a file is missing, it is never read in part: it is set aside, whole, and the error says where.
+  @Test func aCorruptFileIsSetAside() throws {
+    let folder = try Folder()
+    let store = FileBondStore(path: folder.file)
+    try store.save(Self.record(1))
+    let good = try #require(FileManager.default.contents(atPath: folder.file))
+    var bad = stride(from: 0, to: good.count - 2, by: 97).map { good.prefix($0) }
+    bad.append(Data("{\"version\":2,\"bonds\":[]}".utf8))
+    bad.append(Data("{\"bonds\":[]}".utf8))
+    bad.append(Data([0xFF, 0, 1]))
+    for (number, octets) in bad.enumerated() {
+      folder.write(octets)
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      let aside = "\(folder.file).corrupt-\(number + 1)"
+      #expect(error?.description.contains(aside) == true)
+      #expect(FileManager.default.contents(atPath: aside) == octets)
+      #expect(try store.load() == nil)
+    }
+  }
+
+  /// Two programs have loaded the same file: each writes what it changed, and nothing of the other's is lost.
+  @Test func twoWritersKeepWhatEachChanged() throws {
+    let folder = try Folder()
+    let (one, two) = (FileBondStore(path: folder.file), FileBondStore(path: folder.file))
+    let base = Self.record(1, bonds: 4)
+    try one.save(base)
+    _ = (try one.load(), try two.load())
+    var (first, second) = (base, base)
+    let (forFirst, forSecond) = (Self.record(2, bonds: 1).bonds[0], Self.record(3, bonds: 1).bonds[0])
+    // Made here and there; removed by the first; changed by the second; changed by both.
+    first.bonds.append(forFirst)
+    second.bonds.append(forSecond)
+    first.bonds.remove(at: 1)
+    func changed(_ bond: BluetoothLE.Bond, peer: UInt32, own: UInt32) -> BluetoothLE.Bond {
+      var record = bond.record
+      (record.peerSignCounter, record.ownSignCounter) = (peer, own)
+      return BluetoothLE.Bond(record)
+    }
+    second.bonds[2] = changed(base.bonds[2], peer: .max, own: 9)
+    first.bonds[2] = changed(base.bonds[3], peer: 30, own: 31)
+    second.bonds[3] = changed(base.bonds[3], peer: 40, own: 30)
+    try one.save(first)
+    try two.save(second)
+    let expected = [
+      base.bonds[0], changed(base.bonds[2], peer: .max, own: 9), changed(base.bonds[3], peer: 40, own: 31), forSecond,
+      forFirst,
+    ]
+    let found = try #require(try FileBondStore(path: folder.file).load()?.bonds)
+    #expect(found.map(\.id) == expected.map(\.id) && found == expected)
+    // What the other wrote is not this one's to remove, nor does it come back once its writer has removed it.
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == true)
+    first.bonds.removeAll { $0.id == forFirst.id }
+    try one.save(first)
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == false)
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+  }
+
+  @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
+    let folder = try Folder()
+    let elsewhere = open(folder.file + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
+    let store = FileBondStore(path: folder.file, patience: .zero)
+    let error = #expect(throws: BondStoreError.self) { try store.save(Self.record(1)) }
+    #expect(error?.description.contains("another program") == true)
+    close(elsewhere)
+    try store.save(Self.record(1))
+    #expect(try store.load() == Self.record(1))
+  }
+
+  @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {
+    let error = #expect(throws: BondStoreError.self) {
+      try FileBondStore(path: "/proc/nowhere/bonds.json").save(Self.record(1))
+    }
+    #expect(error?.description.contains("/proc/nowhere/bonds.json") == true)
+  }
+
+  /// Neither a record's descriptions nor the errors about a file of keys hold a key.
+  @Test func descriptionsHoldNoSecrets() throws {
+    let folder = try Folder()
+    let record = Self.record(5)
+    var text = "\(record) \(record.bonds) \(String(reflecting: record))"
+    dump(record, to: &text)
+    let store = FileBondStore(path: folder.file)
+    try store.save(record)
+    var whole = try String(contentsOfFile: folder.file, encoding: .utf8)
+    for key in Self.keys(of: record) {
+      // One digit too few: the decoder stumbles over this very key.
+      let digits = key.value.bigEndianOctets.hexadecimal
+      #expect(whole.contains(digits))
+      let broken = whole.replacingOccurrences(of: digits, with: String(digits.dropLast()))
+      folder.write(Data(broken.utf8))
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      text += error?.description ?? ""
+      whole = whole.replacingOccurrences(of: digits, with: digits)
+    }
+    for key in Self.keys(of: record) {
+      #expect(!text.contains(key.value.bigEndianOctets.hexadecimal.prefix(16)) && !text.contains("\(key.value)"))
+    }
+  }
+}

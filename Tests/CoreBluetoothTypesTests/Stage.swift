@@ -1,0 +1,268 @@
+import BLEHCI
+import BLEHost
+import BLEWire
+import BluetoothLE
+import Synchronization
+
+@testable import BLEGATT
+@testable import CoreBluetoothTypes
+
+/// One manager on a queue of its own over a scripted host, with a delegate that writes everything down.
+final class Stage: Sendable {
+  let host: ScriptedHost
+  let queue = DispatchQueue(label: "delegate")
+  let recorder: Recorder
+  private let log = Lines()
+  private let held = Mutex<PeripheralManager?>(nil)
+
+  /// A list that any thread may write to.
+  final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
+    func take() -> [String] {
+      lines.withLock { lines in
+        defer { lines = [] }
+        return lines
+      }
+    }
+  }
+
+  init(
+    _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(),
+    limits: PeripheralLimits = PeripheralLimits()
+  ) {
+    self.host = host
+    recorder = Recorder()
+    let manager = PeripheralManager(
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [log] _, text in log.append(text) })
+    held.withLock { $0 = manager }
+    if state != .unknown {
+      host.say(.state(state, nil))
+      settle()
+      _ = recorder.take()
+    }
+  }
+
+  var manager: PeripheralManager {
+    guard let manager = held.withLock({ $0 }) else { preconditionFailure("the test has released its manager") }
+    return manager
+  }
+
+  func releaseManager() { held.withLock { $0 = nil } }
+
+  /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
+  func settle() { for _ in 0..<4 { queue.sync {} } }
+
+  /// What the delegate heard since the last call.
+  func heard() -> [String] {
+    settle()
+    return recorder.take()
+  }
+
+  /// What went into the log since the last call.
+  func logged() -> [String] {
+    settle()
+    return log.take()
+  }
+
+  func say(_ event: HostEvent) {
+    host.say(event)
+    settle()
+  }
+
+  /// A central connects; its address ends in its number.
+  @discardableResult
+  func connect(_ number: UInt32, mtu: Int? = nil) -> Central {
+    let peer = PeerID(rawValue: number)
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
+    say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
+    if let mtu { say(.mtu(peer, mtu)) }
+    guard let central = manager.connectedCentrals.first(where: { $0.peer == peer }) else {
+      preconditionFailure("the central is not connected")
+    }
+    return central
+  }
+
+  /// Publishes a service with these characteristics and forgets what was said about it.
+  @discardableResult
+  func publish(_ characteristics: MutableCharacteristic..., as uuid: BluetoothUUID = "180D") -> MutableService {
+    let service = MutableService(type: uuid, primary: true)
+    service.characteristics = characteristics
+    manager.add(service)
+    _ = heard()
+    _ = host.takeCommands()
+    return service
+  }
+
+  /// The host's name of a published characteristic.
+  func attribute(_ characteristic: Attribute) -> AttributeID {
+    manager.run { state, _ in state.attributeIDs[ObjectIdentifier(characteristic)] } ?? AttributeID(rawValue: 0)
+  }
+
+  /// A central's configuration of a characteristic changes.
+  func subscribe(_ central: Central, _ characteristic: Characteristic, _ subscription: Subscription = .notify) {
+    say(.subscription(central.peer, attribute(characteristic), subscription))
+  }
+
+  /// A central reads; the request is in ``Recorder/requests`` then.
+  @discardableResult
+  func read(_ central: Central, _ characteristic: Characteristic, offset: Int = 0) -> RequestToken {
+    let token = host.token()
+    say(.read(central.peer, token, attribute(characteristic), offset: offset))
+    return token
+  }
+
+  /// A central writes; nil as the token is a command.
+  @discardableResult
+  func write(
+    _ central: Central, _ parts: (Characteristic, Int, [UInt8])..., command: Bool = false
+  ) -> RequestToken {
+    let token = host.token()
+    say(
+      .write(
+        central.peer, command ? nil : token,
+        parts.map { WritePart(attribute: attribute($0.0), offset: $0.1, value: $0.2) }))
+    return token
+  }
+}
+
+/// A delegate that implements everything and writes it down in words.
+final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
+  private let state = Mutex(State())
+
+  private struct State {
+    var lines: [String] = []
+    var requests: [ATTRequest] = []
+    var errors: [any Error] = []
+    var services: [Service] = []
+    var reactions: [@Sendable (PeripheralManager, String) -> Void] = []
+    var answers: ATTError.Code? = .success
+  }
+
+  func take() -> [String] {
+    state.withLock { state in
+      defer { state.lines = [] }
+      return state.lines
+    }
+  }
+
+  var requests: [ATTRequest] { state.withLock { $0.requests } }
+  var services: [Service] { state.withLock { $0.services } }
+  var lastError: (any Error)? { state.withLock { $0.errors.last } }
+  var lastText: String { lastError?.localizedDescription ?? "no error" }
+
+  /// How requests are answered at once; nil leaves them to the test.
+  func answer(_ code: ATTError.Code?) { state.withLock { $0.answers = code } }
+
+  /// Does something inside every call.
+  func react(_ reaction: @escaping @Sendable (PeripheralManager, String) -> Void) {
+    state.withLock { $0.reactions.append(reaction) }
+  }
+
+  private func note(_ manager: PeripheralManager, _ line: String, _ error: (any Error)? = nil) {
+    let text = error.map { "\(line) \((($0 as? BluetoothError)?.code).map { "\($0)" } ?? "\($0)")" } ?? line
+    let reactions = state.withLock { state in
+      state.lines.append(text)
+      if let error { state.errors.append(error) }
+      return state.reactions
+    }
+    for reaction in reactions { reaction(manager, text) }
+  }
+
+  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+    note(peripheral, "state \(peripheral.state)")
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any]) {
+    note(peripheral, "willRestore")
+  }
+  func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
+    note(peripheral, "didStart", error)
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {
+    state.withLock { $0.services.append(service) }
+    note(peripheral, "didAdd \(service.uuid)", error)
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
+  ) {
+    note(peripheral, "didSubscribe \(central.peer.rawValue) \(characteristic.uuid)")
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic
+  ) {
+    note(peripheral, "didUnsubscribe \(central.peer.rawValue) \(characteristic.uuid)")
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
+    let answer = state.withLock { state in
+      state.requests.append(request)
+      return state.answers
+    }
+    note(peripheral, "didReceiveRead \(request.characteristic.uuid) \(request.offset)")
+    guard let answer else { return }
+    request.value = (request.characteristic.value ?? Data()).dropFirst(request.offset)
+    peripheral.respond(to: request, withResult: answer)
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest]) {
+    let answer = state.withLock { state in
+      state.requests += requests
+      return state.answers
+    }
+    let parts = requests.map { "\($0.characteristic.uuid)@\($0.offset)=\([UInt8]($0.value ?? Data()))" }
+    note(peripheral, "didReceiveWrite \(parts.joined(separator: " "))")
+    guard let answer, let first = requests.first else { return }
+    peripheral.respond(to: first, withResult: answer)
+  }
+  func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) { note(peripheral, "isReady") }
+  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?) {
+    note(peripheral, "didPublish \(psm)", error)
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
+  ) {
+    note(peripheral, "didUnpublish \(psm)", error)
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
+    note(peripheral, "didConnect \(central.peer.rawValue)")
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central) {
+    note(
+      peripheral,
+      "didIdentify \(central.peer.rawValue) as \(identified.identifier == central.identifier ? "itself" : "another")")
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason
+  ) {
+    note(peripheral, "didDisconnect \(central.peer.rawValue) 0x\(String(reason.rawValue, radix: 16))")
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didUpdateConnectionOf central: Central, timing: ConnectionTiming?,
+    error: (any Error)?
+  ) {
+    note(peripheral, "timing \(central.peer.rawValue) \(timing.map { "\($0.interval)" } ?? "-")", error)
+  }
+  func peripheralManager(
+    _ peripheral: PeripheralManager, didReadRSSI rssi: Int?, of central: Central, error: (any Error)?
+  ) {
+    note(peripheral, "rssi \(central.peer.rawValue) \(rssi.map { "\($0)" } ?? "-")", error)
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, central: Central, didStoreValueOf attribute: Attribute) {
+    note(peripheral, "stored \(central.peer.rawValue) \(attribute.uuid)")
+  }
+  func peripheralManager(_ peripheral: PeripheralManager, didPauseAdvertising reason: DisconnectReason?) {
+    note(peripheral, "paused \(reason.map { "0x\(String($0.rawValue, radix: 16))" } ?? "-")")
+  }
+  func peripheralManagerDidResumeAdvertising(_ peripheral: PeripheralManager) { note(peripheral, "resumed") }
+}
+
+/// Characteristics the tests use over and over.
+func dynamic(
+  _ uuid: BluetoothUUID, _ properties: CharacteristicProperties = [.read, .write, .notify],
+  permissions: AttributePermissions = [.readable, .writeable]
+) -> MutableCharacteristic {
+  MutableCharacteristic(type: uuid, properties: properties, value: nil, permissions: permissions)
+}
+
+func constant(_ uuid: BluetoothUUID, _ octets: [UInt8]) -> MutableCharacteristic {
+  MutableCharacteristic(type: uuid, properties: [.read], value: Data(octets), permissions: [.readable])
+}
