@@ -83,7 +83,7 @@ import Testing
     #expect(stage.host.takeCommands() == [])
     let lines = stage.logged()
     #expect(lines.count == 9)
-    #expect(lines.allSatisfy { $0.hasPrefix("API MISUSE: PeripheralManager: ") })
+    #expect(lines.allSatisfy { $0.hasPrefix("API MISUSE: CBPeripheralManager: ") })
     #expect(lines.allSatisfy { $0.contains("can only accept this command while in the powered on state") })
   }
 

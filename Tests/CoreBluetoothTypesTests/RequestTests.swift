@@ -134,7 +134,7 @@ import Testing
     stage.say(.requestTimedOut(central.peer, token))
     let lines = stage.logged()
     #expect(lines.count == 1)
-    #expect(lines.first?.contains("a read of <MutableCharacteristic 2A37> was not answered in time") == true)
+    #expect(lines.first?.contains("a read of <CBMutableCharacteristic 2A37> was not answered in time") == true)
     stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .success)
     #expect(stage.host.takeCommands() == [])
     #expect(stage.logged().count == 1)

@@ -6,30 +6,30 @@ extension Advertisement {
   /// Reads what `startAdvertising` of CoreBluetooth takes.
   ///
   /// - Throws: `invalidParameters`, naming the key that is not supported or whose value has the wrong type.
-  init(dictionary: [String: Any]) throws(BluetoothError) {
+  init(dictionary: [String: Any]) throws(CBError) {
     self.init()
     // In a fixed order, so that the same mistake gives the same words.
     for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) {
       switch key {
-      case AdvertisementDataLocalNameKey:
+      case CBAdvertisementDataLocalNameKey:
         guard let name = value as? String ?? (value as? NSString).map({ String(describing: $0) }) else {
           throw Self.wrongType(key, "a String", value)
         }
         localName = name
-      case AdvertisementDataServiceUUIDsKey:
+      case CBAdvertisementDataServiceUUIDsKey:
         guard let uuids = value as? [BluetoothUUID] else { throw Self.wrongType(key, "an array of UUIDs", value) }
         serviceUUIDs = uuids
       default:
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters,
-          "the key \(key) is not supported, and nothing is advertised: only \(AdvertisementDataLocalNameKey) and \(AdvertisementDataServiceUUIDsKey) are; startAdvertising(_: Advertisement) takes everything else"
+          "the key \(key) is not supported, and nothing is advertised: only \(CBAdvertisementDataLocalNameKey) and \(CBAdvertisementDataServiceUUIDsKey) are; startAdvertising(_: Advertisement) takes everything else"
         )
       }
     }
   }
 
-  private static func wrongType(_ key: String, _ wanted: String, _ value: Any) -> BluetoothError {
-    BluetoothError(.invalidParameters, "the key \(key) takes \(wanted), not \(type(of: value)); nothing is advertised")
+  private static func wrongType(_ key: String, _ wanted: String, _ value: Any) -> CBError {
+    CBError(.invalidParameters, "the key \(key) takes \(wanted), not \(type(of: value)); nothing is advertised")
   }
 }
 

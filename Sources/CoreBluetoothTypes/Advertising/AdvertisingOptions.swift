@@ -27,11 +27,11 @@ public struct AdvertisingOptions: Equatable, Sendable {
   /// The way of the dictionary.
   static let coreBluetooth = Self(policy: .coreBluetooth)
 
-  func intent(_ payload: AdvertisingPayload) throws(BluetoothError) -> AdvertisingIntent {
+  func intent(_ payload: AdvertisingPayload) throws(CBError) -> AdvertisingIntent {
     let lower = (interval.lowerBound / .microseconds(625)).rounded()
     let upper = (interval.upperBound / .microseconds(625)).rounded()
     guard let lower = UInt16(exactly: lower), let upper = UInt16(exactly: upper), lower >= 0x20, upper <= 0x4000 else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "an advertising interval of \(interval.lowerBound) to \(interval.upperBound) is not allowed: 20 ms to 10.24 s")
     }

@@ -3,21 +3,21 @@
 // An advertisement of one's own takes the first two only; `Advertisement` has room for the rest.
 
 /// `String`: the device's name.
-public let AdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
+public let CBAdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
 /// `[BluetoothUUID]`: services the device offers.
-public let AdvertisementDataServiceUUIDsKey = "kCBAdvDataServiceUUIDs"
+public let CBAdvertisementDataServiceUUIDsKey = "kCBAdvDataServiceUUIDs"
 /// `Data`: the company identifier, low octet first, and what the company says.
-public let AdvertisementDataManufacturerDataKey = "kCBAdvDataManufacturerData"
+public let CBAdvertisementDataManufacturerDataKey = "kCBAdvDataManufacturerData"
 /// `[BluetoothUUID: Data]`
-public let AdvertisementDataServiceDataKey = "kCBAdvDataServiceData"
+public let CBAdvertisementDataServiceDataKey = "kCBAdvDataServiceData"
 /// `[BluetoothUUID]`: services found in the overflow area.
-public let AdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedServiceUUIDs"
+public let CBAdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedServiceUUIDs"
 /// `NSNumber`: in dBm.
-public let AdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
+public let CBAdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
 /// `NSNumber`: a Boolean.
-public let AdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
+public let CBAdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
 /// `NSNumber`: true where the data ends before its end, because the controller lost the rest of an extended advertisement;
 /// absent otherwise. CoreBluetooth has no such key.
-public let AdvertisementDataIsTruncatedKey = "BLEAdvDataIsTruncated"
+public let CBAdvertisementDataIsTruncatedKey = "BLEAdvDataIsTruncated"
 /// `[BluetoothUUID]`: services the device looks for.
-public let AdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"
+public let CBAdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"

@@ -3,30 +3,30 @@ public import Foundation
 import Synchronization
 
 /// A characteristic, local or found on a peripheral; mirrors `CBCharacteristic`.
-open class Characteristic: Attribute, @unchecked Sendable {
+open class CBCharacteristic: CBAttribute, @unchecked Sendable {
   private let contents: Mutex<Contents>
 
   private struct Contents {
-    weak var service: Service?
-    var properties: CharacteristicProperties
+    weak var service: CBService?
+    var properties: CBCharacteristicProperties
     var value: Data?
-    var descriptors: [Descriptor]?
+    var descriptors: [CBDescriptor]?
     var isNotifying = false
     var isBroadcasted = false
   }
 
-  init(type: BluetoothUUID, properties: CharacteristicProperties, value: Data?) {
+  init(type: BluetoothUUID, properties: CBCharacteristicProperties, value: Data?) {
     contents = Mutex(Contents(properties: properties, value: value))
     super.init(type: type)
   }
 
   /// The service it belongs to; nil when that is gone or it was never put into one.
-  open internal(set) var service: Service! {
+  open internal(set) var service: CBService! {
     get { contents.withLock { $0.service } }
     set { contents.withLock { $0.service = newValue } }
   }
 
-  open internal(set) var properties: CharacteristicProperties {
+  open internal(set) var properties: CBCharacteristicProperties {
     get { contents.withLock { $0.properties } }
     set { contents.withLock { $0.properties = newValue } }
   }
@@ -36,7 +36,7 @@ open class Characteristic: Attribute, @unchecked Sendable {
     set { contents.withLock { $0.value = newValue } }
   }
 
-  open internal(set) var descriptors: [Descriptor]? {
+  open internal(set) var descriptors: [CBDescriptor]? {
     get { contents.withLock { $0.descriptors } }
     set {
       let old = contents.withLock { contents in

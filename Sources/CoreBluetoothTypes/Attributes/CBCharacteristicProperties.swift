@@ -1,5 +1,5 @@
 /// What may be done with a characteristic (Vol 3, Part G, 3.3.1.1); mirrors `CBCharacteristicProperties`.
-public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
+public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
 
@@ -17,7 +17,7 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
   /// authorization), subscribing and each notification demand the same (Vol 3, Part C, 10.3.1).
   ///
   /// ``notify`` alone demands nothing, even where reads are protected: any central can subscribe, and
-  /// ``PeripheralManager/add(_:)`` logs a warning. On the link the property is ``notify``.
+  /// ``CBPeripheralManager/add(_:)`` logs a warning. On the link the property is ``notify``.
   public static let notifyEncryptionRequired = Self(rawValue: 0x100)
   /// Indicates to centrals on an encrypted link only. Where the permissions demand more for a read, subscribing and each
   /// indication demand the same, as for ``notifyEncryptionRequired``. On the link the property is ``indicate``.
@@ -25,7 +25,7 @@ public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
 }
 
 /// Who may read and write an attribute; mirrors `CBAttributePermissions`, whose four members come first.
-public struct AttributePermissions: OptionSet, Hashable, Sendable {
+public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
 
@@ -40,7 +40,7 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
   public static let readAuthenticationRequired = Self(rawValue: 0x1_0000)
   /// Writeable, over a link encrypted with an authenticated key. CoreBluetooth has no such bit.
   public static let writeAuthenticationRequired = Self(rawValue: 0x2_0000)
-  /// Readable by centrals that ``PeripheralManager/setAuthorized(_:for:)`` let in, over a link as the other bits demand; an
+  /// Readable by centrals that ``CBPeripheralManager/setAuthorized(_:for:)`` let in, over a link as the other bits demand; an
   /// encrypted one where they demand nothing, for who is at the other end of a plain link is not known. Others are answered
   /// Insufficient Authorization (0x08; Vol 3, Part C, 10.5). CoreBluetooth has no such bit.
   public static let readAuthorizationRequired = Self(rawValue: 0x4_0000)
@@ -49,7 +49,7 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
 }
 
 /// How a central writes a characteristic; mirrors `CBCharacteristicWriteType`.
-public enum CharacteristicWriteType: Int, Sendable {
+public enum CBCharacteristicWriteType: Int, Sendable {
   case withResponse = 0
   case withoutResponse = 1
 }

@@ -3,11 +3,11 @@ public import Foundation
 import Synchronization
 
 /// A descriptor, local or found on a peripheral; mirrors `CBDescriptor`.
-open class Descriptor: Attribute, @unchecked Sendable {
+open class CBDescriptor: CBAttribute, @unchecked Sendable {
   private let contents: Mutex<Contents>
 
   private struct Contents {
-    weak var characteristic: Characteristic?
+    weak var characteristic: CBCharacteristic?
     var value: DescriptorValue
   }
 
@@ -17,7 +17,7 @@ open class Descriptor: Attribute, @unchecked Sendable {
   }
 
   /// The characteristic it belongs to; nil when that is gone or it was never put into one.
-  open internal(set) var characteristic: Characteristic! {
+  open internal(set) var characteristic: CBCharacteristic! {
     get { contents.withLock { $0.characteristic } }
     set { contents.withLock { $0.characteristic = newValue } }
   }
@@ -37,8 +37,8 @@ open class Descriptor: Attribute, @unchecked Sendable {
 /// As in CoreBluetooth only two types are the application's to make: 0x2901 (Characteristic User Description, a `String`)
 /// and 0x2904 (Characteristic Presentation Format, `Data` of 7 octets). 0x2900 and 0x2902 the stack makes itself, from the
 /// characteristic's properties. Any other type goes through ``init(type:storedValue:length:permissions:)``.
-open class MutableDescriptor: Descriptor, @unchecked Sendable {
-  let permissions: AttributePermissions
+open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
+  let permissions: CBAttributePermissions
   let storedLengths: ClosedRange<Int>?
   /// Made by the typed initialiser, which allows what CoreBluetooth does not.
   let isCustom: Bool
@@ -52,12 +52,12 @@ open class MutableDescriptor: Descriptor, @unchecked Sendable {
 
   /// A descriptor of any type that the stack does not make itself, with permissions of its own. CoreBluetooth has no
   /// such thing. The stack keeps the value; where `permissions` let a central write,
-  /// ``PeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)`` tells.
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)`` tells.
   ///
   /// - Parameter length: the lengths that a write may leave, in octets, at most 512.
   public init(
     type UUID: BluetoothUUID, storedValue: Data, length: ClosedRange<Int> = 0...512,
-    permissions: AttributePermissions = .readable
+    permissions: CBAttributePermissions = .readable
   ) {
     self.permissions = permissions
     storedLengths = length

@@ -9,28 +9,28 @@ import Synchronization
 /// | made with | reads | writes |
 /// |---|---|---|
 /// | `value: data` | the stack answers with that constant | never: it must be read-only |
-/// | `value: nil` | ``PeripheralManagerDelegate/peripheralManager(_:didReceiveRead:)`` | ``PeripheralManagerDelegate/peripheralManager(_:didReceiveWrite:)`` |
+/// | `value: nil` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveRead:)`` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveWrite:)`` |
 /// | `storedValue: data` (not in CoreBluetooth) | the stack answers with what is stored | the stack stores, the delegate hears of it |
 ///
 /// Once published it is frozen, but for ``value``, which is the application's to use: the stack looks at it only at
-/// ``PeripheralManager/add(_:)``.
+/// ``CBPeripheralManager/add(_:)``.
 ///
 /// ```swift
-/// let measurement = MutableCharacteristic(
+/// let measurement = CBMutableCharacteristic(
 ///   type: "2A37", properties: [.notify], value: nil, permissions: [.readable])
 /// ```
-open class MutableCharacteristic: Characteristic, @unchecked Sendable {
+open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
   private let local: Mutex<Local>
   private let lengths: ClosedRange<Int>?
 
   private struct Local {
-    var permissions: AttributePermissions
-    var subscribedCentrals: [Central] = []
+    var permissions: CBAttributePermissions
+    var subscribedCentrals: [CBCentral] = []
   }
 
   /// - Parameter value: the constant of a read-only characteristic; nil for one whose delegate answers.
   public init(
-    type UUID: BluetoothUUID, properties: CharacteristicProperties, value: Data?, permissions: AttributePermissions
+    type UUID: BluetoothUUID, properties: CBCharacteristicProperties, value: Data?, permissions: CBAttributePermissions
   ) {
     local = Mutex(Local(permissions: permissions))
     lengths = nil
@@ -38,29 +38,29 @@ open class MutableCharacteristic: Characteristic, @unchecked Sendable {
   }
 
   /// A characteristic whose value the stack keeps: it answers reads, takes writes that the permissions and `length`
-  /// allow, and tells ``PeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``. The application changes
-  /// it with ``PeripheralManager/setStoredValue(_:for:)-(_,MutableCharacteristic)``. CoreBluetooth has no such thing.
+  /// allow, and tells ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``. The application changes
+  /// it with ``CBPeripheralManager/setStoredValue(_:for:)-(_,CBMutableCharacteristic)``. CoreBluetooth has no such thing.
   ///
   /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).
   public init(
-    type UUID: BluetoothUUID, properties: CharacteristicProperties, storedValue: Data,
+    type UUID: BluetoothUUID, properties: CBCharacteristicProperties, storedValue: Data,
     length: ClosedRange<Int> = 0...512,
-    permissions: AttributePermissions
+    permissions: CBAttributePermissions
   ) {
     local = Mutex(Local(permissions: permissions))
     lengths = length
     super.init(type: UUID, properties: properties, value: storedValue)
   }
 
-  open var permissions: AttributePermissions {
+  open var permissions: CBAttributePermissions {
     get { local.withLock { $0.permissions } }
     set { local.withLock { $0.permissions = newValue } }
   }
 
   /// The centrals that asked to be told of changes, in the order in which they asked.
-  open var subscribedCentrals: [Central]? { local.withLock { $0.subscribedCentrals } }
+  open var subscribedCentrals: [CBCentral]? { local.withLock { $0.subscribedCentrals } }
 
-  open override var properties: CharacteristicProperties {
+  open override var properties: CBCharacteristicProperties {
     get { super.properties }
     set { super.properties = newValue }
   }
@@ -70,7 +70,7 @@ open class MutableCharacteristic: Characteristic, @unchecked Sendable {
     set { super.value = newValue }
   }
 
-  open override var descriptors: [Descriptor]? {
+  open override var descriptors: [CBDescriptor]? {
     get { super.descriptors }
     set { super.descriptors = newValue }
   }
@@ -79,7 +79,7 @@ open class MutableCharacteristic: Characteristic, @unchecked Sendable {
   final var storedLengths: ClosedRange<Int>? { lengths }
 
   /// - Returns: whether it was not subscribed before.
-  final func subscribe(_ central: Central) -> Bool {
+  final func subscribe(_ central: CBCentral) -> Bool {
     local.withLock { local in
       guard !local.subscribedCentrals.contains(where: { $0 === central }) else { return false }
       local.subscribedCentrals.append(central)
@@ -88,7 +88,7 @@ open class MutableCharacteristic: Characteristic, @unchecked Sendable {
   }
 
   /// - Returns: whether it was subscribed before.
-  final func unsubscribe(_ central: Central) -> Bool {
+  final func unsubscribe(_ central: CBCentral) -> Bool {
     local.withLock { local in
       guard let index = local.subscribedCentrals.firstIndex(where: { $0 === central }) else { return false }
       local.subscribedCentrals.remove(at: index)

@@ -2,13 +2,13 @@ public import BLEWire
 import Synchronization
 
 /// A service, local or found on a peripheral; mirrors `CBService`.
-open class Service: Attribute, @unchecked Sendable {
+open class CBService: CBAttribute, @unchecked Sendable {
   private let primary: Bool
   private let contents = Mutex(Contents())
 
   private struct Contents {
-    var includedServices: [Service]?
-    var characteristics: [Characteristic]?
+    var includedServices: [CBService]?
+    var characteristics: [CBCharacteristic]?
   }
 
   init(type: BluetoothUUID, isPrimary: Bool) {
@@ -19,12 +19,12 @@ open class Service: Attribute, @unchecked Sendable {
   /// False for a secondary service, which is reached only where another one includes it.
   open var isPrimary: Bool { primary }
 
-  open internal(set) var includedServices: [Service]? {
+  open internal(set) var includedServices: [CBService]? {
     get { contents.withLock { $0.includedServices } }
     set { contents.withLock { $0.includedServices = newValue } }
   }
 
-  open internal(set) var characteristics: [Characteristic]? {
+  open internal(set) var characteristics: [CBCharacteristic]? {
     get { contents.withLock { $0.characteristics } }
     set {
       let old = contents.withLock { contents in
@@ -37,21 +37,21 @@ open class Service: Attribute, @unchecked Sendable {
   }
 }
 
-/// A service to publish with ``PeripheralManager/add(_:)``; mirrors `CBMutableService`.
+/// A service to publish with ``CBPeripheralManager/add(_:)``; mirrors `CBMutableService`.
 ///
 /// Once published it is frozen: changes made to the object afterwards are not seen by centrals.
-open class MutableService: Service, @unchecked Sendable {
+open class CBMutableService: CBService, @unchecked Sendable {
   public init(type UUID: BluetoothUUID, primary isPrimary: Bool) {
     super.init(type: UUID, isPrimary: isPrimary)
   }
 
   /// The services it includes; they must be published before it.
-  open override var includedServices: [Service]? {
+  open override var includedServices: [CBService]? {
     get { super.includedServices }
     set { super.includedServices = newValue }
   }
 
-  open override var characteristics: [Characteristic]? {
+  open override var characteristics: [CBCharacteristic]? {
     get { super.characteristics }
     set { super.characteristics = newValue }
   }

@@ -3,15 +3,15 @@ import Foundation
 
 /// A device that was found, with what it said.
 public struct DiscoveredPeripheral: Sendable {
-  public let peripheral: Peripheral
+  public let peripheral: CBPeripheral
   public let device: SightedDevice
 }
 
 /// The same from tasks, which CoreBluetooth has not. The delegate hears of everything all the same.
-extension CentralManager {
+extension CBCentralManager {
   /// Waits until the adapter is powered on.
   ///
-  /// - Throws: ``BluetoothError/connectionTimeout`` when `timeout` has passed, with the adapter's state and its reason.
+  /// - Throws: ``CBError/connectionTimeout`` when `timeout` has passed, with the adapter's state and its reason.
   public final func waitUntilPoweredOn(timeout: Duration? = nil) async throws {
     try await wait(timeout: timeout, for: "the adapter to be powered on") { [self] state, effects, waiter in
       if self.state == .poweredOn {
@@ -26,7 +26,7 @@ extension CentralManager {
   /// Scans for as long as the sequence is read.
   ///
   /// ```swift
-  /// func nearest(_ manager: CentralManager) async -> Peripheral? {
+  /// func nearest(_ manager: CBCentralManager) async -> CBPeripheral? {
   ///   for await found in manager.discoveries(withServices: ["180D"]) { return found.peripheral }
   ///   return nil
   /// }
@@ -36,21 +36,21 @@ extension CentralManager {
   ) -> AsyncStream<DiscoveredPeripheral> {
     let stream = makeDiscoveryStream()
     scanForPeripherals(
-      withServices: serviceUUIDs, options: [CentralManagerScanOptionAllowDuplicatesKey: allowDuplicates])
+      withServices: serviceUUIDs, options: [CBCentralManagerScanOptionAllowDuplicatesKey: allowDuplicates])
     return stream
   }
 
   /// Connects; gives it up when `timeout` has passed or the task is cancelled.
   ///
-  /// - Throws: ``BluetoothError``, which says why no link came up.
-  public final func connect(_ peripheral: Peripheral, timeout: Duration?) async throws {
+  /// - Throws: ``CBError``, which says why no link came up.
+  public final func connect(_ peripheral: CBPeripheral, timeout: Duration?) async throws {
     try await wait(timeout: timeout, for: "a connection to \(peripheral)") { state, effects, waiter in
       state.connect(peripheral, for: waiter, into: &effects)
     }
   }
 
   /// Ends a link and waits until it has ended.
-  public final func disconnect(_ peripheral: Peripheral, timeout: Duration? = nil) async throws {
+  public final func disconnect(_ peripheral: CBPeripheral, timeout: Duration? = nil) async throws {
     try await wait(timeout: timeout, for: "the end of the connection to \(peripheral)") { state, effects, waiter in
       state.disconnect(peripheral, for: waiter, into: &effects)
     }
@@ -61,7 +61,7 @@ extension CentralManager {
   /// - Parameter begin: returns an error where nothing was begun; nobody answers the waiter then.
   final func wait(
     timeout: Duration?, for what: @autoclosure @escaping @Sendable () -> String,
-    _ begin: @escaping @Sendable (inout CentralState, inout CentralEffects, CentralWaiter) -> BluetoothError?
+    _ begin: @escaping @Sendable (inout CentralState, inout CentralEffects, CentralWaiter) -> CBError?
   ) async throws {
     let id = HostNames.waiter()
     try await withTaskCancellationHandler {
@@ -83,7 +83,7 @@ extension CentralManager {
       guard let self, let waiter = run({ $0.takeWaiter(id, into: &$1) }) else { return }
       let reason = stateReason.map { "; the adapter: \($0)" } ?? ""
       waiter.continuation.resume(
-        throwing: BluetoothError(
+        throwing: CBError(
           .connectionTimeout, "waited \(timeout) for \(what()) in vain (state \(state)\(reason))"))
     }
   }

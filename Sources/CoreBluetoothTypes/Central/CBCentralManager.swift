@@ -6,17 +6,17 @@ import Synchronization
 /// Finds peripherals, connects to them and keeps the links; mirrors `CBCentralManager`.
 ///
 /// ```swift
-/// final class Finder: NSObject, CentralManagerDelegate {
-///   var manager: CentralManager?
-///   var found: Peripheral?
+/// final class Finder: NSObject, CBCentralManagerDelegate {
+///   var manager: CBCentralManager?
+///   var found: CBPeripheral?
 ///
-///   func centralManagerDidUpdateState(_ central: CentralManager) {
+///   func centralManagerDidUpdateState(_ central: CBCentralManager) {
 ///     guard central.state == .poweredOn else { return print(central.stateReason ?? "not on yet") }
 ///     central.scanForPeripherals(withServices: ["180D"])
 ///   }
 ///
 ///   func centralManager(
-///     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
+///     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
 ///     rssi: NSNumber
 ///   ) {
 ///     found = peripheral
@@ -27,26 +27,26 @@ import Synchronization
 /// ```
 ///
 /// The delegates, its own and those of its peripherals, are called on the queue given, the main queue where none is: a
-/// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``ManagerState/poweredOn`` only;
+/// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only;
 /// others are dropped with a line in the log. A manager that is released ends its scan and its links.
-open class CentralManager: Manager, @unchecked Sendable {
+open class CBCentralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<CentralState>
-  private let heldDelegate: Mutex<DelegateReference<any CentralManagerDelegate>>
+  private let heldDelegate: Mutex<DelegateReference<any CBCentralManagerDelegate>>
   private let observers = Mutex(Streams<DiscoveredPeripheral>())
 
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
-  public convenience init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?) {
+  public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?) {
     self.init(delegate: delegate, queue: queue, options: nil)
   }
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
   ///   - queue: where the delegates are called; nil is the main queue. A concurrent queue is not allowed.
-  ///   - options: ``ManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
-  public init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
-    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CentralManager: \($0)") }
+  ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
     machine = Mutex(CentralState())
     heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
@@ -54,13 +54,13 @@ open class CentralManager: Manager, @unchecked Sendable {
   }
 
   /// A manager of one of several adapters. CoreBluetooth knows one only.
-  public convenience init(delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions) {
+  public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions) {
     self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
   }
 
   /// A manager over `link`; the tests play the host there.
   init(
-    delegate: (any CentralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
     limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(CentralState(limits: limits))
@@ -80,7 +80,7 @@ open class CentralManager: Manager, @unchecked Sendable {
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
-  open var delegate: (any CentralManagerDelegate)? {
+  open var delegate: (any CBCentralManagerDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
       let reference = DelegateReference { [weak newValue] in newValue }
@@ -103,17 +103,17 @@ open class CentralManager: Manager, @unchecked Sendable {
   /// Whether every adapter has a feature; what one adapter has, it alone can tell, so this promises nothing.
   open class func supports(_ features: Feature) -> Bool { features.isEmpty }
 
-  /// Looks for devices until ``stopScan()``; ``CentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)``
+  /// Looks for devices until ``stopScan()``; ``CBCentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)``
   /// tells each of them once, and once more when its scan response adds something. A scan that runs is replaced.
   ///
   /// - Parameters:
   ///   - serviceUUIDs: tell of devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
   ///     tells of all.
-  ///   - options: ``CentralManagerScanOptionAllowDuplicatesKey``, ``CentralManagerScanOptionSolicitedServiceUUIDsKey``.
+  ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
   open func scanForPeripherals(withServices serviceUUIDs: [BluetoothUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }
-    let allowsDuplicates = isTrue(options?[CentralManagerScanOptionAllowDuplicatesKey])
-    let solicited = options?[CentralManagerScanOptionSolicitedServiceUUIDsKey] as? [BluetoothUUID] ?? []
+    let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
+    let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [BluetoothUUID] ?? []
     run {
       $0.startScan(serviceUUIDs ?? [], solicited: solicited, allowsDuplicates: allowsDuplicates, into: &$1)
     }
@@ -126,7 +126,7 @@ open class CentralManager: Manager, @unchecked Sendable {
 
   /// The devices of these identifiers that this process has seen or the adapter is bonded with. A bonded device is found
   /// under whatever private address it uses when it is connected to.
-  open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
+  open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
     guard accepts("retrievePeripherals") else { return [] }
     let bonded = bonds.filter { identifiers.contains($0.id) }
     return run { state, _ in
@@ -137,7 +137,7 @@ open class CentralManager: Manager, @unchecked Sendable {
 
   /// Devices that this process is connected to and that have one of the services. They need a
   /// ``connect(_:options:)`` of this manager's too.
-  open func retrieveConnectedPeripherals(withServices serviceUUIDs: [BluetoothUUID]) -> [Peripheral] {
+  open func retrieveConnectedPeripherals(withServices serviceUUIDs: [BluetoothUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
     return run { state, _ in state.retrieveConnected(with: serviceUUIDs) }
   }
@@ -146,33 +146,33 @@ open class CentralManager: Manager, @unchecked Sendable {
   ///
   /// - Parameter address: such as `C0:11:22:33:44:55`, most significant octet first.
   /// - Returns: nil when `address` is none.
-  public final func retrievePeripheral(withAddress address: String, isRandom: Bool) -> Peripheral? {
+  public final func retrievePeripheral(withAddress address: String, isRandom: Bool) -> CBPeripheral? {
     guard accepts("retrievePeripheral"), let address = DeviceAddress(address, kind: isRandom ? .random : .public)
     else { return nil }
     return run { state, _ in state.remember(address) ? state.peripheral(at: address) : nil }
   }
 
-  /// Connects; ``CentralManagerDelegate/centralManager(_:didConnect:)`` or
-  /// ``CentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
+  /// Connects; ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` or
+  /// ``CBCentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
   /// `peripheral`: a connection whose peripheral nobody holds is given up.
   ///
-  /// - Parameter options: ``ConnectPeripheralOptionStartDelayKey``, ``ConnectPeripheralOptionEnableAutoReconnect``.
-  open func connect(_ peripheral: Peripheral, options: [String: Any]? = nil) {
+  /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
+  open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
     guard accepts("connect") else { return }
-    switch Result(catching: { () throws(BluetoothError) in try ConnectOptions(options) }) {
+    switch Result(catching: { () throws(CBError) in try ConnectOptions(options) }) {
     case .success(let options): run { $0.connect(peripheral, options, into: &$1) }
     case .failure(let error): run { $1.calls.append(.failedToConnect(peripheral, error)) }
     }
   }
 
-  /// Ends a link or gives a pending connection up; ``CentralManagerDelegate`` hears of it without an error.
-  open func cancelPeripheralConnection(_ peripheral: Peripheral) {
+  /// Ends a link or gives a pending connection up; ``CBCentralManagerDelegate`` hears of it without an error.
+  open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
     guard accepts("cancelPeripheralConnection") else { return }
     run { $0.cancel(peripheral, into: &$1) }
   }
 
   /// Asks to hear of links of certain devices, whoever makes them in this process; nil asks for nothing any more.
-  open func registerForConnectionEvents(options: [ConnectionEventMatchingOption: Any]? = nil) {
+  open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
     let services = options?[.serviceUUIDs] as? [BluetoothUUID] ?? []
     let peripherals = options?[.peripheralUUIDs] as? [UUID] ?? []
@@ -213,18 +213,18 @@ open class CentralManager: Manager, @unchecked Sendable {
     return (result, effects.calls)
   }
 
-  override func peer(named name: PeerID) -> Peer? {
+  override func peer(named name: PeerID) -> CBPeer? {
     machine.withLock { state in
       guard let session = state.sessions[name] else { return nil }
       return state.devices[session.address]?.object.object
     }
   }
 
-  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``Manager/pairingDelegate`` hears
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``CBManager/pairingDelegate`` hears
   /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
   ///
   /// The call is the application's consent to an unauthenticated pairing: ``PairingOptions/asksConsent`` asks no more.
-  public final func pair(with peripheral: Peripheral) {
+  public final func pair(with peripheral: CBPeripheral) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
       state.sessions.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
@@ -235,7 +235,7 @@ open class CentralManager: Manager, @unchecked Sendable {
 
   override func receive(_ event: HostEvent) {
     switch event {
-    case .state(let state, let reason): stateChanged(ManagerState(state), reason)
+    case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
     case .refused(let error): relay("\(error)")
     case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
@@ -246,7 +246,7 @@ open class CentralManager: Manager, @unchecked Sendable {
     for call in step(body).1 { make(call) }
   }
 
-  private func stateChanged(_ new: ManagerState, _ reason: HostError?) {
+  private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
     let reason = link.failure ?? reason.map { AdapterError($0) }
     guard update(state: new, reason: reason) else { return }
     if new == .poweredOn {
@@ -262,7 +262,7 @@ open class CentralManager: Manager, @unchecked Sendable {
     queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }
 
-  final func publish(_ peripheral: Peripheral, _ device: SightedDevice) {
+  final func publish(_ peripheral: CBPeripheral, _ device: SightedDevice) {
     observers.withLock { $0.yield(DiscoveredPeripheral(peripheral: peripheral, device: device)) }
   }
 

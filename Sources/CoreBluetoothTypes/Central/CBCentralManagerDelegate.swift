@@ -1,15 +1,15 @@
 public import Foundation
 
-/// What a ``CentralManager`` tells the application; mirrors `CBCentralManagerDelegate`.
+/// What a ``CBCentralManager`` tells the application; mirrors `CBCentralManagerDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing.
-public protocol CentralManagerDelegate: NSObjectProtocol {
-  /// The state changed; read ``Manager/state``.
-  func centralManagerDidUpdateState(_ central: CentralManager)
+public protocol CBCentralManagerDelegate: NSObjectProtocol {
+  /// The state changed; read ``CBManager/state``.
+  func centralManagerDidUpdateState(_ central: CBCentralManager)
 
   /// Never called: what a program does ends with it.
-  func centralManager(_ central: CentralManager, willRestoreState dict: [String: Any])
+  func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
   /// A device was found. Keep `peripheral`: nobody else does.
   ///
@@ -17,56 +17,57 @@ public protocol CentralManagerDelegate: NSObjectProtocol {
   ///   - advertisementData: by the `AdvertisementData…` keys; what it said in its advertisement and its scan response.
   ///   - rssi: in dBm; 127 where the controller has none.
   func centralManager(
-    _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
+    _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber)
 
-  func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral)
+  func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
   /// No link came up; the error says why.
-  func centralManager(_ central: CentralManager, didFailToConnect peripheral: Peripheral, error: (any Error)?)
+  func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
 
   /// The link ended, or the connection was given up. The error is nil where this program wanted it. Nothing of this
   /// peripheral comes after it, and everything that was found on it is void.
-  func centralManager(_ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, error: (any Error)?)
+  func centralManager(
+    _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?)
 
   /// As ``centralManager(_:didDisconnectPeripheral:error:)``, which is not called where this one is there.
   ///
   /// - Parameters:
   ///   - timestamp: when it happened.
-  ///   - isReconnecting: the connection is made again by itself (``ConnectPeripheralOptionEnableAutoReconnect``).
+  ///   - isReconnecting: the connection is made again by itself (``CBConnectPeripheralOptionEnableAutoReconnect``).
   func centralManager(
-    _ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, timestamp: CFAbsoluteTime,
+    _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
     isReconnecting: Bool, error: (any Error)?)
 
-  /// A link that ``CentralManager/registerForConnectionEvents(options:)`` asked about came up or ended.
+  /// A link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about came up or ended.
   func centralManager(
-    _ central: CentralManager, connectionEventDidOccur event: ConnectionEvent, for peripheral: Peripheral)
+    _ central: CBCentralManager, connectionEventDidOccur event: CBConnectionEvent, for peripheral: CBPeripheral)
 
   /// Never called: Linux has no Apple Notification Center Service.
-  func centralManager(_ central: CentralManager, didUpdateANCSAuthorizationFor peripheral: Peripheral)
+  func centralManager(_ central: CBCentralManager, didUpdateANCSAuthorizationFor peripheral: CBPeripheral)
 }
 
-extension CentralManagerDelegate {
-  public func centralManager(_ central: CentralManager, willRestoreState dict: [String: Any]) {}
+extension CBCentralManagerDelegate {
+  public func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {}
   public func centralManager(
-    _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any],
+    _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber
   ) {}
-  public func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral) {}
+  public func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {}
   public func centralManager(
-    _ central: CentralManager, didFailToConnect peripheral: Peripheral, error: (any Error)?
+    _ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?
   ) {}
   public func centralManager(
-    _ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, error: (any Error)?
+    _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
   ) {}
   public func centralManager(
-    _ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, timestamp: CFAbsoluteTime,
+    _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
     isReconnecting: Bool, error: (any Error)?
   ) {
     centralManager(central, didDisconnectPeripheral: peripheral, error: error)
   }
   public func centralManager(
-    _ central: CentralManager, connectionEventDidOccur event: ConnectionEvent, for peripheral: Peripheral
+    _ central: CBCentralManager, connectionEventDidOccur event: CBConnectionEvent, for peripheral: CBPeripheral
   ) {}
-  public func centralManager(_ central: CentralManager, didUpdateANCSAuthorizationFor peripheral: Peripheral) {}
+  public func centralManager(_ central: CBCentralManager, didUpdateANCSAuthorizationFor peripheral: CBPeripheral) {}
 }

@@ -5,49 +5,49 @@ import Foundation
 // The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.
 
 /// `NSNumber`, a Boolean: report each advertisement, not each device once. False where it is missing.
-public let CentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
+public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
 /// `[BluetoothUUID]`: devices that look for one of these services match too.
-public let CentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
+public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
 /// Nothing is shown on Linux, whatever the value; the state tells.
-public let CentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
+public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
 /// There is no restoration: what a program does ends with it.
-public let CentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
+public let CBCentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
 /// Without meaning on Linux.
-public let CentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
+public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
 
 /// Without meaning on Linux, where nobody is alerted; accepted all the same.
-public let ConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
+public let CBConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
 /// Without meaning on Linux; accepted all the same.
-public let ConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
+public let CBConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
 /// Without meaning on Linux; accepted all the same.
-public let ConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
+public let CBConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
 /// `NSNumber`, whole seconds: how long to wait before the connection is begun.
-public let ConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
+public let CBConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
 /// Without meaning on Linux; accepted all the same.
-public let ConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
+public let CBConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
 /// Without meaning on Linux; accepted all the same.
-public let ConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
+public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
 /// `NSNumber`, a Boolean: connect again by itself when the link is lost.
-public let ConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
+public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
-public let CentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
-public let CentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
-public let CentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
+public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
+public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
+public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
 
 /// Seconds since the first of January 2001, as CoreFoundation counts them.
 public typealias CFAbsoluteTime = Double
 
-/// What happened to a link that ``CentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
+/// What happened to a link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
 /// `CBConnectionEvent`.
-public enum ConnectionEvent: Int, Sendable {
+public enum CBConnectionEvent: Int, Sendable {
   case peerDisconnected = 0
   case peerConnected = 1
 }
 
-/// Which links ``CentralManager/registerForConnectionEvents(options:)`` asks about; mirrors
+/// Which links ``CBCentralManager/registerForConnectionEvents(options:)`` asks about; mirrors
 /// `CBConnectionEventMatchingOption`.
-public struct ConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
+public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
@@ -57,7 +57,7 @@ public struct ConnectionEventMatchingOption: RawRepresentable, Hashable, Sendabl
   public static let peripheralUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")
 }
 
-/// The dictionary of ``CentralManager/connect(_:options:)``, read.
+/// The dictionary of ``CBCentralManager/connect(_:options:)``, read.
 struct ConnectOptions: Equatable, Sendable {
   var startDelay = 0
   var reconnectsByItself = false
@@ -65,16 +65,16 @@ struct ConnectOptions: Equatable, Sendable {
   init() {}
 
   /// - Throws: `invalidParameters` for a delay that is no whole number of seconds.
-  init(_ dictionary: [String: Any]?) throws(BluetoothError) {
-    if let delay = dictionary?[ConnectPeripheralOptionStartDelayKey] {
+  init(_ dictionary: [String: Any]?) throws(CBError) {
+    if let delay = dictionary?[CBConnectPeripheralOptionStartDelayKey] {
       guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters,
           "the start delay \(delay) is not allowed: a whole number of seconds, a day (86400) at most")
       }
       startDelay = seconds
     }
-    reconnectsByItself = isTrue(dictionary?[ConnectPeripheralOptionEnableAutoReconnect])
+    reconnectsByItself = isTrue(dictionary?[CBConnectPeripheralOptionEnableAutoReconnect])
   }
 
   private static func wholeNumber(_ value: Any) -> Int? {

@@ -3,19 +3,19 @@ public import Foundation
 
 /// The same from tasks, which CoreBluetooth has not. Results are returned and not told to the delegate.
 ///
-/// Each throws an ``ATTError`` where the peripheral refused, else a ``BluetoothError``; ``BluetoothError/connectionTimeout``
+/// Each throws an ``CBATTError`` where the peripheral refused, else a ``CBError``; ``CBError/connectionTimeout``
 /// when `timeout` has passed.
-extension Peripheral {
+extension CBPeripheral {
   /// Finds the primary services, or those of certain types.
-  public final func services(_ uuids: [BluetoothUUID]? = nil, timeout: Duration? = nil) async throws -> [Service] {
+  public final func services(_ uuids: [BluetoothUUID]? = nil, timeout: Duration? = nil) async throws -> [CBService] {
     try await ask("discoverServices", .services(uuids), timeout: timeout)
     return (services ?? []).filter { uuids?.contains($0.uuid) ?? true }
   }
 
   /// Finds the characteristics of a service, or those of certain types.
   public final func characteristics(
-    _ uuids: [BluetoothUUID]? = nil, of service: Service, timeout: Duration? = nil
-  ) async throws -> [Characteristic] {
+    _ uuids: [BluetoothUUID]? = nil, of service: CBService, timeout: Duration? = nil
+  ) async throws -> [CBCharacteristic] {
     let found: RemoteService = try found(service)
     try await ask("discoverCharacteristics", .characteristics(found, uuids), timeout: timeout)
     return (service.characteristics ?? []).filter { uuids?.contains($0.uuid) ?? true }
@@ -23,33 +23,33 @@ extension Peripheral {
 
   /// Finds the descriptors of a characteristic.
   public final func descriptors(
-    of characteristic: Characteristic, timeout: Duration? = nil
-  ) async throws -> [Descriptor] {
+    of characteristic: CBCharacteristic, timeout: Duration? = nil
+  ) async throws -> [CBDescriptor] {
     try await ask("discoverDescriptors", .descriptors(try found(characteristic)), timeout: timeout)
     return characteristic.descriptors ?? []
   }
 
   /// Reads a value, all of it.
-  public final func value(of characteristic: Characteristic, timeout: Duration? = nil) async throws -> Data {
+  public final func value(of characteristic: CBCharacteristic, timeout: Duration? = nil) async throws -> Data {
     try await ask("readValue", .value(try found(characteristic)), timeout: timeout)
     return characteristic.value ?? Data()
   }
 
   /// Writes a value and waits for the peripheral's word that it has it.
-  public final func write(_ value: Data, to characteristic: Characteristic, timeout: Duration? = nil) async throws {
+  public final func write(_ value: Data, to characteristic: CBCharacteristic, timeout: Duration? = nil) async throws {
     try await ask("writeValue", .write(try found(characteristic)), value: [UInt8](value), timeout: timeout)
   }
 
   /// Asks to be told of changes, or no more.
   public final func setNotifying(
-    _ isNotifying: Bool, for characteristic: Characteristic, timeout: Duration? = nil
+    _ isNotifying: Bool, for characteristic: CBCharacteristic, timeout: Duration? = nil
   ) async throws {
     try await ask("setNotifyValue", .notify(try found(characteristic), isNotifying), timeout: timeout)
   }
 
   /// The strength of the signal, in dBm.
   public final func signalStrength(timeout: Duration? = nil) async throws -> Int {
-    guard let manager = owner else { throw BluetoothError(.notConnected, "the central manager was released") }
+    guard let manager = owner else { throw CBError(.notConnected, "the central manager was released") }
     try await manager.wait(timeout: timeout, for: "the RSSI of \(self)") { [self] state, effects, waiter in
       state.readRSSI(self, answerTo: .waiter(waiter), into: &effects)
     }
@@ -60,7 +60,7 @@ extension Peripheral {
   /// or ``setNotifyValue(_:for:)`` has asked for them, and what others read.
   ///
   /// It ends with the link. Values that nobody reads are kept, the newest 256 of them.
-  public final func values(of characteristic: Characteristic) -> AsyncStream<Data> {
+  public final func values(of characteristic: CBCharacteristic) -> AsyncStream<Data> {
     let (stream, continuation) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingNewest(256))
     guard state == .connected, let characteristic = characteristic as? RemoteCharacteristic else {
       continuation.finish()
@@ -72,9 +72,9 @@ extension Peripheral {
     return stream
   }
 
-  private func found<Remote>(_ attribute: Attribute) throws -> Remote {
+  private func found<Remote>(_ attribute: CBAttribute) throws -> Remote {
     guard let found = attribute as? Remote else {
-      throw BluetoothError(.invalidHandle, "\(attribute) was not found on a peripheral")
+      throw CBError(.invalidHandle, "\(attribute) was not found on a peripheral")
     }
     return found
   }
@@ -82,7 +82,7 @@ extension Peripheral {
   private func ask(
     _ command: StaticString, _ subject: Session.Subject, value: [UInt8] = [], timeout: Duration?
   ) async throws {
-    guard let manager = owner else { throw BluetoothError(.notConnected, "the central manager was released") }
+    guard let manager = owner else { throw CBError(.notConnected, "the central manager was released") }
     let name = String(describing: command)
     try await manager.wait(timeout: timeout, for: "\(name) of \(self)") { [self] state, effects, waiter in
       state.ask(self, command, subject, value: value, answerTo: .waiter(waiter), into: &effects)

@@ -4,7 +4,7 @@ public import Foundation
 import Synchronization
 
 /// How far a peripheral is from being connected; mirrors `CBPeripheralState`.
-public enum PeripheralState: Int, Sendable {
+public enum CBPeripheralState: Int, Sendable {
   case disconnected = 0
   case connecting = 1
   case connected = 2
@@ -16,20 +16,20 @@ public enum PeripheralState: Int, Sendable {
 /// Questions are answered one after the other, in the order in which they were asked, by the ``delegate``, on the queue of
 /// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
 /// not discovered on this connection) are dropped with a line in the log.
-public class Peripheral: Peer, @unchecked Sendable {
-  private let manager: WeakObject<CentralManager>
+public class CBPeripheral: CBPeer, @unchecked Sendable {
+  private let manager: WeakObject<CBCentralManager>
   private let contents = Mutex(Contents())
-  private let heldDelegate = Mutex(DelegateReference<any PeripheralDelegate> { nil })
+  private let heldDelegate = Mutex(DelegateReference<any CBPeripheralDelegate> { nil })
   private let observers = Mutex<[ObjectIdentifier: Streams<Data>]>([:])
 
   private struct Contents {
     var name: String?
-    var state = PeripheralState.disconnected
-    var services: [Service]?
+    var state = CBPeripheralState.disconnected
+    var services: [CBService]?
     var rssi: Int?
   }
 
-  init(identifier: UUID, manager: WeakObject<CentralManager>) {
+  init(identifier: UUID, manager: WeakObject<CBCentralManager>) {
     self.manager = manager
     super.init(identifier: identifier)
   }
@@ -40,7 +40,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Who hears of everything. It is not kept alive by the peripheral.
-  public var delegate: (any PeripheralDelegate)? {
+  public var delegate: (any CBPeripheralDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
       let reference = DelegateReference { [weak newValue] in newValue }
@@ -51,10 +51,10 @@ public class Peripheral: Peer, @unchecked Sendable {
   /// The name it advertises, if it does.
   public var name: String? { contents.withLock { $0.name } }
 
-  public var state: PeripheralState { contents.withLock { $0.state } }
+  public var state: CBPeripheralState { contents.withLock { $0.state } }
 
   /// What ``discoverServices(_:)`` found on this connection; nil until then.
-  public var services: [Service]? { contents.withLock { $0.services } }
+  public var services: [CBService]? { contents.withLock { $0.services } }
 
   /// What ``readRSSI()`` read last, in dBm. CoreBluetooth has given it up.
   public var rssi: NSNumber? { contents.withLock { $0.rssi }.map { NSNumber(value: $0) } }
@@ -63,14 +63,14 @@ public class Peripheral: Peer, @unchecked Sendable {
   public var ancsAuthorized: Bool { false }
 
   /// Whether a write without response finds room; once it is false,
-  /// ``PeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` tells when there is some.
+  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` tells when there is some.
   public var canSendWriteWithoutResponse: Bool {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
 
   /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one the
   /// 512 that a value may have, in as many packets as they need.
-  public func maximumWriteValueLength(for type: CharacteristicWriteType) -> Int {
+  public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
     guard type == .withoutResponse else { return 512 }
     return (manager.object?.run { state, _ in state.mtu(of: self) } ?? 23) - 3
   }
@@ -84,7 +84,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Finds the services that a service includes.
-  public func discoverIncludedServices(_ includedServiceUUIDs: [BluetoothUUID]?, for service: Service) {
+  public func discoverIncludedServices(_ includedServiceUUIDs: [BluetoothUUID]?, for service: CBService) {
     guard let service: RemoteService = remote(service, "discoverIncludedServices") else { return }
     command("discoverIncludedServices") {
       $0.ask(self, "discoverIncludedServices", .includedServices(service, includedServiceUUIDs), into: &$1)
@@ -92,7 +92,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Finds the characteristics of a service, or those of certain types.
-  public func discoverCharacteristics(_ characteristicUUIDs: [BluetoothUUID]?, for service: Service) {
+  public func discoverCharacteristics(_ characteristicUUIDs: [BluetoothUUID]?, for service: CBService) {
     guard let service: RemoteService = remote(service, "discoverCharacteristics") else { return }
     command("discoverCharacteristics") {
       $0.ask(self, "discoverCharacteristics", .characteristics(service, characteristicUUIDs), into: &$1)
@@ -100,26 +100,26 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Finds the descriptors of a characteristic.
-  public func discoverDescriptors(for characteristic: Characteristic) {
+  public func discoverDescriptors(for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "discoverDescriptors") else { return }
     command("discoverDescriptors") { $0.ask(self, "discoverDescriptors", .descriptors(characteristic), into: &$1) }
   }
 
   /// Reads a value, all of it.
-  public func readValue(for characteristic: Characteristic) {
+  public func readValue(for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .value(characteristic), into: &$1) }
   }
 
   /// Reads a descriptor, all of it.
-  public func readValue(for descriptor: Descriptor) {
+  public func readValue(for descriptor: CBDescriptor) {
     guard let descriptor: RemoteDescriptor = remote(descriptor, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
   }
 
   /// Writes a value. With a response the delegate is told what became of it; without one nobody is, and what finds no room
   /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
-  public func writeValue(_ data: Data, for characteristic: Characteristic, type: CharacteristicWriteType) {
+  public func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") {
@@ -131,7 +131,7 @@ public class Peripheral: Peer, @unchecked Sendable {
   }
 
   /// Writes a descriptor; never the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)`` sets.
-  public func writeValue(_ data: Data, for descriptor: Descriptor) {
+  public func writeValue(_ data: Data, for descriptor: CBDescriptor) {
     guard let descriptor: RemoteDescriptor = remote(descriptor, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
@@ -139,20 +139,20 @@ public class Peripheral: Peer, @unchecked Sendable {
 
   /// Asks to be told of changes of a value, or no more: by notifications where the characteristic has them, else by
   /// indications.
-  public func setNotifyValue(_ enabled: Bool, for characteristic: Characteristic) {
+  public func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "setNotifyValue") else { return }
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
-  /// Not supported: the delegate hears ``BluetoothError/operationNotSupported``.
-  public func openL2CAPChannel(_ psm: L2CAPPSM) {
-    command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(BluetoothError.noL2CAPChannels))) }
+  /// Not supported: the delegate hears ``CBError/operationNotSupported``.
+  public func openL2CAPChannel(_ psm: CBL2CAPPSM) {
+    command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(CBError.noL2CAPChannels))) }
   }
 
   final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }
   final func update(rssi: Int) { contents.withLock { $0.rssi = rssi } }
-  final func update(state: PeripheralState) { contents.withLock { $0.state = state } }
-  final func update(services: [Service]?) { contents.withLock { $0.services = services } }
+  final func update(state: CBPeripheralState) { contents.withLock { $0.state = state } }
+  final func update(services: [CBService]?) { contents.withLock { $0.services = services } }
 
   /// A link came up: what an earlier one found is void.
   final func connected() {
@@ -162,10 +162,10 @@ public class Peripheral: Peer, @unchecked Sendable {
     }
   }
 
-  final var owner: CentralManager? { manager.object }
+  final var owner: CBCentralManager? { manager.object }
 
   /// The object as one that was found on some peripheral; one of the application's own has no place here.
-  final func remote<Local: Attribute, Remote>(_ object: Local, _ command: StaticString) -> Remote? {
+  final func remote<Local: CBAttribute, Remote>(_ object: Local, _ command: StaticString) -> Remote? {
     if let remote = object as? Remote { return remote }
     manager.object?.misuse("\(command): \(object) was not found on a peripheral")
     return nil

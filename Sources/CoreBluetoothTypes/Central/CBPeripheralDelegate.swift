@@ -1,87 +1,87 @@
 public import Foundation
 
-/// What a ``Peripheral`` tells the application; mirrors `CBPeripheralDelegate`.
+/// What a ``CBPeripheral`` tells the application; mirrors `CBPeripheralDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time, in the order of the questions. All have defaults that do
-/// nothing. An error is an ``ATTError`` where the peripheral refused, else a ``BluetoothError``.
-public protocol PeripheralDelegate: NSObjectProtocol {
+/// nothing. An error is an ``CBATTError`` where the peripheral refused, else a ``CBError``.
+public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// The device says another name than before.
-  func peripheralDidUpdateName(_ peripheral: Peripheral)
+  func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
   /// The device has other services now: those named here are void, with all that is in them. Discover again.
-  func peripheral(_ peripheral: Peripheral, didModifyServices invalidatedServices: [Service])
+  func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
 
   /// As ``peripheral(_:didReadRSSI:error:)``, which came after it.
-  func peripheralDidUpdateRSSI(_ peripheral: Peripheral, error: (any Error)?)
+  func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
-  /// Answers ``Peripheral/readRSSI()``; in dBm, 127 where there is none.
-  func peripheral(_ peripheral: Peripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
+  /// Answers ``CBPeripheral/readRSSI()``; in dBm, 127 where there is none.
+  func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
-  /// Answers ``Peripheral/discoverServices(_:)``; read ``Peripheral/services``.
-  func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?)
+  /// Answers ``CBPeripheral/discoverServices(_:)``; read ``CBPeripheral/services``.
+  func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)
 
-  /// Answers ``Peripheral/discoverIncludedServices(_:for:)``; read ``Service/includedServices``.
+  /// Answers ``CBPeripheral/discoverIncludedServices(_:for:)``; read ``CBService/includedServices``.
   func peripheral(
-    _ peripheral: Peripheral, didDiscoverIncludedServicesFor service: Service, error: (any Error)?)
+    _ peripheral: CBPeripheral, didDiscoverIncludedServicesFor service: CBService, error: (any Error)?)
 
-  /// Answers ``Peripheral/discoverCharacteristics(_:for:)``; read ``Service/characteristics``.
+  /// Answers ``CBPeripheral/discoverCharacteristics(_:for:)``; read ``CBService/characteristics``.
   func peripheral(
-    _ peripheral: Peripheral, didDiscoverCharacteristicsFor service: Service, error: (any Error)?)
+    _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?)
 
-  /// Answers ``Peripheral/readValue(for:)-(Characteristic)`` and tells each notification and indication; read
-  /// ``Characteristic/value``.
-  func peripheral(_ peripheral: Peripheral, didUpdateValueFor characteristic: Characteristic, error: (any Error)?)
+  /// Answers ``CBPeripheral/readValue(for:)-(CBCharacteristic)`` and tells each notification and indication; read
+  /// ``CBCharacteristic/value``.
+  func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?)
 
-  /// Answers ``Peripheral/writeValue(_:for:type:)`` with a response, exactly once.
-  func peripheral(_ peripheral: Peripheral, didWriteValueFor characteristic: Characteristic, error: (any Error)?)
+  /// Answers ``CBPeripheral/writeValue(_:for:type:)`` with a response, exactly once.
+  func peripheral(_ peripheral: CBPeripheral, didWriteValueFor characteristic: CBCharacteristic, error: (any Error)?)
 
-  /// Answers ``Peripheral/setNotifyValue(_:for:)``; read ``Characteristic/isNotifying``.
+  /// Answers ``CBPeripheral/setNotifyValue(_:for:)``; read ``CBCharacteristic/isNotifying``.
   func peripheral(
-    _ peripheral: Peripheral, didUpdateNotificationStateFor characteristic: Characteristic, error: (any Error)?)
+    _ peripheral: CBPeripheral, didUpdateNotificationStateFor characteristic: CBCharacteristic, error: (any Error)?)
 
-  /// Answers ``Peripheral/discoverDescriptors(for:)``; read ``Characteristic/descriptors``.
+  /// Answers ``CBPeripheral/discoverDescriptors(for:)``; read ``CBCharacteristic/descriptors``.
   func peripheral(
-    _ peripheral: Peripheral, didDiscoverDescriptorsFor characteristic: Characteristic, error: (any Error)?)
+    _ peripheral: CBPeripheral, didDiscoverDescriptorsFor characteristic: CBCharacteristic, error: (any Error)?)
 
-  /// Answers ``Peripheral/readValue(for:)-(Descriptor)``; read ``Descriptor/value``.
-  func peripheral(_ peripheral: Peripheral, didUpdateValueFor descriptor: Descriptor, error: (any Error)?)
+  /// Answers ``CBPeripheral/readValue(for:)-(CBDescriptor)``; read ``CBDescriptor/value``.
+  func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?)
 
-  /// Answers ``Peripheral/writeValue(_:for:)``.
-  func peripheral(_ peripheral: Peripheral, didWriteValueFor descriptor: Descriptor, error: (any Error)?)
+  /// Answers ``CBPeripheral/writeValue(_:for:)``.
+  func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?)
 
-  /// There is room again after ``Peripheral/canSendWriteWithoutResponse`` was false.
-  func peripheralIsReady(toSendWriteWithoutResponse peripheral: Peripheral)
+  /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
+  func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
-  /// Answers ``Peripheral/openL2CAPChannel(_:)``.
-  func peripheral(_ peripheral: Peripheral, didOpen channel: L2CAPChannel?, error: (any Error)?)
+  /// Answers ``CBPeripheral/openL2CAPChannel(_:)``.
+  func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
 
-extension PeripheralDelegate {
-  public func peripheralDidUpdateName(_ peripheral: Peripheral) {}
-  public func peripheral(_ peripheral: Peripheral, didModifyServices invalidatedServices: [Service]) {}
-  public func peripheralDidUpdateRSSI(_ peripheral: Peripheral, error: (any Error)?) {}
-  public func peripheral(_ peripheral: Peripheral, didReadRSSI rssi: NSNumber, error: (any Error)?) {}
-  public func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?) {}
+extension CBPeripheralDelegate {
+  public func peripheralDidUpdateName(_ peripheral: CBPeripheral) {}
+  public func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService]) {}
+  public func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?) {}
+  public func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?) {}
+  public func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?) {}
   public func peripheral(
-    _ peripheral: Peripheral, didDiscoverIncludedServicesFor service: Service, error: (any Error)?
+    _ peripheral: CBPeripheral, didDiscoverIncludedServicesFor service: CBService, error: (any Error)?
   ) {}
   public func peripheral(
-    _ peripheral: Peripheral, didDiscoverCharacteristicsFor service: Service, error: (any Error)?
+    _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?
   ) {}
   public func peripheral(
-    _ peripheral: Peripheral, didUpdateValueFor characteristic: Characteristic, error: (any Error)?
+    _ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?
   ) {}
   public func peripheral(
-    _ peripheral: Peripheral, didWriteValueFor characteristic: Characteristic, error: (any Error)?
+    _ peripheral: CBPeripheral, didWriteValueFor characteristic: CBCharacteristic, error: (any Error)?
   ) {}
   public func peripheral(
-    _ peripheral: Peripheral, didUpdateNotificationStateFor characteristic: Characteristic, error: (any Error)?
+    _ peripheral: CBPeripheral, didUpdateNotificationStateFor characteristic: CBCharacteristic, error: (any Error)?
   ) {}
   public func peripheral(
-    _ peripheral: Peripheral, didDiscoverDescriptorsFor characteristic: Characteristic, error: (any Error)?
+    _ peripheral: CBPeripheral, didDiscoverDescriptorsFor characteristic: CBCharacteristic, error: (any Error)?
   ) {}
-  public func peripheral(_ peripheral: Peripheral, didUpdateValueFor descriptor: Descriptor, error: (any Error)?) {}
-  public func peripheral(_ peripheral: Peripheral, didWriteValueFor descriptor: Descriptor, error: (any Error)?) {}
-  public func peripheralIsReady(toSendWriteWithoutResponse peripheral: Peripheral) {}
-  public func peripheral(_ peripheral: Peripheral, didOpen channel: L2CAPChannel?, error: (any Error)?) {}
+  public func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?) {}
+  public func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?) {}
+  public func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {}
+  public func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {}
 }

@@ -4,12 +4,12 @@ import Foundation
 
 /// One thing to do on the delegate's queue, as a value.
 enum CentralCall: Sendable {
-  case discovered(Peripheral, SightedDevice)
-  case connected(Peripheral)
-  case failedToConnect(Peripheral, any Error)
-  case disconnected(Peripheral, isReconnecting: Bool, (any Error)?)
-  case connectionEvent(ConnectionEvent, Peripheral)
-  case peripheral(Peripheral, PeripheralCall)
+  case discovered(CBPeripheral, SightedDevice)
+  case connected(CBPeripheral)
+  case failedToConnect(CBPeripheral, any Error)
+  case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
+  case connectionEvent(CBConnectionEvent, CBPeripheral)
+  case peripheral(CBPeripheral, PeripheralCall)
   /// Not the delegate's: a task that waited goes on.
   case resume(CentralWaiter, (any Error)?)
   /// Not the delegate's: a connection that was to begin later begins when this time has passed.
@@ -40,7 +40,7 @@ struct CentralWaiter: Sendable {
   let continuation: CheckedContinuation<Void, any Error>
 }
 
-extension CentralManager {
+extension CBCentralManager {
   /// Does what the machine wants done; on the queue only.
   func make(_ call: CentralCall) {
     let delegate = delegate
@@ -68,7 +68,7 @@ extension CentralManager {
   }
 }
 
-extension Peripheral {
+extension CBPeripheral {
   /// Calls the peripheral's delegate; on the manager's queue only.
   func make(_ call: PeripheralCall) {
     let delegate = delegate

@@ -6,7 +6,7 @@ import Foundation
 
 extension CentralState {
   /// Connects, without a timeout.
-  mutating func connect(_ peripheral: Peripheral, _ options: ConnectOptions, into effects: inout CentralEffects) {
+  mutating func connect(_ peripheral: CBPeripheral, _ options: ConnectOptions, into effects: inout CentralEffects) {
     guard let device = device(of: peripheral, for: "connect", into: &effects) else { return }
     switch device.phase {
     case .disconnected: begin(device.address, options, into: &effects)
@@ -36,9 +36,9 @@ extension CentralState {
     effects.commands.append(.connect(id, address, ConnectionParameters()))
   }
 
-  /// Gives a connection up, pending or up; ``CentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)``
+  /// Gives a connection up, pending or up; ``CBCentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)``
   /// follows without an error.
-  mutating func cancel(_ peripheral: Peripheral, into effects: inout CentralEffects) {
+  mutating func cancel(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
     guard let device = device(of: peripheral, for: "cancelPeripheralConnection", into: &effects) else { return }
     switch device.phase {
     case .connecting(let id, _, isPosted: true):
@@ -47,7 +47,7 @@ extension CentralState {
       effects.commands.append(.cancelConnect(id))
     case .connecting(let id, _, isPosted: false):
       devices[device.address]?.phase = .cancelling(id, next: nil)
-      connectionEnded(id, BluetoothError(.operationCancelled), into: &effects)
+      connectionEnded(id, CBError(.operationCancelled), into: &effects)
     case .connected(let peer, _):
       devices[device.address]?.phase = .disconnecting(peer, next: nil)
       peripheral.update(state: .disconnecting)
@@ -88,11 +88,11 @@ extension CentralState {
   }
 
   mutating func connectionFailed(_ id: ConnectID, _ error: HostError, into effects: inout CentralEffects) {
-    connectionEnded(id, BluetoothError(connecting: error), into: &effects)
+    connectionEnded(id, CBError(connecting: error), into: &effects)
   }
 
   /// A wish ended without a link: given up by the application, or not possible.
-  mutating func connectionEnded(_ id: ConnectID, _ error: BluetoothError, into effects: inout CentralEffects) {
+  mutating func connectionEnded(_ id: ConnectID, _ error: CBError, into effects: inout CentralEffects) {
     guard let address = wishes.removeValue(forKey: id), let device = devices[address] else { return }
     devices[address]?.phase = .disconnected
     let object = device.object.object
@@ -112,13 +112,13 @@ extension CentralState {
 
   mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into effects: inout CentralEffects) {
     if let address = otherLinks.removeValue(forKey: peer) { tell(.peerDisconnected, of: address, into: &effects) }
-    linkEnded(peer, BluetoothError(disconnected: reason), reconnects: true, into: &effects)
+    linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
 
-  /// A link is gone. Operations that wait fail before ``CentralManagerDelegate`` hears of it, and nothing of this
+  /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` hears of it, and nothing of this
   /// peripheral comes after it.
   mutating func linkEnded(
-    _ peer: PeerID, _ error: BluetoothError, reconnects: Bool, into effects: inout CentralEffects
+    _ peer: PeerID, _ error: CBError, reconnects: Bool, into effects: inout CentralEffects
   ) {
     guard let session = sessions.removeValue(forKey: peer), let device = devices[session.address] else { return }
     var next: ConnectOptions?
@@ -136,7 +136,7 @@ extension CentralState {
     devices[session.address]?.phase = .disconnected
     let object = device.object.object
     session.fail(
-      isWanted ? BluetoothError(.operationCancelled, "the connection was given up") : error, object, &effects)
+      isWanted ? CBError(.operationCancelled, "the connection was given up") : error, object, &effects)
     session.forgetNotifying()
     object?.update(state: .disconnected)
     if isReconnecting { begin(session.address, next ?? ConnectOptions(), into: &effects) }
@@ -150,7 +150,8 @@ extension CentralState {
   }
 
   /// Tells of a link where the application asked to hear of it.
-  private mutating func tell(_ event: ConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects) {
+  private mutating func tell(_ event: CBConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects)
+  {
     guard let watchedEvents, remember(address), let device = devices[address] else { return }
     let services = device.sighting.data.serviceUUIDs
     guard
@@ -161,7 +162,7 @@ extension CentralState {
   }
 }
 
-extension BluetoothError {
+extension CBError {
   /// Why a link ended, under the code that CoreBluetooth's users know.
   init(disconnected reason: HCIErrorCode) {
     switch reason {

@@ -8,7 +8,7 @@ import Foundation
 extension CentralState {
   /// The link of a connected peripheral, with a line in the log where there is none.
   func session(
-    of peripheral: Peripheral, for command: StaticString, into effects: inout CentralEffects
+    of peripheral: CBPeripheral, for command: StaticString, into effects: inout CentralEffects
   ) -> Session? {
     guard let device = device(of: peripheral, for: command, into: &effects) else { return nil }
     guard case .connected(let peer, _) = device.phase, let session = sessions[peer] else {
@@ -23,18 +23,18 @@ extension CentralState {
   /// - Returns: an error where it was not taken; the log has a line then.
   @discardableResult
   mutating func ask(
-    _ peripheral: Peripheral, _ command: StaticString, _ subject: Session.Subject, value: [UInt8] = [],
+    _ peripheral: CBPeripheral, _ command: StaticString, _ subject: Session.Subject, value: [UInt8] = [],
     answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects
-  ) -> BluetoothError? {
+  ) -> CBError? {
     guard let session = session(of: peripheral, for: command, into: &effects) else {
-      return BluetoothError(.notConnected)
+      return CBError(.notConnected)
     }
     if let fault = subject.fault(in: session) {
       effects.misuses.append("\(command): \(fault)")
-      return BluetoothError(.invalidHandle, fault)
+      return CBError(.invalidHandle, fault)
     }
     guard session.pending.count < limits.pendingOperations else {
-      let error = BluetoothError(
+      let error = CBError(
         .outOfSpace, "\(limits.pendingOperations) operations wait for this peripheral already: wait for an answer")
       answer(answerTo, subject.call(error), error, peripheral, &effects)
       return nil
@@ -65,7 +65,7 @@ extension CentralState {
 
   /// Writes without an answer: best effort.
   mutating func writeWithoutResponse(
-    _ peripheral: Peripheral, _ characteristic: RemoteCharacteristic, _ value: [UInt8],
+    _ peripheral: CBPeripheral, _ characteristic: RemoteCharacteristic, _ value: [UInt8],
     into effects: inout CentralEffects
   ) {
     guard let session = session(of: peripheral, for: "writeValue", into: &effects) else { return }
@@ -94,14 +94,14 @@ extension CentralState {
         session.peer, GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
   }
 
-  func canSend(_ peripheral: Peripheral) -> Bool {
+  func canSend(_ peripheral: CBPeripheral) -> Bool {
     guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase,
       let session = sessions[peer]
     else { return false }
     return session.unsentWrites.count < limits.pendingWrites
   }
 
-  func mtu(of peripheral: Peripheral) -> Int {
+  func mtu(of peripheral: CBPeripheral) -> Int {
     guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase else {
       return ATT.defaultMTU
     }
@@ -110,12 +110,12 @@ extension CentralState {
 
   @discardableResult
   mutating func readRSSI(
-    _ peripheral: Peripheral, answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects
-  ) -> BluetoothError? {
+    _ peripheral: CBPeripheral, answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects
+  ) -> CBError? {
     guard let session = session(of: peripheral, for: "readRSSI", into: &effects) else {
-      return BluetoothError(.notConnected)
+      return CBError(.notConnected)
     }
-    guard session.rssiReads.count < limits.pendingOperations else { return BluetoothError(.outOfSpace) }
+    guard session.rssiReads.count < limits.pendingOperations else { return CBError(.outOfSpace) }
     sessions[session.peer]?.rssiReads.append(answerTo)
     effects.commands.append(.readRSSI(session.peer))
     return nil

@@ -33,7 +33,7 @@ extension CentralState {
       object?.update(rssi: Int(rssi))
       answer(asker, .rssi(Int(rssi), nil), nil, object, &effects)
     case .failure(let error):
-      let error = BluetoothError(error)
+      let error = CBError(error)
       answer(asker, .rssi(127, error), error, object, &effects)
     }
   }
@@ -91,7 +91,7 @@ extension CentralState {
 
 extension Session {
   /// Takes over what was found; objects that are known already stay the ones they are.
-  mutating func take(_ outcome: GATTClient.Outcome, for subject: Subject, of object: Peripheral?) {
+  mutating func take(_ outcome: GATTClient.Outcome, for subject: Subject, of object: CBPeripheral?) {
     switch (subject, outcome) {
     case (.services(let filter), .services(let found)): take(found, filter, of: object)
     case (.includedServices(let service, let filter), .includedServices(let found)):
@@ -108,7 +108,7 @@ extension Session {
     }
   }
 
-  private mutating func take(_ found: [DiscoveredService], _ filter: [BluetoothUUID]?, of object: Peripheral?) {
+  private mutating func take(_ found: [DiscoveredService], _ filter: [BluetoothUUID]?, of object: CBPeripheral?) {
     let all = found.map { remoteService($0, isPrimary: true, of: object) }
     guard let object else { return }
     let known = object.services?.filter { service in all.contains { $0 === service } }
@@ -140,7 +140,7 @@ extension Session {
 
   /// The object of a service; a service that lies elsewhere now, or has become another one, is a new object.
   private mutating func remoteService(
-    _ found: DiscoveredService, isPrimary: Bool, of object: Peripheral?
+    _ found: DiscoveredService, isPrimary: Bool, of object: CBPeripheral?
   ) -> RemoteService {
     if let known = services[found.handles.lowerBound], known.handles == found.handles, known.uuid == found.uuid {
       return known
@@ -152,7 +152,7 @@ extension Session {
   }
 
   /// What was known, and what of `all` the filter wants, in the order of `all`.
-  private static func joined<Found: Attribute, Known: Attribute>(
+  private static func joined<Found: CBAttribute, Known: CBAttribute>(
     _ known: [Known]?, _ all: [Found], _ filter: [BluetoothUUID]?, _ convert: (Found) -> Known
   ) -> [Known] {
     all.filter { found in
@@ -162,22 +162,22 @@ extension Session {
 }
 
 extension GATTClientError {
-  /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``ATTError``, all else a ``BluetoothError``.
+  /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``CBATTError``, all else a ``CBError``.
   ///
   /// - Parameter loss: how the link lost its bond, if it did.
   func facade(_ loss: BondLoss? = nil) -> any Error {
     switch self {
-    case .errorResponse(let code, _, _): ATTError(ATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+    case .errorResponse(let code, _, _): CBATTError(CBATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
     case .notEncrypted:
-      BluetoothError(
+      CBError(
         loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,
         "\(loss?.description ?? "\(self)")")
-    case .timedOut: BluetoothError(.connectionTimeout, "\(self)")
-    case .linkEnded: BluetoothError(.peripheralDisconnected)
-    case .tooManyOperations, .tooManyResults: BluetoothError(.outOfSpace, "\(self)")
-    case .invalidParameters: BluetoothError(.invalidParameters, "\(self)")
-    case .cannotSign, .signCounterNotStored: BluetoothError(.operationNotSupported, "\(self)")
-    case .malformedResponse, .unexpectedPDU, .echoDiffers: BluetoothError(.unknown, "\(self)")
+    case .timedOut: CBError(.connectionTimeout, "\(self)")
+    case .linkEnded: CBError(.peripheralDisconnected)
+    case .tooManyOperations, .tooManyResults: CBError(.outOfSpace, "\(self)")
+    case .invalidParameters: CBError(.invalidParameters, "\(self)")
+    case .cannotSign, .signCounterNotStored: CBError(.operationNotSupported, "\(self)")
+    case .malformedResponse, .unexpectedPDU, .echoDiffers: CBError(.unknown, "\(self)")
     }
   }
 }

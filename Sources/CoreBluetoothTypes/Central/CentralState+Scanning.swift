@@ -62,7 +62,7 @@ struct Sighting: Sendable {
   }
 }
 
-/// A device as ``CentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)`` tells of it, typed.
+/// A device as ``CBCentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)`` tells of it, typed.
 public struct SightedDevice: Sendable {
   /// What it said, advertising data and scan response together.
   public let data: AdvertisedData
@@ -77,24 +77,24 @@ public struct SightedDevice: Sendable {
 
   /// As CoreBluetooth's dictionary.
   var dictionary: [String: Any] {
-    var dictionary: [String: Any] = [AdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
-    if let name = data.localName { dictionary[AdvertisementDataLocalNameKey] = name.text ?? name.displayText }
+    var dictionary: [String: Any] = [CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
+    if let name = data.localName { dictionary[CBAdvertisementDataLocalNameKey] = name.text ?? name.displayText }
     if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
-      dictionary[AdvertisementDataManufacturerDataKey] = Data(company.encoded)
+      dictionary[CBAdvertisementDataManufacturerDataKey] = Data(company.encoded)
     }
     if !data.serviceData.isEmpty {
-      dictionary[AdvertisementDataServiceDataKey] = Dictionary(
+      dictionary[CBAdvertisementDataServiceDataKey] = Dictionary(
         data.serviceData.map { ($0.uuid, Data($0.data)) }, uniquingKeysWith: { $1 })
     }
-    if !data.serviceUUIDs.isEmpty { dictionary[AdvertisementDataServiceUUIDsKey] = data.serviceUUIDs }
+    if !data.serviceUUIDs.isEmpty { dictionary[CBAdvertisementDataServiceUUIDsKey] = data.serviceUUIDs }
     if !overflowServiceUUIDs.isEmpty {
-      dictionary[AdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs
+      dictionary[CBAdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs
     }
     if !data.solicitedServiceUUIDs.isEmpty {
-      dictionary[AdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs
+      dictionary[CBAdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs
     }
-    if isTruncated { dictionary[AdvertisementDataIsTruncatedKey] = NSNumber(value: true) }
-    if let level = data.txPowerLevel { dictionary[AdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
+    if isTruncated { dictionary[CBAdvertisementDataIsTruncatedKey] = NSNumber(value: true) }
+    if let level = data.txPowerLevel { dictionary[CBAdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
     return dictionary
   }
 }
@@ -150,12 +150,12 @@ extension CentralState {
   }
 
   /// The devices of these identifiers that are known, with an object each.
-  mutating func retrieve(_ identifiers: [UUID]) -> [Peripheral] {
+  mutating func retrieve(_ identifiers: [UUID]) -> [CBPeripheral] {
     identifiers.compactMap { addresses[$0] }.compactMap { peripheral(at: $0) }
   }
 
   /// Devices connected as peripherals, by whichever manager of this process, that have one of the services.
-  mutating func retrieveConnected(with services: [BluetoothUUID]) -> [Peripheral] {
+  mutating func retrieveConnected(with services: [BluetoothUUID]) -> [CBPeripheral] {
     let mine = sessions.values.map { ($0.address, $0.services.values.map(\.uuid)) }
     let others = otherLinks.values.map { ($0, [BluetoothUUID]()) }
     return (mine + others).filter { address, discovered in

@@ -11,10 +11,10 @@ extension CentralState {
 
   /// Connects for a task.
   mutating func connect(
-    _ peripheral: Peripheral, for waiter: CentralWaiter, into effects: inout CentralEffects
-  ) -> BluetoothError? {
+    _ peripheral: CBPeripheral, for waiter: CentralWaiter, into effects: inout CentralEffects
+  ) -> CBError? {
     guard let device = device(of: peripheral, for: "connect", into: &effects) else {
-      return BluetoothError(.unknownDevice, "not a valid peripheral of this manager: find or retrieve it again")
+      return CBError(.unknownDevice, "not a valid peripheral of this manager: find or retrieve it again")
     }
     if case .connected = device.phase {
       effects.calls.append(.resume(waiter, nil))
@@ -27,10 +27,10 @@ extension CentralState {
 
   /// Disconnects for a task.
   mutating func disconnect(
-    _ peripheral: Peripheral, for waiter: CentralWaiter, into effects: inout CentralEffects
-  ) -> BluetoothError? {
+    _ peripheral: CBPeripheral, for waiter: CentralWaiter, into effects: inout CentralEffects
+  ) -> CBError? {
     guard let device = device(of: peripheral, for: "disconnect", into: &effects) else {
-      return BluetoothError(.unknownDevice, "not a valid peripheral of this manager: find or retrieve it again")
+      return CBError(.unknownDevice, "not a valid peripheral of this manager: find or retrieve it again")
     }
     if device.phase == .disconnected {
       effects.calls.append(.resume(waiter, nil))

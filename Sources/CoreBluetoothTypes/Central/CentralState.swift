@@ -12,7 +12,7 @@ import Foundation
 struct CentralState: Sendable {
   let limits: CentralLimits
   /// Whom the peripherals made here belong to.
-  var owner = WeakObject<CentralManager>(nil)
+  var owner = WeakObject<CBCentralManager>(nil)
 
   // Scanning (CentralState+Scanning).
   var scan: Scan?
@@ -38,7 +38,7 @@ struct CentralState: Sendable {
     let address: DeviceAddress
     let identifier: UUID
     /// The application's object; the application keeps it, not we.
-    var object = WeakObject<Peripheral>(nil)
+    var object = WeakObject<CBPeripheral>(nil)
     var phase = Phase.disconnected
     var sighting = Sighting()
     /// When it was last seen or asked for, counted in sightings: what was not for the longest time is forgotten first.
@@ -63,7 +63,7 @@ struct CentralState: Sendable {
     case disconnecting(PeerID, next: ConnectOptions?)
   }
 
-  /// What ``CentralManager/registerForConnectionEvents(options:)`` asked for.
+  /// What ``CBCentralManager/registerForConnectionEvents(options:)`` asked for.
   struct WatchedEvents: Equatable, Sendable {
     var services: [BluetoothUUID]
     var peripherals: [UUID]
@@ -78,7 +78,7 @@ struct CentralLimits: Sendable {
   /// Operations of one peripheral that wait for their answer; one more is answered with `outOfSpace`.
   var pendingOperations = 200
   /// Writes without response that are on their way; from there on
-  /// ``Peripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
+  /// ``CBPeripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
   var pendingWrites = 16
   var droppedWrites = 48
   /// Values or discoveries that one stream keeps for a reader that does not read; the oldest is dropped then.
@@ -119,21 +119,21 @@ extension CentralState {
 
   /// The adapter went below powered on: scans and links have ended. Below powered off every peripheral is
   /// invalid and must be found or retrieved anew.
-  mutating func fell(to state: ManagerState, into effects: inout CentralEffects) {
+  mutating func fell(to state: CBManagerState, into effects: inout CentralEffects) {
     if scan != nil {
       scan = nil
       effects.commands.append(.stopScanning)
     }
     let why = "the adapter is \(state)"
     for peer in sessions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      linkEnded(peer, BluetoothError(.notConnected, "\(why): the link is gone"), reconnects: false, into: &effects)
+      linkEnded(peer, CBError(.notConnected, "\(why): the link is gone"), reconnects: false, into: &effects)
     }
     otherLinks = [:]
     for (id, _) in wishes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       effects.commands.append(.cancelConnect(id))
-      connectionEnded(id, BluetoothError(.operationCancelled, "\(why): connect again when it is on"), into: &effects)
+      connectionEnded(id, CBError(.operationCancelled, "\(why): connect again when it is on"), into: &effects)
     }
-    guard state.rawValue < ManagerState.poweredOff.rawValue else { return }
+    guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     generation += 1
     for address in devices.keys {
       devices[address]?.object = WeakObject(nil)
@@ -148,7 +148,7 @@ extension CentralState {
   }
 
   /// The device of a peripheral that is this manager's and still valid.
-  func device(of peripheral: Peripheral) -> Device? {
+  func device(of peripheral: CBPeripheral) -> Device? {
     guard let address = addresses[peripheral.identifier], let device = devices[address],
       device.object.object === peripheral
     else { return nil }
@@ -156,7 +156,7 @@ extension CentralState {
   }
 
   /// As ``device(of:)``, with a line in the log where there is none.
-  func device(of peripheral: Peripheral, for command: StaticString, into effects: inout CentralEffects) -> Device? {
+  func device(of peripheral: CBPeripheral, for command: StaticString, into effects: inout CentralEffects) -> Device? {
     guard let device = device(of: peripheral) else {
       effects.misuses.append(
         "\(command): \(peripheral) is not a valid peripheral of this manager: find or retrieve it again")
@@ -166,10 +166,10 @@ extension CentralState {
   }
 
   /// The application's object for a device; a new one where it holds none.
-  mutating func peripheral(at address: DeviceAddress) -> Peripheral? {
+  mutating func peripheral(at address: DeviceAddress) -> CBPeripheral? {
     guard let device = devices[address] else { return nil }
     if let object = device.object.object { return object }
-    let object = Peripheral(identifier: device.identifier, manager: owner)
+    let object = CBPeripheral(identifier: device.identifier, manager: owner)
     object.update(name: device.sighting.name)
     devices[address]?.object = WeakObject(object)
     return object

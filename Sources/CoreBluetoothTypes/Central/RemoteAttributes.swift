@@ -5,9 +5,9 @@ import Foundation
 import Synchronization
 
 /// A service found on a peripheral, with where it lies there.
-final class RemoteService: Service, @unchecked Sendable {
+final class RemoteService: CBService, @unchecked Sendable {
   let handles: ClosedRange<AttributeHandle>
-  private let owner: WeakObject<Peripheral>
+  private let owner: WeakObject<CBPeripheral>
 
   /// Every characteristic that a discovery has seen, wanted or not: where one ends, the next one tells.
   var layout: [DiscoveredCharacteristic] {
@@ -16,23 +16,23 @@ final class RemoteService: Service, @unchecked Sendable {
   }
   private let seen = Mutex<[DiscoveredCharacteristic]>([])
 
-  init(_ found: DiscoveredService, isPrimary: Bool, of peripheral: Peripheral?) {
+  init(_ found: DiscoveredService, isPrimary: Bool, of peripheral: CBPeripheral?) {
     handles = found.handles
     owner = WeakObject(peripheral)
     super.init(type: found.uuid, isPrimary: isPrimary)
   }
 
-  var remotePeripheral: Peripheral? { owner.object }
+  var remotePeripheral: CBPeripheral? { owner.object }
 }
 
 /// A characteristic found on a peripheral, with where it lies there.
-final class RemoteCharacteristic: Characteristic, @unchecked Sendable {
+final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
   let found: DiscoveredCharacteristic
 
   init(_ found: DiscoveredCharacteristic) {
     self.found = found
     super.init(
-      type: found.uuid, properties: CharacteristicProperties(rawValue: UInt(found.properties.rawValue)), value: nil)
+      type: found.uuid, properties: CBCharacteristicProperties(rawValue: UInt(found.properties.rawValue)), value: nil)
   }
 
   /// What lies between its value and its end: its descriptors. Nil where there is nothing.
@@ -46,7 +46,7 @@ final class RemoteCharacteristic: Characteristic, @unchecked Sendable {
 }
 
 /// A descriptor found on a peripheral, with its handle there.
-final class RemoteDescriptor: Descriptor, @unchecked Sendable {
+final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
   let handle: AttributeHandle
 
   init(_ found: DiscoveredDescriptor) {
@@ -54,7 +54,7 @@ final class RemoteDescriptor: Descriptor, @unchecked Sendable {
     super.init(type: found.uuid, value: .none)
   }
 
-  /// The octets read, as the type of the descriptor has them (see ``Descriptor/value``).
+  /// The octets read, as the type of the descriptor has them (see ``CBDescriptor/value``).
   func keep(_ octets: [UInt8]) {
     switch uuid {
     case "2901": held = .text(String(decoding: octets, as: UTF8.self))
@@ -65,7 +65,7 @@ final class RemoteDescriptor: Descriptor, @unchecked Sendable {
   }
 }
 
-extension Service {
+extension CBService {
   /// The peripheral it was found on; nil for a service of one's own, and when the peripheral is gone.
-  public var peripheral: Peripheral! { (self as? RemoteService)?.remotePeripheral }
+  public var peripheral: CBPeripheral! { (self as? RemoteService)?.remotePeripheral }
 }

@@ -87,7 +87,7 @@ struct Session: Sendable {
   func has(_ descriptor: RemoteDescriptor) -> Bool { descriptors[descriptor.handle] === descriptor }
 
   /// Ends everything that waits.
-  func fail(_ error: BluetoothError, _ object: Peripheral?, _ effects: inout CentralEffects) {
+  func fail(_ error: CBError, _ object: CBPeripheral?, _ effects: inout CentralEffects) {
     for operation in pending {
       answer(operation.answerTo, operation.subject.call(error), error, object, &effects)
     }
@@ -123,7 +123,8 @@ struct Session: Sendable {
 
 /// Tells a result to whoever asked.
 func answer(
-  _ answerTo: Session.AnswerTo, _ call: @autoclosure () -> PeripheralCall, _ error: (any Error)?, _ object: Peripheral?,
+  _ answerTo: Session.AnswerTo, _ call: @autoclosure () -> PeripheralCall, _ error: (any Error)?,
+  _ object: CBPeripheral?,
   _ effects: inout CentralEffects
 ) {
   switch answerTo {

@@ -1,12 +1,12 @@
 public import Foundation
 
 /// What one side of the Attribute Protocol answers when it refuses (Vol 3, Part F, 3.4.1.1); mirrors `CBATTError`.
-public struct ATTError: CustomNSError, LocalizedError, Hashable {
+public struct CBATTError: CustomNSError, LocalizedError, Hashable {
   /// The error codes. The space is open: applications have 0x80…0x9F, profiles 0xE0…0xFF, so any number is a code, and
   /// `Code(rawValue:)` never gives nil (Docs/Decisions/0052).
   ///
   /// ```swift
-  /// let tooHot = ATTError.Code(rawValue: 0x80)!
+  /// let tooHot = CBATTError.Code(rawValue: 0x80)!
   /// ```
   public enum Code: RawRepresentable, Hashable, Sendable {
     case success
@@ -68,16 +68,16 @@ public struct ATTError: CustomNSError, LocalizedError, Hashable {
     public static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
     public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 
-    public static func ~= (code: Self, error: any Error) -> Bool { (error as? ATTError)?.code == code }
+    public static func ~= (code: Self, error: any Error) -> Bool { (error as? CBATTError)?.code == code }
   }
 
   private let error: NSError
 
   public init(_ code: Code, userInfo: [String: Any] = [:]) {
-    error = NSError(domain: ATTErrorDomain, code: code.rawValue, userInfo: userInfo)
+    error = NSError(domain: CBATTErrorDomain, code: code.rawValue, userInfo: userInfo)
   }
 
-  public static var errorDomain: String { ATTErrorDomain }
+  public static var errorDomain: String { CBATTErrorDomain }
   public var code: Code { Code(rawValue: error.code) ?? .unlikelyError }
   public var errorCode: Int { error.code }
   public var userInfo: [String: Any] { error.userInfo }
@@ -87,11 +87,11 @@ public struct ATTError: CustomNSError, LocalizedError, Hashable {
   private var text: String { error.userInfo[NSLocalizedDescriptionKey] as? String ?? code.text }
 }
 
-extension ATTError: CustomStringConvertible {
+extension CBATTError: CustomStringConvertible {
   public var description: String { "ATT error 0x\(String(errorCode, radix: 16, uppercase: true)): \(text)" }
 }
 
-extension ATTError {
+extension CBATTError {
   public static var success: Code { .success }
   public static var invalidHandle: Code { .invalidHandle }
   public static var readNotPermitted: Code { .readNotPermitted }
@@ -112,7 +112,7 @@ extension ATTError {
   public static var insufficientResources: Code { .insufficientResources }
 }
 
-extension ATTError.Code {
+extension CBATTError.Code {
   fileprivate var text: String {
     switch self {
     case .success: "The operation succeeded."

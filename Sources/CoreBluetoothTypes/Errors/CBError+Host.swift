@@ -1,7 +1,7 @@
 import BLEGATT
 import BLEHost
 
-extension BluetoothError {
+extension CBError {
   static let noL2CAPChannels = Self(
     .operationNotSupported, "this version has no L2CAP channels: use a characteristic that is written and notified")
 

@@ -6,10 +6,10 @@ public import Foundation
 ///
 /// ```swift
 /// func explain(_ error: any Error) -> String {
-///   do { throw error } catch BluetoothError.alreadyAdvertising { return "stop first" } catch { return "\(error)" }
+///   do { throw error } catch CBError.alreadyAdvertising { return "stop first" } catch { return "\(error)" }
 /// }
 /// ```
-public struct BluetoothError: CustomNSError, LocalizedError, Hashable {
+public struct CBError: CustomNSError, LocalizedError, Hashable {
   public enum Code: Int, Sendable {
     case unknown = 0
     case invalidParameters = 1
@@ -34,18 +34,18 @@ public struct BluetoothError: CustomNSError, LocalizedError, Hashable {
     /// The first spelling, which CoreBluetooth still accepts.
     public static var unkownDevice: Self { .unknownDevice }
 
-    public static func ~= (code: Self, error: any Error) -> Bool { (error as? BluetoothError)?.code == code }
+    public static func ~= (code: Self, error: any Error) -> Bool { (error as? CBError)?.code == code }
   }
 
   private let error: NSError
 
   public init(_ code: Code, userInfo: [String: Any] = [:]) {
-    error = NSError(domain: BluetoothErrorDomain, code: code.rawValue, userInfo: userInfo)
+    error = NSError(domain: CBErrorDomain, code: code.rawValue, userInfo: userInfo)
   }
 
   init(_ code: Code, _ text: String) { self.init(code, userInfo: [NSLocalizedDescriptionKey: text]) }
 
-  public static var errorDomain: String { BluetoothErrorDomain }
+  public static var errorDomain: String { CBErrorDomain }
   public var code: Code { Code(rawValue: error.code) ?? .unknown }
   public var errorCode: Int { error.code }
   public var userInfo: [String: Any] { error.userInfo }
@@ -55,11 +55,11 @@ public struct BluetoothError: CustomNSError, LocalizedError, Hashable {
   private var text: String { error.userInfo[NSLocalizedDescriptionKey] as? String ?? code.text }
 }
 
-extension BluetoothError: CustomStringConvertible {
+extension CBError: CustomStringConvertible {
   public var description: String { "\(code) (CBError \(errorCode)): \(text)" }
 }
 
-extension BluetoothError {
+extension CBError {
   public static var unknown: Code { .unknown }
   public static var invalidParameters: Code { .invalidParameters }
   public static var invalidHandle: Code { .invalidHandle }
@@ -82,7 +82,7 @@ extension BluetoothError {
   public static var leGattNearBackgroundNotificationLimit: Code { .leGattNearBackgroundNotificationLimit }
 }
 
-extension BluetoothError.Code {
+extension CBError.Code {
   fileprivate var text: String {
     switch self {
     case .unknown: "Unknown error."

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-/// The domain of ``BluetoothError`` as an `NSError`; mirrors `CBErrorDomain`.
-public let BluetoothErrorDomain = "CBErrorDomain"
-/// The domain of ``ATTError`` as an `NSError`; mirrors `CBATTErrorDomain`.
-public let ATTErrorDomain = "CBATTErrorDomain"
+/// The domain of ``CBError`` as an `NSError`; mirrors `CBErrorDomain`.
+public let CBErrorDomain = "CBErrorDomain"
+/// The domain of ``CBATTError`` as an `NSError`; mirrors `CBATTErrorDomain`.
+public let CBATTErrorDomain = "CBATTErrorDomain"

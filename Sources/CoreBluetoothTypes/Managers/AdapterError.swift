@@ -4,7 +4,7 @@ public import Foundation
 
 /// Why there is no adapter to work with: what failed, where, and what mends it.
 ///
-/// ``Manager/stateReason`` has it when the state is below powered on.
+/// ``CBManager/stateReason`` has it when the state is below powered on.
 public struct AdapterError: LocalizedError, Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// The transport string is wrong.

@@ -10,7 +10,7 @@ import BLERuntime
 ///
 /// ```swift
 /// let options = AdapterOptions(transport: "tcp-client:127.0.0.1:6402", deviceName: "Clock")
-/// let manager = PeripheralManager(delegate: nil, queue: nil, adapter: options)
+/// let manager = CBPeripheralManager(delegate: nil, queue: nil, adapter: options)
 /// ```
 public struct AdapterOptions: Hashable, Sendable {
   /// The way to the controller, for example `linux:hci0`, `serial:/dev/ttyACM0,1000000`, `tcp-client:127.0.0.1:6402` or
@@ -70,10 +70,10 @@ public struct AdapterOptions: Hashable, Sendable {
       misuse("the option \(key) takes \(wanted), not \(type(of: found)), and is ignored")
       return nil
     }
-    transport = value(ManagerOptionTransportKey, "a String")
-    snoop = value(ManagerOptionSnoopKey, "a String")
-    deviceName = value(ManagerOptionDeviceNameKey, "a String")
-    appearance = value(ManagerOptionAppearanceKey, "a UInt16")
-    maximumMTU = value(ManagerOptionMaximumMTUKey, "an Int")
+    transport = value(CBManagerOptionTransportKey, "a String")
+    snoop = value(CBManagerOptionSnoopKey, "a String")
+    deviceName = value(CBManagerOptionDeviceNameKey, "a String")
+    appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
+    maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
   }
 }

@@ -4,14 +4,14 @@ public import Foundation
 import Synchronization
 
 /// The state of the adapter behind a manager; mirrors `CBManagerState`.
-public enum ManagerState: Int, Sendable {
+public enum CBManagerState: Int, Sendable {
   /// Not known yet, or the connection to the adapter is being made.
   case unknown = 0
   /// The adapter was lost for a moment; another state follows.
   case resetting = 1
-  /// There is no usable Bluetooth LE adapter; ``Manager/stateReason`` says why.
+  /// There is no usable Bluetooth LE adapter; ``CBManager/stateReason`` says why.
   case unsupported = 2
-  /// The process may not use the adapter; ``Manager/stateReason`` names what it lacks.
+  /// The process may not use the adapter; ``CBManager/stateReason`` names what it lacks.
   case unauthorized = 3
   /// The adapter is there and switched off.
   case poweredOff = 4
@@ -20,7 +20,7 @@ public enum ManagerState: Int, Sendable {
 }
 
 /// Whether the program may use Bluetooth; mirrors `CBManagerAuthorization`.
-public enum ManagerAuthorization: Int, Sendable {
+public enum CBManagerAuthorization: Int, Sendable {
   case notDetermined = 0
   case restricted = 1
   case denied = 2
@@ -30,17 +30,17 @@ public enum ManagerAuthorization: Int, Sendable {
 /// What the two managers share: the adapter's state; mirrors `CBManager`.
 ///
 /// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time.
-open class Manager: NSObject, @unchecked Sendable {
+open class CBManager: NSObject, @unchecked Sendable {
   let link: any HostLink
   let queue: DispatchQueue
   let log: Log
   private let adapter = Mutex(Adapter())
-  private let heldPairingDelegate = Mutex(DelegateReference<any PairingDelegate> { nil })
+  private let heldPairingDelegate = Mutex(DelegateReference<any CBPairingDelegate> { nil })
   /// Kinds of questions that were logged because there is no pairing delegate; each once, because a peer can cause them.
   let declinedQuestions = Mutex<Set<String>>([])
 
   private struct Adapter {
-    var state = ManagerState.unknown
+    var state = CBManagerState.unknown
     var reason: (any Error)?
   }
 
@@ -51,18 +51,18 @@ open class Manager: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The adapter's state. It starts as ``ManagerState/unknown``; the delegate hears of each change.
-  open var state: ManagerState { adapter.withLock { $0.state } }
+  /// The adapter's state. It starts as ``CBManagerState/unknown``; the delegate hears of each change.
+  open var state: CBManagerState { adapter.withLock { $0.state } }
 
-  /// Why ``state`` is below ``ManagerState/poweredOn``, and what mends it; nil when it is on or nothing is known.
+  /// Why ``state`` is below ``CBManagerState/poweredOn``, and what mends it; nil when it is on or nothing is known.
   open var stateReason: (any Error)? { adapter.withLock { $0.reason } }
 
   /// Linux asks nobody before a program uses Bluetooth: what a process may do, its capabilities decide, and
-  /// ``ManagerState/unauthorized`` tells.
-  open class var authorization: ManagerAuthorization { .allowedAlways }
+  /// ``CBManagerState/unauthorized`` tells.
+  open class var authorization: CBManagerAuthorization { .allowedAlways }
 
-  /// As the class property, except that a manager whose state is ``ManagerState/unauthorized`` says so here too.
-  open var authorization: ManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
+  /// As the class property, except that a manager whose state is ``CBManagerState/unauthorized`` says so here too.
+  open var authorization: CBManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
 
   /// Ends every stack of the process in good order and waits for it: advertising off, links closed, transports given
   /// back. What a program does last, after SIGINT and SIGTERM too; managers are of no use afterwards.
@@ -92,16 +92,16 @@ open class Manager: NSObject, @unchecked Sendable {
   }
 
   /// Who is asked and told about pairing; it is not kept alive. Without one, questions are declined.
-  public final var pairingDelegate: (any PairingDelegate)? {
+  public final var pairingDelegate: (any CBPairingDelegate)? {
     get { heldPairingDelegate.withLock { $0 }.object }
     set {
-      let reference = DelegateReference<any PairingDelegate> { [weak newValue] in newValue }
+      let reference = DelegateReference<any CBPairingDelegate> { [weak newValue] in newValue }
       heldPairingDelegate.withLock { $0 = reference }
     }
   }
 
   /// The device at the other end of a link of this manager's role; the roles override it.
-  func peer(named name: PeerID) -> Peer? { nil }
+  func peer(named name: PeerID) -> CBPeer? { nil }
 
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}
@@ -112,7 +112,7 @@ open class Manager: NSObject, @unchecked Sendable {
   /// Takes over the adapter's state.
   ///
   /// - Returns: whether it is another one than before.
-  final func update(state: ManagerState, reason: (any Error)?) -> Bool {
+  final func update(state: CBManagerState, reason: (any Error)?) -> Bool {
     adapter.withLock { adapter in
       let isNew = adapter.state != state
       adapter = Adapter(state: state, reason: state == .poweredOn ? nil : reason)

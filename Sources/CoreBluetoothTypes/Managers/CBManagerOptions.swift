@@ -2,21 +2,21 @@
 // The keys of the dictionaries that managers take and give.
 
 /// `String`: see ``AdapterOptions/transport``. Not in CoreBluetooth, as all five of this group.
-public let ManagerOptionTransportKey = "BLEManagerOptionTransport"
+public let CBManagerOptionTransportKey = "BLEManagerOptionTransport"
 /// `String`: see ``AdapterOptions/snoop``.
-public let ManagerOptionSnoopKey = "BLEManagerOptionSnoop"
+public let CBManagerOptionSnoopKey = "BLEManagerOptionSnoop"
 /// `String`: see ``AdapterOptions/deviceName``.
-public let ManagerOptionDeviceNameKey = "BLEManagerOptionDeviceName"
+public let CBManagerOptionDeviceNameKey = "BLEManagerOptionDeviceName"
 /// `UInt16`: see ``AdapterOptions/appearance``.
-public let ManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
+public let CBManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
 /// `Int`: see ``AdapterOptions/maximumMTU``.
-public let ManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
+public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.
-public let PeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
+public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
 /// `String`. Nothing is restored, because what a program publishes ends with it: it is accepted and has no effect.
-public let PeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
-/// `[MutableService]`; never given.
-public let PeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
+public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
+/// `[CBMutableService]`; never given.
+public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
 /// `[String: Any]`; never given.
-public let PeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
+public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"

@@ -1,14 +1,14 @@
 public import Foundation
 
 /// A number that names an L2CAP channel's service; mirrors `CBL2CAPPSM`.
-public typealias L2CAPPSM = UInt16
+public typealias CBL2CAPPSM = UInt16
 
 /// A connection-oriented L2CAP channel; mirrors `CBL2CAPChannel`.
 ///
-/// This version opens none: publishing one is answered with ``BluetoothError/operationNotSupported``.
-open class L2CAPChannel: NSObject {
-  open private(set) var peer: Peer!
+/// This version opens none: publishing one is answered with ``CBError/operationNotSupported``.
+open class CBL2CAPChannel: NSObject {
+  open private(set) var peer: CBPeer!
   open private(set) var inputStream: InputStream!
   open private(set) var outputStream: OutputStream!
-  open private(set) var psm: L2CAPPSM = 0
+  open private(set) var psm: CBL2CAPPSM = 0
 }

@@ -4,7 +4,7 @@ import Synchronization
 /// A remote device; mirrors `CBPeer`.
 ///
 /// Two objects for the same device are equal; ``identifier`` is what to remember a device by.
-public class Peer: NSObject, NSCopying, @unchecked Sendable {
+public class CBPeer: NSObject, NSCopying, @unchecked Sendable {
   /// The same for the same identity address, on every run (see ``PeerIdentifier``).
   public let identifier: UUID
 
@@ -14,7 +14,7 @@ public class Peer: NSObject, NSCopying, @unchecked Sendable {
   public func copy(with zone: NSZone? = nil) -> Any { self }
 
   public override func isEqual(_ object: Any?) -> Bool {
-    guard let other = object as? Peer else { return false }
+    guard let other = object as? CBPeer else { return false }
     return other.identifier == identifier
   }
 

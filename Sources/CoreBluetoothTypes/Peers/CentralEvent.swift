@@ -1,8 +1,8 @@
-/// The coming and going of centrals, as ``PeripheralManager/connectionEvents`` tells it.
+/// The coming and going of centrals, as ``CBPeripheralManager/connectionEvents`` tells it.
 public enum CentralEvent: Sendable {
-  case connected(Central)
+  case connected(CBCentral)
   /// The link of the first central is that of a bonded device, which the second one stands for
-  /// (``PeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
-  case identified(Central, as: Central)
-  case disconnected(Central, reason: DisconnectReason)
+  /// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
+  case identified(CBCentral, as: CBCentral)
+  case disconnected(CBCentral, reason: DisconnectReason)
 }

@@ -54,7 +54,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
 }
 
 /// How quickly a peripheral wants to be heard; mirrors `CBPeripheralManagerConnectionLatency`.
-public enum PeripheralManagerConnectionLatency: Int, Sendable {
+public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
   /// An interval of 11.25 to 15 ms.
   case low = 0
   /// An interval of 30 to 50 ms.

@@ -4,11 +4,11 @@ import Synchronization
 
 /// A central's wish to read or write a characteristic; mirrors `CBATTRequest`.
 ///
-/// It may be kept and answered later, from any thread, with ``PeripheralManager/respond(to:withResult:)``; the central
+/// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the central
 /// waits up to 30 seconds (Vol 3, Part F, 3.3.3).
-public final class ATTRequest: NSObject, Sendable {
-  public let central: Central
-  public let characteristic: Characteristic
+public final class CBATTRequest: NSObject, Sendable {
+  public let central: CBCentral
+  public let characteristic: CBCharacteristic
   /// Where in the value the central begins to read or write, in octets.
   public let offset: Int
   let ticket: Ticket
@@ -23,7 +23,7 @@ public final class ATTRequest: NSObject, Sendable {
     case command
   }
 
-  init(central: Central, characteristic: Characteristic, offset: Int, value: Data?, ticket: Ticket) {
+  init(central: CBCentral, characteristic: CBCharacteristic, offset: Int, value: Data?, ticket: Ticket) {
     self.central = central
     self.characteristic = characteristic
     self.offset = offset

@@ -8,8 +8,8 @@ import Synchronization
 /// There is one object per link: a central that connects again gets another one, equal to the first. Two links that are up at
 /// once have different identifiers, also where both use the address of one device. The later one gets an identifier that no
 /// other link has, until it has proven that it is the bonded device
-/// (``PeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
-public final class Central: Peer, @unchecked Sendable {
+/// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
+public final class CBCentral: CBPeer, @unchecked Sendable {
   /// The link it stands for.
   let peer: PeerID
   private let link: Mutex<Link>
@@ -28,7 +28,7 @@ public final class Central: Peer, @unchecked Sendable {
   }
 
   /// The same link under another identifier.
-  convenience init(identifier: UUID, replacing other: Central) {
+  convenience init(identifier: UUID, replacing other: CBCentral) {
     self.init(identifier: identifier, peer: other.peer)
     let known = other.link.withLock { $0 }
     link.withLock { $0 = known }

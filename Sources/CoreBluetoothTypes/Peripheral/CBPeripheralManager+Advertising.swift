@@ -1,12 +1,12 @@
 public import BLEGAP
 
 /// Advertisements with everything they can hold.
-extension PeripheralManager {
-  /// Advertises until ``stopAdvertising()``; ``PeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
+extension CBPeripheralManager {
+  /// Advertises until ``stopAdvertising()``; ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
   /// tells when it is on the air.
   ///
   /// ```swift
-  /// func advertise(_ manager: PeripheralManager) throws {
+  /// func advertise(_ manager: CBPeripheralManager) throws {
   ///   let payload = try manager.startAdvertising(
   ///     Advertisement(localName: "Thermometer", serviceUUIDs: ["181A"], elements: [.txPowerLevel(0)]))
   ///   print(payload.localName ?? "no room for the name", payload.overflowServiceUUIDs)
@@ -15,14 +15,14 @@ extension PeripheralManager {
   ///
   /// - Returns: the octets as they are sent, the name complete or shortened, and the UUIDs that found no place.
   /// - Throws: ``AdvertisingDataError`` where something does not fit, with each element and its octets;
-  ///   ``BluetoothError/alreadyAdvertising``; ``BluetoothError/invalidParameters`` for an interval that is not allowed, and
+  ///   ``CBError/alreadyAdvertising``; ``CBError/invalidParameters`` for an interval that is not allowed, and
   ///   where the manager is not powered on. The delegate is not called then.
   @discardableResult
   public final func startAdvertising(
     _ advertisement: Advertisement, options: AdvertisingOptions = AdvertisingOptions()
   ) throws -> AdvertisingPayload {
     guard accepts("startAdvertising") else {
-      throw BluetoothError(.invalidParameters, "the adapter is \(state): advertise when it is powered on")
+      throw CBError(.invalidParameters, "the adapter is \(state): advertise when it is powered on")
     }
     return try run { state, effects in
       try state.begin(advertisement, options, into: &effects)

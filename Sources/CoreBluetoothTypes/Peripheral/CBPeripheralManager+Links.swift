@@ -2,13 +2,13 @@ import BLEHCI
 import BLEHost
 
 /// The links themselves, which CoreBluetooth hides.
-extension PeripheralManager {
-  /// Asks a central for other timing. ``PeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)``
-  /// tells what became of it; values outside of the limits are refused there with ``BluetoothError/invalidParameters``.
-  public final func requestConnectionParameters(_ request: ConnectionParameterRequest, for central: Central) {
+extension CBPeripheralManager {
+  /// Asks a central for other timing. ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)``
+  /// tells what became of it; values outside of the limits are refused there with ``CBError/invalidParameters``.
+  public final func requestConnectionParameters(_ request: ConnectionParameterRequest, for central: CBCentral) {
     guard accepts("requestConnectionParameters") else { return }
     guard let parameters = request.parameters else {
-      let error = BluetoothError(
+      let error = CBError(
         .invalidParameters,
         "\(request) is not allowed: 7.5 ms to 4 s, latency 0 to 499, timeout 100 ms to 32 s and longer than 2 × interval × (latency + 1)"
       )
@@ -19,20 +19,20 @@ extension PeripheralManager {
   }
 
   /// Ends the link of a central. It learns that the other side ended it (0x13).
-  public final func cancelConnection(of central: Central) {
+  public final func cancelConnection(of central: CBCentral) {
     guard accepts("cancelConnection") else { return }
     run { $0.command("cancelConnection", central, { .disconnect($0, .remoteUserTerminatedConnection) }, into: &$1) }
   }
 
-  /// Asks for the strength of a central's signal; ``PeripheralManagerDelegate/peripheralManager(_:didReadRSSI:of:error:)``
+  /// Asks for the strength of a central's signal; ``CBPeripheralManagerDelegate/peripheralManager(_:didReadRSSI:of:error:)``
   /// answers.
-  public final func readRSSI(of central: Central) {
+  public final func readRSSI(of central: CBCentral) {
     guard accepts("readRSSI") else { return }
     run { $0.command("readRSSI", central, { .readRSSI($0) }, into: &$1) }
   }
 
   /// Asks a central to pair, or to encrypt the link with the keys of an earlier pairing (Vol 3, Part H, 3.6.7).
-  public final func requestSecurity(of central: Central) {
+  public final func requestSecurity(of central: CBCentral) {
     guard accepts("requestSecurity") else { return }
     run { $0.command("requestSecurity", central, { .requestSecurity($0) }, into: &$1) }
   }
@@ -41,16 +41,16 @@ extension PeripheralManager {
   ///
   /// Whom to let in is the program's to know: it may ask its user, and remember a bonded central by its identifier. What
   /// is allowed holds for this link; a central that comes back is allowed in again, best when
-  /// ``PairingDelegate/manager(_:didChangeSecurityOf:to:)`` says that it has proved to be the one.
+  /// ``CBPairingDelegate/manager(_:didChangeSecurityOf:to:)`` says that it has proved to be the one.
   ///
   /// ```swift
-  /// func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
-  ///   guard security.isBondProven, let central = peer as? Central else { return }
+  /// func manager(_ manager: CBManager, didChangeSecurityOf peer: CBPeer, to security: PeerSecurity) {
+  ///   guard security.isBondProven, let central = peer as? CBCentral else { return }
   ///   guard residents.contains(central.identifier) else { return }
   ///   door.setAuthorized(true, for: central)
   /// }
   /// ```
-  public final func setAuthorized(_ isAuthorized: Bool, for central: Central) {
+  public final func setAuthorized(_ isAuthorized: Bool, for central: CBCentral) {
     guard accepts("setAuthorized") else { return }
     run { $0.command("setAuthorized", central, { .authorize($0, isAuthorized) }, into: &$1) }
   }

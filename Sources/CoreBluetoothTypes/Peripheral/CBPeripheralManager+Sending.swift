@@ -2,18 +2,18 @@ import BLEHost
 public import Foundation
 
 /// Sending values from tasks.
-extension PeripheralManager {
+extension CBPeripheralManager {
   /// As ``updateValue(_:for:onSubscribedCentrals:)``, but waits for room where that returns false.
   ///
-  /// - Throws: ``BluetoothError/notConnected`` when the adapter is not powered on, `CancellationError`, and
-  ///   ``BluetoothError/outOfSpace`` when 256 tasks wait already.
+  /// - Throws: ``CBError/notConnected`` when the adapter is not powered on, `CancellationError`, and
+  ///   ``CBError/outOfSpace`` when 256 tasks wait already.
   public final func send(
-    _ value: Data, for characteristic: MutableCharacteristic, to centrals: [Central]? = nil
+    _ value: Data, for characteristic: CBMutableCharacteristic, to centrals: [CBCentral]? = nil
   ) async throws {
     while true {
       try Task.checkCancellation()
       guard state == .poweredOn else {
-        throw BluetoothError(.notConnected, "the adapter is not powered on: nobody is connected")
+        throw CBError(.notConnected, "the adapter is not powered on: nobody is connected")
       }
       let outcome = run { $0.update(value, for: characteristic, to: centrals, into: &$1) }
       if outcome == .sent { return }
@@ -46,6 +46,6 @@ extension PeripheralManager {
 
   private enum WaitOutcome: Sendable {
     case waits, goOn, cancelled
-    case refused(BluetoothError)
+    case refused(CBError)
   }
 }

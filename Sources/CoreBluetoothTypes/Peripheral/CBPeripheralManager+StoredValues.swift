@@ -2,13 +2,13 @@ import BLEHost
 public import Foundation
 
 /// Values that the stack keeps. CoreBluetooth has no such thing.
-extension PeripheralManager {
+extension CBPeripheralManager {
   /// Changes a value that the stack keeps, without telling subscribers; ``updateValue(_:for:onSubscribedCentrals:)``
   /// tells them. It may be called before the characteristic is published.
   ///
-  /// - Throws: ``BluetoothError/invalidParameters`` where the stack does not keep the value or its length is not allowed.
-  public final func setStoredValue(_ value: Data, for characteristic: MutableCharacteristic) throws(BluetoothError) {
-    try run { state, effects throws(BluetoothError) in
+  /// - Throws: ``CBError/invalidParameters`` where the stack does not keep the value or its length is not allowed.
+  public final func setStoredValue(_ value: Data, for characteristic: CBMutableCharacteristic) throws(CBError) {
+    try run { state, effects throws(CBError) in
       try state.setStoredValue(
         [UInt8](value), for: characteristic, lengths: characteristic.storedLengths, into: &effects)
     }
@@ -16,8 +16,8 @@ extension PeripheralManager {
   }
 
   /// As for a characteristic.
-  public final func setStoredValue(_ value: Data, for descriptor: MutableDescriptor) throws(BluetoothError) {
-    try run { state, effects throws(BluetoothError) in
+  public final func setStoredValue(_ value: Data, for descriptor: CBMutableDescriptor) throws(CBError) {
+    try run { state, effects throws(CBError) in
       try state.setStoredValue([UInt8](value), for: descriptor, lengths: descriptor.storedLengths, into: &effects)
     }
     descriptor.held = .data(value)

@@ -7,27 +7,27 @@ import Synchronization
 /// Publishes services, advertises them and talks to the centrals that connect; mirrors `CBPeripheralManager`.
 ///
 /// ```swift
-/// final class Thermometer: NSObject, PeripheralManagerDelegate {
-///   var manager: PeripheralManager?
+/// final class Thermometer: NSObject, CBPeripheralManagerDelegate {
+///   var manager: CBPeripheralManager?
 ///
-///   func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+///   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
 ///     guard peripheral.state == .poweredOn else { return print(peripheral.stateReason ?? "not on yet") }
-///     let temperature = MutableCharacteristic(
+///     let temperature = CBMutableCharacteristic(
 ///       type: "2A6E", properties: [.read], value: Data([0x98, 0x08]), permissions: [.readable])
-///     let service = MutableService(type: "181A", primary: true)
+///     let service = CBMutableService(type: "181A", primary: true)
 ///     service.characteristics = [temperature]
 ///     peripheral.add(service)
-///     peripheral.startAdvertising([AdvertisementDataServiceUUIDsKey: [service.uuid]])
+///     peripheral.startAdvertising([CBAdvertisementDataServiceUUIDsKey: [service.uuid]])
 ///   }
 /// }
 /// ```
 ///
 /// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a run
-/// loop. Commands are accepted in the state ``ManagerState/poweredOn`` only; others are dropped with a line in the log.
+/// loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in the log.
 /// A manager that is released takes its services and its advertisement back.
-open class PeripheralManager: Manager, @unchecked Sendable {
+open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<PeripheralRole>
-  private let heldDelegate: Mutex<DelegateReference<any PeripheralManagerDelegate>>
+  private let heldDelegate: Mutex<DelegateReference<any CBPeripheralManagerDelegate>>
   private let observers = Mutex(Observers())
   private let limits: PeripheralLimits
 
@@ -39,18 +39,18 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
-  public convenience init(delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?) {
+  public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?) {
     self.init(delegate: delegate, queue: queue, options: nil)
   }
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
   ///   - queue: where the delegate is called; nil is the main queue. A concurrent queue is not allowed.
-  ///   - options: ``ManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
   public init(
-    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
-    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: PeripheralManager: \($0)") }
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBPeripheralManager: \($0)") }
     limits = PeripheralLimits()
     machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
@@ -60,14 +60,14 @@ open class PeripheralManager: Manager, @unchecked Sendable {
 
   /// A manager of one of several adapters. CoreBluetooth knows one only.
   public convenience init(
-    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions
   ) {
     self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
   }
 
   /// A manager over `link`; the tests play the host there.
   init(
-    delegate: (any PeripheralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
     limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     self.limits = limits
@@ -89,7 +89,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
-  open var delegate: (any PeripheralManagerDelegate)? {
+  open var delegate: (any CBPeripheralManagerDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
       let reference = DelegateReference { [weak newValue] in newValue }
@@ -104,7 +104,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   /// The centrals whose links are up, in the order in which they came. CoreBluetooth does not tell.
-  public final var connectedCentrals: [Central] { machine.withLock { $0.connectedCentrals } }
+  public final var connectedCentrals: [CBCentral] { machine.withLock { $0.connectedCentrals } }
 
   /// The coming and going of centrals, from now on, for as long as the sequence is read.
   ///
@@ -128,19 +128,19 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   @available(*, deprecated, message: "Linux asks nobody: see Manager.authorization")
-  open class func authorizationStatus() -> PeripheralManagerAuthorizationStatus { .authorized }
+  open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
 
-  /// Publishes a service, with everything in it. ``PeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
+  /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
   ///
-  /// Services it includes must be published before. Errors: ``BluetoothError/invalidParameters``, with a text that says
-  /// which object is at fault and what mends it; ``BluetoothError/uuidNotAllowed`` for the stack's own services 1800 and
-  /// 1801; ``BluetoothError/outOfSpace`` when the handles are used up.
+  /// Services it includes must be published before. Errors: ``CBError/invalidParameters``, with a text that says
+  /// which object is at fault and what mends it; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
+  /// 1801; ``CBError/outOfSpace`` when the handles are used up.
   ///
   /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies or
-  /// indicates without ``CharacteristicProperties/notifyEncryptionRequired`` or
-  /// ``CharacteristicProperties/indicateEncryptionRequired`` sends its value to any central that subscribes, as in
+  /// indicates without ``CBCharacteristicProperties/notifyEncryptionRequired`` or
+  /// ``CBCharacteristicProperties/indicateEncryptionRequired`` sends its value to any central that subscribes, as in
   /// CoreBluetooth. It is published, and a line in the log names the characteristic and the property to add.
-  open func add(_ service: MutableService) {
+  open func add(_ service: CBMutableService) {
     guard accepts("add") else { return }
     run { $0.add(service, into: &$1) }
   }
@@ -148,7 +148,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   /// Takes a service back. Centrals that are connected are told (Service Changed); its subscribers are forgotten.
   ///
   /// A service that another one includes is kept, with a line in the log: remove the other one first.
-  open func remove(_ service: MutableService) {
+  open func remove(_ service: CBMutableService) {
     guard accepts("remove") else { return }
     run { $0.remove(service, into: &$1) }
   }
@@ -159,16 +159,16 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     run { $0.removeAll(into: &$1) }
   }
 
-  /// Advertises until ``stopAdvertising()``; ``PeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
+  /// Advertises until ``stopAdvertising()``; ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
   /// answers.
   ///
-  /// - Parameter advertisementData: ``AdvertisementDataLocalNameKey`` with a `String` and
-  ///   ``AdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
-  ///   ``BluetoothError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:)-(Advertisement)`` takes
+  /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
+  ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
+  ///   ``CBError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:)-(Advertisement)`` takes
   ///   everything else. What does not fit is laid out as Apple's systems do (``Advertisement/Policy/coreBluetooth``).
   open func startAdvertising(_ advertisementData: [String: Any]?) {
     guard accepts("startAdvertising") else { return }
-    let advertisement = Result { () throws(BluetoothError) in try Advertisement(dictionary: advertisementData ?? [:]) }
+    let advertisement = Result { () throws(CBError) in try Advertisement(dictionary: advertisementData ?? [:]) }
     run { $0.startAdvertising(advertisement, into: &$1) }
   }
 
@@ -180,23 +180,23 @@ open class PeripheralManager: Manager, @unchecked Sendable {
 
   /// Answers a request; exactly once for each delegate call, on any thread.
   ///
-  /// A read with ``ATTError/Code/success`` sends the request's value, which starts at its offset. Several writes are
+  /// A read with ``CBATTError/Code/success`` sends the request's value, which starts at its offset. Several writes are
   /// answered through the first of them. A second answer changes nothing and is logged.
-  open func respond(to request: ATTRequest, withResult result: ATTError.Code) {
+  open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
     run { $0.respond(to: request, result, into: &$1) }
   }
 
   /// Notifies or indicates a value, as each central has asked.
   ///
   /// - Parameters:
-  ///   - value: a central gets as much of it as its ``Central/maximumUpdateValueLength`` holds.
+  ///   - value: a central gets as much of it as its ``CBCentral/maximumUpdateValueLength`` holds.
   ///   - centrals: nil for all subscribers; centrals without a subscription are passed over.
   /// - Returns: false when 32 values are on their way already; this one was not taken then, and
-  ///   ``PeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
+  ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
   ///   powered on it is false too, and nothing follows.
   @discardableResult
   open func updateValue(
-    _ value: Data, for characteristic: MutableCharacteristic, onSubscribedCentrals centrals: [Central]?
+    _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
   ) -> Bool {
     guard accepts("updateValue") else { return false }
     return run { state, effects in
@@ -207,17 +207,17 @@ open class PeripheralManager: Manager, @unchecked Sendable {
   }
 
   /// Asks a central for a shorter or longer connection interval; the central decides.
-  open func setDesiredConnectionLatency(_ latency: PeripheralManagerConnectionLatency, for central: Central) {
+  open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
     requestConnectionParameters(latency.request, for: central)
   }
 
-  /// Not supported: the delegate hears ``BluetoothError/operationNotSupported``.
+  /// Not supported: the delegate hears ``CBError/operationNotSupported``.
   open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
     guard accepts("publishL2CAPChannel") else { return }
     run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
   }
 
-  open func unpublishL2CAPChannel(_ psm: L2CAPPSM) {
+  open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
     guard accepts("unpublishL2CAPChannel") else { return }
     run { $1.calls.append(.didUnpublishL2CAPChannel(psm, .noL2CAPChannels)) }
   }
@@ -250,7 +250,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     return (result, effects.calls)
   }
 
-  override func peer(named name: PeerID) -> Peer? {
+  override func peer(named name: PeerID) -> CBPeer? {
     machine.withLock { role in
       guard let link = role.links[name], link.isCentral else { return nil }
       return link.central
@@ -259,7 +259,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
 
   override func receive(_ event: HostEvent) {
     switch event {
-    case .state(let state, let reason): stateChanged(ManagerState(state), reason)
+    case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
     case .refused(let error): relay("\(error)")
     case .diagnostic(let diagnostic): relay("\(diagnostic)")
     default: runOnQueue { $0.receive(event, into: &$1) }
@@ -272,7 +272,7 @@ open class PeripheralManager: Manager, @unchecked Sendable {
     for call in step(body).1 { make(call) }
   }
 
-  private func stateChanged(_ new: ManagerState, _ reason: HostError?) {
+  private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
     let reason = link.failure ?? reason.map { AdapterError($0) }
     guard update(state: new, reason: reason) else { return }
     if new != .poweredOn { runOnQueue { $0.fell(to: new, into: &$1) } }
@@ -282,14 +282,14 @@ open class PeripheralManager: Manager, @unchecked Sendable {
 
 /// Whether the program may be a peripheral in the background; mirrors `CBPeripheralManagerAuthorizationStatus`, which
 /// CoreBluetooth has given up.
-public enum PeripheralManagerAuthorizationStatus: Int, Sendable {
+public enum CBPeripheralManagerAuthorizationStatus: Int, Sendable {
   case notDetermined = 0
   case restricted = 1
   case denied = 2
   case authorized = 3
 }
 
-extension ManagerState {
+extension CBManagerState {
   init(_ state: AdapterState) {
     self =
       switch state {

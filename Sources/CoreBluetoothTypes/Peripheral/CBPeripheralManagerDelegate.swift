@@ -1,119 +1,122 @@
 public import Foundation
 
-/// What a ``PeripheralManager`` tells the application; mirrors `CBPeripheralManagerDelegate`.
+/// What a ``CBPeripheralManager`` tells the application; mirrors `CBPeripheralManagerDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing, except that requests nobody implements are answered Request Not Supported (0x06).
-public protocol PeripheralManagerDelegate: NSObjectProtocol {
-  /// The state changed; read ``Manager/state``.
-  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager)
+public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
+  /// The state changed; read ``CBManager/state``.
+  func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
   /// Never called: what a program publishes ends with it.
-  func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any])
+  func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
-  /// Answers each ``PeripheralManager/startAdvertising(_:)-(Dictionary<String,Any>?)``.
-  func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?)
+  /// Answers each ``CBPeripheralManager/startAdvertising(_:)-(Dictionary<String,Any>?)``.
+  func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)
 
-  /// Answers each ``PeripheralManager/add(_:)``, in order, with the object that was added.
-  func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?)
+  /// Answers each ``CBPeripheralManager/add(_:)``, in order, with the object that was added.
+  func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?)
 
   func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic)
+    _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic)
 
   /// The central wants no more changes, or its link ended.
   func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic)
+    _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic)
 
   /// Set the request's value to the octets from its offset on and respond, exactly once, now or later.
-  func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest)
 
   /// Carry out all of the writes or none, then respond to the first, exactly once.
-  func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest])
+  func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest])
 
-  /// There is room again after ``PeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returned false.
-  func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager)
+  /// There is room again after ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returned false.
+  func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
 
-  func peripheralManager(_ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?)
-  func peripheralManager(_ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?)
-  func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didPublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
+  func peripheralManager(
+    _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 
   // What CoreBluetooth does not tell.
 
   /// A central connected.
-  func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didConnect central: CBCentral)
 
   /// A central has proven that it is a bonded device, on a link that came up while another link had the device's address. From
   /// now on the link is that of `identified`, which has the device's identifier, and `central` is not connected any more.
   /// Subscriptions of `central` end before this call, and those of `identified` begin after it. The other link has ended.
-  func peripheralManager(_ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didIdentify central: CBCentral, as identified: CBCentral)
 
   /// The link of a central ended; its subscriptions have ended before this call.
-  func peripheralManager(_ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didDisconnect central: CBCentral, reason: DisconnectReason)
 
   /// The timing of a link changed, or the central refused to change it.
   func peripheralManager(
-    _ peripheral: PeripheralManager, didUpdateConnectionOf central: Central, timing: ConnectionTiming?,
+    _ peripheral: CBPeripheralManager, didUpdateConnectionOf central: CBCentral, timing: ConnectionTiming?,
     error: (any Error)?)
 
-  /// Answers ``PeripheralManager/readRSSI(of:)``; in dBm.
+  /// Answers ``CBPeripheralManager/readRSSI(of:)``; in dBm.
   func peripheralManager(
-    _ peripheral: PeripheralManager, didReadRSSI rssi: Int?, of central: Central, error: (any Error)?)
+    _ peripheral: CBPeripheralManager, didReadRSSI rssi: Int?, of central: CBCentral, error: (any Error)?)
 
   /// A central wrote a characteristic or a descriptor whose value the stack keeps.
-  func peripheralManager(_ peripheral: PeripheralManager, central: Central, didStoreValueOf attribute: Attribute)
+  func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 
   /// The advertisement rests, because of a link or the controller, and comes back by itself.
-  func peripheralManager(_ peripheral: PeripheralManager, didPauseAdvertising reason: DisconnectReason?)
+  func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?)
 
-  func peripheralManagerDidResumeAdvertising(_ peripheral: PeripheralManager)
+  func peripheralManagerDidResumeAdvertising(_ peripheral: CBPeripheralManager)
 }
 
-extension PeripheralManagerDelegate {
-  public func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any]) {}
-  public func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {}
-  public func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {}
+extension CBPeripheralManagerDelegate {
+  public func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {}
+  public func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {}
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
+    _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic
+    _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
   ) {}
 
-  public func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
     peripheral.respond(to: request, withResult: .requestNotSupported)
   }
 
-  public func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest]) {
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
     guard let first = requests.first else { return }
     peripheral.respond(to: first, withResult: .requestNotSupported)
   }
 
-  public func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) {}
+  public func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didPublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
+    _ peripheral: CBPeripheralManager, didPublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didUnpublishL2CAPChannel psm: L2CAPPSM, error: (any Error)?
+    _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?
   ) {}
-  public func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?) {}
+  public func peripheralManager(
+    _ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?
+  ) {}
 
-  public func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {}
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didConnect central: CBCentral) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didIdentify central: Central, as identified: Central
+    _ peripheral: CBPeripheralManager, didIdentify central: CBCentral, as identified: CBCentral
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason
+    _ peripheral: CBPeripheralManager, didDisconnect central: CBCentral, reason: DisconnectReason
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didUpdateConnectionOf central: Central, timing: ConnectionTiming?,
+    _ peripheral: CBPeripheralManager, didUpdateConnectionOf central: CBCentral, timing: ConnectionTiming?,
     error: (any Error)?
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, didReadRSSI rssi: Int?, of central: Central, error: (any Error)?
+    _ peripheral: CBPeripheralManager, didReadRSSI rssi: Int?, of central: CBCentral, error: (any Error)?
   ) {}
   public func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didStoreValueOf attribute: Attribute
+    _ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute
   ) {}
-  public func peripheralManager(_ peripheral: PeripheralManager, didPauseAdvertising reason: DisconnectReason?) {}
-  public func peripheralManagerDidResumeAdvertising(_ peripheral: PeripheralManager) {}
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?) {}
+  public func peripheralManagerDidResumeAdvertising(_ peripheral: CBPeripheralManager) {}
 }

@@ -1,27 +1,27 @@
 /// One thing to do on the delegate's queue, as a value.
 enum DelegateCall: Sendable {
-  case didAdd(MutableService, BluetoothError?)
-  case didStartAdvertising(BluetoothError?)
+  case didAdd(CBMutableService, CBError?)
+  case didStartAdvertising(CBError?)
   case advertisingPaused(DisconnectReason?)
   case advertisingResumed
-  case connected(Central)
-  case identified(Central, Central)
-  case disconnected(Central, DisconnectReason)
-  case connectionUpdated(Central, ConnectionTiming?, BluetoothError?)
-  case rssi(Central, Int?, BluetoothError?)
-  case didSubscribe(Central, MutableCharacteristic)
-  case didUnsubscribe(Central, MutableCharacteristic)
-  case didReceiveRead(ATTRequest)
-  case didReceiveWrite([ATTRequest])
-  case stored(Central, Attribute)
+  case connected(CBCentral)
+  case identified(CBCentral, CBCentral)
+  case disconnected(CBCentral, DisconnectReason)
+  case connectionUpdated(CBCentral, ConnectionTiming?, CBError?)
+  case rssi(CBCentral, Int?, CBError?)
+  case didSubscribe(CBCentral, CBMutableCharacteristic)
+  case didUnsubscribe(CBCentral, CBMutableCharacteristic)
+  case didReceiveRead(CBATTRequest)
+  case didReceiveWrite([CBATTRequest])
+  case stored(CBCentral, CBAttribute)
   case isReady
-  case didPublishL2CAPChannel(L2CAPPSM, BluetoothError)
-  case didUnpublishL2CAPChannel(L2CAPPSM, BluetoothError)
+  case didPublishL2CAPChannel(CBL2CAPPSM, CBError)
+  case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError)
   /// Not the delegate's: a task that waited goes on.
-  case resume(Waiter, BluetoothError?)
+  case resume(Waiter, CBError?)
 }
 
-extension PeripheralManager {
+extension CBPeripheralManager {
   /// Calls the delegate; on its queue only.
   func make(_ call: DelegateCall) {
     let delegate = delegate

@@ -7,7 +7,7 @@ struct OrderedAnswers<ID: Hashable & Sendable, Subject: Sendable>: Sendable {
   }
   enum Answer: Sendable {
     case success
-    case failure(BluetoothError)
+    case failure(CBError)
   }
 
   private(set) var entries: [Entry] = []
@@ -24,12 +24,12 @@ struct OrderedAnswers<ID: Hashable & Sendable, Subject: Sendable>: Sendable {
   }
 
   /// Answers all that are open.
-  mutating func failAll(_ error: BluetoothError) {
+  mutating func failAll(_ error: CBError) {
     for index in entries.indices where entries[index].answer == nil { entries[index].answer = .failure(error) }
   }
 
   /// The next one whose turn it is.
-  mutating func next() -> (subject: Subject, error: BluetoothError?)? {
+  mutating func next() -> (subject: Subject, error: CBError?)? {
     guard let first = entries.first, let answer = first.answer else { return nil }
     entries.removeFirst()
     return switch answer {

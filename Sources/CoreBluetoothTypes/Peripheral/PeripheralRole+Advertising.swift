@@ -4,23 +4,23 @@ import BLEHost
 extension PeripheralRole {
   /// Starts what a dictionary asks for, or notes why not; either way the answer comes in its turn.
   mutating func startAdvertising(
-    _ advertisement: Result<Advertisement, BluetoothError>, into effects: inout PeripheralEffects
+    _ advertisement: Result<Advertisement, CBError>, into effects: inout PeripheralEffects
   ) {
     do {
       _ = try begin(try advertisement.get(), .coreBluetooth, into: &effects)
     } catch {
-      let refusal = error as? BluetoothError ?? BluetoothError(.invalidParameters, "\(error)")
+      let refusal = error as? CBError ?? CBError(.invalidParameters, "\(error)")
       starts.ask(HostNames.advertising(), (), answer: .failure(refusal))
       flushAnswers(into: &effects)
     }
   }
 
-  /// - Throws: ``BluetoothError`` or ``AdvertisingDataError``; nothing is advertised then.
+  /// - Throws: ``CBError`` or ``AdvertisingDataError``; nothing is advertised then.
   mutating func begin(
     _ advertisement: Advertisement, _ options: AdvertisingOptions, into effects: inout PeripheralEffects
   ) throws -> AdvertisingPayload {
     guard advertising == .off else {
-      throw BluetoothError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
+      throw CBError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
     }
     let payload = try advertisement.payload(under: options.policy)
     let intent = try options.intent(payload)
@@ -40,7 +40,7 @@ extension PeripheralRole {
       starts.answer(id, .success)
       if advertising == .starting(id) { advertising = .on(id) }
     case .failure(let error):
-      starts.answer(id, .failure(BluetoothError(error)))
+      starts.answer(id, .failure(CBError(error)))
       if advertising == .starting(id) { advertising = .off }
     }
     flushAnswers(into: &effects)

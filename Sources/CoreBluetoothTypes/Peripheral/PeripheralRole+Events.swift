@@ -41,16 +41,16 @@ extension PeripheralRole {
 
   /// The adapter went below powered on: links are gone, advertising rests. Below powered off the host's memory of what
   /// was published is taken to be gone too, so that the application builds it anew.
-  mutating func fell(to state: ManagerState, into effects: inout PeripheralEffects) {
+  mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
     for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
     }
     pending = [:]
     updates = []
     owesReady = false
-    failWaiters(BluetoothError(.notConnected, "the adapter is \(state): nobody is connected"), into: &effects)
-    guard state.rawValue < ManagerState.poweredOff.rawValue else { return }
-    let cancelled = BluetoothError(
+    failWaiters(CBError(.notConnected, "the adapter is \(state): nobody is connected"), into: &effects)
+    guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
+    let cancelled = CBError(
       .operationCancelled, "the adapter is \(state): publish and advertise again when it is powered on")
     adds.failAll(cancelled)
     starts.failAll(cancelled)
@@ -74,7 +74,7 @@ extension PeripheralRole {
     pending = [:]
     giveUpAdvertising(into: &effects)
     for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
-    failWaiters(BluetoothError(.operationCancelled, "the peripheral manager was released"), into: &effects)
+    failWaiters(CBError(.operationCancelled, "the peripheral manager was released"), into: &effects)
   }
 
   mutating func flushAnswers(into effects: inout PeripheralEffects) {

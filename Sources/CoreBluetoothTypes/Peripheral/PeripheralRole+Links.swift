@@ -7,7 +7,7 @@ import Foundation
 extension PeripheralRole {
   mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
     guard links[connection.peer] == nil else { return }
-    let central = Central(identifier: freeIdentifier(of: connection.address), peer: connection.peer)
+    let central = CBCentral(identifier: freeIdentifier(of: connection.address), peer: connection.peer)
     // A device that we connected to may use our services too, but it did not come as a central.
     let isCentral = connection.role == .peripheral
     links[connection.peer] = Link(central: central, isCentral: isCentral)
@@ -25,8 +25,8 @@ extension PeripheralRole {
     guard let link = links[peer] else { return }
     let identifier = PeerIdentifier.make(of: identity)
     guard identifier != link.central.identifier else { return }
-    let central = Central(identifier: identifier, replacing: link.central)
-    let subscribed = link.subscriptions.compactMap { attributes[$0] as? MutableCharacteristic }
+    let central = CBCentral(identifier: identifier, replacing: link.central)
+    let subscribed = link.subscriptions.compactMap { attributes[$0] as? CBMutableCharacteristic }
     for characteristic in subscribed where characteristic.unsubscribe(link.central) {
       effects.calls.append(.didUnsubscribe(link.central, characteristic))
     }
@@ -44,7 +44,7 @@ extension PeripheralRole {
     link.central.linkEnded()
     for key in pending.keys where key.peer == peer { pending[key] = nil }
     for attribute in link.subscriptions {
-      guard let characteristic = attributes[attribute] as? MutableCharacteristic,
+      guard let characteristic = attributes[attribute] as? CBMutableCharacteristic,
         characteristic.unsubscribe(link.central)
       else { continue }
       effects.calls.append(.didUnsubscribe(link.central, characteristic))
@@ -52,7 +52,7 @@ extension PeripheralRole {
     if link.isCentral { effects.calls.append(.disconnected(link.central, reason)) }
   }
 
-  var connectedCentrals: [Central] {
+  var connectedCentrals: [CBCentral] {
     links.filter { $0.value.isCentral }.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value.central)
   }
 
@@ -60,7 +60,7 @@ extension PeripheralRole {
     _ peer: PeerID, _ attribute: AttributeID, _ subscription: Subscription, into effects: inout PeripheralEffects
   ) {
     guard let central = links[peer]?.central,
-      let characteristic = attributes[attribute] as? MutableCharacteristic
+      let characteristic = attributes[attribute] as? CBMutableCharacteristic
     else { return }
     if subscription.isEmpty {
       links[peer]?.subscriptions.removeAll { $0 == attribute }
@@ -81,7 +81,7 @@ extension PeripheralRole {
     switch result {
     case .success(let timing):
       effects.calls.append(.connectionUpdated(link.central, ConnectionTiming(timing), nil))
-    case .failure(let error): effects.calls.append(.connectionUpdated(link.central, nil, BluetoothError(error)))
+    case .failure(let error): effects.calls.append(.connectionUpdated(link.central, nil, CBError(error)))
     }
   }
 
@@ -89,13 +89,14 @@ extension PeripheralRole {
     guard let link = links[peer] else { return }
     switch result {
     case .success(let rssi): effects.calls.append(.rssi(link.central, Int(rssi), nil))
-    case .failure(let error): effects.calls.append(.rssi(link.central, nil, BluetoothError(error)))
+    case .failure(let error): effects.calls.append(.rssi(link.central, nil, CBError(error)))
     }
   }
 
   /// A command about one link; a link that is gone is worth a line.
   mutating func command(
-    _ name: StaticString, _ central: Central, _ command: (PeerID) -> HostCommand, into effects: inout PeripheralEffects
+    _ name: StaticString, _ central: CBCentral, _ command: (PeerID) -> HostCommand,
+    into effects: inout PeripheralEffects
   ) {
     guard links[central.peer]?.central === central else {
       effects.misuses.append("\(name): \(central) is not connected")

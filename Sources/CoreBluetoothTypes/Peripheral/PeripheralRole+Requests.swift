@@ -21,14 +21,14 @@ extension PeripheralRole {
   mutating func read(
     _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
   ) {
-    guard let central = links[peer]?.central, let characteristic = attributes[attribute] as? Characteristic else {
+    guard let central = links[peer]?.central, let characteristic = attributes[attribute] as? CBCharacteristic else {
       refuseRetired([attribute], peer, token, into: &effects)
       return
     }
     pending[RequestKey(peer: peer, token: token)] = PendingRequest(isRead: true, attributes: [attribute])
     effects.calls.append(
       .didReceiveRead(
-        ATTRequest(
+        CBATTRequest(
           central: central, characteristic: characteristic, offset: offset, value: nil, ticket: .read(token))))
   }
 
@@ -36,13 +36,13 @@ extension PeripheralRole {
     _ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart], into effects: inout PeripheralEffects
   ) {
     guard let central = links[peer]?.central else { return }
-    var requests: [ATTRequest] = []
+    var requests: [CBATTRequest] = []
     for part in parts {
-      guard let characteristic = attributes[part.attribute] as? Characteristic else { continue }
-      let ticket: ATTRequest.Ticket =
+      guard let characteristic = attributes[part.attribute] as? CBCharacteristic else { continue }
+      let ticket: CBATTRequest.Ticket =
         token.map { .write($0, part: part.attribute, isFirst: requests.isEmpty) } ?? .command
       requests.append(
-        ATTRequest(
+        CBATTRequest(
           central: central, characteristic: characteristic, offset: part.offset, value: Data(part.value),
           ticket: ticket))
     }
@@ -67,7 +67,7 @@ extension PeripheralRole {
 
   /// The application's answer; the first one counts.
   mutating func respond(
-    to request: ATTRequest, _ result: ATTError.Code, into effects: inout PeripheralEffects
+    to request: CBATTRequest, _ result: CBATTError.Code, into effects: inout PeripheralEffects
   ) {
     // A write command wants no answer, and every application gives one.
     guard let token = request.token else { return }
@@ -87,7 +87,8 @@ extension PeripheralRole {
   }
 
   private func answer(
-    to request: ATTRequest, _ waiting: PendingRequest, _ result: ATTError.Code, into effects: inout PeripheralEffects
+    to request: CBATTRequest, _ waiting: PendingRequest, _ result: CBATTError.Code,
+    into effects: inout PeripheralEffects
   ) -> RequestAnswer {
     guard result != .success else { return .success(waiting.isRead ? [UInt8](request.value ?? Data()) : []) }
     guard let code = UInt8(exactly: result.rawValue) else {

@@ -6,7 +6,7 @@ import Foundation
 
 extension PeripheralRole {
   /// Publishes `service`, or notes why not; either way the answer comes in its turn.
-  mutating func add(_ service: MutableService, into effects: inout PeripheralEffects) {
+  mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     let id = HostNames.service()
     do {
       let blueprint = try ServiceBlueprint(service, id: id, published: serviceIDs, known: attributeIDs)
@@ -32,13 +32,13 @@ extension PeripheralRole {
     switch result {
     case .success: adds.answer(id, .success)
     case .failure(let error):
-      adds.answer(id, .failure(BluetoothError(error)))
+      adds.answer(id, .failure(CBError(error)))
       forget(id)
     }
     flushAnswers(into: &effects)
   }
 
-  mutating func remove(_ service: MutableService, into effects: inout PeripheralEffects) {
+  mutating func remove(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     guard let id = serviceIDs[ObjectIdentifier(service)] else {
       effects.misuses.append("remove: \(service) is not published by this manager")
       return
@@ -88,7 +88,7 @@ extension PeripheralRole {
     for attribute in publication.attributes {
       guard let object = attributes.removeValue(forKey: attribute) else { continue }
       attributeIDs[ObjectIdentifier(object)] = nil
-      (object as? MutableCharacteristic)?.forgetSubscribers()
+      (object as? CBMutableCharacteristic)?.forgetSubscribers()
     }
     let gone = Set(publication.attributes)
     for peer in links.keys { links[peer]?.subscriptions.removeAll { gone.contains($0) } }
@@ -96,14 +96,14 @@ extension PeripheralRole {
 
   /// Changes a value that the stack keeps.
   mutating func setStoredValue(
-    _ value: [UInt8], for attribute: Attribute, lengths: ClosedRange<Int>?, into effects: inout PeripheralEffects
-  ) throws(BluetoothError) {
+    _ value: [UInt8], for attribute: CBAttribute, lengths: ClosedRange<Int>?, into effects: inout PeripheralEffects
+  ) throws(CBError) {
     guard let lengths else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters, "the value of \(attribute) is not kept by the stack: make it with init(storedValue:)")
     }
     guard lengths.contains(value.count) else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(value.count) octets for \(attribute), which takes \(lengths.lowerBound) to \(lengths.upperBound)")
     }
@@ -115,8 +115,8 @@ extension PeripheralRole {
     _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
   ) {
     guard let link = links[peer], let object = attributes[attribute] else { return }
-    (object as? Characteristic)?.value = Data(value)
-    (object as? Descriptor)?.held = .data(Data(value))
+    (object as? CBCharacteristic)?.value = Data(value)
+    (object as? CBDescriptor)?.held = .data(Data(value))
     effects.calls.append(.stored(link.central, object))
   }
 }

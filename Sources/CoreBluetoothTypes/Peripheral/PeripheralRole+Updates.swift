@@ -13,7 +13,7 @@ extension PeripheralRole {
 
   /// Hands a value over for those of `centrals` that are subscribed; nil is everyone.
   mutating func update(
-    _ value: Data, for characteristic: MutableCharacteristic, to centrals: [Central]?,
+    _ value: Data, for characteristic: CBMutableCharacteristic, to centrals: [CBCentral]?,
     into effects: inout PeripheralEffects
   ) -> UpdateOutcome {
     guard let attribute = attributeIDs[ObjectIdentifier(characteristic)] else {
@@ -35,9 +35,9 @@ extension PeripheralRole {
   }
 
   /// - Returns: an error when too many wait already; nil when `waiter` waits.
-  mutating func wait(_ waiter: Waiter) -> BluetoothError? {
+  mutating func wait(_ waiter: Waiter) -> CBError? {
     guard waiters.count < limits.waitingSends else {
-      return BluetoothError(.outOfSpace, "more than \(limits.waitingSends) tasks wait to send a value")
+      return CBError(.outOfSpace, "more than \(limits.waitingSends) tasks wait to send a value")
     }
     waiters.append(waiter)
     return nil
@@ -52,7 +52,7 @@ extension PeripheralRole {
     waiters = []
   }
 
-  mutating func failWaiters(_ error: BluetoothError, into effects: inout PeripheralEffects) {
+  mutating func failWaiters(_ error: CBError, into effects: inout PeripheralEffects) {
     effects.calls += waiters.map { .resume($0, error) }
     waiters = []
   }

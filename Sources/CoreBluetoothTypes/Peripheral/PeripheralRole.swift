@@ -13,11 +13,11 @@ struct PeripheralRole: Sendable {
   // The database (PeripheralRole+Services).
   var published: [ServiceID: Publication] = [:]
   var serviceIDs: [ObjectIdentifier: ServiceID] = [:]
-  var attributes: [AttributeID: Attribute] = [:]
+  var attributes: [AttributeID: CBAttribute] = [:]
   var attributeIDs: [ObjectIdentifier: AttributeID] = [:]
   /// Attributes of services that were removed here and not yet by the host: requests for them still arrive.
   var retiring: [ServiceID: Set<AttributeID>] = [:]
-  var adds = OrderedAnswers<ServiceID, MutableService>()
+  var adds = OrderedAnswers<ServiceID, CBMutableService>()
 
   // Links (PeripheralRole+Links).
   var links: [PeerID: Link] = [:]
@@ -37,12 +37,12 @@ struct PeripheralRole: Sendable {
   init(limits: PeripheralLimits = PeripheralLimits()) { self.limits = limits }
 
   struct Publication: Sendable {
-    var service: MutableService
+    var service: CBMutableService
     var attributes: [AttributeID]
   }
 
   struct Link: Sendable {
-    var central: Central
+    var central: CBCentral
     /// The other side made the connection: its coming and going is the application's to hear of.
     var isCentral: Bool
     /// The characteristics it is subscribed to, in the order in which it did.
@@ -59,9 +59,9 @@ struct PeripheralRole: Sendable {
 /// The bounds of what one peripheral manager keeps.
 struct PeripheralLimits: Sendable {
   /// Values that may be on their way to subscribers; one more and
-  /// ``PeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returns false.
+  /// ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returns false.
   var pendingUpdates = 32
-  /// Tasks that may wait for room in ``PeripheralManager/send(_:for:to:)``; one more is refused with `outOfSpace`.
+  /// Tasks that may wait for room in ``CBPeripheralManager/send(_:for:to:)``; one more is refused with `outOfSpace`.
   var waitingSends = 256
   /// Connection events that one stream keeps for a reader that does not read; the oldest is dropped then.
   var connectionEvents = 256

@@ -8,28 +8,28 @@ import BLEWire
 struct ServiceBlueprint {
   let definition: ServiceDefinition
   /// The attributes it names, with their objects.
-  private(set) var attributes: [(AttributeID, Attribute)] = []
+  private(set) var attributes: [(AttributeID, CBAttribute)] = []
 
   /// - Parameters:
   ///   - published: the services that are published, by object.
   ///   - known: the attributes that are published, by object.
   init(
-    _ service: MutableService, id: ServiceID, published: [ObjectIdentifier: ServiceID],
+    _ service: CBMutableService, id: ServiceID, published: [ObjectIdentifier: ServiceID],
     known: [ObjectIdentifier: AttributeID]
-  ) throws(BluetoothError) {
+  ) throws(CBError) {
     guard published[ObjectIdentifier(service)] == nil else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(service) is published already: remove it first, or make another object for a second instance")
     }
     guard !Self.stackServices.contains(service.uuid) else {
-      throw BluetoothError(
+      throw CBError(
         .uuidNotAllowed, "the service \(service.uuid) belongs to the stack, which publishes it itself: leave it out")
     }
     var includes: [ServiceID] = []
     for included in service.includedServices ?? [] {
       guard let id = published[ObjectIdentifier(included)] else {
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters, "\(service) includes \(included), which is not published: add that one first")
       }
       includes.append(id)
@@ -38,9 +38,9 @@ struct ServiceBlueprint {
       id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: includes)
     var seen = Set(known.keys)
     for characteristic in service.characteristics ?? [] {
-      guard let own = characteristic as? MutableCharacteristic else {
-        throw BluetoothError(
-          .invalidParameters, "\(characteristic) was found on a peripheral: publish a MutableCharacteristic")
+      guard let own = characteristic as? CBMutableCharacteristic else {
+        throw CBError(
+          .invalidParameters, "\(characteristic) was found on a peripheral: publish a CBMutableCharacteristic")
       }
       definition.characteristics.append(try Self.describe(own, seen: &seen, attributes: &attributes))
     }
@@ -65,10 +65,10 @@ struct ServiceBlueprint {
   static let maximumValueLength = 512
 
   private static func name(
-    _ object: Attribute, seen: inout Set<ObjectIdentifier>, attributes: inout [(AttributeID, Attribute)]
-  ) throws(BluetoothError) -> AttributeID {
+    _ object: CBAttribute, seen: inout Set<ObjectIdentifier>, attributes: inout [(AttributeID, CBAttribute)]
+  ) throws(CBError) -> AttributeID {
     guard seen.insert(ObjectIdentifier(object)).inserted else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(object) stands in a published service already, or twice in this one: make an object for each")
     }
@@ -78,13 +78,13 @@ struct ServiceBlueprint {
   }
 
   private static func describe(
-    _ characteristic: MutableCharacteristic, seen: inout Set<ObjectIdentifier>,
-    attributes: inout [(AttributeID, Attribute)]
-  ) throws(BluetoothError) -> CharacteristicDefinition {
+    _ characteristic: CBMutableCharacteristic, seen: inout Set<ObjectIdentifier>,
+    attributes: inout [(AttributeID, CBAttribute)]
+  ) throws(CBError) -> CharacteristicDefinition {
     var properties = characteristic.properties
     var permissions = characteristic.permissions
     guard characteristic.storedLengths != nil || properties.isDisjoint(with: [.broadcast, .extendedProperties]) else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(characteristic) has the property broadcast or extendedProperties, which CoreBluetooth does not allow here: leave it out, or use init(storedValue:)"
       )
@@ -95,11 +95,11 @@ struct ServiceBlueprint {
       source = .stored(try storable(value ?? [], lengths: lengths, of: characteristic), length: lengths)
     case (nil, let value?):
       guard value.count <= maximumValueLength else { throw tooLong(value.count, characteristic) }
-      let readOnly: AttributePermissions = [
+      let readOnly: CBAttributePermissions = [
         .readable, .readEncryptionRequired, .readAuthenticationRequired, .readAuthorizationRequired,
       ]
       guard properties.isSubset(of: .read), permissions.isSubset(of: readOnly) else {
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters,
           "characteristics with cached values must be read-only, and \(characteristic) is not: pass value: nil, leave it nil until the service is added, and answer its requests in the delegate; or use init(storedValue:)"
         )
@@ -132,15 +132,15 @@ struct ServiceBlueprint {
   }
 
   private static func describe(
-    _ descriptor: Descriptor, of characteristic: MutableCharacteristic, seen: inout Set<ObjectIdentifier>,
-    attributes: inout [(AttributeID, Attribute)]
-  ) throws(BluetoothError) -> DescriptorDefinition {
-    guard let own = descriptor as? MutableDescriptor else {
-      throw BluetoothError(.invalidParameters, "\(descriptor) was found on a peripheral: publish a MutableDescriptor")
+    _ descriptor: CBDescriptor, of characteristic: CBMutableCharacteristic, seen: inout Set<ObjectIdentifier>,
+    attributes: inout [(AttributeID, CBAttribute)]
+  ) throws(CBError) -> DescriptorDefinition {
+    guard let own = descriptor as? CBMutableDescriptor else {
+      throw CBError(.invalidParameters, "\(descriptor) was found on a peripheral: publish a CBMutableDescriptor")
     }
     let uuid = own.uuid
     if uuid == BluetoothUUID(0x2900) || uuid == BluetoothUUID(0x2902) {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "the descriptor \(uuid) of \(characteristic) is made by the stack from the characteristic's properties: leave it out"
       )
@@ -151,10 +151,10 @@ struct ServiceBlueprint {
       case (BluetoothUUID(0x2901), .text), (BluetoothUUID(0x2904), .data): break
       case (BluetoothUUID(0x2901), let value), (BluetoothUUID(0x2904), let value):
         let wanted = uuid == BluetoothUUID(0x2901) ? "a String" : "Data of 7 octets"
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters, "the descriptor \(uuid) of \(characteristic) takes \(wanted), not \(value)")
       default:
-        throw BluetoothError(
+        throw CBError(
           .invalidParameters,
           "the descriptor \(uuid) of \(characteristic) is neither 2901 nor 2904: make it with init(type:storedValue:)")
       }
@@ -173,23 +173,23 @@ struct ServiceBlueprint {
   }
 
   private static func storable(
-    _ value: [UInt8], lengths: ClosedRange<Int>, of attribute: Attribute
-  ) throws(BluetoothError) -> [UInt8] {
+    _ value: [UInt8], lengths: ClosedRange<Int>, of attribute: CBAttribute
+  ) throws(CBError) -> [UInt8] {
     guard lengths.lowerBound >= 0, lengths.upperBound <= maximumValueLength else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(attribute) allows lengths \(lengths), and an attribute holds 0 to \(maximumValueLength) octets")
     }
     guard lengths.contains(value.count) else {
-      throw BluetoothError(
+      throw CBError(
         .invalidParameters,
         "\(value.count) octets for \(attribute), which takes \(lengths.lowerBound) to \(lengths.upperBound)")
     }
     return value
   }
 
-  private static func tooLong(_ count: Int, _ attribute: Attribute) -> BluetoothError {
-    BluetoothError(
+  private static func tooLong(_ count: Int, _ attribute: CBAttribute) -> CBError {
+    CBError(
       .invalidParameters,
       "the value of \(attribute) has \(count) octets; an attribute holds at most \(maximumValueLength)")
   }
@@ -207,10 +207,10 @@ extension GATTCharacteristicProperties {
 
 extension GATTAttributePermissions {
   /// CoreBluetooth's bits as what a link must have; the stronger demand counts.
-  init(_ permissions: AttributePermissions) {
+  init(_ permissions: CBAttributePermissions) {
     func requirement(
-      _ open: AttributePermissions, _ encrypted: AttributePermissions, _ authenticated: AttributePermissions,
-      _ authorized: AttributePermissions
+      _ open: CBAttributePermissions, _ encrypted: CBAttributePermissions, _ authenticated: CBAttributePermissions,
+      _ authorized: CBAttributePermissions
     ) -> AccessRequirement? {
       let isForAuthorized = permissions.contains(authorized)
       var requirement = AccessRequirement(authorization: isForAuthorized)

@@ -12,7 +12,7 @@ public struct Bond: Hashable, Sendable, Identifiable {
 
   init(_ record: BLEHost.Bond) { self.record = record }
 
-  /// The device's identifier, as its ``Peer/identifier`` is when it connects.
+  /// The device's identifier, as its ``CBPeer/identifier`` is when it connects.
   public var id: UUID { PeerIdentifier.make(of: record.identity) }
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
   public var address: String { record.identity.octets.description }

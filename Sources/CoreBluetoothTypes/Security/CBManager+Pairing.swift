@@ -4,11 +4,11 @@ import BLESMP
 import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
-extension Manager {
+extension CBManager {
   /// The devices that are known again, the oldest bond first. All managers of an adapter share them.
   public final var bonds: [Bond] { link.keeper?.bonds ?? [] }
 
-  /// Forgets a device; ``PairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
+  /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
   /// device has to be told to forget, too, before the two can pair anew.
   public final func remove(_ bond: Bond) { link.post(.removeBond(bond.record.identity)) }
 
@@ -54,7 +54,7 @@ extension Manager {
     }
   }
 
-  private func ask(_ question: PairingQuestion, of peer: Peer, reply: PairingReply) {
+  private func ask(_ question: PairingQuestion, of peer: CBPeer, reply: PairingReply) {
     let delegate = pairingDelegate
     switch question {
     case .consent:

@@ -9,81 +9,81 @@ public import Foundation
 ///
 /// A ``PairingReply`` answers the question it came with and no other: an answer that comes after the question was answered,
 /// or after its pairing has ended, changes nothing and is logged.
-public protocol PairingDelegate: AnyObject {
+public protocol CBPairingDelegate: AnyObject {
   /// Somebody wants to pair and nothing vouches for them; asked only with ``PairingOptions/asksConsent``.
-  func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply)
+  func manager(_ manager: CBManager, shouldPairWith peer: CBPeer, reply: PairingReply)
 
   /// A device pairs without authentication under the identity of a bonded device, and has not proven that it is this
   /// device: it has forgotten the bond, or it is another one. Asked only with
   /// ``PairingOptions/BondReplacement-swift.enum/ask``. ``PairingReply/accept()`` replaces the bond.
-  func manager(_ manager: Manager, shouldReplaceBondOf peer: Peer, reply: PairingReply)
+  func manager(_ manager: CBManager, shouldReplaceBondOf peer: CBPeer, reply: PairingReply)
 
   /// Show these six digits to the user, who types them on the other device, until
   /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. ``PairingReply/reject()`` ends the pairing; no other answer is
   /// expected. The default calls ``manager(_:display:toPairWith:)``.
-  func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply)
+  func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer, reply: PairingReply)
 
   /// As ``manager(_:display:toPairWith:reply:)``, for a user who cannot reject.
-  func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer)
+  func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer)
 
   /// The user of the other device types the passkey that is shown here, where that device tells (Vol 3, Part H, 3.5.8).
-  func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress)
+  func manager(_ manager: CBManager, peer: CBPeer, didType keypress: PasskeyKeypress)
 
   /// Ask the user for the passkey that the other device shows, and ``PairingReply/enter(passkey:)``.
-  func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply)
+  func manager(_ manager: CBManager, enterPasskeyToPairWith peer: CBPeer, reply: PairingReply)
 
   /// Ask the user whether the other device shows the same six digits.
-  func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply)
+  func manager(_ manager: CBManager, compare number: String, toPairWith peer: CBPeer, reply: PairingReply)
 
   /// A question is void: close its dialogue. Its pairing has ended without an answer to it (failed, the link lost), or
   /// another question has taken its place. For digits that are displayed this call always comes, when the pairing ends.
   ///
   /// - Parameter id: ``PairingReply/id`` of the reply that came with the question.
-  func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer)
+  func manager(_ manager: CBManager, didWithdrawQuestion id: PairingReply.ID, of peer: CBPeer)
 
   /// The devices are paired. `bond` is there where they will know each other again; its identifier is the peer's from the
   /// next link on. On this one a device that came with a private address keeps the identifier it came with.
-  func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?)
-  func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError)
+  func manager(_ manager: CBManager, didPairWith peer: CBPeer, bond: Bond?)
+  func manager(_ manager: CBManager, didFailToPairWith peer: CBPeer, error: PairingError)
 
   /// The link is encrypted now, by a pairing or by the keys of an earlier one, or is no longer.
-  func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity)
+  func manager(_ manager: CBManager, didChangeSecurityOf peer: CBPeer, to security: PeerSecurity)
 
-  /// A bond was removed: by ``Manager/remove(_:)``, or to make room for a newer one.
-  func manager(_ manager: Manager, didRemoveBondOf identifier: UUID)
+  /// A bond was removed: by ``CBManager/remove(_:)``, or to make room for a newer one.
+  func manager(_ manager: CBManager, didRemoveBondOf identifier: UUID)
 
   /// A pairing replaced the bond of this device without proof that it is the same device: it has forgotten the bond, or
   /// another device has taken its place. ``manager(_:didPairWith:bond:)`` follows.
-  func manager(_ manager: Manager, didReplaceBondOf peer: Peer)
+  func manager(_ manager: CBManager, didReplaceBondOf peer: CBPeer)
 
   /// The link was to be encrypted with the keys of a bond and could not be; the error says what mends it.
-  func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError)
+  func manager(_ manager: CBManager, didLoseBondOf peer: CBPeer, error: BondLostError)
 }
 
-extension PairingDelegate {
-  public func manager(_ manager: Manager, shouldPairWith peer: Peer, reply: PairingReply) { reply.reject() }
-  public func manager(_ manager: Manager, shouldReplaceBondOf peer: Peer, reply: PairingReply) { reply.reject() }
-  public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer, reply: PairingReply) {
+extension CBPairingDelegate {
+  public func manager(_ manager: CBManager, shouldPairWith peer: CBPeer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: CBManager, shouldReplaceBondOf peer: CBPeer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer, reply: PairingReply) {
     self.manager(manager, display: passkey, toPairWith: peer)
   }
-  public func manager(_ manager: Manager, display passkey: String, toPairWith peer: Peer) {}
-  public func manager(_ manager: Manager, peer: Peer, didType keypress: PasskeyKeypress) {}
-  public func manager(_ manager: Manager, enterPasskeyToPairWith peer: Peer, reply: PairingReply) { reply.reject() }
-  public func manager(_ manager: Manager, compare number: String, toPairWith peer: Peer, reply: PairingReply) {
+  public func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer) {}
+  public func manager(_ manager: CBManager, peer: CBPeer, didType keypress: PasskeyKeypress) {}
+  public func manager(_ manager: CBManager, enterPasskeyToPairWith peer: CBPeer, reply: PairingReply) { reply.reject() }
+  public func manager(_ manager: CBManager, compare number: String, toPairWith peer: CBPeer, reply: PairingReply) {
     reply.reject()
   }
-  public func manager(_ manager: Manager, didWithdrawQuestion id: PairingReply.ID, of peer: Peer) {}
-  public func manager(_ manager: Manager, didPairWith peer: Peer, bond: Bond?) {}
-  public func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) {}
-  public func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {}
-  public func manager(_ manager: Manager, didRemoveBondOf identifier: UUID) {}
-  public func manager(_ manager: Manager, didReplaceBondOf peer: Peer) {}
-  public func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) {}
+  public func manager(_ manager: CBManager, didWithdrawQuestion id: PairingReply.ID, of peer: CBPeer) {}
+  public func manager(_ manager: CBManager, didPairWith peer: CBPeer, bond: Bond?) {}
+  public func manager(_ manager: CBManager, didFailToPairWith peer: CBPeer, error: PairingError) {}
+  public func manager(_ manager: CBManager, didChangeSecurityOf peer: CBPeer, to security: PeerSecurity) {}
+  public func manager(_ manager: CBManager, didRemoveBondOf identifier: UUID) {}
+  public func manager(_ manager: CBManager, didReplaceBondOf peer: CBPeer) {}
+  public func manager(_ manager: CBManager, didLoseBondOf peer: CBPeer, error: BondLostError) {}
 }
 
 /// Answers one question, once, on any thread; within 30 seconds, after which the other device ends the pairing.
 ///
-/// It is bound to its question. A second answer, an answer after ``PairingDelegate/manager(_:didWithdrawQuestion:of:)``, and
+/// It is bound to its question. A second answer, an answer after ``CBPairingDelegate/manager(_:didWithdrawQuestion:of:)``, and
 /// an answer of another kind than the question asks for change nothing and are logged.
 public struct PairingReply: Sendable, Identifiable {
   /// Identifies the question among all questions of the adapter, for as long as the process lives.
@@ -138,7 +138,7 @@ public struct PeerSecurity: Hashable, Sendable {
   /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key, or
   /// the pairing on it made the bond.
   public var isBondProven: Bool
-  /// Whether ``PeripheralManager/setAuthorized(_:for:)`` let this central in.
+  /// Whether ``CBPeripheralManager/setAuthorized(_:for:)`` let this central in.
   public var isAuthorized: Bool
 }
 
