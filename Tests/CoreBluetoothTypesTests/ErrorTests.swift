@@ -37,9 +37,29 @@ import Testing
 
   @Test func bluetoothErrorCodesHaveApplesNumbers() {
     #expect((0...18).allSatisfy { BluetoothError.Code(rawValue: $0) != nil })
-    #expect(BluetoothError.Code(rawValue: 19) == nil)
+    #expect(BluetoothError.Code(rawValue: 19)?.rawValue == 19)
     #expect(BluetoothError.Code.unkownDevice.rawValue == 12 && BluetoothError.unkownDevice == .unknownDevice)
     #expect(BluetoothError.uuidNotAllowed.rawValue == 8 && BluetoothError.alreadyAdvertising.rawValue == 9)
+  }
+
+  @Test func anNSErrorOfTheDomainMatchesInCatch() {
+    let wrapped: [any Error] = [
+      NSError(domain: CBErrorDomain, code: 6), BluetoothError(.connectionTimeout) as NSError,
+    ]
+    for error in wrapped {
+      do { try fail(error) } catch BluetoothError.connectionTimeout { continue } catch {}
+      #expect(Bool(false), "\(error) does not match")
+    }
+    #expect(!(BluetoothError.Code.connectionTimeout ~= NSError(domain: CBATTErrorDomain, code: 6)))
+    #expect(ATTError.Code.requestNotSupported ~= NSError(domain: CBATTErrorDomain, code: 6))
+  }
+
+  @Test func theNSErrorBehindAnErrorIsKept() {
+    let error = NSError(domain: CBErrorDomain, code: 14, userInfo: ["more": 1])
+    #expect(BluetoothError(_nsError: error).code == .peerRemovedPairingInformation)
+    #expect(BluetoothError(_nsError: error).userInfo["more"] as? Int == 1)
+    #expect(BluetoothError(_nsError: error)._nsError === error)
+    #expect(ATTError(_nsError: NSError(domain: CBATTErrorDomain, code: 0x80)).code.rawValue == 0x80)
   }
 
   @Test func attErrorsMatchInCatch() {

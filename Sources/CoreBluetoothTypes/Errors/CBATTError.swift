@@ -1,33 +1,55 @@
 public import Foundation
 
-/// What one side of the Attribute Protocol answers when it refuses (Vol 3, Part F, 3.4.1.1); mirrors `CBATTError`.
+/// The domain of ``CBATTError`` as an `NSError`.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+public let CBATTErrorDomain = "CBATTErrorDomain"
+
+/// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1).
 public struct CBATTError: CustomNSError, LocalizedError, Hashable {
-  /// The error codes. The space is open: applications have 0x80…0x9F, profiles 0xE0…0xFF, so any number is a code, and
-  /// `Code(rawValue:)` never gives nil (Docs/Decisions/0052).
+  /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF, and `Code(rawValue:)` is
+  /// never nil (Docs/Decisions/0052).
   ///
   /// ```swift
   /// let tooHot = CBATTError.Code(rawValue: 0x80)!
   /// ```
   public enum Code: RawRepresentable, Hashable, Sendable {
+    /// No error. (0x00)
     case success
+    /// The attribute handle is not valid on this server. (0x01)
     case invalidHandle
+    /// The attribute cannot be read. (0x02)
     case readNotPermitted
+    /// The attribute cannot be written. (0x03)
     case writeNotPermitted
+    /// The PDU was invalid. (0x04)
     case invalidPdu
+    /// The attribute requires an authenticated link. (0x05)
     case insufficientAuthentication
+    /// The server does not support the request. (0x06)
     case requestNotSupported
+    /// The offset lies past the end of the value. (0x07)
     case invalidOffset
+    /// The attribute requires authorization. (0x08)
     case insufficientAuthorization
+    /// Too many prepared writes are queued. (0x09)
     case prepareQueueFull
+    /// No attribute was found in the range of handles. (0x0A)
     case attributeNotFound
+    /// The attribute cannot be read with Read Blob. (0x0B)
     case attributeNotLong
+    /// The encryption key is too short. (0x0C)
     case insufficientEncryptionKeySize
+    /// The length of the value is not valid for the attribute. (0x0D)
     case invalidAttributeValueLength
+    /// An error that is unlikely. (0x0E)
     case unlikelyError
+    /// The attribute requires an encrypted link. (0x0F)
     case insufficientEncryption
+    /// The attribute type is not a grouping attribute. (0x10)
     case unsupportedGroupType
+    /// The server has no resources for the request. (0x11)
     case insufficientResources
-    /// Any other code; made by `init(rawValue:)`.
+    /// Any other number, made by ``init(rawValue:)``.
     case _other(Int)
 
     private static let named: [Self] = [
@@ -37,10 +59,12 @@ public struct CBATTError: CustomNSError, LocalizedError, Hashable {
       .insufficientEncryption, .unsupportedGroupType, .insufficientResources,
     ]
 
+    /// The code of a number; never nil.
     public init?(rawValue: Int) {
       self = Self.named.indices.contains(rawValue) ? Self.named[rawValue] : ._other(rawValue)
     }
 
+    /// The number of the code.
     public var rawValue: Int {
       switch self {
       case .success: 0x00
@@ -65,50 +89,87 @@ public struct CBATTError: CustomNSError, LocalizedError, Hashable {
       }
     }
 
+    /// Whether both have the same number.
     public static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
+    /// Hashes the number.
     public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 
-    public static func ~= (code: Self, error: any Error) -> Bool { (error as? CBATTError)?.code == code }
+    /// Whether `error` is a ``CBATTError`` with this code, or an `NSError` of ``CBATTErrorDomain`` with it.
+    public static func ~= (code: Self, error: any Error) -> Bool {
+      if let error = error as? CBATTError { return error.code == code }
+      let error = error as NSError
+      return error.domain == CBATTErrorDomain && error.code == code.rawValue
+    }
   }
 
-  private let error: NSError
+  /// The same error as an `NSError`.
+  public let _nsError: NSError
 
+  /// An error with the code and the user info of `error`, whose domain has to be ``CBATTErrorDomain``.
+  public init(_nsError error: NSError) { _nsError = error }
+
+  /// - Parameter userInfo: `NSLocalizedDescriptionKey` replaces the text of the code.
   public init(_ code: Code, userInfo: [String: Any] = [:]) {
-    error = NSError(domain: CBATTErrorDomain, code: code.rawValue, userInfo: userInfo)
+    _nsError = NSError(domain: CBATTErrorDomain, code: code.rawValue, userInfo: userInfo)
   }
 
+  /// ``CBATTErrorDomain``.
   public static var errorDomain: String { CBATTErrorDomain }
-  public var code: Code { Code(rawValue: error.code) ?? .unlikelyError }
-  public var errorCode: Int { error.code }
-  public var userInfo: [String: Any] { error.userInfo }
-  public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: text].merging(error.userInfo) { $1 } }
+  /// The code.
+  public var code: Code { Code(rawValue: errorCode) ?? ._other(errorCode) }
+  /// The number of the code.
+  public var errorCode: Int { _nsError.code }
+  /// The user info that the error was made with.
+  public var userInfo: [String: Any] { _nsError.userInfo }
+  /// ``userInfo``, and the text under `NSLocalizedDescriptionKey`.
+  public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: text].merging(userInfo) { $1 } }
+  /// What failed, why, and what to do, where the stack knows it; otherwise the text of the code.
   public var errorDescription: String? { text }
 
-  private var text: String { error.userInfo[NSLocalizedDescriptionKey] as? String ?? code.text }
+  private var text: String { userInfo[NSLocalizedDescriptionKey] as? String ?? code.text }
 }
 
 extension CBATTError: CustomStringConvertible {
+  /// The number of the code, and the text.
   public var description: String { "ATT error 0x\(String(errorCode, radix: 16, uppercase: true)): \(text)" }
 }
 
 extension CBATTError {
+  /// ``Code/success``
   public static var success: Code { .success }
+  /// ``Code/invalidHandle``
   public static var invalidHandle: Code { .invalidHandle }
+  /// ``Code/readNotPermitted``
   public static var readNotPermitted: Code { .readNotPermitted }
+  /// ``Code/writeNotPermitted``
   public static var writeNotPermitted: Code { .writeNotPermitted }
+  /// ``Code/invalidPdu``
   public static var invalidPdu: Code { .invalidPdu }
+  /// ``Code/insufficientAuthentication``
   public static var insufficientAuthentication: Code { .insufficientAuthentication }
+  /// ``Code/requestNotSupported``
   public static var requestNotSupported: Code { .requestNotSupported }
+  /// ``Code/invalidOffset``
   public static var invalidOffset: Code { .invalidOffset }
+  /// ``Code/insufficientAuthorization``
   public static var insufficientAuthorization: Code { .insufficientAuthorization }
+  /// ``Code/prepareQueueFull``
   public static var prepareQueueFull: Code { .prepareQueueFull }
+  /// ``Code/attributeNotFound``
   public static var attributeNotFound: Code { .attributeNotFound }
+  /// ``Code/attributeNotLong``
   public static var attributeNotLong: Code { .attributeNotLong }
+  /// ``Code/insufficientEncryptionKeySize``
   public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
+  /// ``Code/invalidAttributeValueLength``
   public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
+  /// ``Code/unlikelyError``
   public static var unlikelyError: Code { .unlikelyError }
+  /// ``Code/insufficientEncryption``
   public static var insufficientEncryption: Code { .insufficientEncryption }
+  /// ``Code/unsupportedGroupType``
   public static var unsupportedGroupType: Code { .unsupportedGroupType }
+  /// ``Code/insufficientResources``
   public static var insufficientResources: Code { .insufficientResources }
 }
 
