@@ -22,13 +22,13 @@ final class HeartRateCollector: Sendable {
     say("watch", "connected to \(monitor.name ?? "a device without a name")")
 
     let services = try await monitor.services(timeout: patience)
-    var found: [BluetoothUUID: Characteristic] = [:]
+    var found: [CBUUID: Characteristic] = [:]
     for service in services {
       let characteristics = try await monitor.characteristics(of: service, timeout: patience)
       for characteristic in characteristics { found[characteristic.uuid] = characteristic }
       say("watch", "finds \(service.uuid): \(characteristics.map(\.uuid.uuidString).joined(separator: " "))")
     }
-    func characteristic(_ uuid: BluetoothUUID) throws -> Characteristic {
+    func characteristic(_ uuid: CBUUID) throws -> Characteristic {
       guard let characteristic = found[uuid] else { throw Disappointment("the monitor has no characteristic \(uuid)") }
       return characteristic
     }

@@ -2,17 +2,17 @@ import BluetoothLE
 
 /// The services and characteristics of the Heart Rate Profile (Bluetooth SIG, HRS 1.0) that both ends use.
 enum HeartRateProfile {
-  static let heartRate: BluetoothUUID = "180D"
-  static let measurement: BluetoothUUID = "2A37"
-  static let bodySensorLocation: BluetoothUUID = "2A38"
-  static let controlPoint: BluetoothUUID = "2A39"
+  static let heartRate: CBUUID = "180D"
+  static let measurement: CBUUID = "2A37"
+  static let bodySensorLocation: CBUUID = "2A38"
+  static let controlPoint: CBUUID = "2A39"
 
-  static let battery: BluetoothUUID = "180F"
-  static let batteryLevel: BluetoothUUID = "2A19"
+  static let battery: CBUUID = "180F"
+  static let batteryLevel: CBUUID = "2A19"
 
-  static let deviceInformation: BluetoothUUID = "180A"
-  static let manufacturerName: BluetoothUUID = "2A29"
-  static let modelNumber: BluetoothUUID = "2A24"
+  static let deviceInformation: CBUUID = "180A"
+  static let manufacturerName: CBUUID = "2A29"
+  static let modelNumber: CBUUID = "2A24"
 
   /// What the control point knows: set the energy expended back to zero.
   static let resetEnergyExpended: UInt8 = 0x01

@@ -11,7 +11,7 @@ import BluetoothLE
     var made: [BluetoothUUID: MutableService] = [:]
     for described in description.services {
       let uuid = try Description.uuid(described.uuid)
-      let service = MutableService(type: uuid, primary: described.primary ?? true)
+      let service = MutableService(type: CBUUID(uuid), primary: described.primary ?? true)
       var included: [Service] = []
       for name in described.includes ?? [] {
         guard let other = made[try Description.uuid(name)] else {
@@ -66,13 +66,13 @@ import BluetoothLE
     let limit = max(described.maximumLength ?? max(value.count, 20), value.count)
     guard limit <= 512 else { throw .data("\(described.uuid) allows \(limit) octets; an attribute holds at most 512") }
     let characteristic = MutableCharacteristic(
-      type: try Description.uuid(described.uuid), properties: properties, storedValue: value, length: 0...limit,
+      type: CBUUID(try Description.uuid(described.uuid)), properties: properties, storedValue: value, length: 0...limit,
       permissions: permissions)
     var descriptors: [MutableDescriptor] = []
     for descriptor in described.descriptors ?? [] {
       descriptors.append(
         MutableDescriptor(
-          type: try Description.uuid(descriptor.uuid), storedValue: try Description.octets(descriptor.value)))
+          type: CBUUID(try Description.uuid(descriptor.uuid)), storedValue: try Description.octets(descriptor.value)))
     }
     characteristic.descriptors = descriptors
     return characteristic

@@ -17,7 +17,7 @@ import Testing
 
   @Test func rule5_1_nameAndServicesAreAdvertised() {
     stage.manager.startAdvertising([
-      AdvertisementDataLocalNameKey: "Hi", AdvertisementDataServiceUUIDsKey: [BluetoothUUID(string: "180D")],
+      AdvertisementDataLocalNameKey: "Hi", AdvertisementDataServiceUUIDsKey: [CBUUID(string: "180D")],
     ])
     #expect(stage.heard() == ["didStart"])
     // Flags, the complete list of 16-bit UUIDs, the complete name.
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test func rule5_2_theNameHasTenOctetsInTheScanResponse() throws {
-    let long = [BluetoothUUID(string: "E20A39F4-73F5-4BC4-A12F-17D1AD07A961")]
+    let long = [CBUUID(string: "E20A39F4-73F5-4BC4-A12F-17D1AD07A961")]
     stage.manager.startAdvertising([
       AdvertisementDataLocalNameKey: "Thermometer", AdvertisementDataServiceUUIDsKey: long,
     ])
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func rule5_7_aServiceNeedNotBeInTheDatabase() {
-    stage.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: [BluetoothUUID(string: "180D")]])
+    stage.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: [CBUUID(string: "180D")]])
     #expect(stage.heard() == ["didStart"])
   }
 

@@ -107,7 +107,7 @@ import Testing
   ])
   func rule2_4_otherDescriptorsAreRefused(uuid: String, value: Data, words: String) {
     let characteristic = dynamic("2A19")
-    characteristic.descriptors = [MutableDescriptor(type: BluetoothUUID(string: uuid), value: value)]
+    characteristic.descriptors = [MutableDescriptor(type: CBUUID(string: uuid), value: value)]
     let (answer, text, _) = added(characteristic)
     #expect(answer == ["didAdd 180D invalidParameters"])
     #expect(text.contains(words) && text.contains(uuid))
@@ -194,7 +194,7 @@ import Testing
   @Test func rule2_7_eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
     let stage = Stage()
     let services = ["180D", "1800", "180F", "1801", "180A"].map {
-      MutableService(type: BluetoothUUID(string: $0), primary: true)
+      MutableService(type: CBUUID(string: $0), primary: true)
     }
     for service in services { stage.manager.add(service) }
     #expect(
@@ -262,14 +262,14 @@ import Testing
   @Test(arguments: ["1800", "1801", "00001800-0000-1000-8000-00805F9B34FB"])
   func rule2_9_theStacksOwnServicesAreRefused(uuid: String) {
     let stage = Stage()
-    stage.manager.add(MutableService(type: BluetoothUUID(string: uuid), primary: true))
+    stage.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
     #expect(stage.heard().first?.hasSuffix("uuidNotAllowed") == true)
   }
 
   @Test(arguments: ["1805", "180A", "180F", "1812", "181E"])
   func rule2_9_otherServicesThatAppleKeepsAreAllowed(uuid: String) {
     let stage = Stage()
-    stage.manager.add(MutableService(type: BluetoothUUID(string: uuid), primary: true))
+    stage.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
     #expect(stage.heard() == ["didAdd \(uuid)"])
   }
 

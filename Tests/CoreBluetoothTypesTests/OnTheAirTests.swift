@@ -10,7 +10,7 @@ import Testing
   private static let patience = Duration.seconds(20)
 
   /// A service of its own for each test: all of them share one air.
-  private let service = MutableService(type: BluetoothUUID(nsuuid: UUID()), primary: true)
+  private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
   private let name = UUID().uuidString
 
   init() {
@@ -124,7 +124,7 @@ import Testing
     return try await peripheral.characteristics(of: try #require(services.first), timeout: Self.patience)
   }
 
-  private func dynamic(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> MutableCharacteristic {
+  private func dynamic(_ uuid: CBUUID, _ properties: CharacteristicProperties) -> MutableCharacteristic {
     MutableCharacteristic(type: uuid, properties: properties, value: nil, permissions: [.readable, .writeable])
   }
 

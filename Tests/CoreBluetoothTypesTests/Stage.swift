@@ -86,7 +86,7 @@ final class Stage: Sendable {
 
   /// Publishes a service with these characteristics and forgets what was said about it.
   @discardableResult
-  func publish(_ characteristics: MutableCharacteristic..., as uuid: BluetoothUUID = "180D") -> MutableService {
+  func publish(_ characteristics: MutableCharacteristic..., as uuid: CBUUID = "180D") -> MutableService {
     let service = MutableService(type: uuid, primary: true)
     service.characteristics = characteristics
     manager.add(service)
@@ -257,12 +257,12 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
 
 /// Characteristics the tests use over and over.
 func dynamic(
-  _ uuid: BluetoothUUID, _ properties: CharacteristicProperties = [.read, .write, .notify],
+  _ uuid: CBUUID, _ properties: CharacteristicProperties = [.read, .write, .notify],
   permissions: AttributePermissions = [.readable, .writeable]
 ) -> MutableCharacteristic {
   MutableCharacteristic(type: uuid, properties: properties, value: nil, permissions: permissions)
 }
 
-func constant(_ uuid: BluetoothUUID, _ octets: [UInt8]) -> MutableCharacteristic {
+func constant(_ uuid: CBUUID, _ octets: [UInt8]) -> MutableCharacteristic {
   MutableCharacteristic(type: uuid, properties: [.read], value: Data(octets), permissions: [.readable])
 }

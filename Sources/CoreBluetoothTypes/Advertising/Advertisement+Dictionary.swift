@@ -17,7 +17,7 @@ extension Advertisement {
         }
         localName = name
       case CBAdvertisementDataServiceUUIDsKey:
-        guard let uuids = value as? [BluetoothUUID] else { throw Self.wrongType(key, "an array of UUIDs", value) }
+        guard let uuids = BluetoothUUID.list(value) else { throw Self.wrongType(key, "an array of CBUUID", value) }
         serviceUUIDs = uuids
       default:
         throw CBError(

@@ -4,13 +4,13 @@
 
 /// `String`: the device's name.
 public let CBAdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
-/// `[BluetoothUUID]`: services the device offers.
+/// `[CBUUID]`: services the device offers.
 public let CBAdvertisementDataServiceUUIDsKey = "kCBAdvDataServiceUUIDs"
 /// `Data`: the company identifier, low octet first, and what the company says.
 public let CBAdvertisementDataManufacturerDataKey = "kCBAdvDataManufacturerData"
-/// `[BluetoothUUID: Data]`
+/// `[CBUUID: Data]`
 public let CBAdvertisementDataServiceDataKey = "kCBAdvDataServiceData"
-/// `[BluetoothUUID]`: services found in the overflow area.
+/// `[CBUUID]`: services found in the overflow area.
 public let CBAdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedServiceUUIDs"
 /// `NSNumber`: in dBm.
 public let CBAdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
@@ -19,5 +19,5 @@ public let CBAdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
 /// `NSNumber`: true where the data ends before its end, because the controller lost the rest of an extended advertisement;
 /// absent otherwise. CoreBluetooth has no such key.
 public let CBAdvertisementDataIsTruncatedKey = "BLEAdvDataIsTruncated"
-/// `[BluetoothUUID]`: services the device looks for.
+/// `[CBUUID]`: services the device looks for.
 public let CBAdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"

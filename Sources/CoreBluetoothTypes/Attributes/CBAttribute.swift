@@ -1,15 +1,21 @@
-public import BLEWire
+import BLEWire
 public import Foundation
 
-/// What services, characteristics and descriptors share: a type; mirrors `CBAttribute`.
+/// An attribute with a type: the superclass of services, characteristics and descriptors.
 ///
-/// The classes below it may be used from any thread: each keeps what changes behind a lock (Docs/Decisions/0051).
+/// The classes below it can be used from any thread: each protects what changes with a lock (Docs/Decisions/0051). This one is
+/// immutable.
 open class CBAttribute: NSObject, @unchecked Sendable {
-  private let type: BluetoothUUID
+  private let typeObject: CBUUID
 
-  init(type: BluetoothUUID) { self.type = type }
+  init(type: CBUUID) { typeObject = type }
 
-  open var uuid: BluetoothUUID { type }
+  /// The type of the attribute.
+  open var uuid: CBUUID { typeObject }
 
+  /// The type as a value.
+  final var type: BluetoothUUID { typeObject.value }
+
+  /// The class and the type: `<CBMutableService 180D>`.
   open override var description: String { "<\(Swift.type(of: self)) \(uuid)>" }
 }

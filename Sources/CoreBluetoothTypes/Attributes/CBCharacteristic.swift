@@ -1,4 +1,3 @@
-import BLEWire
 public import Foundation
 import Synchronization
 
@@ -15,7 +14,7 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     var isBroadcasted = false
   }
 
-  init(type: BluetoothUUID, properties: CBCharacteristicProperties, value: Data?) {
+  init(type: CBUUID, properties: CBCharacteristicProperties, value: Data?) {
     contents = Mutex(Contents(properties: properties, value: value))
     super.init(type: type)
   }

@@ -1,4 +1,3 @@
-public import BLEWire
 public import Foundation
 import Synchronization
 
@@ -11,7 +10,7 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
     var value: DescriptorValue
   }
 
-  init(type: BluetoothUUID, value: DescriptorValue) {
+  init(type: CBUUID, value: DescriptorValue) {
     contents = Mutex(Contents(value: value))
     super.init(type: type)
   }
@@ -43,7 +42,7 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   /// Made by the typed initialiser, which allows what CoreBluetooth does not.
   let isCustom: Bool
 
-  public init(type UUID: BluetoothUUID, value: Any?) {
+  public init(type UUID: CBUUID, value: Any?) {
     permissions = .readable
     storedLengths = nil
     isCustom = false
@@ -56,7 +55,7 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   ///
   /// - Parameter length: the lengths that a write may leave, in octets, at most 512.
   public init(
-    type UUID: BluetoothUUID, storedValue: Data, length: ClosedRange<Int> = 0...512,
+    type UUID: CBUUID, storedValue: Data, length: ClosedRange<Int> = 0...512,
     permissions: CBAttributePermissions = .readable
   ) {
     self.permissions = permissions

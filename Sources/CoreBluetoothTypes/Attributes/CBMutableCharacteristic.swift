@@ -1,4 +1,3 @@
-public import BLEWire
 public import Foundation
 import Synchronization
 
@@ -30,7 +29,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
 
   /// - Parameter value: the constant of a read-only characteristic; nil for one whose delegate answers.
   public init(
-    type UUID: BluetoothUUID, properties: CBCharacteristicProperties, value: Data?, permissions: CBAttributePermissions
+    type UUID: CBUUID, properties: CBCharacteristicProperties, value: Data?, permissions: CBAttributePermissions
   ) {
     local = Mutex(Local(permissions: permissions))
     lengths = nil
@@ -43,7 +42,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
   ///
   /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).
   public init(
-    type UUID: BluetoothUUID, properties: CBCharacteristicProperties, storedValue: Data,
+    type UUID: CBUUID, properties: CBCharacteristicProperties, storedValue: Data,
     length: ClosedRange<Int> = 0...512,
     permissions: CBAttributePermissions
   ) {

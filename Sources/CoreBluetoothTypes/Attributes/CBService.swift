@@ -1,4 +1,3 @@
-public import BLEWire
 import Synchronization
 
 /// A service, local or found on a peripheral; mirrors `CBService`.
@@ -11,7 +10,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
     var characteristics: [CBCharacteristic]?
   }
 
-  init(type: BluetoothUUID, isPrimary: Bool) {
+  init(type: CBUUID, isPrimary: Bool) {
     primary = isPrimary
     super.init(type: type)
   }
@@ -41,7 +40,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 ///
 /// Once published it is frozen: changes made to the object afterwards are not seen by centrals.
 open class CBMutableService: CBService, @unchecked Sendable {
-  public init(type UUID: BluetoothUUID, primary isPrimary: Bool) {
+  public init(type UUID: CBUUID, primary isPrimary: Bool) {
     super.init(type: UUID, isPrimary: isPrimary)
   }
 

@@ -1,4 +1,3 @@
-public import BLEWire
 import Foundation
 
 /// A device that was found, with what it said.
@@ -32,7 +31,7 @@ extension CBCentralManager {
   /// }
   /// ```
   public final func discoveries(
-    withServices serviceUUIDs: [BluetoothUUID]? = nil, allowDuplicates: Bool = false
+    withServices serviceUUIDs: [CBUUID]? = nil, allowDuplicates: Bool = false
   ) -> AsyncStream<DiscoveredPeripheral> {
     let stream = makeDiscoveryStream()
     scanForPeripherals(

@@ -1,5 +1,5 @@
 import BLEHost
-public import BLEWire
+import BLEWire
 public import Foundation
 import Synchronization
 
@@ -110,12 +110,13 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///   - serviceUUIDs: tell of devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
   ///     tells of all.
   ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
-  open func scanForPeripherals(withServices serviceUUIDs: [BluetoothUUID]?, options: [String: Any]? = nil) {
+  open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }
     let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
-    let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [BluetoothUUID] ?? []
+    let solicited = BluetoothUUID.list(options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey]) ?? []
     run {
-      $0.startScan(serviceUUIDs ?? [], solicited: solicited, allowsDuplicates: allowsDuplicates, into: &$1)
+      $0.startScan(
+        (serviceUUIDs ?? []).map(\.value), solicited: solicited, allowsDuplicates: allowsDuplicates, into: &$1)
     }
   }
 
@@ -137,9 +138,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// Devices that this process is connected to and that have one of the services. They need a
   /// ``connect(_:options:)`` of this manager's too.
-  open func retrieveConnectedPeripherals(withServices serviceUUIDs: [BluetoothUUID]) -> [CBPeripheral] {
+  open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
-    return run { state, _ in state.retrieveConnected(with: serviceUUIDs) }
+    return run { state, _ in state.retrieveConnected(with: serviceUUIDs.map(\.value)) }
   }
 
   /// The device with an address, seen or not. CoreBluetooth does not tell addresses.
@@ -174,7 +175,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// Asks to hear of links of certain devices, whoever makes them in this process; nil asks for nothing any more.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
-    let services = options?[.serviceUUIDs] as? [BluetoothUUID] ?? []
+    let services = BluetoothUUID.list(options?[.serviceUUIDs]) ?? []
     let peripherals = options?[.peripheralUUIDs] as? [UUID] ?? []
     guard services.count <= 4 else {
       return misuse("registerForConnectionEvents: \(services.count) service UUIDs are too many: four at most")

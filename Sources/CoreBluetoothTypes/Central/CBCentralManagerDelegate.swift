@@ -1,3 +1,4 @@
+public import CoreFoundation
 public import Foundation
 
 /// What a ``CBCentralManager`` tells the application; mirrors `CBCentralManagerDelegate`.

@@ -6,7 +6,7 @@ import Foundation
 
 /// `NSNumber`, a Boolean: report each advertisement, not each device once. False where it is missing.
 public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
-/// `[BluetoothUUID]`: devices that look for one of these services match too.
+/// `[CBUUID]`: devices that look for one of these services match too.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
 /// Nothing is shown on Linux, whatever the value; the state tells.
@@ -35,9 +35,6 @@ public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeriph
 public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
 public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
 
-/// Seconds since the first of January 2001, as CoreFoundation counts them.
-public typealias CFAbsoluteTime = Double
-
 /// What happened to a link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
 /// `CBConnectionEvent`.
 public enum CBConnectionEvent: Int, Sendable {
@@ -51,7 +48,7 @@ public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Senda
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// `[BluetoothUUID]`, at most four.
+  /// `[CBUUID]`, at most four.
   public static let serviceUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionServiceUUIDs")
   /// `[UUID]`
   public static let peripheralUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")

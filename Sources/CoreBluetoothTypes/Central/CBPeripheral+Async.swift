@@ -1,4 +1,3 @@
-public import BLEWire
 public import Foundation
 
 /// The same from tasks, which CoreBluetooth has not. Results are returned and not told to the delegate.
@@ -7,17 +6,17 @@ public import Foundation
 /// when `timeout` has passed.
 extension CBPeripheral {
   /// Finds the primary services, or those of certain types.
-  public final func services(_ uuids: [BluetoothUUID]? = nil, timeout: Duration? = nil) async throws -> [CBService] {
-    try await ask("discoverServices", .services(uuids), timeout: timeout)
+  public final func services(_ uuids: [CBUUID]? = nil, timeout: Duration? = nil) async throws -> [CBService] {
+    try await ask("discoverServices", .services(uuids?.map(\.value)), timeout: timeout)
     return (services ?? []).filter { uuids?.contains($0.uuid) ?? true }
   }
 
   /// Finds the characteristics of a service, or those of certain types.
   public final func characteristics(
-    _ uuids: [BluetoothUUID]? = nil, of service: CBService, timeout: Duration? = nil
+    _ uuids: [CBUUID]? = nil, of service: CBService, timeout: Duration? = nil
   ) async throws -> [CBCharacteristic] {
     let found: RemoteService = try found(service)
-    try await ask("discoverCharacteristics", .characteristics(found, uuids), timeout: timeout)
+    try await ask("discoverCharacteristics", .characteristics(found, uuids?.map(\.value)), timeout: timeout)
     return (service.characteristics ?? []).filter { uuids?.contains($0.uuid) ?? true }
   }
 

@@ -1,5 +1,4 @@
 import BLEHost
-public import BLEWire
 public import Foundation
 import Synchronization
 
@@ -16,7 +15,7 @@ public enum CBPeripheralState: Int, Sendable {
 /// Questions are answered one after the other, in the order in which they were asked, by the ``delegate``, on the queue of
 /// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
 /// not discovered on this connection) are dropped with a line in the log.
-public class CBPeripheral: CBPeer, @unchecked Sendable {
+open class CBPeripheral: CBPeer, @unchecked Sendable {
   private let manager: WeakObject<CBCentralManager>
   private let contents = Mutex(Contents())
   private let heldDelegate = Mutex(DelegateReference<any CBPeripheralDelegate> { nil })
@@ -40,7 +39,7 @@ public class CBPeripheral: CBPeer, @unchecked Sendable {
   }
 
   /// Who hears of everything. It is not kept alive by the peripheral.
-  public var delegate: (any CBPeripheralDelegate)? {
+  open var delegate: (any CBPeripheralDelegate)? {
     get { heldDelegate.withLock { $0 }.object }
     set {
       let reference = DelegateReference { [weak newValue] in newValue }
@@ -49,77 +48,78 @@ public class CBPeripheral: CBPeer, @unchecked Sendable {
   }
 
   /// The name it advertises, if it does.
-  public var name: String? { contents.withLock { $0.name } }
+  open var name: String? { contents.withLock { $0.name } }
 
-  public var state: CBPeripheralState { contents.withLock { $0.state } }
+  open var state: CBPeripheralState { contents.withLock { $0.state } }
 
   /// What ``discoverServices(_:)`` found on this connection; nil until then.
-  public var services: [CBService]? { contents.withLock { $0.services } }
+  open var services: [CBService]? { contents.withLock { $0.services } }
 
   /// What ``readRSSI()`` read last, in dBm. CoreBluetooth has given it up.
-  public var rssi: NSNumber? { contents.withLock { $0.rssi }.map { NSNumber(value: $0) } }
+  open var rssi: NSNumber? { contents.withLock { $0.rssi }.map { NSNumber(value: $0) } }
 
   /// False: Linux has no Apple Notification Center Service.
-  public var ancsAuthorized: Bool { false }
+  open var ancsAuthorized: Bool { false }
 
   /// Whether a write without response finds room; once it is false,
   /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` tells when there is some.
-  public var canSendWriteWithoutResponse: Bool {
+  open var canSendWriteWithoutResponse: Bool {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
 
   /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one the
   /// 512 that a value may have, in as many packets as they need.
-  public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
+  open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
     guard type == .withoutResponse else { return 512 }
     return (manager.object?.run { state, _ in state.mtu(of: self) } ?? 23) - 3
   }
 
   /// Asks for the strength of the signal.
-  public func readRSSI() { command("readRSSI") { $0.readRSSI(self, into: &$1) } }
+  open func readRSSI() { command("readRSSI") { $0.readRSSI(self, into: &$1) } }
 
   /// Finds the primary services, or those of certain types; ``services`` has them then, with those found before.
-  public func discoverServices(_ serviceUUIDs: [BluetoothUUID]?) {
-    command("discoverServices") { $0.ask(self, "discoverServices", .services(serviceUUIDs), into: &$1) }
+  open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
+    command("discoverServices") { $0.ask(self, "discoverServices", .services(serviceUUIDs?.map(\.value)), into: &$1) }
   }
 
   /// Finds the services that a service includes.
-  public func discoverIncludedServices(_ includedServiceUUIDs: [BluetoothUUID]?, for service: CBService) {
+  open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
     guard let service: RemoteService = remote(service, "discoverIncludedServices") else { return }
     command("discoverIncludedServices") {
-      $0.ask(self, "discoverIncludedServices", .includedServices(service, includedServiceUUIDs), into: &$1)
+      $0.ask(
+        self, "discoverIncludedServices", .includedServices(service, includedServiceUUIDs?.map(\.value)), into: &$1)
     }
   }
 
   /// Finds the characteristics of a service, or those of certain types.
-  public func discoverCharacteristics(_ characteristicUUIDs: [BluetoothUUID]?, for service: CBService) {
+  open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
     guard let service: RemoteService = remote(service, "discoverCharacteristics") else { return }
     command("discoverCharacteristics") {
-      $0.ask(self, "discoverCharacteristics", .characteristics(service, characteristicUUIDs), into: &$1)
+      $0.ask(self, "discoverCharacteristics", .characteristics(service, characteristicUUIDs?.map(\.value)), into: &$1)
     }
   }
 
   /// Finds the descriptors of a characteristic.
-  public func discoverDescriptors(for characteristic: CBCharacteristic) {
+  open func discoverDescriptors(for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "discoverDescriptors") else { return }
     command("discoverDescriptors") { $0.ask(self, "discoverDescriptors", .descriptors(characteristic), into: &$1) }
   }
 
   /// Reads a value, all of it.
-  public func readValue(for characteristic: CBCharacteristic) {
+  open func readValue(for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .value(characteristic), into: &$1) }
   }
 
   /// Reads a descriptor, all of it.
-  public func readValue(for descriptor: CBDescriptor) {
+  open func readValue(for descriptor: CBDescriptor) {
     guard let descriptor: RemoteDescriptor = remote(descriptor, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
   }
 
   /// Writes a value. With a response the delegate is told what became of it; without one nobody is, and what finds no room
   /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
-  public func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
+  open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") {
@@ -131,7 +131,7 @@ public class CBPeripheral: CBPeer, @unchecked Sendable {
   }
 
   /// Writes a descriptor; never the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)`` sets.
-  public func writeValue(_ data: Data, for descriptor: CBDescriptor) {
+  open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
     guard let descriptor: RemoteDescriptor = remote(descriptor, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
@@ -139,13 +139,13 @@ public class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Asks to be told of changes of a value, or no more: by notifications where the characteristic has them, else by
   /// indications.
-  public func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
+  open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "setNotifyValue") else { return }
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
   /// Not supported: the delegate hears ``CBError/operationNotSupported``.
-  public func openL2CAPChannel(_ psm: CBL2CAPPSM) {
+  open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
     command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(CBError.noL2CAPChannels))) }
   }
 

@@ -140,7 +140,7 @@ extension Session.Subject {
       session.has(service) ? nil : "\(service) is not a service of this connection: discover it again"
     case .descriptors(let it), .value(let it), .write(let it), .notify(let it, _):
       session.has(it) ? nil : "\(it) is not a characteristic of this connection: discover it again"
-    case .writeDescriptor(let descriptor) where descriptor.uuid == "2902":
+    case .writeDescriptor(let descriptor) where descriptor.type == "2902":
       "the Client Characteristic Configuration is not written with writeValue: use setNotifyValue(_:for:)"
     case .descriptorValue(let descriptor), .writeDescriptor(let descriptor):
       session.has(descriptor) ? nil : "\(descriptor) is not a descriptor of this connection: discover it again"

@@ -130,7 +130,7 @@ extension Session {
 
   private mutating func take(_ found: [DiscoveredDescriptor], of characteristic: RemoteCharacteristic) {
     characteristic.descriptors = found.map { found in
-      let known = descriptors[found.handle].flatMap { $0.uuid == found.uuid ? $0 : nil }
+      let known = descriptors[found.handle].flatMap { $0.type == found.uuid ? $0 : nil }
       let descriptor = known ?? RemoteDescriptor(found)
       descriptors[found.handle] = descriptor
       if found.uuid == "2902" { configurations[characteristic.found.valueHandle] = found.handle }
@@ -142,7 +142,7 @@ extension Session {
   private mutating func remoteService(
     _ found: DiscoveredService, isPrimary: Bool, of object: CBPeripheral?
   ) -> RemoteService {
-    if let known = services[found.handles.lowerBound], known.handles == found.handles, known.uuid == found.uuid {
+    if let known = services[found.handles.lowerBound], known.handles == found.handles, known.type == found.uuid {
       return known
     }
     _ = invalidate(found.handles)
@@ -156,7 +156,7 @@ extension Session {
     _ known: [Known]?, _ all: [Found], _ filter: [BluetoothUUID]?, _ convert: (Found) -> Known
   ) -> [Known] {
     all.filter { found in
-      filter?.contains(found.uuid) ?? true || known?.contains { $0 === found } ?? false
+      filter?.contains(found.type) ?? true || known?.contains { $0 === found } ?? false
     }.map(convert)
   }
 }

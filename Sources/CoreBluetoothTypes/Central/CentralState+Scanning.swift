@@ -84,14 +84,16 @@ public struct SightedDevice: Sendable {
     }
     if !data.serviceData.isEmpty {
       dictionary[CBAdvertisementDataServiceDataKey] = Dictionary(
-        data.serviceData.map { ($0.uuid, Data($0.data)) }, uniquingKeysWith: { $1 })
+        data.serviceData.map { (CBUUID($0.uuid), Data($0.data)) }, uniquingKeysWith: { $1 })
     }
-    if !data.serviceUUIDs.isEmpty { dictionary[CBAdvertisementDataServiceUUIDsKey] = data.serviceUUIDs }
+    if !data.serviceUUIDs.isEmpty {
+      dictionary[CBAdvertisementDataServiceUUIDsKey] = data.serviceUUIDs.map(CBUUID.init)
+    }
     if !overflowServiceUUIDs.isEmpty {
-      dictionary[CBAdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs
+      dictionary[CBAdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs.map(CBUUID.init)
     }
     if !data.solicitedServiceUUIDs.isEmpty {
-      dictionary[CBAdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs
+      dictionary[CBAdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs.map(CBUUID.init)
     }
     if isTruncated { dictionary[CBAdvertisementDataIsTruncatedKey] = NSNumber(value: true) }
     if let level = data.txPowerLevel { dictionary[CBAdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
@@ -156,7 +158,7 @@ extension CentralState {
 
   /// Devices connected as peripherals, by whichever manager of this process, that have one of the services.
   mutating func retrieveConnected(with services: [BluetoothUUID]) -> [CBPeripheral] {
-    let mine = sessions.values.map { ($0.address, $0.services.values.map(\.uuid)) }
+    let mine = sessions.values.map { ($0.address, $0.services.values.map(\.type)) }
     let others = otherLinks.values.map { ($0, [BluetoothUUID]()) }
     return (mine + others).filter { address, discovered in
       let advertised = devices[address]?.sighting.data.serviceUUIDs ?? []

@@ -19,7 +19,7 @@ final class RemoteService: CBService, @unchecked Sendable {
   init(_ found: DiscoveredService, isPrimary: Bool, of peripheral: CBPeripheral?) {
     handles = found.handles
     owner = WeakObject(peripheral)
-    super.init(type: found.uuid, isPrimary: isPrimary)
+    super.init(type: CBUUID(found.uuid), isPrimary: isPrimary)
   }
 
   var remotePeripheral: CBPeripheral? { owner.object }
@@ -32,7 +32,8 @@ final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
   init(_ found: DiscoveredCharacteristic) {
     self.found = found
     super.init(
-      type: found.uuid, properties: CBCharacteristicProperties(rawValue: UInt(found.properties.rawValue)), value: nil)
+      type: CBUUID(found.uuid), properties: CBCharacteristicProperties(rawValue: UInt(found.properties.rawValue)),
+      value: nil)
   }
 
   /// What lies between its value and its end: its descriptors. Nil where there is nothing.
@@ -51,12 +52,12 @@ final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
 
   init(_ found: DiscoveredDescriptor) {
     handle = found.handle
-    super.init(type: found.uuid, value: .none)
+    super.init(type: CBUUID(found.uuid), value: .none)
   }
 
   /// The octets read, as the type of the descriptor has them (see ``CBDescriptor/value``).
   func keep(_ octets: [UInt8]) {
-    switch uuid {
+    switch type {
     case "2901": held = .text(String(decoding: octets, as: UTF8.self))
     case "2900", "2902", "2903":
       held = .number(octets.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) })

@@ -19,6 +19,14 @@ public enum CBManagerState: Int, Sendable {
   case poweredOn = 5
 }
 
+/// ``CBManagerState`` under the name that central managers used before.
+@available(*, deprecated, renamed: "CBManagerState")
+public typealias CBCentralManagerState = CBManagerState
+
+/// ``CBManagerState`` under the name that peripheral managers used before.
+@available(*, deprecated, renamed: "CBManagerState")
+public typealias CBPeripheralManagerState = CBManagerState
+
 /// Whether the program may use Bluetooth; mirrors `CBManagerAuthorization`.
 public enum CBManagerAuthorization: Int, Sendable {
   case notDetermined = 0

@@ -4,21 +4,29 @@ import Synchronization
 /// A remote device; mirrors `CBPeer`.
 ///
 /// Two objects for the same device are equal; ``identifier`` is what to remember a device by.
-public class CBPeer: NSObject, NSCopying, @unchecked Sendable {
+open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
   /// The same for the same identity address, on every run (see ``PeerIdentifier``).
-  public let identifier: UUID
+  open var identifier: UUID { name }
 
-  init(identifier: UUID) { self.identifier = identifier }
+  private let name: UUID
+
+  init(identifier: UUID) { name = identifier }
+
+  /// The ``identifier`` as an `NSUUID` for the key `identifier`, which programs for Apple's systems read this way; nil for any
+  /// other key.
+  open func value(forKey key: String) -> Any? {
+    key == "identifier" ? NSUUID(uuidString: identifier.uuidString) : nil
+  }
 
   /// Itself: a peer stands for a device, and there is one of each.
-  public func copy(with zone: NSZone? = nil) -> Any { self }
+  open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  public override func isEqual(_ object: Any?) -> Bool {
+  open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CBPeer else { return false }
     return other.identifier == identifier
   }
 
-  public override var hash: Int { identifier.hashValue }
+  open override var hash: Int { identifier.hashValue }
 
-  public override var description: String { "<\(type(of: self)) \(identifier.uuidString)>" }
+  open override var description: String { "<\(type(of: self)) \(identifier.uuidString)>" }
 }

@@ -6,11 +6,10 @@ import Synchronization
 ///
 /// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the central
 /// waits up to 30 seconds (Vol 3, Part F, 3.3.3).
-public final class CBATTRequest: NSObject, Sendable {
-  public let central: CBCentral
-  public let characteristic: CBCharacteristic
-  /// Where in the value the central begins to read or write, in octets.
-  public let offset: Int
+open class CBATTRequest: NSObject, @unchecked Sendable {
+  private let sender: CBCentral
+  private let target: CBCharacteristic
+  private let start: Int
   let ticket: Ticket
   private let contents: Mutex<Data?>
 
@@ -24,20 +23,27 @@ public final class CBATTRequest: NSObject, Sendable {
   }
 
   init(central: CBCentral, characteristic: CBCharacteristic, offset: Int, value: Data?, ticket: Ticket) {
-    self.central = central
-    self.characteristic = characteristic
-    self.offset = offset
+    sender = central
+    target = characteristic
+    start = offset
     self.ticket = ticket
     contents = Mutex(value)
   }
 
+  /// The central that sent the request.
+  open var central: CBCentral { sender }
+  /// The characteristic to read or write.
+  open var characteristic: CBCharacteristic { target }
+  /// Where in the value the central begins to read or write, in octets.
+  open var offset: Int { start }
+
   /// A read: set it to the value's octets from ``offset`` on, before responding. A write: what the central wrote.
-  public var value: Data? {
+  open var value: Data? {
     get { contents.withLock { $0 } }
     set { contents.withLock { $0 = newValue } }
   }
 
-  var token: RequestToken? {
+  final var token: RequestToken? {
     switch ticket {
     case .read(let token), .write(let token, _, _): token
     case .command: nil

@@ -9,7 +9,7 @@ import Synchronization
 /// once have different identifiers, also where both use the address of one device. The later one gets an identifier that no
 /// other link has, until it has proven that it is the bonded device
 /// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
-public final class CBCentral: CBPeer, @unchecked Sendable {
+open class CBCentral: CBPeer, @unchecked Sendable {
   /// The link it stands for.
   let peer: PeerID
   private let link: Mutex<Link>
@@ -38,15 +38,15 @@ public final class CBCentral: CBPeer, @unchecked Sendable {
 
   /// The most octets one notification or indication carries to this central: what the MTU leaves, at most the 512 octets
   /// that an attribute may have (Vol 3, Part F, 3.2.9).
-  public var maximumUpdateValueLength: Int { link.withLock { min($0.mtu - 3, 512) } }
+  open var maximumUpdateValueLength: Int { link.withLock { min($0.mtu - 3, 512) } }
 
   /// Whether the link is up. CoreBluetooth does not tell.
-  public var isConnected: Bool { link.withLock { $0.isConnected } }
+  public final var isConnected: Bool { link.withLock { $0.isConnected } }
 
   /// Whether the link is encrypted. CoreBluetooth does not tell.
-  public var isEncrypted: Bool { link.withLock { $0.security.level >= .encrypted } }
+  public final var isEncrypted: Bool { link.withLock { $0.security.level >= .encrypted } }
 
-  func update(security: SecurityState) { link.withLock { $0.security = security } }
-  func update(mtu: Int) { link.withLock { $0.mtu = max(Self.defaultMTU, mtu) } }
-  func linkEnded() { link.withLock { $0.isConnected = false } }
+  final func update(security: SecurityState) { link.withLock { $0.security = security } }
+  final func update(mtu: Int) { link.withLock { $0.mtu = max(Self.defaultMTU, mtu) } }
+  final func linkEnded() { link.withLock { $0.isConnected = false } }
 }

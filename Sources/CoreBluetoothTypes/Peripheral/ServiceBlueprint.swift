@@ -22,7 +22,7 @@ struct ServiceBlueprint {
         .invalidParameters,
         "\(service) is published already: remove it first, or make another object for a second instance")
     }
-    guard !Self.stackServices.contains(service.uuid) else {
+    guard !Self.stackServices.contains(service.type) else {
       throw CBError(
         .uuidNotAllowed, "the service \(service.uuid) belongs to the stack, which publishes it itself: leave it out")
     }
@@ -35,7 +35,7 @@ struct ServiceBlueprint {
       includes.append(id)
     }
     var definition = ServiceDefinition(
-      id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: includes)
+      id: id, uuid: service.type, isPrimary: service.isPrimary, includes: includes)
     var seen = Set(known.keys)
     for characteristic in service.characteristics ?? [] {
       guard let own = characteristic as? CBMutableCharacteristic else {
@@ -113,7 +113,7 @@ struct ServiceBlueprint {
     let id = try name(characteristic, seen: &seen, attributes: &attributes)
     let access = GATTAttributePermissions(permissions)
     var definition = CharacteristicDefinition(
-      id: id, uuid: characteristic.uuid, properties: GATTCharacteristicProperties(properties), permissions: access,
+      id: id, uuid: characteristic.type, properties: GATTCharacteristicProperties(properties), permissions: access,
       updateRequirement: updateRequirement(properties, access), value: source)
     for descriptor in characteristic.descriptors ?? [] {
       definition.descriptors.append(
@@ -138,7 +138,7 @@ struct ServiceBlueprint {
     guard let own = descriptor as? CBMutableDescriptor else {
       throw CBError(.invalidParameters, "\(descriptor) was found on a peripheral: publish a CBMutableDescriptor")
     }
-    let uuid = own.uuid
+    let uuid = own.type
     if uuid == BluetoothUUID(0x2900) || uuid == BluetoothUUID(0x2902) {
       throw CBError(
         .invalidParameters,

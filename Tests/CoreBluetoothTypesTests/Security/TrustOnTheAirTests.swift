@@ -91,7 +91,7 @@ import Testing
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
     let folder = try FileBondStoreTests.Folder()
-    let service = MutableService(type: BluetoothUUID(nsuuid: UUID()), primary: true)
+    let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
     service.characteristics = [
       MutableCharacteristic(
         type: "2A6E", properties: [.read], value: Data("gold".utf8), permissions: [.readAuthenticationRequired])
@@ -213,7 +213,7 @@ import Testing
     let lines = Stage.Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
-    let service = MutableService(type: BluetoothUUID(nsuuid: UUID()), primary: true)
+    let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
     service.characteristics = [
       MutableCharacteristic(
         type: "2A6E", properties: [.read], value: Data("gold".utf8), permissions: [.readAuthenticationRequired])
