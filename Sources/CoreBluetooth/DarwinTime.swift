@@ -1,0 +1,15 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+// Constants of Apple's systems that programs use without an import of their own, and that Dispatch and Foundation on Linux do
+// not have.
+
+/// The nanoseconds of a second.
+public let NSEC_PER_SEC: UInt64 = 1_000_000_000
+/// The nanoseconds of a millisecond.
+public let NSEC_PER_MSEC: UInt64 = 1_000_000
+/// The nanoseconds of a microsecond.
+public let NSEC_PER_USEC: UInt64 = 1_000
+/// The microseconds of a second.
+public let USEC_PER_SEC: UInt64 = 1_000_000
+/// The milliseconds of a second.
+public let MSEC_PER_SEC: UInt64 = 1_000
