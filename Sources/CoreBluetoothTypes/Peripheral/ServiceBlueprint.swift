@@ -125,7 +125,7 @@ struct ServiceBlueprint {
   /// With a property that requires encryption, updates require an encrypted link and the security that a read requires:
   /// level, key size, authorization. Without one they require nothing, whatever a read requires.
   private static func updateRequirement(
-    _ properties: CharacteristicProperties, _ permissions: GATTAttributePermissions
+    _ properties: CBCharacteristicProperties, _ permissions: GATTAttributePermissions
   ) -> AccessRequirement {
     guard !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired]) else { return .open }
     return AccessRequirement.encrypted.combined(with: permissions.read ?? .open)
@@ -198,7 +198,7 @@ struct ServiceBlueprint {
 extension GATTCharacteristicProperties {
   /// The octet of the declaration. The bits that require encryption are no part of it: they offer notifications or
   /// indications.
-  fileprivate init(_ properties: CharacteristicProperties) {
+  fileprivate init(_ properties: CBCharacteristicProperties) {
     self.init(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
     if properties.contains(.notifyEncryptionRequired) { insert(.notify) }
     if properties.contains(.indicateEncryptionRequired) { insert(.indicate) }
