@@ -58,7 +58,7 @@ let package = Package(
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
     layer("BLELinux", on: ["CBluetoothLinux", "BLEWire"]),
-    layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
+    layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer(
       "CoreBluetoothTypes",

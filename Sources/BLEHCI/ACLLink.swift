@@ -93,7 +93,7 @@ struct FIFO<Element: Sendable>: Sendable {
 
 extension Array where Element == UInt8 {
   /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
-  mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
+  package mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
     append(HCIPacketType.aclData.rawValue)
     append(littleEndian: handle.rawValue | flag.rawValue << 12)
     append(littleEndian: UInt16(truncatingIfNeeded: length))

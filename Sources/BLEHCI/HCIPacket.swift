@@ -274,3 +274,47 @@ extension HCI.NumberOfCompletedPackets {
     }
   }
 }
+
+extension PacketBuffer {
+  /// Appends a Number Of Completed Packets event of one link as an H4 packet, without an allocation.
+  package mutating func append(completedPackets count: UInt16, on handle: ConnectionHandle) {
+    append { octets in
+      octets.append(HCIPacketType.event.rawValue)
+      octets.append(HCI.NumberOfCompletedPackets.eventCode.rawValue)
+      // The length of the parameters; then Num_Handles and one link of four octets.
+      octets.append(5)
+      octets.append(1)
+      octets.append(littleEndian: handle.rawValue)
+      octets.append(littleEndian: count)
+    }
+  }
+}
+
+/// The header of an event packet, decoded without copying the parameters.
+package struct EventHeader: Equatable, Sendable {
+  /// The length of packet indicator and header, in octets.
+  package static let length = 3
+
+  package let eventCode: HCIEventCode
+  /// The first octet of the parameters of an LE meta event; nil for other events.
+  package let subeventCode: LESubeventCode?
+
+  /// Decodes the header of a complete packet, the packet indicator first.
+  ///
+  /// - Throws: ``CodecError`` where the octets are not an event packet, and where the length is not that of the parameters
+  package init(reading packet: Span<UInt8>) throws(CodecError) {
+    guard packet.count > 0 else { throw .truncated(field: "HCI packet indicator") }
+    guard packet[0] == HCIPacketType.event.rawValue else { throw .invalid(field: "HCI packet indicator") }
+    guard packet.count >= Self.length else { throw .truncated(field: "Event_Code") }
+    let excess = packet.count - Self.length - Int(packet[2])
+    guard excess >= 0 else { throw .truncated(field: "Event_Parameters") }
+    guard excess == 0 else { throw .trailing(count: excess) }
+    eventCode = HCIEventCode(rawValue: packet[1])
+    if eventCode == .leMeta {
+      guard packet.count > Self.length else { throw .truncated(field: "Subevent_Code") }
+      subeventCode = LESubeventCode(rawValue: packet[Self.length])
+    } else {
+      subeventCode = nil
+    }
+  }
+}

@@ -1,13 +1,14 @@
+internal import BLEHCI
 internal import BLELinux
 internal import BLEWire
 internal import CBluetoothLinux
 internal import Glibc
 
-/// The kernel's four kinds of Bluetooth socket, each made, bound and without blocking.
+/// The system calls of the kernel's Bluetooth sockets. Each socket is bound and does not block.
 ///
-/// An HCI socket belongs to one channel from its binding on: *raw* sees what a controller and the kernel say to each other,
-/// *user* takes the controller away from the kernel, *control* speaks the management protocol. An L2CAP socket bound to
-/// the fixed channel 4 carries one ATT PDU a read or write.
+/// An HCI socket belongs to one channel: *raw* receives what a controller and the kernel exchange, *user* takes the
+/// controller from the kernel, *control* is the management protocol. An L2CAP socket bound to the fixed channel 4 carries
+/// one ATT PDU in each read or write.
 enum BluetoothSockets {
   enum HCIChannel { case raw(UInt16), user(UInt16), control }
 
@@ -25,13 +26,13 @@ enum BluetoothSockets {
     return made
   }
 
-  /// Lets the given events through and nothing else; of the others the kernel keeps no copy for us.
+  /// Limits a raw socket to some events; the kernel keeps no copy of the others for this process.
   static func setFilter(
-    on raw: borrowing FileDescriptor, events: [UInt8], through system: SystemCalls
+    on raw: borrowing FileDescriptor, events: [HCIEventCode], through system: SystemCalls
   ) throws(SystemError) {
     var filter = hci_filter()
     filter.type_mask = 1 << 4
-    for code in events where code < 64 {
+    for code in events.map(\.rawValue) where code < 64 {
       if code < 32 { filter.event_mask.0 |= 1 << UInt32(code) } else { filter.event_mask.1 |= 1 << UInt32(code - 32) }
     }
     let number = raw.rawValue
@@ -56,10 +57,12 @@ enum BluetoothSockets {
     try system(.listen) { Glibc.listen(number, 16) }
   }
 
-  /// A link that waits on the listener, and its peer; nil where none does.
+  /// Accepts a link that waits on the listener.
+  ///
+  /// - Returns: its socket and its peer; nil where none waits.
   static func accept(
     _ listener: borrowing FileDescriptor, through system: SystemCalls
-  ) throws(SystemError) -> (number: Int32, peer: DeviceAddress)? {
+  ) throws(SystemError) -> (socket: MessageSocket, peer: DeviceAddress)? {
     var address = sockaddr_l2()
     let listening = listener.rawValue
     do throws(SystemError) {
@@ -71,14 +74,14 @@ enum BluetoothSockets {
           }
         }
       }
-      return (number, peer(address))
+      return (MessageSocket(FileDescriptor(adopting: number)), peer(address))
     } catch {
       guard error.number == EAGAIN || error.number == ECONNABORTED else { throw error }
       return nil
     }
   }
 
-  /// Begins to connect ATT's channel of a link that is up already.
+  /// Starts to connect the ATT channel of a link that is up.
   static func connect(
     _ socket: borrowing FileDescriptor, to peer: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) {
@@ -97,39 +100,40 @@ enum BluetoothSockets {
     }
   }
 
-  /// The connection handle of the link that an ATT socket belongs to; `ENOTCONN` once the link is gone.
+  /// The connection handle of the link of an ATT socket; `ENOTCONN` once the link has ended.
   static func connectionHandle(
     of socket: borrowing FileDescriptor, through system: SystemCalls
-  ) throws(SystemError) -> UInt16 {
+  ) throws(SystemError) -> ConnectionHandle {
     var information = l2cap_conninfo()
     let number = socket.rawValue
     try system(.socketQuery) {
       var length = socklen_t(MemoryLayout<l2cap_conninfo>.size)
       return unsafe getsockopt(number, Int32(SOL_L2CAP), Int32(L2CAP_CONNINFO), &information, &length)
     }
-    return information.hci_handle
+    return ConnectionHandle(rawValue: information.hci_handle)
   }
 
-  /// What a link is worth (1 in the clear, 2 encrypted, 3 authenticated, 4 that and with Secure Connections) and the length
-  /// of its key in octets.
+  /// The security of a link.
   static func security(
     of socket: borrowing FileDescriptor, through system: SystemCalls
-  ) throws(SystemError) -> (level: UInt8, keySize: UInt8) {
+  ) throws(SystemError) -> SocketSecurity {
     var security = bt_security()
     let number = socket.rawValue
     try system(.socketQuery) {
       var length = socklen_t(MemoryLayout<bt_security>.size)
       return unsafe getsockopt(number, Int32(SOL_BLUETOOTH), Int32(BT_SECURITY), &security, &length)
     }
-    return (security.level, security.key_size)
+    return SocketSecurity(level: .init(kernel: security.level), keySize: security.key_size)
   }
 
-  /// Asks the kernel to raise a link's level.
+  /// Asks the kernel to raise the security level of a link.
   ///
-  /// - Returns: false where there is nothing to wait for.
-  static func raise(_ socket: borrowing FileDescriptor, to level: UInt8, through system: SystemCalls) -> Bool {
+  /// - Returns: false where the level does not change: it is that high already, or the kernel cannot raise it.
+  static func raiseSecurity(
+    of socket: borrowing FileDescriptor, to level: SocketSecurity.Level, through system: SystemCalls
+  ) -> Bool {
     var security = bt_security()
-    security.level = level
+    security.level = level.rawValue
     let number = socket.rawValue
     do throws(SystemError) {
       try system(.socketOption) {
@@ -140,8 +144,8 @@ enum BluetoothSockets {
     } catch { return false }
   }
 
-  /// Asks the kernel for so many octets of room; it takes what the system allows.
-  static func setRoom(_ option: Int32, _ octets: Int32, on socket: borrowing FileDescriptor) {
+  /// Sets the size of a socket's buffer in octets, as far as the system allows.
+  static func setBuffer(_ option: Int32, _ octets: Int32, of socket: borrowing FileDescriptor) {
     try? socket.setOption(level: SOL_SOCKET, option, octets, through: .kernel)
   }
 
@@ -172,43 +176,5 @@ enum BluetoothSockets {
     let b = address.l2_bdaddr.b
     let value = [b.0, b.1, b.2, b.3, b.4, b.5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return DeviceAddress(octets: BD_ADDR(value), kind: address.l2_bdaddr_type == 2 ? .random : .public)
-  }
-}
-
-/// A message socket that several places hold: the last one to let it go closes it.
-final class MessageSocket: Sendable {
-  let descriptor: FileDescriptor
-
-  init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
-
-  /// Reads one message to `buffer` from `offset` on.
-  ///
-  /// - Returns: its length; nil where none waits, 0 at the end.
-  func receive(into buffer: inout [UInt8], at offset: Int = 0) throws(SystemError) -> Int? {
-    let number = descriptor.rawValue
-    let count = unsafe buffer.withUnsafeMutableBytes { room in
-      unsafe recv(number, room.baseAddress.map { $0 + offset }, room.count - offset, 0)
-    }
-    if count >= 0 { return count }
-    let failure = errno
-    if failure == EAGAIN || failure == EINTR { return nil }
-    throw SystemError(.receive, failure)
-  }
-
-  /// Sends one message.
-  ///
-  /// - Returns: false where the kernel has no room for it now.
-  func send(_ message: Span<UInt8>) throws(SystemError) -> Bool {
-    let number = descriptor.rawValue
-    while true {
-      let count = unsafe message.withUnsafeBytes {
-        unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-      }
-      if count >= 0 { return true }
-      let failure = errno
-      if failure == EINTR { continue }
-      if failure == EAGAIN || failure == ENOBUFS { return false }
-      throw SystemError(.send, failure)
-    }
   }
 }

@@ -1,205 +1,446 @@
 internal import BLEHCI
 package import BLELinux
+package import BLESMP
 package import BLEWire
 internal import CBluetoothLinux
 internal import Glibc
 
-/// An adapter that the kernel runs, made to look like an HCI controller.
+/// An open adapter that the kernel runs: the sockets, the poller and the timer of a ``KernelTranslator``.
 ///
-/// Upwards come whole H4 packets: the controller's events from the raw HCI socket, and each ATT PDU of a link's L2CAP socket
-/// as one ACL packet. Downwards, commands go to the raw socket and ACL packets to the sockets of their links; a Number Of
-/// Completed Packets event is made for each frame that the kernel took, so that the host's flow control works as on a wire.
-///
-/// ```
-///                    host (H4 packets)
-///        events, commands │        │ ACL: one ATT PDU each
-///                 raw HCI socket   L2CAP socket of each link, channel 4
-///                         └─ kernel ─┘
-/// ```
-///
-/// What the kernel's own L2CAP and SMP answer (keys, parameter requests, completed packets) is kept from the host.
+/// An epoll descriptor can itself be watched: the poller of the adapter watches the sockets, and the event loop watches the
+/// poller.
 package struct KernelAdapter: ~Copyable, Sendable {
-  /// Frames that wait on a link whose socket takes none; the host is told of so many buffers in all.
-  static let bufferCount = 32
-  /// Octets of one of those buffers: no frame of ours is ever cut into fragments.
-  static let bufferLength = 1_021
   /// Commands that wait while the kernel's queue is full.
   static let commandLimit = 64
-  /// PDUs read from one link before the others have their turn.
+  /// PDUs that are read from one link before the other links are read.
   static let readsInTurn = 8
-  /// Octets of PDUs that the kernel buffers for a link that sends; the rest waits here and counts as not sent.
-  static let sendRoom: Int32 = 16_384
-  /// Octets of events that the kernel keeps for us while we are busy.
-  static let eventRoom: Int32 = 1 << 20
-  /// H4 indicator, ACL header and L2CAP header of a PDU.
-  static let headerLength = 9
+  /// Octets of PDUs that the kernel buffers for a link; later PDUs wait here and do not count as sent.
+  static let sendBuffer: Int32 = 16_384
+  /// Octets of events that the kernel buffers for this process.
+  static let eventBuffer: Int32 = 1 << 20
+  /// Octets of the longest message that is read: an ATT PDU that fits the buffers that the host is told of, an event of at
+  /// most 258, a management message.
+  static let messageLimit = max(Int(KernelTranslator.bufferLength), ManagementSocket.messageLimit)
+  /// The longest wait for the end of a discovery when the adapter is closed.
+  static let finishPatience = Duration.milliseconds(500)
 
-  let name: String
-  let identity: DeviceAddress
-  let system: SystemCalls
-  let events: MessageSocket
-  let management: ManagementSocket
-  /// Whether bluetoothd pairs on this adapter; then we do not.
-  var isDaemons: Bool
-  let index: UInt16
-  var listener: MessageSocket?
+  private let name: String
+  private let index: UInt16
+  private let identity: DeviceAddress
+  private let system: SystemCalls
+  private let events: MessageSocket
+  private let management: ManagementSocket
+  private var listener: MessageSocket?
+  private var sockets: [ConnectionHandle: MessageSocket] = [:]
+  private var commands: [[UInt8]] = []
+
   var poller: Poller
-  let clock = MonotonicClock()
-  let alarm: FileDescriptor
+  private var timer: DeadlineTimer
+  private let clock = MonotonicClock()
 
-  /// A link whose socket does not come within this time was taken by another program's listener.
-  var acceptPatience = Duration.seconds(1)
+  var translator: KernelTranslator
+  private var output = KernelOutput()
+  /// Memory that is used again: of actions that were performed, and of input that was taken.
+  private var spareActions = SocketActions()
+  private var spareInput = HostInput()
+  private var buffer = [UInt8](repeating: 0, count: KernelAdapter.messageLimit)
 
-  var links: [KernelLink] = []
-  /// Frames that the kernel took and the host has not heard of.
-  var completed: [(handle: UInt16, count: UInt16)] = []
-  var commands: [[UInt8]] = []
-  /// Commands that the host did not send, for its trace; at most ``commandLimit`` are kept.
-  private var ownCommands: [[UInt8]] = []
-  /// Our last command switched advertising on.
-  var advertises = false
-  /// We asked for a link as its central.
-  var isInitiating = false
-  /// Our last command switched scanning on.
-  var scans = false
-  var discovery = Discovery.none
-  /// What the host is to be told by a line in the log.
-  package private(set) var notice: String?
-  private var packet: [UInt8]
-
-  /// Puts an adapter together from its open sockets.
-  static func over(
-    named name: String, _ adapter: AdapterInformation, events: MessageSocket, management: ManagementSocket,
-    listener: MessageSocket?, isDaemons: Bool = false, through system: SystemCalls
-  ) throws(SystemError) -> KernelAdapter {
-    let poller = try Poller(capacity: 32)
-    let alarm = FileDescriptor(
-      adopting: try system(.timer) { timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) })
-    try poller.watch(events.descriptor, token: KernelToken.events, for: .reading)
-    try poller.watch(management.socket.descriptor, token: KernelToken.management, for: .reading)
-    try poller.watch(alarm, token: KernelToken.alarm, for: .reading)
-    if let listener { try poller.watch(listener.descriptor, token: KernelToken.listener, for: .reading) }
-    return KernelAdapter(name, adapter, events, management, listener, isDaemons, poller, alarm, system)
+  /// What the sockets of an adapter are.
+  struct Sockets {
+    let events: MessageSocket
+    let management: ManagementSocket
+    let listener: MessageSocket?
   }
 
-  private init(
-    _ name: String, _ adapter: AdapterInformation, _ events: MessageSocket, _ management: ManagementSocket,
-    _ listener: MessageSocket?, _ isDaemons: Bool, _ poller: consuming Poller, _ alarm: consuming FileDescriptor,
-    _ system: SystemCalls
-  ) {
-    self.name = name
-    self.system = system
-    self.events = events
-    self.management = management
-    self.listener = listener
-    self.isDaemons = isDaemons
+  init(
+    _ adapter: AdapterInformation, named name: String, over sockets: Sockets, isPairedByDaemon: Bool,
+    through system: SystemCalls
+  ) throws(SystemError) {
+    let poller = try Poller(capacity: 32)
+    let timer = try DeadlineTimer(through: system)
+    try poller.watch(sockets.events.descriptor, token: Token.events, for: .reading)
+    try poller.watch(sockets.management.socket.descriptor, token: Token.management, for: .reading)
+    try poller.watch(timer.descriptor, token: Token.timer, for: .reading)
+    if let listener = sockets.listener {
+      try poller.watch(listener.descriptor, token: Token.listener, for: .reading)
+    }
     self.poller = poller
-    self.alarm = alarm
+    self.timer = timer
+    self.name = name
     index = adapter.index
     identity = adapter.identity
-    packet = Array(repeating: 0, count: Self.headerLength + Self.bufferLength)
+    self.system = system
+    events = sockets.events
+    management = sockets.management
+    listener = sockets.listener
+    translator = KernelTranslator(
+      adapter, named: name, hasListener: sockets.listener != nil, isPairedByDaemon: isPairedByDaemon)
   }
 
-  /// Whether frames were taken that the host has not heard of, so that ``receive(_:)`` has something at once.
-  package var hasCompletions: Bool { !completed.isEmpty }
-
-  /// Hands over the commands that were sent here and not by the host, oldest first.
-  package mutating func takeOwnCommands() -> [[UInt8]] {
-    guard !ownCommands.isEmpty else { return [] }
-    defer { ownCommands.removeAll() }
-    return ownCommands
+  /// The input for the host since the last call, in order.
+  package mutating func takeInput() -> HostInput {
+    swap(&output.input, &spareInput)
+    var input = HostInput()
+    swap(&input, &spareInput)
+    return input
   }
 
-  mutating func noteOwnCommand(_ command: [UInt8]) {
-    if ownCommands.count < Self.commandLimit { ownCommands.append(command) }
-  }
+  /// Gives the memory of emptied input back.
+  package mutating func reuse(_ input: consuming HostInput) { spareInput = input }
 
-  package mutating func takeNotice() -> String? {
-    defer { notice = nil }
-    return notice
-  }
+  package mutating func takeNotices() -> [String] { output.takeNotices() }
 
-  /// Hands out what has come: events before data, so that a link is known before its first PDU.
+  /// Whether ``receive()`` has input although no socket is ready.
+  package var hasPendingInput: Bool { translator.hasCompleted }
+
+  /// Reads what has arrived. Events come before data, so that a link exists before its first PDU.
   ///
   /// - Throws: ``TransportError`` when the adapter is switched off (`poweredOff`) or gone (`closed`).
-  package mutating func receive(_ body: Intake) throws(TransportError) {
+  package mutating func receive() throws(TransportError) {
     do throws(SystemError) {
       let count = try poller.wait(until: .start, on: clock)
-      deliverCompletions(body)
+      translator.reportCompleted(into: &output)
       guard count > 0 else { return }
-      if hasEventsReady(count) { try receiveEvents(body) }
-      for position in 0..<count {
-        let ready = poller[position]
-        switch ready.token {
-        case KernelToken.events:
-          if ready.canWrite { try sendWaitingCommands() }
-        case KernelToken.management, KernelToken.alarm: break
-        case KernelToken.listener: try acceptLinks(body)
-        default: serve(handle: UInt16(truncatingIfNeeded: ready.token &- KernelToken.links), ready, body)
-        }
+      if hasEventsReady(count) { try receiveEvents() }
+      for position in 0..<count { try handle(poller[position]) }
+      if timer.drain() {
+        translator.tick(now: clock.now(), into: &output)
+        try performActions()
       }
-      try alarmWentOff(body)
-      deliverCompletions(body)
-    } catch { throw TransportError(usingAdapter: name, error) }
-    try receiveNews(body)
+      translator.reportCompleted(into: &output)
+      try receiveManagement()
+      setTimer()
+    } catch { throw failure(error) }
+    if let loss = output.loss { throw failure(loss) }
   }
 
   private func hasEventsReady(_ count: Int) -> Bool {
-    (0..<count).contains { poller[$0].token == KernelToken.events && (poller[$0].canRead || poller[$0].hasEnded) }
+    (0..<count).contains { poller[$0].token == Token.events && (poller[$0].canRead || poller[$0].hasEnded) }
   }
 
-  /// Sends a batch of H4 packets.
+  private mutating func handle(_ ready: Poller.Ready) throws(SystemError) {
+    switch ready.token {
+    case Token.events: if ready.canWrite { try sendWaitingCommands() }
+    case Token.management, Token.timer: break
+    case Token.listener: try acceptLinks()
+    default: try serve(ConnectionHandle(rawValue: UInt16(truncatingIfNeeded: ready.token &- Token.links)), ready)
+    }
+  }
+
+  /// Sends whole H4 packets.
   package mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
-    for position in 0..<packets.count {
-      let packet = packets[position]
-      do throws(SystemError) {
-        try send(packet.span)
-      } catch { throw TransportError(usingAdapter: name, error) }
+    do throws(SystemError) {
+      for position in 0..<packets.count {
+        let packet = packets[position]
+        translator.send(packet.span, into: &output)
+        try performActions()
+      }
+    } catch { throw failure(error) }
+  }
+
+  /// Performs requests to the kernel's security manager.
+  package mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {
+    do throws(SystemError) {
+      for directive in directives {
+        translator.perform(directive, into: &output)
+        try performActions()
+      }
+    } catch { throw failure(error) }
+    setTimer()
+  }
+
+  private mutating func setTimer() { timer.set(translator.deadline, now: clock.now()) }
+
+  private func failure(_ error: SystemError) -> TransportError {
+    switch error.number {
+    case ENODEV: failure(.removed)
+    case ENETDOWN: failure(.switchedOff)
+    default: TransportError(usingAdapter: name, error)
     }
   }
 
-  private mutating func send(_ packet: Span<UInt8>) throws(SystemError) {
-    guard let handle = packet.uint16(at: 1) else { return }
-    switch HCIPacketType(rawValue: packet[0]) {
-    case .command: try sendCommand(packet)
-    case .aclData: sendFrame(packet, on: handle & 0x0FFF)
-    case .event, .synchronousData, .isoData, nil: break
+  private func failure(_ loss: AdapterLoss) -> TransportError {
+    switch loss {
+    case .removed: TransportError(.closed, at: name, "hci\(index) was unplugged", remedy: "plug it in again")
+    case .switchedOff where RadioSwitch.blocks(hci: index): .blockedByRadioSwitch(hci: index, at: name)
+    case .switchedOff:
+      TransportError(
+        .poweredOff, at: name, "hci\(index) was switched off", remedy: "btmgmt --index \(index) power on")
     }
-  }
-
-  mutating func tell(_ line: String) { notice = line }
-
-  /// Reads one PDU of a link and hands it out as an ACL packet.
-  ///
-  /// - Returns: false where none waits.
-  mutating func receivePDU(
-    _ handle: UInt16, _ socket: MessageSocket, _ body: Intake
-  ) throws(SystemError) -> Bool {
-    guard let count = try socket.receive(into: &packet, at: Self.headerLength) else { return false }
-    guard count > 0 else { throw SystemError(.receive, ECONNRESET) }
-    // Packet boundary flag 0b10: first fragment, flushable (Vol 4, Part E, 5.4.2).
-    let head = handle & 0x0FFF | 0x2000
-    packet[0] = HCIPacketType.aclData.rawValue
-    Self.put(head, in: &packet, at: 1)
-    Self.put(UInt16(clamping: count + 4), in: &packet, at: 3)
-    Self.put(UInt16(clamping: count), in: &packet, at: 5)
-    Self.put(4, in: &packet, at: 7)
-    body(packet.span.extracting(first: Self.headerLength + count), nil)
-    return true
-  }
-
-  static func put(_ value: UInt16, in octets: inout [UInt8], at offset: Int) {
-    octets[offset] = UInt8(truncatingIfNeeded: value)
-    octets[offset + 1] = UInt8(truncatingIfNeeded: value >> 8)
   }
 }
 
-/// What the adapter's poller tells readiness under.
-enum KernelToken {
+/// What the adapter's poller reports readiness under.
+private enum Token {
   static let events: UInt64 = 0
   static let management: UInt64 = 1
-  static let alarm: UInt64 = 2
+  static let timer: UInt64 = 2
   static let listener: UInt64 = 3
   /// A link's token is this and its handle.
   static let links: UInt64 = 1 << 16
+}
+
+/// Reading.
+extension KernelAdapter {
+  private mutating func receiveEvents() throws(SystemError) {
+    while try receiveEvent() { try performActions() }
+  }
+
+  private mutating func receiveEvent() throws(SystemError) -> Bool {
+    // A local owner: the span below then borrows nothing of this struct.
+    var octets: [UInt8] = []
+    swap(&octets, &buffer)
+    defer { swap(&octets, &buffer) }
+    guard let count = try events.receive(into: &octets) else { return false }
+    if count == 0 { throw .connectionClosed }
+    translator.receive(event: octets.span.extracting(first: count), now: clock.now(), into: &output)
+    return true
+  }
+
+  private mutating func receiveManagement() throws(SystemError) {
+    while output.loss == nil, try receiveManagementMessage() { try performActions() }
+  }
+
+  private mutating func receiveManagementMessage() throws(SystemError) -> Bool {
+    var octets: [UInt8] = []
+    swap(&octets, &buffer)
+    defer { swap(&octets, &buffer) }
+    guard let count = try management.receive(into: &octets) else { return false }
+    translator.receive(management: octets.span.extracting(first: count), now: clock.now(), into: &output)
+    return true
+  }
+
+  private mutating func report(_ event: SocketEvent) throws(SystemError) {
+    translator.receive(event, now: clock.now(), into: &output)
+    try performActions()
+  }
+
+  private mutating func acceptLinks() throws(SystemError) {
+    guard let listener else { return }
+    while let (socket, peer) = try BluetoothSockets.accept(listener.descriptor, through: system) {
+      // The link may have ended meanwhile, and its socket with it.
+      guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system) else {
+        continue
+      }
+      BluetoothSockets.setBuffer(SO_SNDBUF, Self.sendBuffer, of: socket.descriptor)
+      try add(socket, handle: handle, peer: peer)
+    }
+  }
+
+  /// Gives a link its socket.
+  mutating func add(_ socket: MessageSocket, handle: ConnectionHandle, peer: DeviceAddress) throws(SystemError) {
+    sockets[handle] = socket
+    watch(socket, handle, for: .reading)
+    try report(.accepted(handle, from: peer))
+  }
+
+  private mutating func serve(_ handle: ConnectionHandle, _ ready: Poller.Ready) throws(SystemError) {
+    if ready.canWrite, let socket = sockets[handle] {
+      watch(socket, handle, for: .reading)
+      try report(.writable(handle))
+    }
+    guard ready.canRead || ready.hasEnded else { return }
+    try report(.readable(handle))
+    guard let socket = sockets[handle] else { return }
+    do throws(SystemError) {
+      for _ in 0..<Self.readsInTurn {
+        guard try receivePDU(handle, socket) else { break }
+      }
+    } catch {
+      // ECONNRESET, or EACCES after a failed authentication. The HCI event of the link has the reason.
+      drain(handle)
+      try report(.failed(handle))
+    }
+  }
+
+  private mutating func receivePDU(
+    _ handle: ConnectionHandle, _ socket: MessageSocket
+  ) throws(SystemError) -> Bool {
+    var octets: [UInt8] = []
+    swap(&octets, &buffer)
+    defer { swap(&octets, &buffer) }
+    guard let count = try socket.receive(into: &octets) else { return false }
+    guard count > 0 else { throw SystemError(.receive, ECONNRESET) }
+    translator.receive(pdu: octets.span.extracting(first: count), on: handle, into: &output)
+    return true
+  }
+
+  /// Reads a link's socket to its end.
+  ///
+  /// The kernel reports an error once before it hands out what came before it: reading goes on behind the error.
+  private mutating func drain(_ handle: ConnectionHandle) {
+    guard let socket = sockets[handle] else { return }
+    for _ in 0..<2 {
+      do throws(SystemError) {
+        while try receivePDU(handle, socket) {}
+      } catch {
+        // ECONNRESET, EACCES, or the end.
+      }
+    }
+  }
+
+  private func watch(_ socket: MessageSocket, _ handle: ConnectionHandle, for interest: Poller.Interest) {
+    // It fails only where the system has no memory; the link then ends by its own timeout.
+    try? poller.watch(socket.descriptor, token: Token.links + UInt64(handle.rawValue), for: interest)
+  }
+}
+
+/// The actions of the translator.
+extension KernelAdapter {
+  /// Performs all actions, and those that follow from their results.
+  private mutating func performActions() throws(SystemError) {
+    while !output.actions.isEmpty {
+      var batch = SocketActions()
+      swap(&batch, &spareActions)
+      swap(&batch, &output.actions)
+      var message = 0
+      for action in batch.actions {
+        try perform(action, batch.octets, &message)
+      }
+      batch.removeAll()
+      swap(&batch, &spareActions)
+    }
+  }
+
+  private mutating func perform(
+    _ action: SocketAction, _ octets: borrowing PacketBuffer, _ message: inout Int
+  ) throws(SystemError) {
+    switch action {
+    case .sendCommand: try sendCommand(Self.next(octets, &message))
+    case .sendManagement: try management.post(Self.next(octets, &message).span)
+    case .sendPDU(let handle): sendPDU(Self.next(octets, &message), on: handle)
+    case .readEvents:
+      try receiveEvents()
+      translator.receive(.eventsRead, now: clock.now(), into: &output)
+    case .drain(let handle):
+      drain(handle)
+      translator.receive(.drained(handle), now: clock.now(), into: &output)
+    case .close(let handle): sockets[handle] = nil
+    case .connect(let handle, let peer):
+      translator.receive(.connected(handle, connect(handle, to: peer)), now: clock.now(), into: &output)
+    case .replaceListener:
+      try replaceListener()
+      translator.receive(
+        .listenerReplaced(daemonRuns: BluetoothDaemon.isRunning), now: clock.now(), into: &output)
+    case .readSecurity(let handle):
+      let security = sockets[handle].flatMap {
+        try? BluetoothSockets.security(of: $0.descriptor, through: system)
+      }
+      translator.receive(.security(handle, security), now: clock.now(), into: &output)
+    case .raiseSecurity(let handle, let level):
+      let isPending =
+        sockets[handle].map { BluetoothSockets.raiseSecurity(of: $0.descriptor, to: level, through: system) } ?? false
+      translator.receive(.raised(handle, isPending: isPending), now: clock.now(), into: &output)
+    case .findDaemon:
+      translator.receive(.daemon(isRunning: BluetoothDaemon.isRunning), now: clock.now(), into: &output)
+    }
+  }
+
+  private static func next(_ octets: borrowing PacketBuffer, _ message: inout Int) -> Bytes {
+    defer { message += 1 }
+    return octets[message]
+  }
+
+  private mutating func sendPDU(_ pdu: Bytes, on handle: ConnectionHandle) {
+    guard let socket = sockets[handle] else { return translator.rejected(pdu.span, on: handle, .failed, into: &output) }
+    do throws(SystemError) {
+      if try socket.send(pdu.span) {
+        return translator.receive(.sent(handle), now: clock.now(), into: &output)
+      }
+      watch(socket, handle, for: [.reading, .writing])
+      translator.rejected(pdu.span, on: handle, .full, into: &output)
+    } catch {
+      translator.rejected(pdu.span, on: handle, error.number == ENOTCONN ? .notConnected : .failed, into: &output)
+    }
+  }
+
+  private mutating func sendCommand(_ command: Bytes) throws(SystemError) {
+    if commands.isEmpty, try events.send(command.span) { return }
+    guard commands.count < Self.commandLimit else { throw SystemError(.send, EIO) }
+    commands.append(Array(command))
+    if commands.count == 1 {
+      try poller.watch(events.descriptor, token: Token.events, for: [.reading, .writing])
+    }
+  }
+
+  private mutating func sendWaitingCommands() throws(SystemError) {
+    while let first = commands.first {
+      guard try events.send(first.span) else { return }
+      commands.removeFirst()
+    }
+    try poller.watch(events.descriptor, token: Token.events, for: .reading)
+  }
+
+  private mutating func connect(
+    _ handle: ConnectionHandle, to peer: DeviceAddress
+  ) -> SocketEvent.ConnectionResult {
+    do throws(SystemError) {
+      let socket = MessageSocket(try BluetoothSockets.attributeProtocol(at: identity, through: system))
+      BluetoothSockets.setBuffer(SO_SNDBUF, Self.sendBuffer, of: socket.descriptor)
+      try BluetoothSockets.connect(socket.descriptor, to: peer, through: system)
+      sockets[handle] = socket
+      watch(socket, handle, for: [.reading, .writing])
+      return .pending
+    } catch { return error.number == EBUSY ? .busy : .failed }
+  }
+
+  /// Opens the listener again, which makes it the newest on the adapter.
+  private mutating func replaceListener() throws(SystemError) {
+    listener = nil
+    let opened = try Self.openListener(at: identity, through: system)
+    try poller.watch(opened.descriptor, token: Token.listener, for: .reading)
+    listener = opened
+  }
+
+  private static func openListener(
+    at identity: DeviceAddress, through system: SystemCalls
+  ) throws(SystemError) -> MessageSocket {
+    let socket = try BluetoothSockets.attributeProtocol(at: identity, through: system)
+    try BluetoothSockets.listen(socket, through: system)
+    return MessageSocket(socket)
+  }
+}
+
+extension KernelAdapter: AdapterConnection {
+  package static var purpose: AdapterConfiguration.Purpose { .sharing }
+
+  package static func open(
+    _ adapter: AdapterInformation, named name: String, configuredBy configuration: AdapterConfiguration,
+    through system: SystemCalls
+  ) throws(SystemError) -> KernelAdapter {
+    let raw = try BluetoothSockets.hci(.raw(adapter.index), through: system)
+    try BluetoothSockets.setFilter(on: raw, events: KernelTranslator.wantedEvents, through: system)
+    BluetoothSockets.setBuffer(SO_RCVBUFFORCE, eventBuffer, of: raw)
+    let events = MessageSocket(raw)
+    var probe: [UInt8] = []
+    probe.append(hci: KernelDiscovery.Probe())
+    // Not every process may send a command: without the capability opening fails here, with that reason.
+    _ = try events.send(probe.span)
+    let listener = try openListener(at: adapter.identity, through: system)
+    let sockets = Sockets(events: events, management: configuration.management, listener: listener)
+    var opened = try KernelAdapter(
+      adapter, named: name, over: sockets, isPairedByDaemon: configuration.isPairedByDaemon, through: system)
+    opened.output.input.append(.sentCommand) { $0 += probe }
+    return opened
+  }
+
+  package func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {
+    try poller.watch(self.poller.descriptor, token: token, for: .reading)
+  }
+
+  package func unwatch(on poller: borrowing Poller) { poller.unwatch(self.poller.descriptor) }
+
+  /// Ends a discovery whose end the kernel has not seen yet.
+  package mutating func finish() {
+    translator.finish(into: &output)
+    let deadline = clock.now() + Self.finishPatience
+    do throws(SystemError) {
+      try performActions()
+      while !translator.isFinished, clock.now() < deadline {
+        try poller.wait(until: deadline, on: clock)
+        try receiveEvents()
+        while try management.receive(into: &buffer) != nil {}
+      }
+    } catch { return }
+  }
 }

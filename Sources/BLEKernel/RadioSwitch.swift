@@ -48,7 +48,7 @@ struct RadioSwitch: ~Copyable, Sendable {
 
 extension TransportError {
   /// A radio switch stands before the adapter.
-  static func radioSwitchBlocks(hci index: UInt16, at name: String) -> Self {
+  static func blockedByRadioSwitch(hci index: UInt16, at name: String) -> Self {
     Self(
       .poweredOff, at: name, "hci\(index) is blocked by a radio switch (rfkill)",
       remedy: "sudo rfkill unblock bluetooth, or the switch of the machine")

@@ -1,33 +1,35 @@
-internal import BLEHCI
 package import BLELinux
 package import BLEWire
-internal import CBluetoothLinux
+internal import Glibc
 
-/// A controller taken from the kernel: an HCI socket on the user channel, one H4 packet a read or write.
+/// A controller that is taken from the kernel: an HCI socket on the user channel, one H4 packet in each read or write.
 package struct UserChannel: ~Copyable, Sendable {
-  /// Octets that may wait for the kernel's queue; one past it, the controller counts as stuck.
+  /// Octets that can wait for the kernel's queue; with more the controller counts as stuck.
   static let backlogLimit = 1 << 20
-  /// Packets read before the rest of the loop has its turn.
+  /// Packets that are read before the loop does something else.
   static let readsInTurn = 32
+  /// Octets of the longest packet that is read.
+  static let packetLimit = 4_096
 
-  let socket: MessageSocket
+  private let socket: MessageSocket
   private let name: String
-  private var packet = [UInt8](repeating: 0, count: 4_096)
+  private var packet = [UInt8](repeating: 0, count: UserChannel.packetLimit)
   private var backlog: [[UInt8]] = []
   private var backlogCount = 0
 
-  init(_ socket: MessageSocket, _ name: String) {
+  init(_ socket: MessageSocket, named name: String) {
     self.socket = socket
     self.name = name
   }
 
   package var hasBacklog: Bool { !backlog.isEmpty }
 
+  /// Reads packets and hands each to `body`.
   package mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
     do throws(SystemError) {
       for _ in 0..<Self.readsInTurn {
         guard let count = try socket.receive(into: &packet) else { return }
-        guard count > 0 else { throw SystemError(.receive, EPIPE) }
+        guard count > 0 else { throw .connectionClosed }
         body(packet.span.extracting(first: count))
       }
     } catch { throw TransportError(usingAdapter: name, error) }
@@ -45,6 +47,7 @@ package struct UserChannel: ~Copyable, Sendable {
     } catch { throw TransportError(usingAdapter: name, error) }
   }
 
+  /// Sends packets that wait, as many as the kernel takes.
   package mutating func flush() throws(TransportError) {
     do throws(SystemError) {
       while let first = backlog.first {
@@ -54,4 +57,23 @@ package struct UserChannel: ~Copyable, Sendable {
       }
     } catch { throw TransportError(usingAdapter: name, error) }
   }
+}
+
+extension UserChannel: AdapterConnection {
+  package static var purpose: AdapterConfiguration.Purpose { .takingOver }
+
+  package static func open(
+    _ adapter: AdapterInformation, named name: String, configuredBy configuration: AdapterConfiguration,
+    through system: SystemCalls
+  ) throws(SystemError) -> UserChannel {
+    UserChannel(MessageSocket(try BluetoothSockets.hci(.user(adapter.index), through: system)), named: name)
+  }
+
+  package func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {
+    try poller.watch(socket.descriptor, token: token, for: interest)
+  }
+
+  package func unwatch(on poller: borrowing Poller) { poller.unwatch(socket.descriptor) }
+
+  package mutating func finish() {}
 }

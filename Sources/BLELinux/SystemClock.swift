@@ -1,7 +1,8 @@
 package import BLEWire
 internal import CBluetoothLinux
+internal import Glibc
 
-/// The monotonic clock of the system, as the stack's time line.
+/// The monotonic clock of the system, as the time line of the stack.
 package struct MonotonicClock: Sendable {
   private let origin: Duration
 
@@ -17,11 +18,44 @@ package struct MonotonicClock: Sendable {
   }
 }
 
-/// The time of day, for traces alone: it may jump.
+/// The time of day. It is for traces only, because it can jump.
 package enum WallClock {
   /// Microseconds since 1970-01-01 00:00 UTC.
   package static func microseconds() -> Int64 {
     let (seconds, attoseconds) = MonotonicClock.read(CLOCK_REALTIME).components
     return seconds &* 1_000_000 &+ attoseconds / 1_000_000_000_000
+  }
+}
+
+/// A deadline that a ``Poller`` can watch (timerfd).
+package struct DeadlineTimer: ~Copyable, Sendable {
+  /// Readable once the deadline has passed, until ``drain()``.
+  package let descriptor: FileDescriptor
+  private var deadline: Instant?
+
+  package init(through system: SystemCalls = .kernel) throws(SystemError) {
+    descriptor = FileDescriptor(
+      adopting: try system(.timer) { timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) })
+  }
+
+  /// Sets the deadline; nil for none. A deadline that has passed counts as one in a millisecond.
+  package mutating func set(_ new: Instant?, now: Instant) {
+    guard new != deadline else { return }
+    deadline = new
+    let (seconds, attoseconds) = new.map { max(.milliseconds(1), $0 - now) }?.components ?? (0, 0)
+    var time = itimerspec()
+    // Zero disarms the timer.
+    time.it_value = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    _ = unsafe timerfd_settime(descriptor.rawValue, 0, &time, nil)
+  }
+
+  /// Makes the descriptor unreadable.
+  ///
+  /// - Returns: whether the deadline had passed; it is not set any more then.
+  package mutating func drain() -> Bool {
+    var expirations: UInt64 = 0
+    guard unsafe read(descriptor.rawValue, &expirations, MemoryLayout<UInt64>.size) > 0 else { return false }
+    deadline = nil
+    return true
   }
 }

@@ -143,14 +143,14 @@ enum HostKey: Hashable, Sendable {
 
   /// Looks the adapter up that `transport` means now; nil where the kernel has none such, or that is no matter.
   static func found(_ transport: TransportSpec) -> Self? {
-    let mode: KernelPort.Mode
+    let found: (index: UInt16, address: BD_ADDR?)?
     switch transport {
     case .linux(.address(let address)): return .adapter(address)
-    case .linux(let choice): mode = .shared(choice)
-    case .hciSocket(let index): mode = .userChannel(index: index)
+    case .linux(let choice): found = AdapterConfiguration.identify(choice, for: .sharing)
+    case .hciSocket(let index): found = AdapterConfiguration.identify(.index(index), for: .takingOver)
     case .stream, .virtual: return nil
     }
-    return KernelPort.identify(mode).map { index, address in
+    return found.map { index, address in
       address.map(Self.adapter) ?? .adapterWithoutAddress(index: index)
     }
   }

@@ -73,7 +73,7 @@ import Testing
     #expect(try Self.round(&played) == [Self.requestPacket])
     try played.send(Self.responsePacket)
     #expect(try pair.sent() == Self.response)
-    let owes1 = played.adapter.hasCompletions
+    let owes1 = played.adapter.hasPendingInput
     #expect(owes1)
     #expect(try Self.round(&played) == [Self.completed(1)])
   }
@@ -99,8 +99,8 @@ import Testing
     var played = try PlayedAdapter()
     try played.events.say(Self.connectionComplete)
     _ = try played.received()
-    for _ in 0..<KernelAdapter.bufferCount { try played.send(Self.responsePacket) }
-    let owes2 = played.adapter.hasCompletions
+    for _ in 0..<KernelTranslator.bufferCount { try played.send(Self.responsePacket) }
+    let owes2 = played.adapter.hasPendingInput
     #expect(!owes2)
     try played.send(Self.responsePacket)
     #expect(try Self.round(&played) == [Self.completed(1)])
@@ -115,10 +115,10 @@ import Testing
     while sent < 10_000 {
       try played.send(Self.responsePacket)
       sent += 1
-      guard played.adapter.hasCompletions else { break }
+      guard played.adapter.hasPendingInput else { break }
       _ = try played.received()
     }
-    let owes3 = played.adapter.hasCompletions
+    let owes3 = played.adapter.hasPendingInput
     #expect(!owes3, "\(sent) frames went and the socket still took more")
     var taken = 0
     while try pair.sent() != nil { taken += 1 }
@@ -135,7 +135,7 @@ import Testing
     try played.events.say(Self.disconnectionComplete)
     #expect(try Self.round(&played) == [Self.requestPacket, Self.requestPacket, Self.disconnectionComplete])
     try played.send(Self.responsePacket)
-    let owes4 = played.adapter.hasCompletions
+    let owes4 = played.adapter.hasPendingInput
     #expect(!owes4, "the link is gone, and its credits with it")
     #expect(throws: SystemError.self) { try pair.far.send(Self.request.span) }
   }
@@ -174,7 +174,7 @@ import Testing
     let listener = try MessagePair()
     var played = try PlayedAdapter(
       listener: listener.near, through: SystemCalls { $0 == .bind || $0 == .socket ? EADDRINUSE : nil })
-    played.adapter.acceptPatience = .zero
+    played.adapter.translator.acceptPatience = .zero
     try played.events.say(Self.connectionComplete)
     #expect(try Self.round(&played) == [Self.connectionComplete])
     try played.adapter.poller.wait(until: nil, on: MonotonicClock())

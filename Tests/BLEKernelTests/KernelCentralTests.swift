@@ -156,8 +156,9 @@ import Testing
   private static func answerProbe(_ played: inout PlayedAdapter) throws {
     var last: [UInt8]?
     while let sent = try played.events.sent() { last = sent }
-    #expect(last == KernelAdapter.probe)
-    #expect(played.adapter.takeOwnCommands() == [KernelAdapter.probe])
+    let probe: [UInt8] = [0x01, 0x03, 0x20, 0x00]
+    #expect(last == probe)
+    #expect(played.takeSentCommands() == [probe])
     try played.events.say(probeAnswer)
     #expect(try played.received() == [probeAnswer])
   }

@@ -13,10 +13,16 @@ import Testing
     (ENOMEM, .inputOutput, 74, "the adapter cannot be used"),
   ])
   func theKernelsStackIsRefusedWithAReason(number: Int32, kind: TransportError.Kind, exitCode: Int32, part: String) {
-    for mode in [KernelPort.Mode.shared(.first), .userChannel(index: 0)] {
-      let error = #expect(throws: TransportError.self) {
-        _ = try KernelPort.open(mode, named: "linux", through: SystemCalls { _ in number })
-      }
+    let failing = SystemCalls { _ in number }
+    let shared = #expect(throws: TransportError.self) {
+      var port = try AdapterPort<KernelAdapter>(.first, named: "linux", through: failing)
+      try port.open()
+    }
+    let taken = #expect(throws: TransportError.self) {
+      var port = try AdapterPort<UserChannel>(.index(0), named: "hci-socket:0", through: failing)
+      try port.open()
+    }
+    for error in [shared, taken] {
       #expect(error?.kind == kind && error?.exitCode == exitCode)
       #expect("\(error as Any)".contains(part))
     }

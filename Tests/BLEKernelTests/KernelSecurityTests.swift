@@ -55,33 +55,48 @@ import Testing
     (event(0x0019, [1] + peerOctets + [2] + valueOctets), .signatureKey(peer, value, isOurs: true)),
   ]
 
-  @Test(arguments: events) func anEventIsTold(event: [UInt8], report: SecurityReport) throws {
-    #expect(ManagementSocket.news(event.span) == .security(0, report))
-    // One octet less, and it is no event of this kind any more.
-    var short = event
-    short.removeLast()
-    if event[0] != 0x11, event[0] != 0x17 { #expect(ManagementSocket.news(short.span) == .other) }
+  /// The report that a message makes for the adapter 0; nil for none.
+  static func report(_ message: [UInt8]) -> SecurityReport? {
+    guard let message = try? ManagementMessage(decoding: message[...]), message.index == 0 else { return nil }
+    return Management.event(message).flatMap { SecurityReport($0) }
   }
 
-  @Test func everyCutAndNoiseIsTakenCalmly() {
+  @Test(arguments: events) func readsEachEvent(event: [UInt8], report: SecurityReport) throws {
+    #expect(Self.report(event) == report)
+  }
+
+  @Test(arguments: events) func readsNoEventThatIsTruncated(event: [UInt8], report: SecurityReport) throws {
+    // The message is cut, and the parameters in a message that is whole.
+    for count in 0..<event.count { #expect(Self.report(Array(event.prefix(count))) == nil) }
+    for count in 0..<(event.count - 6) {
+      #expect(Self.report(Self.event(UInt16(event[0]), Array(event[6...].prefix(count)))) == nil)
+    }
+  }
+
+  @Test func readsEventsThatALaterKernelMadeLonger() throws {
+    for (event, report) in Self.events {
+      #expect(Self.report(Self.event(UInt16(event[0]), Array(event[6...]) + [0xFF])) == report)
+    }
+  }
+
+  @Test func acceptsAnyOctets() {
     for (event, _) in Self.events {
-      for count in 0..<event.count { _ = ManagementSocket.news(event.span.extracting(first: count)) }
       for place in event.indices {
         var changed = event
         changed[place] = ~changed[place]
-        _ = ManagementSocket.news(changed.span)
+        _ = Self.report(changed)
       }
     }
-    // A key of 17 octets, a passkey of seven digits, a device of BR/EDR.
+    // A key of 17 octets, a passkey of seven digits, a BR/EDR device.
     let key = [1] + Self.peerOctets + [0, 0, 17] + [UInt8](repeating: 0, count: 10) + Self.valueOctets
-    #expect(ManagementSocket.news(Self.event(0x000A, key).span) == .other)
+    #expect(Self.report(Self.event(0x000A, key)) == nil)
     let million = Self.peerOctets + [0x40, 0x42, 0x0F, 0x00, 0]
-    #expect(ManagementSocket.news(Self.event(0x0017, million).span) == .other)
-    #expect(ManagementSocket.news(Self.event(0x0010, [1, 2, 3, 4, 5, 6, 0]).span) == .other)
+    #expect(Self.report(Self.event(0x0017, million)) == nil)
+    #expect(Self.report(Self.event(0x0010, [1, 2, 3, 4, 5, 6, 0])) == nil)
   }
 
   static func messages(_ directive: SecurityDirective) -> [[UInt8]] {
-    ManagementSocket.messages(for: directive).map { [UInt8($0.command.rawValue)] + $0.parameters }
+    directive.managementRequests.map { [UInt8($0.opcode.rawValue)] + $0.parameters }
   }
 
   @Test func directivesBecomeCommands() {
@@ -134,7 +149,9 @@ import Testing
     var played = try PlayedAdapter()
     try played.adapter.perform([.answer(Self.peer, .consent, .accept), .forget(Self.peer)])
     #expect(
-      try AdapterKeeperTests.asked(played.management) == [[0x1C] + Self.peerOctets, [0x1B] + Self.peerOctets + [0]])
+      try AdapterConfigurationTests.asked(played.management) == [
+        [0x1C] + Self.peerOctets, [0x1B] + Self.peerOctets + [0],
+      ])
     for (event, _) in Self.events { try played.management.say(event) }
     try played.management.say(Self.event(0x0010, Self.peerOctets, index: 1))
     #expect(try played.reported() == Self.events.map(\.1))
@@ -142,19 +159,20 @@ import Testing
 
   @Test func aRefusalOfTheKernelIsTold() throws {
     var played = try PlayedAdapter()
-    try played.management.say(AdapterKeeperTests.reply(0x0013, 0, 0x0D))
+    try played.management.say(AdapterConfigurationTests.reply(0x0013, 0, 0x0D))
     #expect(try played.reported() == [])
-    let notice = played.adapter.takeNotice()
-    #expect(notice == "linux:hci0: the kernel refused loadLongTermKeys with management status 0xd")
+    let notices = played.adapter.takeNotices()
+    #expect(
+      notices == ["linux:hci0: the kernel rejected Load Long Term Keys (0x0013): Invalid Parameters (0x0D)"])
   }
 
   /// Where bluetoothd has set the adapter up, its agent answers and its keys are loaded.
   @Test func anAdapterOfBluetoothdPairsWithoutUs() throws {
-    var played = try PlayedAdapter(isDaemons: true)
+    var played = try PlayedAdapter(isPairedByDaemon: true)
     try played.adapter.perform([.setPolicy(PairingSettings()), .loadKeys([]), .answer(Self.peer, .consent, .accept)])
-    #expect(try AdapterKeeperTests.asked(played.management) == [])
-    let notice = played.adapter.takeNotice()
-    #expect(notice?.contains("bluetoothd is running and pairs by itself") == true)
+    #expect(try AdapterConfigurationTests.asked(played.management) == [])
+    let notices = played.adapter.takeNotices()
+    #expect(notices.first?.contains("bluetoothd is running and pairs") == true)
     try played.management.say(Self.events[0].0)
     #expect(try played.reported() == [])
   }

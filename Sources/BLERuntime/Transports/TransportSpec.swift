@@ -43,8 +43,8 @@ extension TransportSpec {
     switch self {
     case .stream(let endpoint): try user.use(H4Transport(endpoint))
     case .virtual(let name): try user.use(VirtualTransport(named: name))
-    case .linux(let adapter): try user.use(KernelTransport(.shared(adapter), named: "\(self)"))
-    case .hciSocket(let index): try user.use(KernelTransport(.userChannel(index: index), named: "\(self)"))
+    case .linux(let adapter): try user.use(KernelTransport(adapter, named: "\(self)"))
+    case .hciSocket(let index): try user.use(UserChannelTransport(.index(index), named: "\(self)"))
     }
   }
 }

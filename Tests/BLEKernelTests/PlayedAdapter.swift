@@ -1,3 +1,4 @@
+import BLEHCI
 import BLELinux
 import BLESMP
 import BLEWire
@@ -6,7 +7,7 @@ import Testing
 
 @testable import BLEKernel
 
-/// A socket of the kernel's, played by a test: what the adapter holds and the end that the test talks to it by.
+/// A socket whose kernel is played by a test: the end of the adapter, and the end of the test.
 struct MessagePair {
   /// nil once the adapter alone holds it.
   var near: MessageSocket?
@@ -34,34 +35,54 @@ struct PlayedAdapter: ~Copyable {
   let events: MessagePair
   let management: MessagePair
   var adapter: KernelAdapter
+  /// Commands that the adapter sent itself, as the trace gets them.
+  private(set) var sentCommands: [[UInt8]] = []
 
-  init(listener: MessageSocket? = nil, isDaemons: Bool = false, through system: SystemCalls = .kernel) throws {
+  init(listener: MessageSocket? = nil, isPairedByDaemon: Bool = false, through system: SystemCalls = .kernel) throws {
     let (events, management) = (try MessagePair(), try MessagePair())
     let information = AdapterInformation(
       index: 0, address: BD_ADDR(0x00AA_0100_0000), supported: [.powered, .lowEnergy], current: [.powered, .lowEnergy])
-    adapter = try KernelAdapter.over(
-      named: "linux:hci0", information, events: try #require(events.near),
-      management: ManagementSocket(try #require(management.near)),
-      listener: listener, isDaemons: isDaemons, through: system)
+    let sockets = KernelAdapter.Sockets(
+      events: try #require(events.near), management: ManagementSocket(try #require(management.near)),
+      listener: listener)
+    adapter = try KernelAdapter(
+      information, named: "linux:hci0", over: sockets, isPairedByDaemon: isPairedByDaemon, through: system)
     (self.events, self.management) = (events, management)
   }
 
-  /// Every packet that the adapter hands out in one round.
-  mutating func received() throws -> [[UInt8]] {
-    var packets: [[UInt8]] = []
-    try adapter.receive { packet, report in
-      if report == nil { packets.append([UInt8](copying: packet)) }
+  /// What the host gets in one round: packets, and reports of the kernel's security manager.
+  private mutating func input() -> (packets: [[UInt8]], reports: [SecurityReport]) {
+    let input = adapter.takeInput()
+    var (packets, reports, index) = ([[UInt8]](), [SecurityReport](), 0)
+    for item in input.items {
+      switch item {
+      case .report(let report): reports.append(report)
+      case .packet:
+        packets.append(Array(input.octets[index]))
+        index += 1
+      case .sentCommand:
+        sentCommands.append(Array(input.octets[index]))
+        index += 1
+      }
     }
-    return packets
+    return (packets, reports)
+  }
+
+  /// Every packet that the adapter gives the host in one round.
+  mutating func received() throws -> [[UInt8]] {
+    try adapter.receive()
+    return input().packets
   }
 
   /// Every report of the kernel's security manager in one round.
   mutating func reported() throws -> [SecurityReport] {
-    var reports: [SecurityReport] = []
-    try adapter.receive { _, report in
-      if let report { reports.append(report) }
-    }
-    return reports
+    try adapter.receive()
+    return input().reports
+  }
+
+  mutating func takeSentCommands() -> [[UInt8]] {
+    defer { sentCommands = [] }
+    return sentCommands
   }
 
   mutating func send(_ packets: [UInt8]...) throws {
@@ -73,12 +94,10 @@ struct PlayedAdapter: ~Copyable {
   /// A link as its socket is accepted, without an event before it.
   mutating func link(_ handle: UInt16) throws -> (pair: MessagePair, packets: [[UInt8]]) {
     var pair = try MessagePair()
-    var packets: [[UInt8]] = []
     let near = try #require(pair.near)
     pair.near = nil
-    adapter.adopt(near, handle: handle, peer: DeviceAddress(octets: BD_ADDR(0x00AA_0101_0001), kind: .public)) {
-      if $1 == nil { packets.append([UInt8](copying: $0)) }
-    }
-    return (pair, packets)
+    let peer = DeviceAddress(octets: BD_ADDR(0x00AA_0101_0001), kind: .public)
+    try adapter.add(near, handle: ConnectionHandle(rawValue: handle), peer: peer)
+    return (pair, input().packets)
   }
 }

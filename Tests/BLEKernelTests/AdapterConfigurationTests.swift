@@ -6,7 +6,7 @@ import Testing
 @testable import BLEKernel
 
 /// The management protocol, whose answers a test lays ready before they are asked for.
-@Suite struct AdapterKeeperTests {
+@Suite struct AdapterConfigurationTests {
   static let everything: AdapterSettings = [
     .powered, .bondable, .lowEnergy, .secureSimplePairing, .secureConnections,
   ]
@@ -40,68 +40,69 @@ import Testing
     return found
   }
 
-  static func keeper(
-    _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterKeeper.Purpose = .sharing, daemonRuns: Bool = false
-  ) throws -> AdapterKeeper {
-    AdapterKeeper(choice, purpose, named: "linux", ManagementSocket(try #require(pair.near))) { daemonRuns }
+  static func configuration(
+    _ choice: AdapterChoice, _ pair: MessagePair, _ purpose: AdapterConfiguration.Purpose = .sharing,
+    daemonRuns: Bool = false
+  ) throws -> AdapterConfiguration {
+    AdapterConfiguration(choice, for: purpose, named: "linux", ManagementSocket(try #require(pair.near))) { daemonRuns }
   }
 
   @Test func theFirstOneIsFoundAgainByItsAddress() throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.first, pair)
+    var configuration = try Self.configuration(.first, pair)
     for message in [Self.list(2, 1), Self.information(1, 0xA1, .powered)] { try pair.say(message) }
-    #expect(try keeper.find()?.index == 1)
+    #expect(try configuration.find()?.index == 1)
     // Plugged in again under another index, beside a stranger.
     for message in [Self.list(0, 3), Self.information(0, 0xB2, .powered), Self.information(3, 0xA1, [])] {
       try pair.say(message)
     }
-    #expect(try keeper.find()?.index == 3)
+    #expect(try configuration.find()?.index == 3)
     for message in [Self.list(0), Self.information(0, 0xB2, .powered)] { try pair.say(message) }
-    #expect(try keeper.find() == nil)
+    #expect(try configuration.find() == nil)
   }
 
   @Test func anAdapterIsFoundByIndexAndByAddress() throws {
     for choice in [AdapterChoice.index(1), .address(BD_ADDR(0xA1))] {
       let pair = try MessagePair()
-      var keeper = try Self.keeper(choice, pair)
+      var configuration = try Self.configuration(choice, pair)
       for message in [Self.list(0, 1), Self.information(0, 0xB2, .powered), Self.information(1, 0xA1, .powered)] {
         try pair.say(message)
       }
-      #expect(try keeper.find()?.address == BD_ADDR(0xA1))
+      #expect(try configuration.find()?.address == BD_ADDR(0xA1))
     }
   }
 
   @Test func anAdapterThatIsOffIsSwitchedOnAndLeftAsItWas() throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair)
+    var configuration = try Self.configuration(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, [])] { try pair.say(message) }
-    let found = try keeper.find()
+    let found = try configuration.find()
     _ = try Self.asked(pair)
     // Secure Simple Pairing is refused, as by a controller for Low Energy alone.
     for (command, status) in [(0x0D, 0), (0x0B, 0x0C), (0x2D, 0), (0x09, 0), (0x05, 0)] as [(UInt16, UInt8)] {
       try pair.say(Self.reply(command, 0, status))
     }
-    try keeper.prepare(try #require(found), isNew: true)
+    try configuration.prepare(try #require(found), isNew: true)
     #expect(try Self.asked(pair) == [[0x0D, 1], [0x0B, 1], [0x2D, 1], [0x09, 1], [0x05, 1]])
     for command in [0x05, 0x0D, 0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
-    keeper.restore()
+    configuration.restore()
     #expect(try Self.asked(pair) == [[0x05, 0], [0x0D, 0], [0x09, 0], [0x2D, 0]])
   }
 
   /// One that somebody has set up for pairing, and one of bluetoothd.
   @Test(arguments: [false, true]) func anAdapterThatIsOnIsLeftAlone(daemonRuns: Bool) throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair, daemonRuns: daemonRuns)
+    var configuration = try Self.configuration(.index(0), pair, daemonRuns: daemonRuns)
     var settings: AdapterSettings = [.powered, .lowEnergy, .secureConnections]
     if !daemonRuns { settings.insert(.bondable) }
     for message in [Self.list(0), Self.information(0, 0xA1, settings)] { try pair.say(message) }
-    let found = try keeper.find()
+    let found = try configuration.find()
     _ = try Self.asked(pair)
-    try keeper.prepare(try #require(found), isNew: true)
-    #expect(keeper.isDaemons == daemonRuns)
+    try configuration.prepare(try #require(found), isNew: true)
+    #expect(configuration.isPairedByDaemon == daemonRuns)
     #expect(try Self.asked(pair) == [])
     for command in [0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
-    keeper.restore()
+    configuration.restore()
     // What the policy for pairing may have changed meanwhile is as it was.
     #expect(try Self.asked(pair) == (daemonRuns ? [] : [[0x09, 1], [0x2D, 1]]))
   }
@@ -109,40 +110,40 @@ import Testing
   /// The kernel's security manager comes to life only with an adapter that is switched on with its settings.
   @Test func anAdapterThatIsOnWithoutSecurityIsSwitchedOffAndOn() throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair)
+    var configuration = try Self.configuration(.index(0), pair)
     let on: AdapterSettings = [.powered, .lowEnergy]
     for message in [Self.list(0), Self.information(0, 0xA1, on), Self.reply(0x0015, 0, 0, [0, 0])] {
       try pair.say(message)
     }
-    let found = try keeper.find()
+    let found = try configuration.find()
     _ = try Self.asked(pair)
     for command in [0x05, 0x0B, 0x2D, 0x09, 0x05] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
-    try keeper.prepare(try #require(found), isNew: true)
+    try configuration.prepare(try #require(found), isNew: true)
     #expect(try Self.asked(pair) == [[0x15], [0x05, 0], [0x0B, 1], [0x2D, 1], [0x09, 1], [0x05, 1]])
     for command in [0x0B, 0x09, 0x2D] as [UInt16] { try pair.say(Self.reply(command, 0, 0)) }
-    keeper.restore()
+    configuration.restore()
     #expect(try Self.asked(pair) == [[0x0B, 0], [0x09, 0], [0x2D, 0]], "and it stays on")
   }
 
   @Test func anAdapterWithLinksIsNotSwitchedOff() throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair)
+    var configuration = try Self.configuration(.index(0), pair)
     let link: [UInt8] = [1, 0, 1, 2, 3, 4, 5, 6, 1]
     for message in [
       Self.list(0), Self.information(0, 0xA1, [.powered, .lowEnergy]), Self.reply(0x0015, 0, 0, link),
     ] { try pair.say(message) }
-    let found = try keeper.find()
+    let found = try configuration.find()
     _ = try Self.asked(pair)
-    try keeper.prepare(try #require(found), isNew: true)
+    try configuration.prepare(try #require(found), isNew: true)
     #expect(try Self.asked(pair) == [[0x15]])
   }
 
   @Test func whatItsUserSwitchedOffStaysOff() throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair)
+    var configuration = try Self.configuration(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, .lowEnergy)] { try pair.say(message) }
-    let found = try #require(try keeper.find())
-    let error = #expect(throws: TransportError.self) { try keeper.prepare(found, isNew: false) }
+    let found = try #require(try configuration.find())
+    let error = #expect(throws: TransportError.self) { try configuration.prepare(found, isNew: false) }
     #expect(error?.kind == .poweredOff)
   }
 
@@ -152,12 +153,12 @@ import Testing
     let pair = try MessagePair()
     var management = ManagementSocket(try #require(pair.near))
     management.patience = .zero
-    var keeper = AdapterKeeper(.index(0), .sharing, named: "linux", management)
+    var configuration = AdapterConfiguration(.index(0), for: .sharing, named: "linux", management)
     let replies = [Self.list(0), Self.information(0, 0xA1, []), Self.reply(0x000D, 0, 0)]
     for message in replies.prefix(answers) { try pair.say(message) }
     let error = #expect(throws: TransportError.self) {
-      let found = try keeper.find()
-      try keeper.prepare(try #require(found), isNew: true)
+      let found = try configuration.find()
+      try configuration.prepare(try #require(found), isNew: true)
     }
     #expect(error?.kind == .inputOutput)
     #expect(try Self.asked(pair).count == answers + 1)
@@ -167,16 +168,16 @@ import Testing
     arguments: [
       (0x14, TransportError.Kind.noPermission, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
       (0x12, .poweredOff, "sudo rfkill unblock bluetooth"), (0x0A, .busy, "another program"),
-      (0x11, .unavailable, "plug it in"), (0x03, .unavailable, "status 0x3"),
+      (0x11, .unavailable, "plug it in"), (0x03, .unavailable, "Failed (0x03)"),
     ] as [(UInt8, TransportError.Kind, String)])
   func refusalsSayWhatMendsThem(status: UInt8, kind: TransportError.Kind, part: String) throws {
     let pair = try MessagePair()
-    var keeper = try Self.keeper(.index(0), pair, .takingOver)
+    var configuration = try Self.configuration(.index(0), pair, .takingOver)
     for message in [Self.list(0), Self.information(0, 0xA1, .powered), Self.reply(0x0005, 0, status)] {
       try pair.say(message)
     }
-    let found = try #require(try keeper.find())
-    let error = #expect(throws: TransportError.self) { try keeper.prepare(found, isNew: true) }
+    let found = try #require(try configuration.find())
+    let error = #expect(throws: TransportError.self) { try configuration.prepare(found, isNew: true) }
     #expect(error?.kind == kind)
     #expect("\(error as Any)".contains(part))
   }

@@ -92,3 +92,10 @@ enum Processes {
     return count > 0 ? String(decoding: buffer[..<count].prefix { $0 != 0x0A }, as: UTF8.self) : nil
   }
 }
+
+extension SystemError {
+  /// The other end of a socket is gone.
+  static let connectionClosed = SystemError(.receive, EPIPE)
+  /// The kernel did not answer what it can answer without the controller.
+  static let noAnswer = SystemError(.receive, ETIMEDOUT)
+}

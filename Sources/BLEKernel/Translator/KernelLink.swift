@@ -1,0 +1,240 @@
+internal import BLEHCI
+internal import BLESMP
+internal import BLEWire
+
+/// One link of an adapter: its socket, the frames that wait for it, and its security.
+///
+/// A link is created by its HCI event or by its socket, whichever comes first.
+///
+/// ```
+///              connect            writable
+///   absent ─────────────► connecting ─────► open ── the socket fails ──► lost
+///     │ accepted                              ▲                           ▲
+///     ├───────────────────────────────────────┘                           │
+///     └── no socket within the patience: another listener has the link ───┘
+/// ```
+struct KernelLink: Sendable {
+  enum Socket: Sendable {
+    case absent
+    /// It takes no PDU yet: the kernel asks the peer for its features.
+    case connecting
+    case open
+    /// PDUs for it are dropped and count as sent.
+    case lost
+  }
+
+  /// Frames that wait on one link. The host is told of so many buffers in all.
+  static let frameLimit = 32
+  /// The time in which the kernel takes up a change of encryption that the controller reports, and the time between two
+  /// reads of the level meanwhile.
+  static let levelPatience = Duration.milliseconds(500)
+  static let levelInterval = Duration.milliseconds(20)
+  /// A security manager gives up after 30 seconds without an answer (Vol 3, Part H, 3.4).
+  static let securingPatience = Duration.seconds(31)
+
+  let handle: ConnectionHandle
+  let role: HCI.Role
+  private(set) var socket = Socket.absent
+  private var frames: [[UInt8]] = []
+  /// The first of ``frames`` is on its way to the socket.
+  private var isFlushing = false
+  /// The peer of a link that we made, until the kernel reports that it has the link.
+  var awaitedPeer: DeviceAddress?
+  /// The time at which a link without a socket counts as taken by another program.
+  var socketDeadline: Instant?
+  /// Disconnection Complete, while what the peer sent before is read.
+  var disconnection: [UInt8] = []
+
+  /// The level that was last reported to the host; nil where the link is not encrypted.
+  private var strength: KeyStrength?
+  /// The end of the time in which the level is read again and again.
+  private var levelDeadline: Instant?
+  private var nextLevelRead: Instant?
+  /// The host waits for a report of the level, changed or not.
+  private var owesLevel = false
+  /// The end of the time in which the kernel may secure the link; it takes no PDU meanwhile.
+  private var securingDeadline: Instant?
+  /// The level to ask for once the link has an open socket.
+  private var wantedLevel: SocketSecurity.Level?
+
+  init(_ handle: ConnectionHandle, role: HCI.Role) {
+    self.handle = handle
+    self.role = role
+  }
+
+  var hasSocket: Bool { socket == .connecting || socket == .open }
+
+  /// The time at which ``tick(now:into:)`` is due.
+  var deadline: Instant? { .nearer(.nearer(socketDeadline, securingDeadline), nextLevelRead) }
+}
+
+/// The socket.
+extension KernelLink {
+  mutating func connectionBegan() { socket = .connecting }
+
+  /// The link gets its socket from the listener, or is another program's.
+  mutating func awaitListener(until deadline: Instant) {
+    socket = .absent
+    socketDeadline = deadline
+  }
+
+  /// The link has an open socket, from the listener.
+  mutating func opened(into output: inout KernelOutput) {
+    socket = .open
+    awaitedPeer = nil
+    socketDeadline = nil
+    // The link may have been encrypted before it had a socket to read the level from.
+    output.actions.append(.readSecurity(handle))
+    socketCanSend(into: &output)
+  }
+
+  mutating func writable(into output: inout KernelOutput) {
+    if socket == .connecting { socket = .open }
+    socketCanSend(into: &output)
+  }
+
+  private mutating func socketCanSend(into output: inout KernelOutput) {
+    if let level = wantedLevel { secure(to: level, into: &output) }
+    flush(into: &output)
+  }
+
+  /// The level is read before the PDUs while it may change: a request is not answered by an old level.
+  mutating func readable(into output: inout KernelOutput) {
+    if levelDeadline != nil { output.actions.append(.readSecurity(handle)) }
+  }
+
+  /// Another program's listener has the link.
+  mutating func taken() {
+    socketDeadline = nil
+    socket = .lost
+  }
+
+  /// The socket is of no use any more.
+  ///
+  /// - Returns: the number of frames that waited for it; they count as sent.
+  mutating func failed(into output: inout KernelOutput) -> Int {
+    if hasSocket { output.actions.append(.close(handle)) }
+    socket = .lost
+    isFlushing = false
+    defer { frames = [] }
+    return frames.count
+  }
+}
+
+/// Frames to the peer.
+extension KernelLink {
+  /// Sends an ATT PDU, or keeps it until the socket takes it.
+  ///
+  /// - Returns: the number of frames that are done with.
+  mutating func send(_ pdu: Span<UInt8>, into output: inout KernelOutput) -> Int {
+    guard socket != .lost else { return 1 }
+    if socket == .open, frames.isEmpty {
+      output.actions.append(.sendPDU(handle)) { $0.append(copying: pdu) }
+      return 0
+    }
+    return keep(pdu)
+  }
+
+  /// The socket took a PDU.
+  ///
+  /// - Returns: the number of frames that are done with.
+  mutating func sent(into output: inout KernelOutput) -> Int {
+    if isFlushing {
+      isFlushing = false
+      if !frames.isEmpty { frames.removeFirst() }
+      flush(into: &output)
+    }
+    return 1
+  }
+
+  /// The socket did not take a PDU.
+  ///
+  /// - Returns: the number of frames that are done with.
+  mutating func rejected(_ pdu: Span<UInt8>, _ reason: SendRejection, into output: inout KernelOutput) -> Int {
+    let wasFlushing = isFlushing
+    isFlushing = false
+    // While the kernel secures the link it takes nothing, and says that the socket is not connected.
+    if reason == .full || (reason == .notConnected && securingDeadline != nil) { return wasFlushing ? 0 : keep(pdu) }
+    return (wasFlushing ? 0 : 1) + failed(into: &output)
+  }
+
+  /// A host keeps to its credits. A frame past the limit is a fault of this process: it is dropped and counts as sent.
+  private mutating func keep(_ pdu: Span<UInt8>) -> Int {
+    guard frames.count < Self.frameLimit else { return 1 }
+    frames.append([UInt8](copying: pdu))
+    return 0
+  }
+
+  private mutating func flush(into output: inout KernelOutput) {
+    guard socket == .open, !isFlushing, let first = frames.first else { return }
+    isFlushing = true
+    output.actions.append(.sendPDU(handle)) { $0 += first }
+  }
+}
+
+/// Security: the kernel has the keys, and its word counts.
+extension KernelLink {
+  /// Raises the level: as a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
+  mutating func secure(to level: SocketSecurity.Level, into output: inout KernelOutput) {
+    guard socket == .open else { return wantedLevel = level }
+    wantedLevel = nil
+    output.actions.append(.raiseSecurity(handle, to: level))
+  }
+
+  mutating func raised(isPending: Bool, now: Instant) {
+    if isPending {
+      securingDeadline = now + Self.securingPatience
+    } else {
+      // The host receives the level as it is.
+      owesLevel = true
+      (levelDeadline, nextLevelRead) = (now, now)
+    }
+  }
+
+  /// The controller reports a change of encryption. The kernel takes that up at the same time as this process does, so its
+  /// level may follow a moment later.
+  mutating func encryptionChanged(now: Instant, into output: inout KernelOutput) {
+    levelDeadline = now + Self.levelPatience
+    nextLevelRead = now + Self.levelInterval
+    if hasSocket { output.actions.append(.readSecurity(handle)) }
+  }
+
+  /// Takes the level that the kernel gives, and reports it to the host where it is news.
+  ///
+  /// - Returns: whether the time in which the link was to be secured is over.
+  mutating func received(_ security: SocketSecurity?, now: Instant, into output: inout KernelOutput) -> Bool {
+    if let security { changed(to: security.strength, into: &output) }
+    return securingExpired(now)
+  }
+
+  private mutating func changed(to new: KeyStrength?, into output: inout KernelOutput) {
+    guard new != strength || owesLevel else { return }
+    (strength, owesLevel) = (new, false)
+    output.input.append(.level(handle: handle.rawValue, new))
+    guard new != nil, securingDeadline != nil else { return }
+    securingDeadline = nil
+    flush(into: &output)
+  }
+
+  private mutating func securingExpired(_ now: Instant) -> Bool {
+    guard let end = securingDeadline, end <= now else { return false }
+    securingDeadline = nil
+    return true
+  }
+
+  /// Reads the level again where that is due.
+  ///
+  /// - Returns: whether the time in which the link was to be secured is over. Where the level is being read, the result of
+  ///   that decides.
+  mutating func tick(now: Instant, into output: inout KernelOutput) -> Bool {
+    guard let next = nextLevelRead, next <= now else { return securingExpired(now) }
+    if let end = levelDeadline, end <= now {
+      (levelDeadline, nextLevelRead) = (nil, nil)
+    } else {
+      nextLevelRead = now + Self.levelInterval
+    }
+    guard hasSocket else { return securingExpired(now) }
+    output.actions.append(.readSecurity(handle))
+    return false
+  }
+}

@@ -1,0 +1,194 @@
+internal import BLEHCI
+package import BLESMP
+package import BLEWire
+
+/// The output of ``KernelTranslator``: input for the host, and actions on the sockets, each in order.
+struct KernelOutput: Sendable {
+  var input = HostInput()
+  var actions = SocketActions()
+  /// Lines for the log, oldest first; those past ``noticeLimit`` are dropped.
+  private(set) var notices: [String] = []
+  /// The adapter is gone or off: nothing else of this output matters.
+  var loss: AdapterLoss?
+
+  static let noticeLimit = 16
+
+  mutating func log(_ notice: String) {
+    if notices.count < Self.noticeLimit { notices.append(notice) }
+  }
+
+  mutating func takeNotices() -> [String] {
+    guard !notices.isEmpty else { return [] }
+    defer { notices = [] }
+    return notices
+  }
+
+  /// Sends a command of the host to the controller.
+  mutating func send(_ command: Span<UInt8>) {
+    actions.append(.sendCommand) { $0.append(copying: command) }
+  }
+
+  /// Sends a command that the host does not know of; the trace records it.
+  mutating func sendOwn(_ command: some HCICommand) {
+    actions.append(.sendCommand) { $0.append(hci: command) }
+    input.append(.sentCommand) { $0.append(hci: command) }
+  }
+
+  /// Sends a command to the kernel.
+  mutating func send(_ request: ManagementRequest, to index: UInt16) {
+    actions.append(.sendManagement) { $0 += request.message(to: index) }
+  }
+}
+
+/// Why the adapter cannot be used any more.
+enum AdapterLoss: Sendable { case removed, switchedOff }
+
+/// What the host receives: packets, reports of the kernel's security manager, and commands for its trace, in order.
+package struct HostInput: Sendable {
+  package enum Item: Equatable, Sendable {
+    /// A whole H4 packet from the controller: the next one of ``octets``.
+    case packet
+    /// A whole H4 command that the adapter sent itself: the next one of ``octets``.
+    case sentCommand
+    case report(SecurityReport)
+  }
+
+  package private(set) var items: [Item] = []
+  package private(set) var octets = PacketBuffer()
+
+  package init() {}
+
+  package var isEmpty: Bool { items.isEmpty }
+
+  mutating func append(_ item: Item, _ write: (inout [UInt8]) -> Void) {
+    items.append(item)
+    octets.append(write)
+  }
+
+  mutating func append(_ report: SecurityReport) { items.append(.report(report)) }
+
+  mutating func append(completedPackets count: UInt16, on handle: ConnectionHandle) {
+    items.append(.packet)
+    octets.append(completedPackets: count, on: handle)
+  }
+
+  /// Drops the items and keeps the memory.
+  package mutating func removeAll() {
+    items.removeAll(keepingCapacity: true)
+    octets.removeAll()
+  }
+}
+
+/// One thing to do with a socket of the adapter. An action that has a result is followed by a call of the translator with
+/// it, before any other input.
+enum SocketAction: Equatable, Sendable {
+  /// Send the next message of the octets on the raw HCI socket.
+  case sendCommand
+  /// Send the next message of the octets on the management socket.
+  case sendManagement
+  /// Send the next message of the octets on the socket of a link. Result: ``SocketEvent/sent(_:)``, or
+  /// ``KernelTranslator/rejected(_:on:_:into:)``.
+  case sendPDU(ConnectionHandle)
+  /// Read the raw HCI socket until it is empty. Result: ``SocketEvent/eventsRead``.
+  case readEvents
+  /// Read what is left on the socket of a link that has ended. Result: ``SocketEvent/drained(_:)``, after the PDUs.
+  case drain(ConnectionHandle)
+  case close(ConnectionHandle)
+  /// Make a socket for a link and connect it to the peer. Result: ``SocketEvent/connected(_:_:)``.
+  case connect(ConnectionHandle, to: DeviceAddress)
+  /// Replace the listener by a new one. Result: ``SocketEvent/listenerReplaced(daemonRuns:)``.
+  case replaceListener
+  /// Read the security level of a link. Result: ``SocketEvent/security(_:_:)``.
+  case readSecurity(ConnectionHandle)
+  /// Raise the security level of a link. Result: ``SocketEvent/raised(_:isPending:)``.
+  case raiseSecurity(ConnectionHandle, to: SocketSecurity.Level)
+  /// Find out whether bluetoothd runs. Result: ``SocketEvent/daemon(isRunning:)``.
+  case findDaemon
+}
+
+/// What happened on a socket of the adapter.
+enum SocketEvent: Equatable, Sendable {
+  /// The listener has a connection; its socket is the link's from now on.
+  case accepted(ConnectionHandle, from: DeviceAddress)
+  case connected(ConnectionHandle, ConnectionResult)
+  case readable(ConnectionHandle)
+  case writable(ConnectionHandle)
+  /// The socket of a link failed; its PDUs have been read to the last.
+  case failed(ConnectionHandle)
+  case sent(ConnectionHandle)
+  case drained(ConnectionHandle)
+  case eventsRead
+  case listenerReplaced(daemonRuns: Bool)
+  /// Nil where the kernel does not answer.
+  case security(ConnectionHandle, SocketSecurity?)
+  /// Whether the kernel is raising the level; otherwise it is that high already, or cannot be raised.
+  case raised(ConnectionHandle, isPending: Bool)
+  case daemon(isRunning: Bool)
+
+  enum ConnectionResult: Sendable {
+    case pending
+    /// The kernel has another socket on the link.
+    case busy
+    case failed
+  }
+}
+
+/// Why the socket of a link did not take a PDU.
+enum SendRejection: Sendable {
+  /// It can be sent later; the event is ``SocketEvent/writable(_:)``.
+  case full
+  /// Not connected, or not secured yet.
+  case notConnected
+  case failed
+}
+
+/// The security of a link's socket (the kernel's BT_SECURITY).
+struct SocketSecurity: Equatable, Sendable {
+  enum Level: UInt8, Comparable, Sendable {
+    /// 1: not encrypted.
+    case low = 1
+    /// 2: encrypted.
+    case medium
+    /// 3: with an authenticated key.
+    case high
+    /// 4: with an authenticated key of Secure Connections.
+    case fips
+
+    /// The level of the number that the kernel gives; 0 counts as low, and later ones as ``fips``.
+    init(kernel number: UInt8) { self = Self(rawValue: max(1, min(4, number))) ?? .low }
+
+    static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  var level: Level
+  /// The length of the key in octets.
+  var keySize: UInt8
+
+  /// The strength of the link's key; nil where the link is not encrypted.
+  var strength: KeyStrength? {
+    guard level > .low else { return nil }
+    return KeyStrength(
+      size: keySize, isAuthenticated: level >= .high, isSecureConnections: level >= .fips)
+  }
+}
+
+/// Actions in order, with the messages of those that send.
+struct SocketActions: Sendable {
+  private(set) var actions: [SocketAction] = []
+  private(set) var octets = PacketBuffer()
+
+  var isEmpty: Bool { actions.isEmpty }
+
+  mutating func append(_ action: SocketAction) { actions.append(action) }
+
+  mutating func append(_ action: SocketAction, _ write: (inout [UInt8]) -> Void) {
+    actions.append(action)
+    octets.append(write)
+  }
+
+  /// Drops the actions and keeps the memory.
+  mutating func removeAll() {
+    actions.removeAll(keepingCapacity: true)
+    octets.removeAll()
+  }
+}

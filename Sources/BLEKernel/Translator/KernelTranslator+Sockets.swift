@@ -1,0 +1,153 @@
+internal import BLEHCI
+internal import BLEL2CAP
+internal import BLESMP
+internal import BLEWire
+
+/// From the management socket.
+extension KernelTranslator {
+  /// Receives a message of the management socket. Only those about this adapter matter.
+  mutating func receive(management message: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
+    let octets = [UInt8](copying: message)
+    guard let message = try? ManagementMessage(decoding: octets[...]), message.index == index,
+      let event = Management.event(message)
+    else { return }
+    switch event {
+    case is Management.IndexRemoved: output.loss = .removed
+    case let event as Management.NewSettings:
+      if !event.settings.contains(.powered) { output.loss = .switchedOff }
+    case is Management.ClassOfDeviceChanged, is Management.LocalNameChanged:
+      // bluetoothd does that when it starts.
+      if !isPairedByDaemon { output.actions.append(.findDaemon) }
+    case let event as Management.CommandComplete: answered(event.opcode, event.status, into: &output)
+    case let event as Management.CommandStatus: answered(event.opcode, event.status, into: &output)
+    case let event as Management.DeviceConnected:
+      // The raw socket has the event of the link already, for the controller's events come there first.
+      connectedDevices.append(event)
+      output.actions.append(.readEvents)
+    case let event as Management.Discovering:
+      if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
+    default:
+      // Where bluetoothd pairs, its agent answers; two answers break a pairing.
+      if !isPairedByDaemon, let report = SecurityReport(event) { output.input.append(report) }
+    }
+  }
+
+  private func answered(_ opcode: ManagementOpcode, _ status: ManagementStatus, into output: inout KernelOutput) {
+    // The kernel rejects the end of a discovery that has ended already.
+    guard status != .success, opcode != Management.StopDiscovery.opcode, opcode.name != nil else { return }
+    output.log("\(name): the kernel rejected \(opcode): \(status)")
+  }
+
+  /// The kernel has links to some devices. The socket of a link that we made can be connected now: earlier the kernel, which
+  /// had not seen the link's event, would have made a second link. A little later the kernel gives the link to the newest
+  /// listener, of whatever program.
+  private mutating func connectSockets(now: Instant, into output: inout KernelOutput) {
+    let devices = connectedDevices
+    connectedDevices = []
+    for event in devices {
+      guard let peer = event.device.device, let handle = awaitedLink(event, peer) else { continue }
+      links[handle]?.awaitedPeer = nil
+      // A socket bound to no address might connect through another adapter.
+      if identity.octets.value != 0 {
+        links[handle]?.connectionBegan()
+        output.actions.append(.connect(handle, to: peer))
+      } else {
+        leaveToListener(handle, now: now, into: &output)
+      }
+    }
+  }
+
+  private func awaitedLink(_ event: Management.DeviceConnected, _ peer: DeviceAddress) -> ConnectionHandle? {
+    let awaited = links.values.filter { $0.awaitedPeer != nil }.sorted { $0.handle < $1.handle }
+    if let link = awaited.first(where: { $0.awaitedPeer == peer }) { return link.handle }
+    // The kernel reports a device whose private address it can resolve by its identity.
+    guard event.flags & Management.DeviceConnected.locallyInitiated != 0 else { return nil }
+    return awaited.first { $0.awaitedPeer?.randomKind == .resolvablePrivate }?.handle
+  }
+}
+
+/// From the sockets of links, and the listener.
+extension KernelTranslator {
+  /// Receives an ATT PDU of a link's socket; the host receives it as one ACL packet.
+  mutating func receive(pdu: Span<UInt8>, on handle: ConnectionHandle, into output: inout KernelOutput) {
+    guard links[handle] != nil else { return }
+    output.input.append(.packet) { octets in
+      octets.append(aclHeader: handle, .firstFlushable, length: BasicFrame.headerLength + pdu.count)
+      BasicHeader(length: UInt16(clamping: pdu.count), channel: .attributeProtocol).encode(to: &octets)
+      octets.append(copying: pdu)
+    }
+  }
+
+  mutating func receive(_ event: SocketEvent, now: Instant, into output: inout KernelOutput) {
+    switch event {
+    case .accepted(let handle, let peer):
+      if links[handle] == nil { announce(handle, peer, into: &output) }
+      links[handle]?.opened(into: &output)
+    case .connected(let handle, let result):
+      switch result {
+      case .pending: break
+      case .busy: leaveToListener(handle, now: now, into: &output)
+      case .failed: complete(links[handle]?.failed(into: &output) ?? 0, on: handle)
+      }
+    case .readable(let handle): links[handle]?.readable(into: &output)
+    case .writable(let handle): links[handle]?.writable(into: &output)
+    case .failed(let handle): complete(links[handle]?.failed(into: &output) ?? 0, on: handle)
+    case .sent(let handle): complete(links[handle]?.sent(into: &output) ?? 0, on: handle)
+    case .drained(let handle):
+      guard let disconnection = links[handle]?.disconnection, !disconnection.isEmpty else { return }
+      forget(handle, into: &output)
+      pass(disconnection.span, into: &output)
+    case .eventsRead: connectSockets(now: now, into: &output)
+    case .listenerReplaced(let daemonRuns): endTakenLinks(daemonRuns: daemonRuns, into: &output)
+    case .security(let handle, let security):
+      guard links[handle]?.received(security, now: now, into: &output) == true else { return }
+      endLink(handle, .authenticationFailure, into: &output)
+    case .raised(let handle, let isPending): links[handle]?.raised(isPending: isPending, now: now)
+    case .daemon(let isRunning): isPairedByDaemon = isPairedByDaemon || isRunning
+    }
+  }
+
+  /// The socket of a link did not take the PDU that ``SocketAction/sendPDU(_:)`` sent.
+  mutating func rejected(
+    _ pdu: Span<UInt8>, on handle: ConnectionHandle, _ reason: SendRejection, into output: inout KernelOutput
+  ) {
+    complete(links[handle]?.rejected(pdu, reason, into: &output) ?? 0, on: handle)
+  }
+
+  /// Announces a link that was up before us, by an LE Connection Complete event. Its timing is not known; the event has the
+  /// kernel's default: 50 ms, no latency, 5 s.
+  private mutating func announce(
+    _ handle: ConnectionHandle, _ peer: DeviceAddress, into output: inout KernelOutput
+  ) {
+    links[handle] = KernelLink(handle, role: .peripheral)
+    let event = HCI.LEConnectionComplete {
+      $0.connectionHandle = handle
+      $0.role = .peripheral
+      $0.peerAddress = peer
+      $0.connectionInterval = 40
+      $0.supervisionTimeout = 500
+    }
+    output.input.append(.packet) { $0.append(hci: event) }
+  }
+
+  /// A link that we made has its socket with our listener, or with another program's.
+  private mutating func leaveToListener(_ handle: ConnectionHandle, now: Instant, into output: inout KernelOutput) {
+    guard hasListener else { return complete(links[handle]?.failed(into: &output) ?? 0, on: handle) }
+    links[handle]?.awaitListener(until: now + acceptPatience)
+  }
+
+  /// The links that another program's listener took end where we made them or advertised for them, so that they are made
+  /// again and reach our listener, which is the newest now.
+  private mutating func endTakenLinks(daemonRuns: Bool, into output: inout KernelOutput) {
+    let handles = takenLinks
+    takenLinks = []
+    guard !handles.isEmpty else { return }
+    let program = daemonRuns ? "bluetoothd" : "another program"
+    output.log(
+      "\(name): \(program) took a link of this program; the listener was replaced, so that the next link comes here")
+    for handle in handles {
+      guard let link = links[handle], link.role == .central || advertises else { continue }
+      endLink(handle, .remoteUserTerminatedConnection, into: &output)
+    }
+  }
+}

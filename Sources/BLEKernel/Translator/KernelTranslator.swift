@@ -1,0 +1,305 @@
+internal import BLEHCI
+internal import BLEL2CAP
+internal import BLESMP
+internal import BLEWire
+
+/// Translates between a host and an adapter that the kernel runs (Docs/Decisions/0072).
+///
+/// For the host the kernel is a controller: events come from the raw HCI socket, each ATT PDU of a link's L2CAP socket is
+/// one ACL packet, and a Number Of Completed Packets event follows each frame that a socket took. In the other direction
+/// commands go to the raw socket, and the payload of an ACL packet to the socket of its link. Messages of the management
+/// socket carry pairing.
+///
+/// ```
+///                           host (H4 packets, directives, reports)
+///            events, commands │           │ ACL packets         │ directives, reports
+///                      raw HCI socket   L2CAP socket of     management
+///                                       each link             socket
+/// ```
+///
+/// The translator has no I/O and no clock: ``KernelAdapter`` owns the sockets. It must accept any octets from a socket.
+struct KernelTranslator: Sendable {
+  /// The ACL buffers that the host is told of. No frame of the host is ever fragmented: the kernel does that.
+  static let bufferLength: UInt16 = 1_021
+  static let bufferCount = KernelLink.frameLimit
+
+  /// Events that concern the host. Completed packets, keys and the scans of the kernel do not.
+  static let wantedEvents: [HCIEventCode] = [
+    .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .commandComplete, .commandStatus,
+    .hardwareError, .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
+  ]
+
+  let name: String
+  let index: UInt16
+  let identity: DeviceAddress
+  /// Whether links of peers that connect to us get a socket from a listener.
+  let hasListener: Bool
+  /// The time in which a link gets its socket; afterwards it counts as taken by another program's listener.
+  var acceptPatience = Duration.seconds(1)
+  /// Whether bluetoothd pairs on this adapter; then this host does not.
+  var isPairedByDaemon: Bool
+
+  var links: [ConnectionHandle: KernelLink] = [:]
+  /// Frames that were sent and are not reported as completed to the host.
+  private var completed: [(handle: ConnectionHandle, count: UInt16)] = []
+  var discovery = KernelDiscovery()
+  /// A command of the host enabled advertising.
+  var advertises = false
+  /// A command of the host asked for a connection.
+  private var isInitiating = false
+  /// Devices that the kernel has connected to; their HCI events are read first.
+  var connectedDevices: [Management.DeviceConnected] = []
+  /// Links that another program's listener has, until ours is replaced.
+  var takenLinks: [ConnectionHandle] = []
+
+  init(_ adapter: AdapterInformation, named name: String, hasListener: Bool, isPairedByDaemon: Bool) {
+    self.name = name
+    index = adapter.index
+    identity = adapter.identity
+    self.hasListener = hasListener
+    self.isPairedByDaemon = isPairedByDaemon
+  }
+
+  /// The time at which ``tick(now:into:)`` is due.
+  var deadline: Instant? {
+    var deadline: Instant?
+    for link in links.values { deadline = .nearer(deadline, link.deadline) }
+    return deadline
+  }
+
+  mutating func tick(now: Instant, into output: inout KernelOutput) {
+    // In the order of handles, so that equal input gives equal output.
+    for handle in links.keys.sorted() {
+      if let end = links[handle]?.socketDeadline, end <= now {
+        links[handle]?.taken()
+        takenLinks.append(handle)
+      }
+      if links[handle]?.tick(now: now, into: &output) == true {
+        endLink(handle, .authenticationFailure, into: &output)
+      }
+    }
+    if !takenLinks.isEmpty { output.actions.append(.replaceListener) }
+  }
+
+  /// Ends the discovery that a scan of ours started, before the adapter is closed. It is done when ``isFinished`` is true.
+  mutating func finish(into output: inout KernelOutput) { discovery.end(into: &output) }
+
+  var isFinished: Bool { !discovery.isEnding }
+
+  /// Whether ``reportCompleted(into:)`` has output.
+  var hasCompleted: Bool { !completed.isEmpty }
+
+  /// Reports the frames that sockets took (Number Of Completed Packets; Vol 4, Part E, 7.7.19).
+  mutating func reportCompleted(into output: inout KernelOutput) {
+    for (handle, count) in completed { output.input.append(completedPackets: count, on: handle) }
+    completed.removeAll(keepingCapacity: true)
+  }
+
+  mutating func complete(_ count: Int, on handle: ConnectionHandle) {
+    guard count > 0 else { return }
+    if let last = completed.indices.last, completed[last].handle == handle {
+      completed[last].count = UInt16(clamping: Int(completed[last].count) + count)
+    } else {
+      completed.append((handle, UInt16(clamping: count)))
+    }
+  }
+
+  /// HCI Disconnect (Vol 4, Part E, 7.1.6).
+  mutating func endLink(
+    _ handle: ConnectionHandle, _ reason: HCIErrorCode, into output: inout KernelOutput
+  ) {
+    output.sendOwn(
+      HCI.Disconnect {
+        $0.connectionHandle = handle
+        $0.reason = reason
+      })
+  }
+
+  mutating func forget(_ handle: ConnectionHandle, into output: inout KernelOutput) {
+    guard let link = links.removeValue(forKey: handle) else { return }
+    if link.hasSocket { output.actions.append(.close(handle)) }
+    completed.removeAll { $0.handle == handle }
+  }
+}
+
+/// From the host.
+extension KernelTranslator {
+  /// Sends a command or an ACL packet, which is a whole H4 packet.
+  mutating func send(_ packet: Span<UInt8>, into output: inout KernelOutput) {
+    guard !packet.isEmpty else { return }
+    switch HCIPacketType(rawValue: packet[0]) {
+    case .command:
+      observe(packet)
+      output.send(packet)
+    case .aclData: sendFrame(packet, into: &output)
+    case .event, .synchronousData, .isoData, nil: break
+    }
+  }
+
+  /// Keeps what a command of the host decides about links and the kernel's discovery.
+  private mutating func observe(_ packet: Span<UInt8>) {
+    let octets = [UInt8](copying: packet.extracting(1...))
+    guard let command = try? HCICommandPacket(decoding: octets[...]) else { return }
+    var parameters = command.parameters
+    switch command.opcode {
+    case .leSetAdvertisingEnable:
+      if (try? HCI.LESetAdvertisingEnable(decodingPrefixOf: &parameters))?.advertisingEnable == true {
+        advertises = true
+      }
+    case .leSetExtendedAdvertisingEnable:
+      if (try? HCI.LESetExtendedAdvertisingEnable(decodingPrefixOf: &parameters))?.enable == true { advertises = true }
+    case .leCreateConnection, .leExtendedCreateConnection: isInitiating = true
+    case .leSetScanEnable:
+      guard let scan = try? HCI.LESetScanEnable(decodingPrefixOf: &parameters) else { return }
+      discovery.scanning(scan.scanEnable)
+    case .leSetExtendedScanEnable:
+      guard let scan = try? HCI.LESetExtendedScanEnable(decodingPrefixOf: &parameters) else { return }
+      discovery.scanning(scan.enable)
+    default: break
+    }
+  }
+
+  private mutating func sendFrame(_ packet: Span<UInt8>, into output: inout KernelOutput) {
+    guard let acl = try? ACLHeader(reading: packet) else { return }
+    let frame = packet.extracting(ACLHeader.length...)
+    guard let header = BasicHeader(frame), frame.count > BasicFrame.headerLength else { return }
+    let handle = acl.connectionHandle
+    // The kernel serves the other channels, and the host has nothing to send on them.
+    guard header.channel == .attributeProtocol else {
+      return links[handle] == nil ? () : complete(1, on: handle)
+    }
+    let pdu = frame.extracting(BasicFrame.headerLength...)
+    complete(links[handle]?.send(pdu, into: &output) ?? 0, on: handle)
+  }
+
+  /// Performs a request to the kernel's security manager.
+  mutating func perform(_ directive: SecurityDirective, into output: inout KernelOutput) {
+    if case .secure(let handle, let isAuthenticated) = directive {
+      links[ConnectionHandle(rawValue: handle)]?.secure(to: isAuthenticated ? .high : .medium, into: &output)
+    } else if !isPairedByDaemon {
+      for request in directive.managementRequests { output.send(request, to: index) }
+    } else if case .setPolicy(_?) = directive {
+      output.log("\(name): bluetoothd is running and pairs with its own agent and bonds (bluetoothctl: agent on)")
+    }
+  }
+}
+
+/// From the raw HCI socket.
+extension KernelTranslator {
+  /// Receives a message of the raw HCI socket: an event as a whole H4 packet.
+  mutating func receive(event message: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
+    guard let header = try? EventHeader(reading: message), Self.wantedEvents.contains(header.eventCode) else { return }
+    switch header.eventCode {
+    case .commandComplete: commandCompleted(message, into: &output)
+    case .disconnectionComplete: disconnected(message, into: &output)
+    case .encryptionChange:
+      pass(message, into: &output)
+      guard let event = Self.decode(HCI.EncryptionChange.self, message), event.status == .success else { return }
+      links[event.connectionHandle]?.encryptionChanged(now: now, into: &output)
+    case .encryptionKeyRefreshComplete:
+      pass(message, into: &output)
+      guard let event = Self.decode(HCI.EncryptionKeyRefreshComplete.self, message), event.status == .success else {
+        return
+      }
+      links[event.connectionHandle]?.encryptionChanged(now: now, into: &output)
+    case .leMeta: receiveLE(message, header.subeventCode, now: now, into: &output)
+    default: pass(message, into: &output)
+    }
+  }
+
+  private mutating func receiveLE(
+    _ message: Span<UInt8>, _ code: LESubeventCode?, now: Instant, into output: inout KernelOutput
+  ) {
+    switch code {
+    // The kernel answers these itself; a second answer would break its procedure.
+    case .longTermKeyRequest, .remoteConnectionParameterRequest: return
+    case .connectionComplete:
+      guard let event = Self.decode(HCI.LEConnectionComplete.self, message), event.status == .success else { break }
+      connected(event.connectionHandle, event.role, event.peerAddress, now: now, into: &output)
+    // Version 2 begins with the fields of version 1.
+    case .enhancedConnectionComplete, .enhancedConnectionCompleteV2:
+      guard let event = Self.decode(HCI.LEEnhancedConnectionComplete.self, message), event.status == .success else {
+        break
+      }
+      connected(event.connectionHandle, event.role, event.peerAddress, now: now, into: &output)
+    default: break
+    }
+    pass(message, into: &output)
+  }
+
+  func pass(_ message: Span<UInt8>, into output: inout KernelOutput) {
+    output.input.append(.packet) { $0.append(copying: message) }
+  }
+
+  /// Reads the parameters of an event; octets behind them are ignored.
+  private static func decode<Event: HCIEventParameters>(_ type: Event.Type, _ message: Span<UInt8>) -> Event? {
+    let isSubevent = Event.eventCode == .leMeta
+    guard message.count > EventHeader.length else { return nil }
+    let octets = [UInt8](copying: message.extracting((EventHeader.length + (isSubevent ? 1 : 0))...))
+    var rest = octets[...]
+    return try? Event(decodingPrefixOf: &rest)
+  }
+
+  private mutating func commandCompleted(_ message: Span<UInt8>, into output: inout KernelOutput) {
+    guard let event = Self.decode(HCI.CommandComplete.self, message) else { return pass(message, into: &output) }
+    switch event.opcode {
+    case .leReadBufferSize:
+      guard var response = try? event.response(to: HCI.LEReadBufferSize.self), response.status == .success else {
+        break
+      }
+      (response.aclDataPacketLength, response.totalNumACLDataPackets) = (Self.bufferLength, UInt8(Self.bufferCount))
+      return pass(event, returning: response, into: &output)
+    case .leReadBufferSizeV2:
+      guard var response = try? event.response(to: HCI.LEReadBufferSizeV2.self), response.status == .success else {
+        break
+      }
+      (response.aclDataPacketLength, response.totalNumACLDataPackets) = (Self.bufferLength, UInt8(Self.bufferCount))
+      return pass(event, returning: response, into: &output)
+    default: break
+    }
+    pass(message, into: &output)
+    switch event.opcode {
+    case .leSetScanEnable, .leSetExtendedScanEnable: discovery.end(into: &output)
+    case KernelDiscovery.Probe.opcode: discovery.probeAnswered(index: index, into: &output)
+    default: break
+    }
+  }
+
+  private func pass(
+    _ event: HCI.CommandComplete, returning response: some ReturnParameters, into output: inout KernelOutput
+  ) {
+    var event = event
+    event.returnParameters = response.encoded[...]
+    output.input.append(.packet) { $0.append(hci: event) }
+  }
+
+  /// A link is up.
+  private mutating func connected(
+    _ handle: ConnectionHandle, _ role: HCI.Role, _ peer: DeviceAddress, now: Instant, into output: inout KernelOutput
+  ) {
+    // A link that another program asked for is not ours.
+    guard role != .central || isInitiating else { return }
+    forget(handle, into: &output)
+    var link = KernelLink(handle, role: role)
+    if role == .central {
+      isInitiating = false
+      link.awaitedPeer = peer.identity
+    } else if hasListener {
+      link.socketDeadline = now + acceptPatience
+    }
+    links[handle] = link
+  }
+
+  /// A link has ended. What the peer sent before that comes first.
+  private mutating func disconnected(_ message: Span<UInt8>, into output: inout KernelOutput) {
+    guard let event = Self.decode(HCI.DisconnectionComplete.self, message), event.status == .success,
+      let link = links[event.connectionHandle]
+    else { return pass(message, into: &output) }
+    guard link.hasSocket else {
+      forget(link.handle, into: &output)
+      return pass(message, into: &output)
+    }
+    links[link.handle]?.disconnection = [UInt8](copying: message)
+    output.actions.append(.drain(link.handle))
+  }
+}
