@@ -44,6 +44,7 @@ let package = Package(
     .executable(name: "virtual-radio", targets: ["virtual-radio"]),
   ],
   targets: [
+    .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CBluetoothLinux", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
@@ -57,7 +58,7 @@ let package = Package(
     layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
-    layer("BLELinux", on: ["CBluetoothLinux", "BLEWire"]),
+    layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer(

@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// One open end of a stream of octets; reads and writes never block and allocate nothing.

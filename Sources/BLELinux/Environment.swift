@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 
 /// The variables that the process was started with.
 package enum Environment {

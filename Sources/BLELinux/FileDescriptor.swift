@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 
 /// An open file description that closes itself when its owner lets it go.
 ///

@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 
 /// The properties of an open file that decide whether it is trusted.
 ///

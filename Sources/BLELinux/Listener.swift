@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// A socket that others connect to; a socket file is removed at the end.

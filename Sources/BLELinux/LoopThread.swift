@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Synchronization
 
 /// Starts a thread of its own for an event loop.

@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// A socket that keeps the borders of messages (SOCK_SEQPACKET, SOCK_RAW). Reads and writes never block.

@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// A file that is written from its beginning to its end, for this user alone.

@@ -1,5 +1,5 @@
 package import BLEWire
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// Waits for many descriptors at once until a deadline (epoll); a wait allocates nothing.

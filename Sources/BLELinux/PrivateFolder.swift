@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// A folder that holds secrets of this user, with the operations that no other user of the machine can interfere with.

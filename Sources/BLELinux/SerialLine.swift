@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// Opens serial devices: raw, 8N1, exclusive.

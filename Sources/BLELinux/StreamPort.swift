@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 
 /// Opens the byte stream of a ``StreamEndpoint``, and opens it again after a loss.
 ///

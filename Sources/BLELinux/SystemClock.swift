@@ -1,5 +1,5 @@
 package import BLEWire
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// The monotonic clock of the system, as the time line of the stack.

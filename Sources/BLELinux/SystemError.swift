@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 internal import Glibc
 
 /// A system call that failed, and the error number it left.

@@ -1,4 +1,4 @@
-internal import CBluetoothLinux
+internal import CLinux
 
 /// Why a pipe to a controller could not be opened, or was lost: what failed, where, and what mends it.
 package struct TransportError: Error, Equatable, Sendable {
