@@ -22,7 +22,7 @@ extension KernelTranslator {
     case let event as Management.CommandStatus: answered(event.opcode, event.status, into: &output)
     case let event as Management.DeviceConnected:
       // The raw socket has the event of the link already, for the controller's events come there first.
-      connectedDevices.append(event)
+      if connectedDevices.count < Self.connectedDeviceLimit { connectedDevices.append(event) }
       output.actions.append(.readEvents)
     case let event as Management.Discovering:
       if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
@@ -139,7 +139,7 @@ extension KernelTranslator {
   /// The links that another program's listener took end where we made them or advertised for them, so that they are made
   /// again and reach our listener, which is the newest now.
   private mutating func endTakenLinks(daemonRuns: Bool, into output: inout KernelOutput) {
-    let handles = takenLinks
+    let handles = takenLinks.sorted()
     takenLinks = []
     guard !handles.isEmpty else { return }
     let program = daemonRuns ? "bluetoothd" : "another program"

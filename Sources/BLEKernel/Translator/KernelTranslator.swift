@@ -47,10 +47,12 @@ struct KernelTranslator: Sendable {
   var advertises = false
   /// A command of the host asked for a connection.
   private var isInitiating = false
-  /// Devices that the kernel has connected to; their HCI events are read first.
+  /// Device Connected events that wait until the HCI events before them are read.
+  static let connectedDeviceLimit = 8
+  /// Devices that the kernel has connected to; their HCI events are read first. At most ``connectedDeviceLimit``.
   var connectedDevices: [Management.DeviceConnected] = []
   /// Links that another program's listener has, until ours is replaced.
-  var takenLinks: [ConnectionHandle] = []
+  var takenLinks: Set<ConnectionHandle> = []
 
   init(_ adapter: AdapterInformation, named name: String, hasListener: Bool, isPairedByDaemon: Bool) {
     self.name = name
@@ -72,7 +74,7 @@ struct KernelTranslator: Sendable {
     for handle in links.keys.sorted() {
       if let end = links[handle]?.socketDeadline, end <= now {
         links[handle]?.taken()
-        takenLinks.append(handle)
+        takenLinks.insert(handle)
       }
       if links[handle]?.tick(now: now, into: &output) == true {
         endLink(handle, .authenticationFailure, into: &output)
