@@ -1,6 +1,6 @@
 package import BLELinux
 package import BLEWire
-internal import CBluetoothLinux
+internal import Glibc
 
 /// Finds an adapter, configures it for its purpose, and restores its settings at the end.
 package struct AdapterConfiguration: Sendable {
@@ -97,7 +97,7 @@ package struct AdapterConfiguration: Sendable {
   private mutating func prepareSharing(_ adapter: AdapterInformation, isNew: Bool) throws(TransportError) {
     guard adapter.supported.contains(.lowEnergy) else {
       throw TransportError(
-        .unsupported, at: name, "hci\(adapter.index) has no Bluetooth Low Energy", remedy: "take another adapter")
+        .unsupported, at: name, "hci\(adapter.index) has no Bluetooth Low Energy", remedy: "Use another adapter.")
     }
     let needed = adapter.supported.intersection([.lowEnergy, .secureConnections])
     isPairedByDaemon = adapter.current.isSuperset(of: needed) && daemonRuns()
@@ -115,7 +115,7 @@ package struct AdapterConfiguration: Sendable {
     guard isOn || isNew || switchesOn || wasOn else {
       throw TransportError(
         .poweredOff, at: name, "hci\(adapter.index) is switched off",
-        remedy: "btmgmt --index \(adapter.index) power on")
+        remedy: "Run: btmgmt --index \(adapter.index) power on")
     }
     if isOn {
       wasOn = true
@@ -224,7 +224,7 @@ package struct AdapterConfiguration: Sendable {
     case nil:
       TransportError(
         .inputOutput, at: name, "the kernel did not answer \(opcode) in \(ManagementSocket.patience)",
-        remedy: "unplug the adapter and plug it in again")
+        remedy: "Unplug the adapter and plug it in again.")
     case .permissionDenied: .missingCapabilities(at: name)
     case .blockedByRadioSwitch: .blockedByRadioSwitch(hci: adapter.index, at: name)
     // Kernel 6.12 has no status of its own for it.
@@ -232,13 +232,13 @@ package struct AdapterConfiguration: Sendable {
     case .busy:
       TransportError(
         .busy, at: name, "another program is configuring hci\(adapter.index)\(BluetoothDaemon.clause)",
-        remedy: "try again in a moment")
+        remedy: "Try again in a moment.")
     case .invalidIndex:
-      TransportError(.unavailable, at: name, "hci\(adapter.index) was unplugged", remedy: "plug it in again")
+      TransportError(.unavailable, at: name, "hci\(adapter.index) was unplugged", remedy: "Plug it in again.")
     case .some(let status):
       TransportError(
         .unavailable, at: name, "the kernel rejected \(opcode) on hci\(adapter.index): \(status)",
-        remedy: "btmgmt --index \(adapter.index) info shows the state of the adapter")
+        remedy: "To see the state of the adapter, run: btmgmt --index \(adapter.index) info")
     }
   }
 }

@@ -1,6 +1,6 @@
 package import BLELinux
 internal import BLEWire
-internal import CBluetoothLinux
+internal import Glibc
 
 /// An open adapter of this machine: ``KernelAdapter`` or ``UserChannel``.
 package protocol AdapterConnection: ~Copyable, Sendable {
@@ -115,7 +115,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
       isNew = true
       if reported == .poweredOff {
         // The kernel switches an adapter off before it removes it.
-        unavailability = TransportError(.closed, at: name, "the adapter was unplugged", remedy: "plug it in again")
+        unavailability = TransportError(.closed, at: name, "the adapter was unplugged", remedy: "Plug it in again.")
         reported = .closed
       }
       return false
@@ -208,6 +208,6 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
       case .index(let index): "there is no adapter hci\(index)"
       case .address(let address): "there is no adapter with the address \(address)"
       }
-    return TransportError(.unavailable, at: name, what, remedy: "plug one in (btmgmt info lists the adapters)")
+    return TransportError(.unavailable, at: name, what, remedy: "Plug one in. To list adapters, run: btmgmt info")
   }
 }

@@ -2,7 +2,6 @@ internal import BLEHCI
 package import BLELinux
 package import BLESMP
 package import BLEWire
-internal import CBluetoothLinux
 internal import Glibc
 
 /// An open adapter that the kernel runs: the sockets, the poller and the timer of a ``KernelTranslator``.
@@ -161,11 +160,11 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   private func failure(_ loss: AdapterLoss) -> TransportError {
     switch loss {
-    case .removed: TransportError(.closed, at: name, "hci\(index) was unplugged", remedy: "plug it in again")
+    case .removed: TransportError(.closed, at: name, "hci\(index) was unplugged", remedy: "Plug it in again.")
     case .switchedOff where RadioSwitch.blocks(hci: index): .blockedByRadioSwitch(hci: index, at: name)
     case .switchedOff:
       TransportError(
-        .poweredOff, at: name, "hci\(index) was switched off", remedy: "btmgmt --index \(index) power on")
+        .poweredOff, at: name, "hci\(index) was switched off", remedy: "Run: btmgmt --index \(index) power on")
     }
   }
 }

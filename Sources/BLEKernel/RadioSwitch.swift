@@ -1,30 +1,29 @@
 internal import BLELinux
 internal import BLEWire
-internal import CBluetoothLinux
 internal import Glibc
 
-/// The kernel's radio switches (rfkill), one of which stands before each adapter.
+/// The kernel's radio switches (rfkill); each adapter has one.
 ///
-/// A blocked adapter is switched off by the kernel and stays off when it is unblocked, without a word by the management
-/// protocol. `/dev/rfkill` tells of every change, and everyone may read it.
+/// The kernel switches a blocked adapter off. Unblocked, the adapter stays off, and the management protocol reports nothing.
+/// `/dev/rfkill` reports every change, and every user may read it.
 struct RadioSwitch: ~Copyable, Sendable {
   let descriptor: FileDescriptor
 
-  /// Opens the news of all switches; nil where this system keeps them from us.
+  /// Opens the reports of all switches; nil where the system does not permit it.
   init?() {
     guard let opened = try? FileDescriptor.open("/dev/rfkill", flags: O_RDONLY, through: .kernel) else { return nil }
     descriptor = opened
   }
 
-  /// Reads every piece of news that is there.
+  /// Reads every report that has arrived.
   func drain() {
-    var news = InlineArray<32, UInt8>(repeating: 0)
+    var report = InlineArray<32, UInt8>(repeating: 0)
     let number = descriptor.rawValue
-    // A read gives one piece of news.
-    while unsafe read(number, &news, 32) > 0 {}
+    // A read gives one report.
+    while unsafe read(number, &report, 32) > 0 {}
   }
 
-  /// Whether a switch blocks the adapter, by software or by hand.
+  /// Whether a switch blocks the adapter, in software or in hardware.
   static func blocks(hci index: UInt16, in adapters: String = "/sys/class/bluetooth") -> Bool {
     let place = "\(adapters)/hci\(index)"
     guard let folder = unsafe opendir(place) else { return false }
@@ -47,10 +46,10 @@ struct RadioSwitch: ~Copyable, Sendable {
 }
 
 extension TransportError {
-  /// A radio switch stands before the adapter.
+  /// A radio switch blocks the adapter.
   static func blockedByRadioSwitch(hci index: UInt16, at name: String) -> Self {
     Self(
-      .poweredOff, at: name, "hci\(index) is blocked by a radio switch (rfkill)",
-      remedy: "sudo rfkill unblock bluetooth, or the switch of the machine")
+      .poweredOff, at: name, "a radio switch (rfkill) blocks hci\(index)",
+      remedy: "Run: sudo rfkill unblock bluetooth, or use the switch of the machine.")
   }
 }

@@ -1,16 +1,16 @@
 internal import CLinux
 internal import Glibc
 
-/// One open end of a stream of octets; reads and writes never block and allocate nothing.
+/// One end of an open stream of octets. Reads and writes do not block and do not allocate memory.
 package struct ByteStream: ~Copyable, Sendable {
   package enum Medium: Sendable { case tcp, socket, terminal }
 
-  /// What a read gave.
+  /// The result of a read.
   package enum Received: Equatable, Sendable {
     case octets(Int)
-    /// Nothing is there now.
+    /// Nothing has arrived.
     case nothing
-    /// The other end closed; nothing will come any more.
+    /// The other end closed the stream.
     case end
   }
 
@@ -23,7 +23,7 @@ package struct ByteStream: ~Copyable, Sendable {
     if medium == .tcp { setOption(TCP_NODELAY) }
   }
 
-  /// Reads what is there into `buffer`, at most as much as it holds.
+  /// Reads what has arrived into `buffer`, as much as fits.
   package func read(into buffer: inout [UInt8]) throws(SystemError) -> Received {
     let (number, medium) = (descriptor.rawValue, medium)
     let count = unsafe buffer.withUnsafeMutableBytes {
@@ -32,22 +32,22 @@ package struct ByteStream: ~Copyable, Sendable {
         : unsafe recv(number, $0.baseAddress, $0.count, 0)
     }
     let failure = errno
-    // RootCanal writes the packet's type and its rest separately: unless the first is acknowledged at once, the rest
-    // waits for the delayed acknowledgement, 40 ms. The kernel forgets the option after each use.
+    // RootCanal writes the packet indicator and the rest separately. The rest waits until the first segment is
+    // acknowledged, and the kernel delays acknowledgements by 40 ms. The option holds for one use only.
     if medium == .tcp { setOption(TCP_QUICKACK) }
     if count > 0 { return .octets(count) }
     if count == 0 { return .end }
     switch failure {
     case EAGAIN, EINTR: return .nothing
-    // The last program that had the other end of a pseudo-terminal closed it.
+    // The last program at the other end of a pseudo-terminal closed it.
     case EIO where medium == .terminal: return .end
     default: throw SystemError(.receive, failure)
     }
   }
 
-  /// Writes as much of `octets` as goes without waiting.
+  /// Writes as many of `octets` as the system takes now.
   ///
-  /// - Returns: how many went; 0 where the pipe is full.
+  /// - Returns: the number of octets that were written; 0 where the stream is full.
   package func write(_ octets: Span<UInt8>) throws(SystemError) -> Int {
     let (number, medium) = (descriptor.rawValue, medium)
     let count = unsafe octets.withUnsafeBytes {
@@ -68,9 +68,9 @@ package struct ByteStream: ~Copyable, Sendable {
 }
 
 extension ByteStream {
-  /// Two streams joined back to back inside the process: the one is returned, the other handed over.
+  /// Creates a connected pair of streams inside the process: one is returned, `body` gets the other.
   package static func joined(
-    to handOver: (consuming ByteStream) throws(SystemError) -> Void
+    to body: (consuming ByteStream) throws(SystemError) -> Void
   ) throws(SystemError) -> ByteStream {
     var numbers: [Int32] = [-1, -1]
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -78,7 +78,7 @@ extension ByteStream {
       unsafe numbers.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, type, 0, $0.baseAddress) }
     }
     let near = ByteStream(FileDescriptor(adopting: numbers[0]), medium: .socket)
-    try handOver(ByteStream(FileDescriptor(adopting: numbers[1]), medium: .socket))
+    try body(ByteStream(FileDescriptor(adopting: numbers[1]), medium: .socket))
     return near
   }
 }

@@ -1,12 +1,12 @@
 internal import CLinux
 
-/// An open file description that closes itself when its owner lets it go.
+/// An open file descriptor, closed with its owner.
 ///
-/// Every descriptor made here closes on `exec` and does not block.
+/// Every descriptor that is opened here is closed on `exec` and does not block.
 package struct FileDescriptor: ~Copyable, Sendable {
   package let rawValue: Int32
 
-  /// Takes over a descriptor that nobody else closes.
+  /// Takes over a descriptor that has no other owner.
   package init(adopting rawValue: Int32) { self.rawValue = rawValue }
 
   deinit { _ = close(rawValue) }
@@ -34,7 +34,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
   }
 
-  /// The error that a non-blocking connect ended with; 0 for success.
+  /// The error number of a non-blocking connect that has ended; 0 for success.
   func pendingError(through system: SystemCalls) throws(SystemError) -> Int32 {
     var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
@@ -43,12 +43,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
   }
 }
 
-/// A name in the file system that goes when its owner lets it go, unless somebody replaced it meanwhile.
+/// A path in the file system that is removed with its owner, unless another file has taken its place.
 struct OwnedPath: ~Copyable, Sendable {
   let path: String
   private let identity: FileIdentity?
 
-  /// Takes over what was just made at `path`.
+  /// Takes over the file that was just created at `path`.
   init(madeAt path: String) {
     self.path = path
     identity = FileIdentity(at: path)
@@ -59,7 +59,7 @@ struct OwnedPath: ~Copyable, Sendable {
   }
 }
 
-/// Which file a path means, links not followed.
+/// The identity of the file at a path; symbolic links are not followed.
 package struct FileIdentity: Equatable, Sendable {
   enum Kind: Sendable { case socket, link, other }
 

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// A socket that others connect to; a socket file is removed at the end.
+/// A socket that other programs connect to. A socket file is removed at the end.
 package struct Listener: ~Copyable, Sendable {
   package let descriptor: FileDescriptor
-  /// The port it listens on, where it is a TCP one; the one taken where 0 was asked for.
+  /// The TCP port; nil for a Unix socket. Where port 0 was requested, the port that the system chose.
   package let port: UInt16?
   private let medium: ByteStream.Medium
   private let socketFile: OwnedPath?
@@ -17,8 +17,8 @@ package struct Listener: ~Copyable, Sendable {
       addresses = try SocketAddress.resolve(host: host, port: port, through: system)
     } catch {
       throw TransportError(
-        .unavailable, at: "\(endpoint)", "'\(host ?? "_")' means no address: \(error.text)",
-        remedy: "write _ to listen on all of them (tcp-server:_:\(port))")
+        .unavailable, at: "\(endpoint)", "cannot listen: '\(host ?? "_")' has no address (\(error.text))",
+        remedy: "To listen on every address, write tcp-server:_:\(port).")
     }
     do throws(SystemError) {
       let address = addresses[0]
@@ -33,7 +33,7 @@ package struct Listener: ~Copyable, Sendable {
     } catch { throw TransportError(opening: endpoint, error) }
   }
 
-  /// Listens on the socket file `path`; one left behind by a program that is gone is replaced.
+  /// Listens on the socket file `path`. A file that no program listens on any more is replaced.
   package init(unixPath path: String, through system: SystemCalls = .kernel) throws(TransportError) {
     do throws(SystemError) {
       let address = try SocketAddress(unixPath: path)
@@ -54,14 +54,16 @@ package struct Listener: ~Copyable, Sendable {
     } catch { throw TransportError(opening: .unixServer(path: path), error) }
   }
 
-  /// Takes the next connection, where one waits.
+  /// Accepts the next connection.
+  ///
+  /// - Returns: nil where none waits.
   package func accept(through system: SystemCalls = .kernel) throws(SystemError) -> ByteStream? {
     let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     do throws(SystemError) {
       let number = try system(.accept) { accept4(descriptor.rawValue, nil, nil, flags) }
       return ByteStream(FileDescriptor(adopting: number), medium: medium)
     } catch {
-      // The caller gave up before it was taken.
+      // ECONNABORTED: the other program closed the connection before it was accepted.
       if error.number == EAGAIN || error.number == ECONNABORTED { return nil }
       throw error
     }
@@ -103,7 +105,7 @@ package struct Listener: ~Copyable, Sendable {
       unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getsockname(number, $0, &length) }
     }
     guard answer == 0 else { return nil }
-    // The port lies at the same place in an IPv4 and an IPv6 address.
+    // The port has the same offset in an IPv4 and an IPv6 address.
     return unsafe withUnsafeBytes(of: storage) { unsafe UInt16($0[2]) << 8 | UInt16($0[3]) }
   }
 }

@@ -1,9 +1,9 @@
 internal import CLinux
 internal import Synchronization
 
-/// Starts a thread of its own for an event loop.
+/// Starts the thread of an event loop.
 package enum LoopThread {
-  /// Runs `body` on a new thread that leaves the process's signals to the others.
+  /// Runs `body` on a new thread. Signals to the process are delivered to other threads.
   package static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
     let work = Work(body)
     var attributes = pthread_attr_t()
@@ -13,7 +13,7 @@ package enum LoopThread {
 
     var (blocked, before) = (sigset_t(), sigset_t())
     unsafe sigfillset(&blocked)
-    // Faults of the thread itself stay deliverable, so that a crash is reported as one.
+    // Faults of the thread itself are not blocked, so that a crash is reported as a crash.
     for fault in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] { unsafe sigdelset(&blocked, fault) }
     unsafe pthread_sigmask(SIG_BLOCK, &blocked, &before)
     defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -38,23 +38,23 @@ package enum LoopThread {
   }
 }
 
-/// Carries one value that cannot be copied to another thread.
+/// Moves one noncopyable value to another thread.
 package final class OneShot<Value: ~Copyable & Sendable>: Sendable {
   private let slot: Mutex<Value?>
 
   package init(_ value: consuming Value) { slot = Mutex(value) }
 
-  /// The value, the first time.
+  /// The value at the first call; nil afterwards.
   package func take() -> Value? {
     slot.withLock { (slot: inout Value?) -> Value? in slot.take() }
   }
 }
 
-/// Turns SIGINT and SIGTERM into a call, for executables that leave in good order; the library installs nothing by itself.
+/// Calls a function at SIGINT and SIGTERM, for programs that shut down in order. The library does not use it itself.
 package enum TerminationSignals {
-  /// Calls `body` on a thread of its own when the first of the two arrives; a second one ends the process at once.
+  /// Calls `body` on a thread of its own at the first of the two signals. A second signal ends the process at once.
   ///
-  /// Call it first of all in `main`: threads started before it would still be ended by the signals.
+  /// Call it at the start of `main`: the signals still end the process on threads that were started before.
   package static func catchOnce(_ body: @escaping @Sendable (_ signal: Int32) -> Void) throws(SystemError) {
     mask(SIG_BLOCK)
     try LoopThread.start {

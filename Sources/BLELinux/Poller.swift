@@ -2,9 +2,9 @@ package import BLEWire
 internal import CLinux
 internal import Glibc
 
-/// Waits for many descriptors at once until a deadline (epoll); a wait allocates nothing.
+/// Waits for many descriptors at once, until a deadline (epoll). A wait does not allocate memory.
 package struct Poller: ~Copyable, Sendable {
-  /// What to wait for on a descriptor; its end and its errors are always told.
+  /// What to wait for on a descriptor. Its end and its errors are always reported.
   package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -12,26 +12,26 @@ package struct Poller: ~Copyable, Sendable {
     package static let writing = Self(rawValue: 2)
   }
 
-  /// One descriptor that can go on.
+  /// One descriptor that is ready.
   package struct Ready: Equatable, Sendable {
-    /// The number it was registered under.
+    /// The token of its registration.
     package let token: UInt64
     package let canRead: Bool
     package let canWrite: Bool
-    /// The other end went or the descriptor failed; reading or writing says which.
+    /// The other end closed it, or the descriptor failed; a read or write gives the reason.
     package let hasEnded: Bool
   }
 
-  /// Readable while a wait would report something: one poller can watch another.
+  /// Readable while a wait would report something, so that one poller can watch another.
   package let descriptor: FileDescriptor
   private var events: [epoll_event]
   private var count = 0
   private var waitsInNanoseconds: Bool
 
   /// - Parameters:
-  ///   - capacity: how many descriptors one wait reports at most; the others are reported by the next.
-  ///   - waitsInNanoseconds: whether deadlines below a millisecond are kept; a kernel before 5.11 cannot, which is found
-  ///     out by itself.
+  ///   - capacity: the greatest number of descriptors that one wait reports; the next wait reports the others.
+  ///   - waitsInNanoseconds: whether deadlines are kept to less than a millisecond. Kernels before 5.11 cannot do that; the
+  ///     poller finds out by itself.
   package init(capacity: Int = 32, waitsInNanoseconds: Bool = true) throws(SystemError) {
     self.waitsInNanoseconds = waitsInNanoseconds
     descriptor = FileDescriptor(
@@ -39,7 +39,7 @@ package struct Poller: ~Copyable, Sendable {
     events = Array(repeating: epoll_event(), count: max(1, capacity))
   }
 
-  /// Watches `descriptor` from now on, or otherwise than before; what happens on it is told under `token`.
+  /// Watches `descriptor`, or changes what it is watched for. It is reported with `token`.
   package func watch(_ descriptor: borrowing FileDescriptor, token: UInt64, for interest: Interest) throws(SystemError)
   {
     do throws(SystemError) {
@@ -50,7 +50,7 @@ package struct Poller: ~Copyable, Sendable {
     }
   }
 
-  /// Ends the watch; a descriptor that is closed ends it by itself.
+  /// Ends the watch. Closing a descriptor ends it, too.
   package func unwatch(_ descriptor: borrowing FileDescriptor) {
     try? control(EPOLL_CTL_DEL, descriptor, 0, [])
   }
@@ -66,9 +66,9 @@ package struct Poller: ~Copyable, Sendable {
     try SystemCalls.kernel(.poll) { unsafe epoll_ctl(poll, operation, watched, &event) }
   }
 
-  /// Sleeps until a descriptor can go on or the deadline is reached; nil waits without end.
+  /// Waits until a descriptor is ready, or until the deadline; nil for no deadline.
   ///
-  /// - Returns: how many descriptors are ready, to be read with the subscript; 0 at the deadline or after a signal.
+  /// - Returns: the number of ready descriptors, which the subscript gives; 0 at the deadline or after a signal.
   @discardableResult
   package mutating func wait(until deadline: Instant?, on clock: MonotonicClock) throws(SystemError) -> Int {
     let patience = deadline.map { max(.zero, $0 - clock.now()) }
@@ -87,7 +87,7 @@ package struct Poller: ~Copyable, Sendable {
     return count
   }
 
-  /// The `index`-th ready descriptor of the last wait.
+  /// A ready descriptor of the last wait.
   package subscript(index: Int) -> Ready {
     precondition(index < count, "only as many as the last wait reported")
     let bits = events[index].events
@@ -98,7 +98,7 @@ package struct Poller: ~Copyable, Sendable {
       hasEnded: bits & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0)
   }
 
-  /// `epoll_pwait2`: Linux 5.11; deadlines below a millisecond are kept.
+  /// `epoll_pwait2`, since Linux 5.11: deadlines are kept to less than a millisecond.
   private mutating func waitPrecisely(_ patience: Duration?) -> Int32 {
     let poll = descriptor.rawValue
     return unsafe events.withUnsafeMutableBufferPointer { events in
@@ -111,7 +111,7 @@ package struct Poller: ~Copyable, Sendable {
     }
   }
 
-  /// The older call: rounded up, so that a deadline is never reported before its time.
+  /// The older call. The time is rounded up, so that a deadline is never reported too early.
   private mutating func waitInMilliseconds(_ patience: Duration?) -> Int32 {
     let poll = descriptor.rawValue
     let milliseconds: Int32
@@ -128,7 +128,7 @@ package struct Poller: ~Copyable, Sendable {
   }
 }
 
-/// Wakes a thread that waits in a ``Poller``, from any other thread (eventfd).
+/// Wakes a thread that waits in a ``Poller``, from any thread (eventfd).
 package final class Waker: Sendable {
   package let descriptor: FileDescriptor
 
@@ -137,20 +137,20 @@ package final class Waker: Sendable {
       adopting: try SystemCalls.kernel(.wake) { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) })
   }
 
-  /// Makes the descriptor readable; several calls before ``drain()`` count as one.
+  /// Makes the descriptor readable. Several calls before ``drain()`` count as one.
   package func wake() {
     var one: UInt64 = 1
     _ = unsafe write(descriptor.rawValue, &one, MemoryLayout<UInt64>.size)
   }
 
-  /// Makes the descriptor unreadable again.
+  /// Makes the descriptor unreadable.
   package func drain() {
     var count: UInt64 = 0
     _ = unsafe read(descriptor.rawValue, &count, MemoryLayout<UInt64>.size)
   }
 }
 
-/// Shut at first and opened once: threads wait before it until then.
+/// Closed at first and opened once; threads wait until it is open.
 package final class Latch: Sendable {
   private let waker: Waker
 

@@ -9,8 +9,8 @@ enum SerialLine {
     let endpoint = StreamEndpoint.serial(path: path, settings)
     guard let speed = speeds[settings.baudRate] else {
       throw TransportError(
-        .malformed, at: "\(endpoint)", "\(settings.baudRate) is no baud rate that Linux knows",
-        remedy: "take one of " + speeds.keys.sorted().map(String.init).joined(separator: ", "))
+        .malformed, at: "\(endpoint)", "cannot open the device: \(settings.baudRate) is not a baud rate of Linux",
+        remedy: "Use one of \(speeds.keys.sorted().map(String.init).joined(separator: ", ")).")
     }
     do throws(SystemError) {
       let line = try FileDescriptor.open(path, flags: O_RDWR | O_NOCTTY, through: system)
@@ -22,7 +22,7 @@ enum SerialLine {
     } catch { throw TransportError(opening: endpoint, error) }
   }
 
-  /// Lets every octet through unchanged; with a speed, sets that and the flow control too.
+  /// Sets the raw mode, in which every octet passes unchanged; with a speed, also the speed and the flow control.
   static func makeRaw(
     _ line: borrowing FileDescriptor, speed: speed_t? = nil, flowControl: SerialSettings.FlowControl = .none,
     through system: SystemCalls
@@ -43,7 +43,7 @@ enum SerialLine {
     }
     try system(.terminalAttributes) { unsafe tcsetattr(number, TCSANOW, &attributes) }
     guard let speed else { return }
-    // tcsetattr succeeds when any one of the changes did.
+    // tcsetattr succeeds when at least one of the changes succeeded.
     var inForce = termios()
     try system(.terminalAttributes) { unsafe tcgetattr(number, &inForce) }
     let decisive = tcflag_t(CSIZE | CSTOPB | PARENB) | tcflag_t(CRTSCTS)
@@ -52,7 +52,7 @@ enum SerialLine {
     }
   }
 
-  /// The baud rates of `termios`, by their number of bits a second.
+  /// The constants of `termios`, by their bits a second.
   private static let speeds: [UInt32: speed_t] = Dictionary(
     uniqueKeysWithValues: [
       (9_600, B9600), (19_200, B19200), (38_400, B38400), (57_600, B57600), (115_200, B115200), (230_400, B230400),
@@ -62,14 +62,14 @@ enum SerialLine {
     ].map { (UInt32($0.0), speed_t($0.1)) })
 }
 
-/// A terminal made for another program: we hold the one end, a symbolic link leads to the other.
+/// A pseudo-terminal: this process has one end, and a symbolic link leads to the other.
 package struct PseudoTerminal: ~Copyable, Sendable {
   private var near: FileDescriptor?
   private let link: OwnedPath
-  /// The device that the link leads to.
+  /// The device of the other end.
   package let device: String
 
-  /// Makes the terminal, in raw mode, and the link to it; a link that leads nowhere else is replaced.
+  /// Creates the terminal, in raw mode, and the link. A symbolic link at that path is replaced.
   package init(linkedAt path: String, through system: SystemCalls = .kernel) throws(TransportError) {
     do throws(SystemError) {
       let near = FileDescriptor(
@@ -85,7 +85,7 @@ package struct PseudoTerminal: ~Copyable, Sendable {
       guard failure == 0 else { throw SystemError(.openPseudoTerminal, failure) }
       let device = name.withUnsafeBufferPointer { unsafe $0.baseAddress.map { unsafe String(cString: $0) } ?? "" }
       do {
-        // Opened and closed once, the other end counts as gone, which is how its coming is seen.
+        // After it was opened and closed once, the other end counts as hung up until a program opens it.
         let far = try FileDescriptor.open(device, flags: O_RDWR | O_NOCTTY, through: system)
         try SerialLine.makeRaw(far, through: system)
       }
@@ -100,7 +100,7 @@ package struct PseudoTerminal: ~Copyable, Sendable {
     } catch { throw TransportError(opening: .pseudoTerminal(path: path), error) }
   }
 
-  /// The stream, once another program has opened its end; it is handed out once.
+  /// The stream, once, after another program has opened its end.
   package mutating func accept() -> ByteStream? {
     guard let near = near.take() else { return nil }
     var wanted = pollfd(fd: near.rawValue, events: Int16(POLLOUT), revents: 0)

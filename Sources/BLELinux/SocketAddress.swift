@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// An address of a stream socket, as the kernel lays it out.
+/// The address of a stream socket, in the layout of the kernel.
 struct SocketAddress: Sendable {
   let domain: Int32
   private let octets: [UInt8]
@@ -11,7 +11,7 @@ struct SocketAddress: Sendable {
     self.octets = octets
   }
 
-  /// The address of the socket file at `path`, of at most 107 octets and without a zero among them.
+  /// The address of the socket file at `path`: at most 107 octets, none of them zero.
   init(unixPath path: String) throws(SystemError) {
     let path = Array(path.utf8)
     guard path.count <= 107 else { throw SystemError(.connect, ENAMETOOLONG) }
@@ -22,7 +22,7 @@ struct SocketAddress: Sendable {
     self.init(domain: AF_UNIX, octets: unsafe withUnsafeBytes(of: address) { unsafe [UInt8]($0) })
   }
 
-  /// Hands the address to a system call.
+  /// Calls `body` with the address.
   func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R?) -> R? {
     unsafe octets.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return nil }
@@ -30,16 +30,16 @@ struct SocketAddress: Sendable {
     }
   }
 
-  /// The IP addresses of `host` (nil: any address of this machine), in the order the system prefers.
+  /// The IP addresses of `host`, in the order that the system prefers; nil for every address of this machine.
   ///
-  /// A name is looked up by the system's resolver, which may take seconds; an address in digits is not.
+  /// The system's resolver looks a name up, which can take seconds; a numeric address needs no look-up.
   static func resolve(
     host: String?, port: UInt16, through system: SystemCalls
   ) throws(Unresolved) -> [SocketAddress] {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = host == nil ? AI_PASSIVE : 0
-    // Where any address will do, IPv4 alone: it is what the other end most likely dials.
+    // Every address means IPv4 only: it is what other programs connect to most likely.
     hints.ai_family = host == nil ? AF_INET : AF_UNSPEC
     var list: UnsafeMutablePointer<addrinfo>?
     var answer: Int32 = 0
@@ -64,11 +64,11 @@ struct SocketAddress: Sendable {
     return found
   }
 
-  /// What the resolver said.
+  /// The error of the resolver.
   struct Unresolved: Error { let text: String }
 }
 
-/// A connection in the making: tries one address after the other without blocking.
+/// An attempt to connect: tries one address after the other, without blocking.
 struct Connector: ~Copyable, Sendable {
   private let addresses: [SocketAddress]
   private let medium: ByteStream.Medium
@@ -82,7 +82,7 @@ struct Connector: ~Copyable, Sendable {
     self.system = system
   }
 
-  /// Watches the attempt under way: it can be written when it has succeeded or failed.
+  /// Watches the attempt: its socket can be written once it has succeeded or failed.
   func watch(on poller: borrowing Poller, token: UInt64) throws(SystemError) {
     switch attempt {
     case .some(let pending): try poller.watch(pending, token: token, for: .writing)
@@ -90,9 +90,9 @@ struct Connector: ~Copyable, Sendable {
     }
   }
 
-  /// Goes on as far as it can.
+  /// Continues the attempt.
   ///
-  /// - Returns: the open stream, or nil while an attempt is under way.
+  /// - Returns: the open stream; nil while the attempt has no result.
   /// - Throws: the error of the last address when all have failed.
   mutating func proceed() throws(SystemError) -> ByteStream? {
     var failure = SystemError(.connect, EADDRNOTAVAIL)
@@ -120,14 +120,14 @@ struct Connector: ~Copyable, Sendable {
     throw failure
   }
 
-  /// - Returns: whether it is connected already.
+  /// - Returns: whether the socket is connected already.
   private func begin(_ socket: borrowing FileDescriptor, _ address: SocketAddress) throws(SystemError) -> Bool {
     let number = socket.rawValue
     do throws(SystemError) {
       try system(.connect) { unsafe address.withPointer { unsafe connect(number, $0, $1) } ?? -1 }
       return true
     } catch {
-      // A Unix socket whose queue is full says EAGAIN: it is not under way, only the next attempt helps.
+      // EAGAIN of a Unix socket means that its queue is full; that needs a new attempt.
       guard error.number == EINPROGRESS else { throw error }
       return false
     }

@@ -50,8 +50,8 @@ package struct StreamPort: ~Copyable, Sendable {
         state = .connecting(Connector(to: addresses, medium: .tcp, through: system))
       } catch {
         throw TransportError(
-          .unavailable, at: "\(endpoint)", "the name '\(host)' has no address: \(error.text)",
-          remedy: "check the spelling, or write the address in digits")
+          .unavailable, at: "\(endpoint)", "cannot connect: the name '\(host)' has no address (\(error.text))",
+          remedy: "Check the spelling, or use a numeric address.")
       }
     case .unixClient(let path):
       do throws(SystemError) {
@@ -129,18 +129,18 @@ package struct StreamPort: ~Copyable, Sendable {
   }
 }
 
-/// Where a byte stream that carries HCI can be had on this system.
+/// A byte stream that this system can open.
 package enum StreamEndpoint: Hashable, Sendable {
   case tcpClient(host: String, port: UInt16)
-  /// A nil host listens on every address; port 0 takes a free one.
+  /// A nil host listens on every address; port 0 lets the system choose a port.
   case tcpServer(host: String?, port: UInt16)
   case unixClient(path: String)
   case unixServer(path: String)
   case serial(path: String, SerialSettings)
-  /// A pseudo-terminal; `path` becomes a symbolic link to the end that the other program opens.
+  /// A pseudo-terminal; `path` becomes a symbolic link to the end of the other program.
   case pseudoTerminal(path: String)
 
-  /// Whether the other program comes to us.
+  /// Whether the other program connects to this one.
   package var isServer: Bool {
     switch self {
     case .tcpServer, .unixServer, .pseudoTerminal: true
@@ -149,13 +149,13 @@ package enum StreamEndpoint: Hashable, Sendable {
   }
 }
 
-/// How the octets travel on a serial line: 8 data bits, no parity, 1 stop bit always (Vol 4, Part A, 2 of H4).
+/// The settings of a serial line; it always has 8 data bits, no parity and 1 stop bit (Vol 4, Part A, 3).
 package struct SerialSettings: Hashable, Sendable {
   package enum FlowControl: String, Sendable { case rtscts, none }
 
   /// In bits a second.
   package var baudRate: UInt32
-  /// RTS/CTS unless the line lacks the wires: without it a controller loses octets.
+  /// RTS/CTS, unless the line lacks the wires: without it a controller loses octets.
   package var flowControl: FlowControl
 
   package init(baudRate: UInt32 = 1_000_000, flowControl: FlowControl = .rtscts) {
@@ -165,7 +165,7 @@ package struct SerialSettings: Hashable, Sendable {
 }
 
 extension StreamEndpoint: CustomStringConvertible {
-  /// The transport string that names it.
+  /// The transport string of the endpoint.
   package var description: String {
     switch self {
     case .tcpClient(let host, let port): "tcp-client:\(Self.bracketed(host)):\(port)"

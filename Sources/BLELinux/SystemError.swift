@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// A system call that failed, and the error number it left.
+/// A system call that failed, and its error number.
 package struct SystemError: Error, Equatable, Sendable {
   package let call: SystemCall
   /// As in `errno.h`.
@@ -23,7 +23,7 @@ extension SystemError: CustomStringConvertible {
   }
 }
 
-/// The system calls of the Linux edge that can fail for a reason the user can mend.
+/// The system calls that can fail for a reason that the user can correct.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, close, read, write, unlink, symlink, readlink, stat
   case openIn = "openat", makeFolder = "mkdir", rename = "renameat", flush = "fsync", lock = "flock"
@@ -36,7 +36,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case poll = "epoll", wake = "eventfd", timer = "timerfd", thread = "pthread_create"
 }
 
-/// The way to the system: one function that every fallible call goes through, so that a test can make any of them fail.
+/// The function that every fallible system call goes through, so that a test can make any of them fail.
 ///
 /// ```swift
 /// let full = SystemCalls { $0 == .open ? ENOSPC : nil }
@@ -47,10 +47,10 @@ package struct SystemCalls: Sendable {
   /// The real system.
   package static let kernel = Self(forcedFailure: nil)
 
-  /// The real system, except where `forcedFailure` gives an error number for a call: that call fails without being made.
+  /// The real system, except for calls that `forcedFailure` gives an error number for: they fail without being made.
   package init(forcedFailure: (@Sendable (SystemCall) -> Int32?)?) { self.forcedFailure = forcedFailure }
 
-  /// Makes a call that answers -1 for failure, again where a signal interrupted it.
+  /// Makes a call that returns -1 for a failure; repeats it where a signal interrupted it.
   @discardableResult
   package func callAsFunction(_ call: SystemCall, _ body: () -> Int32) throws(SystemError) -> Int32 {
     if let forcedFailure, let number = forcedFailure(call) { throw SystemError(call, number) }

@@ -1,33 +1,34 @@
 internal import CLinux
 
-/// Why a pipe to a controller could not be opened, or was lost: what failed, where, and what mends it.
+/// An error of a transport: what failed, why, and what to do.
 package struct TransportError: Error, Equatable, Sendable {
   package enum Kind: Sendable {
-    /// The transport string itself is wrong.
+    /// The transport string is malformed.
     case malformed
-    /// Nothing is there to talk to.
+    /// There is no controller, adapter or other program.
     case unavailable
-    /// Somebody else holds it.
+    /// Another program uses it.
     case busy
-    /// The user may not.
+    /// The user has no permission.
     case noPermission
-    /// This system or this version cannot.
+    /// This system or this version does not support it.
     case unsupported
-    /// The other end closed it.
+    /// The other end closed the connection.
     case closed
-    /// The adapter is there and switched off.
+    /// The adapter is switched off.
     case poweredOff
-    /// The octets were no HCI packets, or could not be moved.
+    /// The octets were not HCI packets, or could not be moved.
     case inputOutput
   }
 
   package let kind: Kind
   /// The transport string, or the path.
   package let place: String
-  /// What happened, without a full stop.
+  /// What failed, and why where ``cause`` does not say it; without a full stop.
   package let what: String
-  /// The line that mends it, without a full stop; empty where nobody knows one.
+  /// What to do, as sentences; empty where there is nothing to do.
   package let remedy: String
+  /// The system call that failed.
   package let cause: SystemError?
 
   package init(_ kind: Kind, at place: String, _ what: String, remedy: String = "", cause: SystemError? = nil) {
@@ -38,7 +39,7 @@ package struct TransportError: Error, Equatable, Sendable {
     self.cause = cause
   }
 
-  /// The status a program that cannot go on ends with, as in `sysexits.h`.
+  /// The exit status of a program that cannot go on, as in `sysexits.h`.
   package var exitCode: Int32 {
     switch kind {
     case .malformed: 64
@@ -51,43 +52,47 @@ package struct TransportError: Error, Equatable, Sendable {
 }
 
 extension TransportError: CustomStringConvertible {
+  /// `serial:/dev/ttyACM0,1000000: cannot open the device (open: Permission denied (EACCES)). Run: …`
   package var description: String {
     let cause = cause.map { " (\($0))" } ?? ""
-    return "\(place): \(what)\(cause)\(remedy.isEmpty ? "" : ": \(remedy)")"
+    return "\(place): \(what)\(cause)\(remedy.isEmpty ? "" : ". \(remedy)")"
   }
 }
 
 extension TransportError {
-  /// Tells what a failed system call on the way to `endpoint` means for the user.
+  /// The error of a system call while a stream is opened.
   package init(opening endpoint: StreamEndpoint, _ cause: SystemError) {
     let (kind, what, remedy) = Self.meaning(of: cause, at: endpoint)
     self.init(kind, at: endpoint.description, what, remedy: remedy, cause: cause)
   }
 
-  /// Tells what a read or write that failed on an open pipe means.
+  /// The error of a read or write on an open stream.
   package init(using endpoint: StreamEndpoint, _ cause: SystemError) {
     switch cause.number {
     case ECONNRESET, EPIPE, EIO, ENXIO, ENODEV, ETIMEDOUT:
       self.init(
-        .closed, at: endpoint.description, "the other end went away", remedy: Self.comeback(endpoint), cause: cause)
+        .closed, at: endpoint.description, "the connection to the controller was lost",
+        remedy: Self.reconnecting(endpoint), cause: cause)
     default:
-      self.init(.inputOutput, at: endpoint.description, "octets could not be moved", cause: cause)
+      self.init(.inputOutput, at: endpoint.description, "the stream cannot be read or written", cause: cause)
     }
   }
 
-  /// The other end closed the pipe; `partial` octets of a packet had come.
+  /// The other end closed the stream after `partial` octets of a packet.
   package init(endOf endpoint: StreamEndpoint, inPacketAfter partial: Int) {
     self.init(
       .closed, at: endpoint.description,
-      partial == 0 ? "the other end closed the connection" : "the other end closed it \(partial) octets into a packet",
-      remedy: Self.comeback(endpoint))
+      partial == 0
+        ? "the controller closed the connection"
+        : "the controller closed the connection \(partial) octets into a packet",
+      remedy: Self.reconnecting(endpoint))
   }
 
-  private static func comeback(_ endpoint: StreamEndpoint) -> String {
+  private static func reconnecting(_ endpoint: StreamEndpoint) -> String {
     switch endpoint {
-    case .serial: "plug the adapter in again"
-    case .tcpClient, .unixClient: "start the controller again"
-    case .tcpServer, .unixServer, .pseudoTerminal: "connect the controller again"
+    case .serial: "Plug the adapter in again."
+    case .tcpClient, .unixClient: "Start the controller again."
+    case .tcpServer, .unixServer, .pseudoTerminal: "Connect the controller again."
     }
   }
 
@@ -103,95 +108,119 @@ extension TransportError {
   }
 
   private static func tcpClient(_ cause: SystemError, _ host: String, _ port: UInt16) -> (Kind, String, String) {
-    switch cause.number {
+    let what = "cannot connect to \(host):\(port)"
+    return switch cause.number {
     case ECONNREFUSED:
-      (.unavailable, "nothing listens at \(host):\(port)", "start the controller first, and compare the port")
+      (.unavailable, "\(what): no program listens there", "Start the controller first, and compare the port.")
     case ETIMEDOUT:
-      (.unavailable, "\(host) gave no answer", "check the address and that no firewall drops port \(port)")
+      (.unavailable, "\(what): no answer", "Check the address, and that no firewall drops port \(port).")
     case EHOSTUNREACH, ENETUNREACH, ENETDOWN:
-      (.unavailable, "no way leads to \(host)", "check the address and the network (ip route get \(host))")
-    default: general(cause, "cannot connect to \(host):\(port)")
+      (.unavailable, "\(what): no route", "Check the address and the network. Run: ip route get \(host)")
+    default: general(cause, what)
     }
   }
 
   private static func tcpServer(_ cause: SystemError, _ host: String?, _ port: UInt16) -> (Kind, String, String) {
-    switch cause.number {
+    let what = "cannot listen on port \(port)"
+    return switch cause.number {
     case EADDRINUSE:
       (
-        .busy, "port \(port) is taken by another program",
-        "end it (ss -tlnp sport = :\(port) names it), or take another port"
+        .busy, "\(what): another program uses it",
+        "End that program, or use another port. To find it, run: ss -tlnp sport = :\(port)"
       )
     case EADDRNOTAVAIL:
       (
-        .unavailable, "\(host ?? "_") is no address of this machine",
-        "write _ to listen on all of them (tcp-server:_:\(port))"
+        .unavailable, "\(what): this machine does not have the address \(host ?? "_")",
+        "To listen on every address, write tcp-server:_:\(port)."
       )
-    case EACCES: (.noPermission, "only root may listen on port \(port)", "take a port from 1024 up")
-    default: general(cause, "cannot listen on port \(port)")
+    case EACCES: (.noPermission, "\(what): that needs root", "Use a port from 1024 up.")
+    default: general(cause, what)
     }
   }
 
   private static func unixClient(_ cause: SystemError, _ path: String) -> (Kind, String, String) {
-    switch cause.number {
-    case ENOENT: (.unavailable, "no socket lies at \(path)", "start the controller first, and compare the path")
+    let what = "cannot connect to \(path)"
+    return switch cause.number {
+    case ENOENT: (.unavailable, "\(what): there is no such socket", "Start the controller first, and compare the path.")
     case ECONNREFUSED:
-      (.unavailable, "nobody listens on \(path): the file was left behind", "start the controller again")
-    case EPROTOTYPE, ENOTSOCK: (.unavailable, "\(path) is no stream socket", "compare the path")
+      (.unavailable, "\(what): no program listens, the file was left behind", "Start the controller again.")
+    case EPROTOTYPE, ENOTSOCK: (.unavailable, "\(what): it is not a stream socket", "Compare the path.")
     case ENAMETOOLONG: longSocketPath(path)
-    case EACCES, EPERM: (.noPermission, "\(path) may not be written", "ls -l \(path) tells who may")
-    default: general(cause, "cannot connect to \(path)")
+    case EACCES, EPERM:
+      (.noPermission, "\(what): no permission to write it", "To see the permissions, run: ls -l \(path)")
+    default: general(cause, what)
     }
   }
 
   private static func unixServer(_ cause: SystemError, _ path: String) -> (Kind, String, String) {
-    switch cause.number {
-    case EADDRINUSE: (.busy, "another program listens on \(path)", "end it (ss -xlp names it), or take another path")
-    case EEXIST: (.unavailable, "\(path) is there already and no socket", "take another path, or move the file away")
-    case ENOENT, ENOTDIR:
-      (.unavailable, "the folder of \(path) is not there", "make it (mkdir -p \"$(dirname \(path))\")")
+    let what = "cannot listen on \(path)"
+    return switch cause.number {
+    case EADDRINUSE:
+      (
+        .busy, "\(what): another program listens there",
+        "End that program, or use another path. To find it, run: ss -xlp"
+      )
+    case EEXIST:
+      (.unavailable, "\(what): the file exists and is not a socket", "Use another path, or move the file away.")
+    case ENOENT, ENOTDIR: (.unavailable, "\(what): the folder does not exist", makeFolder(path))
     case ENAMETOOLONG: longSocketPath(path)
-    case EACCES, EPERM: (.noPermission, "nothing may be made at \(path)", "take a folder that you may write to")
-    default: general(cause, "cannot listen on \(path)")
+    case EACCES, EPERM:
+      (.noPermission, "\(what): no permission to create a file there", "Use a folder that you may write to.")
+    default: general(cause, what)
     }
   }
 
   private static func serial(_ cause: SystemError, _ path: String) -> (Kind, String, String) {
-    switch cause.number {
+    let what = "cannot open \(path)"
+    return switch cause.number {
     case ENOENT, ENXIO, ENODEV:
-      (.unavailable, "no serial device at \(path)", "plug the adapter in (ls /dev/ttyACM* /dev/ttyUSB* shows them)")
+      (
+        .unavailable, "\(what): there is no such device",
+        "Plug the adapter in. To list serial devices, run: ls /dev/ttyACM* /dev/ttyUSB*"
+      )
     case EACCES, EPERM:
-      (.noPermission, "\(path) may not be opened", "sudo usermod -aG dialout $USER, then log in again")
-    case EBUSY: (.busy, "another program holds \(path)", "end it (fuser -v \(path) names it)")
-    case ENOTTY: (.unavailable, "\(path) is no serial device", "compare the path")
+      (.noPermission, "\(what): no permission", "Run: sudo usermod -aG dialout $USER, then log in again.")
+    case EBUSY:
+      (.busy, "\(what): another program uses it", "End that program. To find it, run: fuser -v \(path)")
+    case ENOTTY: (.unavailable, "\(what): it is not a serial device", "Compare the path.")
     case EINVAL:
       (
-        .unsupported, "\(path) takes neither that baud rate nor that flow control",
-        "try serial:\(path),115200 or …,none"
+        .unsupported, "\(what): the device rejects the baud rate or the flow control",
+        "Try serial:\(path),115200 or serial:\(path),1000000,none."
       )
-    default: general(cause, "cannot open \(path)")
+    default: general(cause, what)
     }
   }
 
   private static func pseudoTerminal(_ cause: SystemError, _ path: String) -> (Kind, String, String) {
-    switch cause.number {
+    let what = "cannot create the link \(path)"
+    return switch cause.number {
     case EEXIST:
-      (.unavailable, "\(path) is there already and no symbolic link", "take another path, or move the file away")
+      (
+        .unavailable, "\(what): the file exists and is not a symbolic link",
+        "Use another path, or move the file away."
+      )
     case ENOENT where cause.call == .symlink, ENOTDIR:
-      (.unavailable, "the folder of \(path) is not there", "make it (mkdir -p \"$(dirname \(path))\")")
-    case EACCES, EPERM, EROFS: (.noPermission, "no link may be made at \(path)", "take a folder that you may write to")
-    case ENOENT, ENODEV, ENOSPC: (.unavailable, "this system gives no pseudo-terminal", "mount devpts at /dev/pts")
-    default: general(cause, "cannot make the pseudo-terminal")
+      (.unavailable, "\(what): the folder does not exist", makeFolder(path))
+    case EACCES, EPERM, EROFS: (.noPermission, "\(what): no permission", "Use a folder that you may write to.")
+    case ENOENT, ENODEV, ENOSPC:
+      (.unavailable, "the system has no pseudo-terminal", "Mount devpts at /dev/pts.")
+    default: general(cause, "cannot create a pseudo-terminal")
     }
   }
 
+  private static func makeFolder(_ path: String) -> String { "Run: mkdir -p \"$(dirname \(path))\"" }
+
   private static func longSocketPath(_ path: String) -> (Kind, String, String) {
-    (.malformed, "\(path.utf8.count) octets are too many for a socket's path", "take one of at most 107")
+    (
+      .malformed, "the path of the socket has \(path.utf8.count) octets, and 107 are the limit", "Use a shorter path."
+    )
   }
 
   private static func general(_ cause: SystemError, _ what: String) -> (Kind, String, String) {
     switch cause.number {
-    case EACCES, EPERM: (.noPermission, what, "the system refuses it to this user")
-    case EMFILE, ENFILE: (.inputOutput, what, "too many files are open (ulimit -n)")
+    case EACCES, EPERM: (.noPermission, what, "This user has no permission.")
+    case EMFILE, ENFILE: (.inputOutput, what, "Too many files are open. To see the limit, run: ulimit -n")
     case EBUSY, EADDRINUSE: (.busy, what, "")
     default: (.unavailable, what, "")
     }

@@ -2,10 +2,10 @@ package import BLECrypto
 package import BLEHost
 package import BLELinux
 
-/// The application's end of one stack: commands go in from any thread, events come out on the stack's own.
+/// A running host stack: commands from any thread, events on the thread of the stack.
 ///
-/// A host lives while somebody holds it or one of its attachments; then the stack is shut down (advertising off, links
-/// ended) and its thread ends.
+/// A host lives as long as it or one of its attachments is referenced. Then the stack is shut down: advertising stops, links
+/// end, and the thread ends.
 ///
 /// ```swift
 /// let host = try Host.shared(LaunchOptions.transport())
@@ -14,9 +14,9 @@ package import BLELinux
 /// ```
 package final class Host: Sendable {
   package let transport: TransportSpec
-  /// The TCP port that `tcp-server:…` listens on; the one that was free where 0 was asked for.
+  /// The TCP port that `tcp-server:…` listens on. Where port 0 was requested, the port that the system chose.
   package let listeningPort: UInt16?
-  /// Where the trace goes, if anywhere.
+  /// The file of the packet trace; nil where there is none.
   package let tracePath: String?
   let mailbox: HostMailbox<HostCommand, HostEvent>
 
@@ -31,45 +31,45 @@ package final class Host: Sendable {
 
   deinit { mailbox.shutDown() }
 
-  /// Posts a command; commands are performed in the order they were posted. The call never waits.
+  /// Posts a command. Commands are performed in the order in which they are posted. The call does not wait.
   ///
-  /// - Returns: false where the command was refused: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
-  ///   already, which ``HostEvent/refused(_:)`` says too.
+  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait,
+  ///   which ``HostEvent/refused(_:)`` reports, too.
   @discardableResult
   package func post(_ command: HostCommand) -> Bool { mailbox.post(command) }
 
-  /// Lets `sink` hear every event from now on, the newest ``HostEvent/state(_:_:)`` first.
+  /// Adds a sink for every later event; the newest ``HostEvent/state(_:_:)`` comes first.
   ///
-  /// `sink` is called on the stack's thread with batches in order, until the attachment is let go. It must not wait; it
-  /// may post.
+  /// `sink` is called on the thread of the stack with batches in order, as long as the attachment is referenced. It must not
+  /// wait; it may post commands.
   package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> HostAttachment {
     HostAttachment(host: self, id: mailbox.attach(sink))
   }
 
-  /// The application has really taken so many of the events handed out, whichever attachment they went to.
+  /// The application has handled `count` events, of unknown attachments.
   ///
-  /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events before it, the transport is left unread and
-  /// the controller thereby held back; below half of the limit it is read again. ``HostAttachment/consumed(_:)`` counts
-  /// exactly where there are several.
+  /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events, the transport is not read, and the controller
+  /// waits; with less than half of the limit it is read again. ``HostAttachment/consumed(_:)`` is exact where there are
+  /// several attachments.
   package func consumed(_ count: Int) { mailbox.consumed(count) }
 
-  /// Ends the stack although it is still held: advertising off, links ended. Commands are refused from then on.
+  /// Shuts the stack down although it is referenced: advertising stops, links end. Commands are rejected from then on.
   package func shutDown() { mailbox.shutDown() }
 
-  /// Waits until the stack has ended and let go of its transport.
+  /// Waits until the stack has ended and its transport is closed.
   @discardableResult
   package func waitUntilEnded(atMost patience: Duration) -> Bool { mailbox.waitUntilEnded(atMost: patience) }
 
-  /// Shuts every host of the process down and waits for them: what a program does last, after SIGINT and SIGTERM too.
+  /// Shuts down every host of the process and waits for them. A program calls it last, after SIGINT and SIGTERM, too.
   ///
-  /// - Returns: whether all have ended in time.
+  /// - Returns: whether all ended in time.
   @discardableResult
   package static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
     HostRegistry.shared.shutDownAll(atMost: patience)
   }
 }
 
-/// One listener of a host; its sink hears nothing more once it is let go.
+/// The attachment of a sink to a host. It ends when it is not referenced any more.
 package final class HostAttachment: Sendable {
   private let host: Host
   private let id: UInt64
@@ -81,17 +81,18 @@ package final class HostAttachment: Sendable {
 
   deinit { host.mailbox.detach(id) }
 
-  /// The owner of this sink has really taken so many of its events.
+  /// The owner of the sink has handled `count` of its events.
   package func consumed(_ count: Int) { host.mailbox.consumed(count, by: id) }
 }
 
 extension Host {
-  /// The host of a transport: one for all who ask in this process.
+  /// The host of a transport; the process has one for each transport.
   ///
-  /// It opens the transport and begins to bring the controller up; ``HostEvent/state(_:_:)`` tells the rest. A client's
-  /// connection is waited for, a server's and a pseudo-terminal's is not. `options` count only for the one who asks first.
+  /// The first call opens the transport and starts to bring the controller up, which ``HostEvent/state(_:_:)`` reports. It
+  /// waits for a connection to another program, and not for one from another program. Its `options` hold; those of later
+  /// calls have no effect.
   ///
-  /// - Throws: ``TransportError`` that says what failed, where, and what mends it.
+  /// - Throws: ``TransportError``: what failed, why, and what to do.
   package static func shared(
     _ transport: TransportSpec, _ options: HostOptions = HostOptions(), cryptography: any Cryptography = LibCrypto(),
     random: RandomSource = .system
@@ -139,7 +140,7 @@ where Machine.Command == HostCommand, Machine.Event == HostEvent {
 }
 
 extension PacketTrace {
-  /// `path`, or where a trace of this process has that name already, the path with a number before its suffix.
+  /// `path`; where a trace of this process has that path, the path with a number before its suffix.
   static func unused(_ path: String, in taken: inout Set<String>) -> String {
     var number = 2
     var candidate = path

@@ -1,11 +1,11 @@
 package import BLELinux
 internal import Synchronization
 
-/// Where the application's threads and the stack's one thread meet: commands go in, events come out, both in order.
+/// The mailbox of an event loop: commands from any thread, events from the thread of the loop, both in order.
 package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package typealias Sink = @Sendable ([Event]) -> Void
 
-  /// One thing for the loop to do, in the order in which it was asked for.
+  /// One thing for the loop to do.
   enum Item: Sendable {
     case command(Command)
     case attach(UInt64, Sink)
@@ -19,14 +19,14 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     var hasRefused = false
     var isEnding = false
     var nextSink: UInt64 = 0
-    /// Events handed to each sink that it has not consumed.
+    /// Events that each sink has and has not consumed.
     var outstanding: [UInt64: Int] = [:]
     var isHeldBack = false
   }
 
-  /// So many commands wait for the loop at most.
+  /// Commands that can wait for the loop.
   package let commandLimit: Int
-  /// The transport is read no further while one sink has more than so many events before it.
+  /// Events that a sink can have without consuming them; with more the transport is not read.
   package let eventBacklogLimit: Int
   let waker: Waker
   private let ended: Latch
@@ -39,9 +39,9 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     ended = try Latch()
   }
 
-  /// Puts a command at the end of the queue.
+  /// Appends a command to the queue.
   ///
-  /// - Returns: false where it was refused: the queue is full, which an event says too, or the stack has ended.
+  /// - Returns: false where it was rejected: the queue is full, which an event reports, too, or the loop has ended.
   package func post(_ command: Command) -> Bool {
     let (isTaken, wakes) = state.withLock { state in
       guard !state.isEnding else { return (false, false) }
@@ -57,7 +57,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     return isTaken
   }
 
-  /// Lets `sink` hear every event from now on, called on the stack's thread with batches in order.
+  /// Adds a sink, which is called with every later event: on the thread of the loop, in batches, in order.
   package func attach(_ sink: @escaping Sink) -> UInt64 {
     let id = state.withLock { state in
       state.nextSink += 1
@@ -69,7 +69,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     return id
   }
 
-  /// The sink hears no event of a later batch.
+  /// Removes a sink; it is not called with later batches.
   package func detach(_ sink: UInt64) {
     state.withLock { state in
       state.items.append(.detach(sink))
@@ -78,7 +78,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     waker.wake()
   }
 
-  /// The owner of `sink` has really taken so many of its events.
+  /// The owner of `sink` has handled `count` of its events.
   package func consumed(_ count: Int, by sink: UInt64) {
     let wakes = state.withLock { state in
       guard let outstanding = state.outstanding[sink] else { return false }
@@ -88,7 +88,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// So many events were taken, whichever sink they went to: the ones with the most before them are thought to have.
+  /// `count` events were handled, of unknown sinks: those with the most events count as the ones that handled them.
   package func consumed(_ count: Int) {
     let wakes = state.withLock { state in
       var rest = count
@@ -102,7 +102,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// Asks the stack to end in good order; commands are refused from now on.
+  /// Requests an orderly end. Commands are rejected from now on.
   package func shutDown() {
     state.withLock { state in
       guard !state.isEnding else { return }
@@ -112,19 +112,19 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     waker.wake()
   }
 
-  /// Whether it was asked to end, or has ended.
+  /// Whether the end was requested, or has come.
   package var isEnding: Bool { state.withLock { $0.isEnding } }
 
-  /// Waits until the stack's thread has let go of the transport.
+  /// Waits until the loop has closed the transport.
   @discardableResult
   package func waitUntilEnded(atMost patience: Duration) -> Bool { ended.wait(atMost: patience) }
 }
 
-/// What the stack's own thread asks.
+/// For the thread of the loop.
 extension HostMailbox {
-  /// Takes all that waits, in order.
+  /// Takes all items, in order.
   ///
-  /// - Returns: whether a command was refused since the last time.
+  /// - Returns: whether a command was rejected since the last call.
   func take(into items: inout [Item]) -> Bool {
     items.removeAll(keepingCapacity: true)
     return state.withLock { state in
@@ -135,7 +135,9 @@ extension HostMailbox {
     }
   }
 
-  /// Counts events that are about to be handed to a sink; false where it has been detached.
+  /// Counts events that a sink is about to get.
+  ///
+  /// - Returns: false where the sink was detached.
   func willDeliver(_ count: Int, to sink: UInt64) -> Bool {
     state.withLock { state in
       guard let outstanding = state.outstanding[sink] else { return false }
@@ -144,7 +146,7 @@ extension HostMailbox {
     }
   }
 
-  /// Whether the transport is to be left unread: from above the limit until below half of it.
+  /// Whether the transport is not to be read: from more than the limit until less than half of it.
   func isHeldBack() -> Bool {
     state.withLock { state in
       if state.isHeldBack {
@@ -156,7 +158,7 @@ extension HostMailbox {
     }
   }
 
-  /// The thread ends: nothing more is taken.
+  /// The loop has ended: nothing is taken any more.
   func close() {
     state.withLock { state in
       state.isEnding = true

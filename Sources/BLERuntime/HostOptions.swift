@@ -1,34 +1,35 @@
 package import BLEHost
 package import BLELinux
 
-/// What a host needs beside its transport.
+/// The options of a host.
 package struct HostOptions: Sendable {
   package var configuration = HostConfiguration()
   package var loop = LoopOptions()
-  /// The file the packet trace goes to; a second host of the process that names the same one gets `NAME.2.SUFFIX`.
+  /// The file of the packet trace; a second host of the process with the same file writes `NAME.2.SUFFIX`.
   package var trace: String?
-  /// Whether keys stay readable in the trace.
+  /// Whether keys are readable in the trace.
   package var traceKeepsKeys = false
 
   package init() {}
 }
 
-/// How patient the event loop is.
+/// The times and limits of the event loop.
 package struct LoopOptions: Sendable {
-  /// After how long a lost transport is opened again; nil never.
+  /// The time after which a lost transport is opened again; nil for never.
   package var reconnectionInterval: Duration? = .seconds(2)
-  /// How long a client waits for the other end at first, and the machine is given to shut down.
+  /// The longest wait for the controller when a transport that connects to it is opened for the first time.
   package var connectionPatience: Duration = .seconds(5)
+  /// The longest wait for the machine to shut down.
   package var shutdownPatience: Duration = .seconds(3)
-  /// Commands that may wait for the loop at once; one more is refused.
+  /// Commands that can wait for the loop; one more is rejected.
   package var commandLimit = 4_096
-  /// Events handed out and not consumed, above which the transport is read no further.
+  /// Events that a sink can have without consuming them; with more the transport is not read.
   package var eventBacklogLimit = 1_024
 
   package init() {}
 }
 
-/// What a program's command line and environment choose where its code leaves it open.
+/// The options that the command line and the environment choose where the code of a program does not.
 package enum LaunchOptions {
   /// The transport: `code`, else `--transport X`, else `BLE_TRANSPORT`, else `linux`.
   package static func transport(
@@ -40,7 +41,7 @@ package enum LaunchOptions {
     return try TransportSpec(parsing: environment("BLE_TRANSPORT") ?? "linux")
   }
 
-  /// The file that the packet trace goes to: `code`, else `--snoop FILE`, else `BLE_SNOOP`, else none.
+  /// The file of the packet trace: `code`, else `--snoop FILE`, else `BLE_SNOOP`, else none.
   package static func trace(
     code: String? = nil, arguments: [String] = CommandLine.arguments,
     environment: (String) -> String? = Environment.value
@@ -50,7 +51,7 @@ package enum LaunchOptions {
     return environment("BLE_SNOOP")
   }
 
-  /// Whether keys stay readable in the trace: only where `BLE_SNOOP_KEYS` is 1.
+  /// Whether keys are readable in the trace: only where `BLE_SNOOP_KEYS` is 1.
   package static func traceKeepsKeys(environment: (String) -> String? = Environment.value) -> Bool {
     environment("BLE_SNOOP_KEYS") == "1"
   }
@@ -60,7 +61,7 @@ package enum LaunchOptions {
     environment("BLE_VIRTUAL_PACE") == "1"
   }
 
-  /// The value of `--name VALUE` or `--name=VALUE`; what follows `--` is no option.
+  /// The value of `--name VALUE` or `--name=VALUE`; options end at `--`.
   private static func option(_ name: String, in arguments: [String]) throws(TransportError) -> String? {
     var rest = arguments.dropFirst().prefix { $0 != "--" }
     while let argument = rest.popFirst() {
@@ -68,8 +69,9 @@ package enum LaunchOptions {
       guard argument == name else { continue }
       guard let value = rest.first, !value.isEmpty else {
         throw TransportError(
-          .malformed, at: name, "its value is missing",
-          remedy: name == "--snoop" ? "write --snoop FILE" : "write it like --transport tcp-client:127.0.0.1:6402")
+          .malformed, at: name, "the value is missing",
+          remedy: name == "--snoop"
+            ? "Write: --snoop FILE" : "Write, for example: --transport tcp-client:127.0.0.1:6402")
       }
       return value
     }

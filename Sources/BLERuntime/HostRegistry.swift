@@ -4,7 +4,7 @@ internal import BLELinux
 internal import BLEWire
 internal import Synchronization
 
-/// The hosts of the process, one for each transport, and one for each adapter of this machine however it is named.
+/// The hosts of the process: one for each transport, and one for each adapter of this machine whatever its name.
 final class HostRegistry: Sendable {
   static let shared = HostRegistry()
 
@@ -14,23 +14,22 @@ final class HostRegistry: Sendable {
   }
 
   private enum Entry {
-    /// Somebody opens it; the latch tells when that has ended, well or not.
+    /// A thread opens it; the latch opens when that has succeeded or failed.
     case opening(Latch)
     case open(OpenHost)
   }
 
-  /// What there is to do for who asks.
+  /// What a request for a host has to do.
   private enum Turn {
     case take(Host)
     case wait(Latch)
-    /// Open it, after the one that is ending has let go of the device.
+    /// Open a host, after the one that is ending has closed the device.
     case open(after: HostMailbox<HostCommand, HostEvent>?)
   }
 
   private struct State {
     var entries: [HostKey: Entry] = [:]
-    /// Under what the transports asked for so far are kept: the same string gives the same host although its adapter is
-    /// not there now.
+    /// The keys of transports that were requested: a string gives the same host while its adapter is away.
     var keys: [TransportSpec: HostKey] = [:]
 
     func isAlive(_ key: HostKey) -> Bool {
@@ -48,11 +47,11 @@ final class HostRegistry: Sendable {
 
   init(find: @escaping @Sendable (TransportSpec) -> HostKey? = HostKey.found) { self.find = find }
 
-  /// The host of `transport`: the one that is there, or the one that `open` makes.
+  /// The host of `transport`: the present one, or the one that `open` creates.
   ///
-  /// Whoever asks while it is opened waits for the outcome; other transports are not held up.
+  /// Requests for a host that is being opened wait for it. Other transports do not wait.
   ///
-  /// - Throws: ``TransportError``; of kind `busy` where this process has the adapter by the other of the two ways to it.
+  /// - Throws: ``TransportError``; of kind `busy` where this process uses the adapter by the other kind of transport.
   func host(
     of transport: TransportSpec, patience: Duration, open: () throws(TransportError) -> Host
   ) throws(TransportError) -> Host {
@@ -60,7 +59,7 @@ final class HostRegistry: Sendable {
     do throws(SystemError) {
       latch = try Latch()
     } catch {
-      throw TransportError(.inputOutput, at: "\(transport)", "no host can be made", cause: error)
+      throw TransportError(.inputOutput, at: "\(transport)", "the host cannot be created", cause: error)
     }
     while true {
       let key = key(of: transport)
@@ -69,7 +68,7 @@ final class HostRegistry: Sendable {
         guard host.transport.goesWith(transport) else {
           throw TransportError(
             .busy, at: "\(transport)", "this process has the adapter as \(host.transport) already",
-            remedy: "name it the same way everywhere")
+            remedy: "Use the same transport string everywhere.")
         }
         return host
       case .wait(let other): other.wait(atMost: patience)
@@ -92,7 +91,7 @@ final class HostRegistry: Sendable {
   private func key(of transport: TransportSpec) -> HostKey {
     let known = state.withLock { state in state.keys[transport].flatMap { state.isAlive($0) ? $0 : nil } }
     if let key = known ?? find(transport) { return key }
-    // The kernel does not list an adapter that was taken from it, by this process for instance.
+    // The kernel does not list an adapter that was taken from it, for example by this process.
     let other = state.withLock { state in
       transport.otherWay.flatMap { state.keys[$0] }.flatMap { state.isAlive($0) ? $0 : nil }
     }
@@ -118,7 +117,7 @@ final class HostRegistry: Sendable {
     }
   }
 
-  /// `path`, or the path with a number before its suffix where a trace of this process has that name already.
+  /// `path`; where a trace of this process has that path, the path with a number before its suffix.
   func tracePath(_ path: String) -> String {
     tracePaths.withLock { PacketTrace.unused(path, in: &$0) }
   }
@@ -134,14 +133,14 @@ final class HostRegistry: Sendable {
   }
 }
 
-/// What a host is kept under. An adapter of this machine has several names and must not get several hosts.
+/// The key of a host. An adapter of this machine has several transport strings and must not get several hosts.
 enum HostKey: Hashable, Sendable {
   case transport(TransportSpec)
   case adapter(BD_ADDR)
   /// An adapter without a public address.
   case adapterWithoutAddress(index: UInt16)
 
-  /// Looks the adapter up that `transport` means now; nil where the kernel has none such, or that is no matter.
+  /// The key of the adapter that `transport` means now; nil for other transports, and where the kernel has no such adapter.
   static func found(_ transport: TransportSpec) -> Self? {
     let found: (index: UInt16, address: BD_ADDR?)?
     switch transport {
@@ -157,7 +156,7 @@ enum HostKey: Hashable, Sendable {
 }
 
 extension TransportSpec {
-  /// Whether a host opened as the one can serve who asks for the other, once both mean the same adapter.
+  /// Whether a host with one of the two transports serves a request for the other, when both mean the same adapter.
   func goesWith(_ other: Self) -> Bool {
     switch (self, other) {
     case (.linux, .linux): true
@@ -165,7 +164,7 @@ extension TransportSpec {
     }
   }
 
-  /// The other way to the same adapter, where a name tells that without the kernel.
+  /// The other kind of transport of the same adapter, where the string alone has its index.
   var otherWay: Self? {
     switch self {
     case .linux(.index(let index)): .hciSocket(index: index)

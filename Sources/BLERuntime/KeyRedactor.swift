@@ -1,16 +1,16 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Finds the keys in HCI packets, so that a trace can be shared: their octets become zero, every length stays.
+/// Replaces the keys in HCI packets by zeros, so that a trace can be shared. Lengths do not change.
 ///
-/// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), what HCI commands hand to the controller of them
-/// (Vol 4, Part E, 7.8.22 to 7.8.39), and shared secrets that the controller computes.
+/// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), keys in HCI commands (Vol 4, Part E, 7.8.22 to 7.8.39),
+/// and shared secrets that the controller computes.
 struct KeyRedactor: Sendable {
-  /// Octets of an SMP frame whose beginning was seen and whose rest comes in continuing fragments.
+  /// An SMP frame that arrives in fragments.
   private struct Frame {
-    /// Of the L2CAP header and the SMP code, what has come.
+    /// The L2CAP header and the SMP code, as far as they have arrived.
     var head: [UInt8] = []
-    /// Octets of the frame that are still to come.
+    /// Octets of the frame that have not arrived.
     var rest = 0
   }
 
@@ -44,7 +44,7 @@ struct KeyRedactor: Sendable {
     guard start + 3 < octets.count else { return }
     switch HCIEventCode(rawValue: octets[start + 1]) {
     case .commandComplete:
-      // What LE Encrypt gives may be a key: the STK of legacy pairing is made so (Vol 3, Part H, 2.2.4).
+      // The result of LE Encrypt can be a key: the STK of legacy pairing (Vol 3, Part H, 2.2.4).
       guard octets.span.uint16(at: start + 4) == HCIOpcode.leEncrypt.rawValue else { return }
       Self.zero(&octets, start + 7, count: 16)
     case .leMeta:
@@ -78,7 +78,7 @@ struct KeyRedactor: Sendable {
     frames[link] = frame.head.count == 5 && frame.rest <= 0 ? nil : frame
   }
 
-  /// Whether the frame that begins so is an Encryption, Identity or Signing Information on the SMP channel
+  /// Whether a frame with this beginning is an Encryption, Identity or Signing Information on the SMP channel
   /// (Vol 3, Part H, 3.6.2, 3.6.4, 3.6.6).
   private static func distributesKey(_ head: [UInt8]) -> Bool {
     guard let channel = head.span.uint16(at: 2), channel == 0x0006 || channel == 0x0007 else { return false }

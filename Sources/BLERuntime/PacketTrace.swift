@@ -4,12 +4,12 @@ internal import BLEWire
 
 /// Writes HCI packets to a btsnoop file, which Wireshark and btmon read.
 ///
-/// The file is whole at every moment: a record is handed to the system before its packet is acted upon, so a crash
-/// loses nothing of what led to it. Keys are zero in it unless ``init(at:keepingKeys:now:)`` is told otherwise.
+/// A record is written to the file before its packet is handled, so after a crash the file has every packet that led to
+/// it. Keys are replaced by zeros, unless ``init(at:keepingKeys:now:)`` is told to keep them.
 package struct PacketTrace: ~Copyable, Sendable {
   package typealias Direction = HCIPacketDirection
 
-  /// Records wait for ``flush()`` until so many octets are there.
+  /// Octets of records that can wait for ``flush()``.
   package static let bufferLimit = 65_536
 
   private let file: OutputFile
@@ -18,10 +18,10 @@ package struct PacketTrace: ~Copyable, Sendable {
   private var redactor: KeyRedactor?
   private let now: @Sendable () -> Int64
 
-  /// Makes or empties the file at `path`, which only its owner may read, and writes its header.
+  /// Creates or empties the file at `path`, which only its owner may read, and writes its header.
   ///
   /// - Parameters:
-  ///   - keepingKeys: whether keys stay readable in the trace.
+  ///   - keepingKeys: whether keys are readable in the trace.
   ///   - now: the time of day in microseconds since 1970.
   /// - Throws: an error also for a symbolic link and for a file of another user; ``OutputFile`` lists what is accepted.
   package init(
@@ -65,7 +65,7 @@ package struct PacketTrace: ~Copyable, Sendable {
     redactor?.erase(&buffer, from: buffer.count - packet.count, isReceived: direction == .controllerToHost)
   }
 
-  /// Hands what was recorded to the system.
+  /// Writes the records to the file.
   package mutating func flush() throws(TransportError) {
     guard !buffer.isEmpty else { return }
     defer { buffer.removeAll(keepingCapacity: true) }
@@ -73,21 +73,22 @@ package struct PacketTrace: ~Copyable, Sendable {
       try file.write(buffer.span)
     } catch {
       throw TransportError(
-        .inputOutput, at: path, "the packet trace ends here", remedy: "free space on that disk", cause: error)
+        .inputOutput, at: path, "the packet trace cannot be continued", remedy: "Free space on that disk.", cause: error
+      )
     }
   }
 }
 
 extension TransportError {
   fileprivate init(tracingTo path: String, _ refusal: FileRefusal) {
-    let what = "the packet trace cannot be written there"
+    let what = "cannot write the packet trace"
     let remedy =
       switch refusal {
-      case .failed(let error) where error.isWithoutReader: "start the program that reads this pipe first"
-      case .isSymbolicLink: "name the file itself, or a pipe made with mkfifo"
-      case .isNotRegular: "name a file, or a pipe made with mkfifo"
-      case .isOwned, .hasSeveralNames: "remove it, or name a file in a folder of your own"
-      default: "name a file in a folder that you may write to"
+      case .failed(let error) where error.isWithoutReader: "Start the program that reads this pipe first."
+      case .isSymbolicLink: "Name the file itself, or a pipe of mkfifo."
+      case .isNotRegular: "Name a file, or a pipe of mkfifo."
+      case .isOwned, .hasSeveralNames: "Remove it, or name a file in a folder of your own."
+      default: "Name a file in a folder that you may write to."
       }
     if case .failed(let error) = refusal {
       self.init(.inputOutput, at: path, what, remedy: remedy, cause: error)

@@ -69,8 +69,8 @@ package final class RadioService: Sendable {
   package func listen(on endpoint: StreamEndpoint) throws(TransportError) -> UInt16? {
     guard endpoint.isServer else {
       throw TransportError(
-        .malformed, at: "\(endpoint)", "the radio waits for hosts and cannot connect to one",
-        remedy: "take tcp-server, unix-server or pty")
+        .malformed, at: "\(endpoint)", "the simulated radio cannot connect to a host",
+        remedy: "Use tcp-server, unix-server or pty.")
     }
     var port = StreamPort(endpoint)
     try port.open()
@@ -113,7 +113,7 @@ package final class RadioService: Sendable {
   private static func refusal(_ place: String) -> TransportError {
     TransportError(
       .busy, at: place, "the simulated radio has ended, or \(RadioLoop.requestLimit) requests wait for it",
-      remedy: "try again in a moment; if the radio has ended, start the program again")
+      remedy: "Try again in a moment. If the radio has ended, start the program again.")
   }
 }
 

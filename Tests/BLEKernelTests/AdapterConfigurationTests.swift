@@ -47,7 +47,7 @@ import Testing
     AdapterConfiguration(choice, for: purpose, named: "linux", ManagementSocket(try #require(pair.near))) { daemonRuns }
   }
 
-  @Test func theFirstOneIsFoundAgainByItsAddress() throws {
+  @Test func findsAnAdapterAgainByItsAddress() throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.first, pair)
     for message in [Self.list(2, 1), Self.information(1, 0xA1, .powered)] { try pair.say(message) }
@@ -61,7 +61,7 @@ import Testing
     #expect(try configuration.find() == nil)
   }
 
-  @Test func anAdapterIsFoundByIndexAndByAddress() throws {
+  @Test func findsAnAdapterByIndexAndByAddress() throws {
     for choice in [AdapterChoice.index(1), .address(BD_ADDR(0xA1))] {
       let pair = try MessagePair()
       var configuration = try Self.configuration(choice, pair)
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func anAdapterThatIsOffIsSwitchedOnAndLeftAsItWas() throws {
+  @Test func switchesOnAnAdapterThatIsOffAndRestoresIt() throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, [])] { try pair.say(message) }
@@ -90,7 +90,7 @@ import Testing
   }
 
   /// One that somebody has set up for pairing, and one of bluetoothd.
-  @Test(arguments: [false, true]) func anAdapterThatIsOnIsLeftAlone(daemonRuns: Bool) throws {
+  @Test(arguments: [false, true]) func leavesAConfiguredAdapterAsItIs(daemonRuns: Bool) throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair, daemonRuns: daemonRuns)
     var settings: AdapterSettings = [.powered, .lowEnergy, .secureConnections]
@@ -108,7 +108,7 @@ import Testing
   }
 
   /// The kernel's security manager comes to life only with an adapter that is switched on with its settings.
-  @Test func anAdapterThatIsOnWithoutSecurityIsSwitchedOffAndOn() throws {
+  @Test func switchesAnAdapterOffAndOnToEnableSecurity() throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair)
     let on: AdapterSettings = [.powered, .lowEnergy]
@@ -125,7 +125,7 @@ import Testing
     #expect(try Self.asked(pair) == [[0x0B, 0], [0x09, 0], [0x2D, 0]], "and it stays on")
   }
 
-  @Test func anAdapterWithLinksIsNotSwitchedOff() throws {
+  @Test func doesNotSwitchOffAnAdapterWithLinks() throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair)
     let link: [UInt8] = [1, 0, 1, 2, 3, 4, 5, 6, 1]
@@ -138,7 +138,7 @@ import Testing
     #expect(try Self.asked(pair) == [[0x15]])
   }
 
-  @Test func whatItsUserSwitchedOffStaysOff() throws {
+  @Test func leavesOffWhatItsUserSwitchedOff() throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair)
     for message in [Self.list(0), Self.information(0, 0xA1, .lowEnergy)] { try pair.say(message) }
@@ -149,7 +149,7 @@ import Testing
 
   /// Whoever opens an adapter waits for one answer that does not come, not for a row of them.
   @Test(arguments: [0, 1, 2, 3])
-  func oneRequestWithoutAnAnswerEndsTheAttempt(answers: Int) throws {
+  func failsAtTheFirstRequestWithoutAnAnswer(answers: Int) throws {
     let pair = try MessagePair()
     var management = ManagementSocket(try #require(pair.near))
     management.patience = .zero
@@ -168,9 +168,9 @@ import Testing
     arguments: [
       (0x14, TransportError.Kind.noPermission, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
       (0x12, .poweredOff, "sudo rfkill unblock bluetooth"), (0x0A, .busy, "another program"),
-      (0x11, .unavailable, "plug it in"), (0x03, .unavailable, "Failed (0x03)"),
+      (0x11, .unavailable, "Plug it in"), (0x03, .unavailable, "Failed (0x03)"),
     ] as [(UInt8, TransportError.Kind, String)])
-  func refusalsSayWhatMendsThem(status: UInt8, kind: TransportError.Kind, part: String) throws {
+  func rejectionsHaveARemedy(status: UInt8, kind: TransportError.Kind, part: String) throws {
     let pair = try MessagePair()
     var configuration = try Self.configuration(.index(0), pair, .takingOver)
     for message in [Self.list(0), Self.information(0, 0xA1, .powered), Self.reply(0x0005, 0, status)] {

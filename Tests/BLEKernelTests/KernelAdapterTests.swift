@@ -24,7 +24,7 @@ import Testing
   /// What the adapter hands out in one round.
   static func round(_ played: inout PlayedAdapter) throws -> [[UInt8]] { try played.received() }
 
-  @Test func commandsAndEventsPassUnchanged() throws {
+  @Test func passesCommandsAndEvents() throws {
     var played = try PlayedAdapter()
     try played.send([0x01, 0x01, 0x10, 0x00])
     #expect(try played.events.sent() == [0x01, 0x01, 0x10, 0x00])
@@ -43,7 +43,7 @@ import Testing
       // The same, refused.
       ([0x04, 0x0E, 0x0A, 0x01, 0x60, 0x20, 0x01, 0xFB, 0x00, 0x01, 0x00, 0x00, 0x00], [0xFB, 0x00, 0x01]),
     ] as [([UInt8], [UInt8])])
-  func buffersAreWideEnoughForWholeFrames(event: [UInt8], buffers: [UInt8]) throws {
+  func reportsBuffersForWholeFrames(event: [UInt8], buffers: [UInt8]) throws {
     var played = try PlayedAdapter()
     try played.events.say(event)
     var expected = event
@@ -57,13 +57,13 @@ import Testing
       [0x04, 0x3E, 0x0D, 0x05, 0x40, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
       [0x04, 0x3E, 0x0B, 0x06, 0x40, 0x00, 0x06, 0x00, 0x0C, 0x00, 0x00, 0x00, 0xC8, 0x00],
     ] as [[UInt8]])
-  func whatTheKernelAnswersIsKeptFromTheHost(event: [UInt8]) throws {
+  func withholdsRequestsThatTheKernelAnswers(event: [UInt8]) throws {
     var played = try PlayedAdapter()
     try played.events.say(event)
     #expect(try Self.round(&played) == [])
   }
 
-  @Test func aPDUComesAsOnePacketAndItsAnswerGoesAsOnePDU() throws {
+  @Test func translatesPDUsAndPackets() throws {
     var played = try PlayedAdapter()
     try played.events.say(Self.connectionComplete)
     #expect(try Self.round(&played) == [Self.connectionComplete])
@@ -78,13 +78,13 @@ import Testing
     #expect(try Self.round(&played) == [Self.completed(1)])
   }
 
-  @Test func aLinkFromBeforeIsAnnouncedFirst() throws {
+  @Test func announcesALinkThatWasUpBefore() throws {
     var played = try PlayedAdapter()
     let (_, packets) = try played.link(0x0040)
     #expect(packets == [Self.connectionComplete])
   }
 
-  @Test func framesWaitForTheSocketOfTheirLink() throws {
+  @Test func keepsFramesUntilTheLinkHasASocket() throws {
     var played = try PlayedAdapter()
     try played.events.say(Self.connectionComplete)
     _ = try played.received()
@@ -95,7 +95,7 @@ import Testing
     #expect(try Self.round(&played) == [Self.completed(2)])
   }
 
-  @Test func moreFramesThanBuffersAreNotKept() throws {
+  @Test func dropsFramesPastTheBuffers() throws {
     var played = try PlayedAdapter()
     try played.events.say(Self.connectionComplete)
     _ = try played.received()
@@ -106,7 +106,7 @@ import Testing
     #expect(try Self.round(&played) == [Self.completed(1)])
   }
 
-  @Test func aFullSocketHoldsCompletionsBack() throws {
+  @Test func completesNoFrameThatAFullSocketRejects() throws {
     var played = try PlayedAdapter()
     let (pair, _) = try played.link(0x0040)
     _ = try played.received()
@@ -127,7 +127,7 @@ import Testing
     #expect(try pair.sent() == Self.response)
   }
 
-  @Test func whatThePeerSentLastComesBeforeItsLeaving() throws {
+  @Test func handsOverPDUsBeforeTheEndOfTheLink() throws {
     var played = try PlayedAdapter()
     let (pair, _) = try played.link(0x0040)
     try pair.say(Self.request)
@@ -142,7 +142,7 @@ import Testing
 
   /// A socket with an error tells that first, and what came before it afterwards; so does a local one whose other end leaves
   /// something unread.
-  @Test func anErrorDoesNotSwallowWhatCameBeforeIt() throws {
+  @Test func readsWhatCameBeforeAnError() throws {
     for linkEnds in [false, true] {
       var played = try PlayedAdapter()
       var pair = Optional(try played.link(0x0040).pair)
@@ -157,7 +157,7 @@ import Testing
     }
   }
 
-  @Test func aSocketThatEndsBeforeItsLinkTakesFramesIntoNothing() throws {
+  @Test func completesFramesForASocketThatEnded() throws {
     var played = try PlayedAdapter()
     var pair = Optional(try played.link(0x0040).pair)
     pair = nil
@@ -170,7 +170,7 @@ import Testing
   }
 
   /// The listener is opened anew, which here fails as it is told to.
-  @Test func aLinkWithoutASocketMeansThatTheListenerWasTaken() throws {
+  @Test func replacesTheListenerWhereALinkGetsNoSocket() throws {
     let listener = try MessagePair()
     var played = try PlayedAdapter(
       listener: listener.near, through: SystemCalls { $0 == .bind || $0 == .socket ? EADDRINUSE : nil })
@@ -183,7 +183,7 @@ import Testing
     #expect(thrown?.kind == .busy)
   }
 
-  @Test func otherChannelsAreTheKernels() throws {
+  @Test func completesFramesOfTheKernelsChannels() throws {
     var played = try PlayedAdapter()
     let (pair, _) = try played.link(0x0040)
     try played.send([0x02, 0x40, 0x00, 0x06, 0x00, 0x02, 0x00, 0x06, 0x00, 0x0B, 0x01])
@@ -197,7 +197,7 @@ import Testing
       ([0x06, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x02, 0x00, 0x00], TransportError.Kind.poweredOff),
       ([0x05, 0x00, 0x00, 0x00, 0x00, 0x00], .closed),
     ] as [([UInt8], TransportError.Kind)])
-  func theAdaptersLifeIsTold(news: [UInt8], kind: TransportError.Kind) throws {
+  func reportsThatTheAdapterIsOffOrGone(news: [UInt8], kind: TransportError.Kind) throws {
     var played = try PlayedAdapter()
     // The same of another adapter does not matter.
     var other = news
@@ -213,7 +213,7 @@ import Testing
   @Test(
     arguments: [[0x04], [0x04, 0x3E], [0x04, 0x3E, 0x01, 0x01], [0x02, 0x00, 0x00, 0x00], [0x04, 0x05, 0x01, 0x00]]
       as [[UInt8]])
-  func shortMessagesOnTheEventSocketBreakNothing(message: [UInt8]) throws {
+  func takesShortMessages(message: [UInt8]) throws {
     var played = try PlayedAdapter()
     try played.events.say(message)
     _ = try played.received()

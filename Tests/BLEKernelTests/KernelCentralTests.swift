@@ -25,7 +25,7 @@ import Testing
   static let completed: [UInt8] = [0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00]
 
   /// A socket connected before the kernel knows of the link would begin a link of its own.
-  @Test func aSocketIsConnectedWhenTheKernelHasTheLink() throws {
+  @Test func connectsASocketWhenTheKernelHasTheLink() throws {
     let sockets = Counter()
     var played = try PlayedAdapter(
       through: SystemCalls { call in
@@ -46,7 +46,7 @@ import Testing
   }
 
   /// The controller's event is read first although the management socket was ready before it.
-  @Test func theKernelMayBeHeardFirst() throws {
+  @Test func readsEventsBeforeTheKernelsReport() throws {
     let sockets = Counter()
     var played = try PlayedAdapter(
       through: SystemCalls { call in
@@ -62,7 +62,7 @@ import Testing
   }
 
   /// The kernel gives the link to whoever listens; that is us, so the socket comes by the listener.
-  @Test func theListenerMayHaveTheLinkAlready() throws {
+  @Test func acceptsALinkOfItsOwnFromTheListener() throws {
     var listening = try MessagePair()
     let near = try #require(listening.near)
     listening.near = nil
@@ -86,7 +86,7 @@ import Testing
   static let stopDiscovery: [UInt8] = [0x24, 0x00, 0x00, 0x00, 0x01, 0x00, 0x06]
 
   /// An active scan is a discovery for the kernel, which goes on for it when the scan has ended.
-  @Test func theKernelIsToldThatTheDiscoveryIsOver() throws {
+  @Test func stopsTheDiscoveryAfterAScan() throws {
     var played = try PlayedAdapter()
     for _ in 0..<2 {
       try played.send(Self.scan(1))
@@ -109,7 +109,7 @@ import Testing
     #expect(try played.management.sent() == nil, "another program's")
   }
 
-  @Test func newsOfADiscoveryThatComesLateEndsIt() throws {
+  @Test func stopsADiscoveryThatIsReportedLate() throws {
     var played = try PlayedAdapter()
     try played.send(Self.scan(1), Self.scan(0))
     for _ in 0..<2 { try played.events.say(Self.scanAnswer) }
@@ -121,7 +121,7 @@ import Testing
   }
 
   /// The kernel, which discovers already, does not say so again.
-  @Test func aScanThatBeginsAgainIsNotForgotten() throws {
+  @Test func keepsTheDiscoveryOfAScanThatStartsAgain() throws {
     var played = try PlayedAdapter()
     try played.send(Self.scan(1))
     try played.management.say(Self.discovering)
@@ -141,7 +141,7 @@ import Testing
     #expect(try played.management.sent() == Self.stopDiscovery)
   }
 
-  @Test func whoLeavesRightAfterAScanWaitsForTheKernel() throws {
+  @Test func finishWaitsForTheEndOfADiscovery() throws {
     var played = try PlayedAdapter()
     try played.send(Self.scan(1), Self.scan(0))
     try played.management.say(Self.discovering)

@@ -8,11 +8,11 @@ import Testing
   @Test(arguments: [
     (EAFNOSUPPORT, TransportError.Kind.unavailable, Int32(69), "this kernel has no Bluetooth"),
     (EPERM, .noPermission, 77, "sudo setcap 'cap_net_raw,cap_net_admin+eip' /"),
-    (EBUSY, .busy, 75, "another program holds the adapter"),
-    (ENODEV, .unavailable, 69, "plug it in"),
+    (EBUSY, .busy, 75, "another program uses the adapter"),
+    (ENODEV, .unavailable, 69, "Plug it in"),
     (ENOMEM, .inputOutput, 74, "the adapter cannot be used"),
   ])
-  func theKernelsStackIsRefusedWithAReason(number: Int32, kind: TransportError.Kind, exitCode: Int32, part: String) {
+  func errorsOfTheKernelHaveARemedy(number: Int32, kind: TransportError.Kind, exitCode: Int32, part: String) {
     let failing = SystemCalls { _ in number }
     let shared = #expect(throws: TransportError.self) {
       var port = try AdapterPort<KernelAdapter>(.first, named: "linux", through: failing)

@@ -99,7 +99,7 @@ import Testing
     directive.managementRequests.map { [UInt8($0.opcode.rawValue)] + $0.parameters }
   }
 
-  @Test func directivesBecomeCommands() {
+  @Test func translatesDirectives() {
     var settings = PairingSettings()
     settings.ioCapability = .displayYesNo
     #expect(Self.messages(.setPolicy(settings)) == [[0x2D, 1], [0x18, 1], [0x09, 1]])
@@ -110,7 +110,7 @@ import Testing
     #expect(Self.messages(.forget(Self.peer)) == [[0x1B] + Self.peerOctets + [0]])
   }
 
-  @Test func answersGoToTheirQuestions() {
+  @Test func translatesAnswers() {
     let number = Self.passkey(123_456)
     let answers: [(PairingQuestion, PairingAnswer, [[UInt8]])] = [
       (.consent, .accept, [[0x1C] + Self.peerOctets]), (.consent, .reject, [[0x1D] + Self.peerOctets]),
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func keysAreLoaded() {
+  @Test func loadsKeys() {
     var secure = SystemKeys(identity: Self.peer)
     let key = LongTermKey(value: Self.value, strength: Self.strength(true, true))
     (secure.peripheralKey, secure.centralKey, secure.identityResolvingKey) = (key, key, Self.value)
@@ -145,7 +145,7 @@ import Testing
     #expect(Self.messages(.loadKeys([])) == [[0x13, 0, 0], [0x30, 0, 0]])
   }
 
-  @Test func whatIsAskedOfTheKernelGoesToItAndItsNewsToTheHost() throws {
+  @Test func passesDirectivesAndReports() throws {
     var played = try PlayedAdapter()
     try played.adapter.perform([.answer(Self.peer, .consent, .accept), .forget(Self.peer)])
     #expect(
@@ -157,7 +157,7 @@ import Testing
     #expect(try played.reported() == Self.events.map(\.1))
   }
 
-  @Test func aRefusalOfTheKernelIsTold() throws {
+  @Test func logsARejectionOfTheKernel() throws {
     var played = try PlayedAdapter()
     try played.management.say(AdapterConfigurationTests.reply(0x0013, 0, 0x0D))
     #expect(try played.reported() == [])
@@ -167,7 +167,7 @@ import Testing
   }
 
   /// Where bluetoothd has set the adapter up, its agent answers and its keys are loaded.
-  @Test func anAdapterOfBluetoothdPairsWithoutUs() throws {
+  @Test func leavesPairingToBluetoothd() throws {
     var played = try PlayedAdapter(isPairedByDaemon: true)
     try played.adapter.perform([.setPolicy(PairingSettings()), .loadKeys([]), .answer(Self.peer, .consent, .accept)])
     #expect(try AdapterConfigurationTests.asked(played.management) == [])

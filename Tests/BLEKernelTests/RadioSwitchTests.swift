@@ -17,7 +17,7 @@ import Testing
     #expect(!RadioSwitch.blocks(hci: 4, in: folder.path), "another adapter")
   }
 
-  @Test func anAdapterWithoutSwitchIsNotBlocked() throws {
+  @Test func adaptersWithoutASwitchAreNotBlocked() throws {
     let folder = try TemporaryFolder()
     try FileManager.default.createDirectory(atPath: folder.file("hci0/power"), withIntermediateDirectories: true)
     #expect(!RadioSwitch.blocks(hci: 0, in: folder.path))

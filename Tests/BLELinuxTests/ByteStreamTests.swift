@@ -22,7 +22,7 @@ import Testing
     #expect(try near.readAll(3) == [1, 2, 3])
   }
 
-  @Test func aNameIsResolvedAndEachOfItsAddressesTried() throws {
+  @Test func triesEachAddressOfAName() throws {
     // localhost is ::1 first on many systems, and nobody listens there.
     var server = StreamPort(.tcpServer(host: "127.0.0.1", port: 0))
     try server.open()
@@ -49,7 +49,7 @@ import Testing
     #expect(try near.readAll(3) == [1, 2, 3])
   }
 
-  @Test func aServerTakesSeveral() throws {
+  @Test func acceptsSeveralConnections() throws {
     let folder = try TemporaryFolder()
     var server = StreamPort(.unixServer(path: folder.file("hci")))
     try server.open()
@@ -65,7 +65,7 @@ import Testing
 
   /// A pseudo-terminal, and the serial opener on its other end.
   @Test(arguments: [SerialSettings.FlowControl.none, .rtscts])
-  func aTerminalLeavesEveryOctetAsItIs(_ flowControl: SerialSettings.FlowControl) throws {
+  func terminalsPassEveryOctetUnchanged(_ flowControl: SerialSettings.FlowControl) throws {
     let folder = try TemporaryFolder()
     var terminal = StreamPort(.pseudoTerminal(path: folder.file("pty")))
     try terminal.open()
@@ -81,7 +81,7 @@ import Testing
     #expect(try near.readAll(Self.delicate.count) == Self.delicate)
   }
 
-  @Test func theEndOfEachMediumIsTold() throws {
+  @Test func reportsTheEndOfEachMedium() throws {
     let folder = try TemporaryFolder()
     var server = StreamPort(.unixServer(path: folder.file("hci")))
     try server.open()
@@ -118,7 +118,7 @@ import Testing
     #expect(try anew.readAll(1) == [8])
   }
 
-  @Test func aFullPipeTakesNothingMoreAndSaysSo() throws {
+  @Test func writesNothingToAFullStream() throws {
     var far: ByteStream?
     let near = try ByteStream.joined { (end) in far = consume end }
     let block = [UInt8](repeating: 0xA5, count: 65_536)
@@ -130,7 +130,7 @@ import Testing
     #expect(try near.write([1].span) == 1)
   }
 
-  @Test func socketFilesAndLinksGoWithTheirOwner() throws {
+  @Test func removesSocketFilesAndLinksWithTheirOwner() throws {
     let folder = try TemporaryFolder()
     do {
       var server = StreamPort(.unixServer(path: folder.file("hci")))
@@ -142,7 +142,7 @@ import Testing
     #expect(!folder.has("hci") && !folder.has("pty"))
   }
 
-  @Test func whatSomebodyElsePutThereStays() throws {
+  @Test func keepsAFileThatReplacedItsOwn() throws {
     let folder = try TemporaryFolder()
     do {
       var server = StreamPort(.unixServer(path: folder.file("hci")))
@@ -153,7 +153,7 @@ import Testing
     #expect(folder.has("hci"))
   }
 
-  @Test func aSocketFileLeftBehindIsReplaced() throws {
+  @Test func replacesASocketFileWithoutAListener() throws {
     let folder = try TemporaryFolder()
     do {
       // Bound and closed without unlinking, as a crash leaves it.

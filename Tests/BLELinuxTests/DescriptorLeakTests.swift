@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct DescriptorLeakTests {
   /// In a process of its own: other tests open descriptors meanwhile.
-  @Test func nothingStaysOpenOverTwoHundredRounds() async {
+  @Test func closesEveryDescriptor() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder()
       try Self.round(in: folder)

@@ -11,19 +11,19 @@ import Testing
     [Int(poller[0].token), poller[0].canRead, poller[0].canWrite, poller[0].hasEnded]
   }
 
-  @Test func aPassedDeadlineReturnsAtOnce() throws {
+  @Test func returnsAtOnceAfterADeadline() throws {
     var poller = try Poller()
     #expect(try poller.wait(until: .start, on: clock) == 0)
   }
 
-  @Test(arguments: [true, false]) func aDeadlineIsNeverReportedBeforeItsTime(_ waitsInNanoseconds: Bool) throws {
+  @Test(arguments: [true, false]) func doesNotReportADeadlineEarly(_ waitsInNanoseconds: Bool) throws {
     var poller = try Poller(waitsInNanoseconds: waitsInNanoseconds)
     let deadline = clock.now() + .microseconds(300)
     #expect(try poller.wait(until: deadline, on: clock) == 0)
     #expect(clock.now() >= deadline)
   }
 
-  @Test func aWakerWakesFromAnotherThreadAndCountsOnce() throws {
+  @Test func wakesFromAnotherThreadOnce() throws {
     var poller = try Poller()
     let waker = try Waker()
     try poller.watch(waker.descriptor, token: 7, for: .reading)
@@ -35,7 +35,7 @@ import Testing
     #expect(ready(&poller) == [7, true, false, false] as [AnyHashable])
   }
 
-  @Test func aDrainedWakerSleepsAgain() throws {
+  @Test func drainedWakersWaitAgain() throws {
     var poller = try Poller()
     let waker = try Waker()
     try poller.watch(waker.descriptor, token: 7, for: .reading)
@@ -46,7 +46,7 @@ import Testing
     #expect(try poller.wait(until: .start, on: clock) == 0)
   }
 
-  @Test func whatIsWaitedForCanChange() throws {
+  @Test func changesWhatIsWatched() throws {
     var poller = try Poller()
     var far: ByteStream?
     let near = try ByteStream.joined { (end) in far = consume end }
@@ -64,7 +64,7 @@ import Testing
     #expect(poller[0].canRead && poller[0].hasEnded)
   }
 
-  @Test func moreThanOneWaitReportsAreReportedByTheNext() throws {
+  @Test func reportsTheRestAtTheNextWait() throws {
     var poller = try Poller(capacity: 2)
     let wakers = [try Waker(), try Waker(), try Waker()]
     for (index, waker) in wakers.enumerated() {
@@ -81,7 +81,7 @@ import Testing
     #expect(seen == [0, 1, 2])
   }
 
-  @Test func aLatchStaysOpen() throws {
+  @Test func latchesStayOpen() throws {
     let latch = try Latch()
     #expect(!latch.wait(atMost: .zero))
     try LoopThread.start { latch.open() }

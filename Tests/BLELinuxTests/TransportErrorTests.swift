@@ -35,7 +35,7 @@ import Testing
   static let rows: [Row] = [
     Row(
       endpoint: tcp, forced: SystemError(.connect, ECONNREFUSED), kind: .unavailable, exitCode: 69,
-      parts: ["tcp-client:127.0.0.1:6402", "nothing listens at 127.0.0.1:6402", "ECONNREFUSED", "start the controller"]),
+      parts: ["tcp-client:127.0.0.1:6402", "no program listens there", "ECONNREFUSED", "Start the controller"]),
     Row(
       endpoint: tcp, forced: SystemError(.connect, EHOSTUNREACH), kind: .unavailable, exitCode: 69,
       parts: ["ip route get"]),
@@ -51,7 +51,7 @@ import Testing
       endpoint: listen, forced: SystemError(.bind, EADDRNOTAVAIL), kind: .unavailable, exitCode: 69, parts: ["_:6402"]),
     Row(
       endpoint: unix, forced: SystemError(.connect, ENOENT), kind: .unavailable, exitCode: 69,
-      parts: ["no socket lies at"]),
+      parts: ["there is no such socket"]),
     Row(
       endpoint: unix, forced: SystemError(.connect, ECONNREFUSED), kind: .unavailable, exitCode: 69,
       parts: ["left behind"]),
@@ -63,25 +63,25 @@ import Testing
       parts: ["/dev/ttyACM0", "EACCES", "dialout"]),
     Row(
       endpoint: serial, forced: SystemError(.open, ENOENT), kind: .unavailable, exitCode: 69,
-      parts: ["plug the adapter in"]),
+      parts: ["Plug the adapter in"]),
     Row(
       endpoint: serial, forced: SystemError(.open, EBUSY), kind: .busy, exitCode: 75, parts: ["fuser -v /dev/ttyACM0"]),
     Row(
       endpoint: .serial(path: "/dev/null", SerialSettings()), forced: nil, kind: .unavailable, exitCode: 69,
-      parts: ["no serial device", "ENOTTY"]),
+      parts: ["not a serial device", "ENOTTY"]),
     Row(
       endpoint: .serial(path: "/dev/null", SerialSettings(baudRate: 123_456)), forced: nil, kind: .malformed,
-      exitCode: 64, parts: ["123456 is no baud rate", "115200", "4000000"]),
+      exitCode: 64, parts: ["123456 is not a baud rate", "115200", "4000000"]),
     Row(endpoint: pty, forced: nil, kind: .unavailable, exitCode: 69, parts: ["mkdir -p", "symlink"]),
     Row(
       endpoint: pty, forced: SystemError(.openPseudoTerminal, ENOENT), kind: .unavailable, exitCode: 69,
-      parts: ["mount devpts"]),
+      parts: ["Mount devpts"]),
     Row(
       endpoint: .unixServer(path: "/tmp/" + String(repeating: "x", count: 103)), forced: nil,
-      kind: .malformed, exitCode: 64, parts: ["at most 107"]),
+      kind: .malformed, exitCode: 64, parts: ["107 are the limit"]),
   ]
 
-  @Test(arguments: rows) func eachFailureSaysWhatWhereAndWhatMendsIt(_ row: Row) throws {
+  @Test(arguments: rows) func errorsHaveThreeParts(_ row: Row) throws {
     let error = try failure(row.endpoint, row.forced)
     #expect(error.kind == row.kind)
     #expect(error.exitCode == row.exitCode)
@@ -92,13 +92,13 @@ import Testing
   }
 
   /// 107 octets are the longest path of a socket: sun_path holds 108 with its zero.
-  @Test func theLongestSocketPathIsTaken() throws {
+  @Test func acceptsTheLongestSocketPath() throws {
     let path = "/tmp/" + String(repeating: "x", count: 102)
     var server = StreamPort(.unixServer(path: path))
     try server.open()
   }
 
-  @Test func aClosedPortIsRefusedForReal() throws {
+  @Test func reportsAClosedPort() throws {
     let port: UInt16
     do {
       let listener = try Listener(tcpHost: "127.0.0.1", port: 0)
@@ -111,7 +111,7 @@ import Testing
     #expect(error?.cause == SystemError(.connect, ECONNREFUSED))
   }
 
-  @Test func aTakenPortAndATakenSocketAreBusy() throws {
+  @Test func reportsUsedPortsAndSocketsAsBusy() throws {
     let folder = try TemporaryFolder()
     let first = try Listener(tcpHost: "127.0.0.1", port: 0)
     let bound = first.port
@@ -127,26 +127,26 @@ import Testing
     _ = consume first
   }
 
-  @Test func aFileThatIsNoSocketAndNoLinkIsLeftAlone() throws {
+  @Test func keepsAFileThatIsNeitherSocketNorLink() throws {
     let folder = try TemporaryFolder()
     try folder.write("precious", to: "file")
     let server = #expect(throws: TransportError.self) { _ = try Listener(unixPath: folder.file("file")) }
-    #expect(server?.what.contains("no socket") == true)
+    #expect(server?.what.contains("not a socket") == true)
     let terminal = #expect(throws: TransportError.self) { _ = try PseudoTerminal(linkedAt: folder.file("file")) }
-    #expect(terminal?.what.contains("no symbolic link") == true)
+    #expect(terminal?.what.contains("not a symbolic link") == true)
     #expect(try String(contentsOfFile: folder.file("file"), encoding: .utf8) == "precious")
   }
 
-  @Test func aLostPipeSaysHowFarItCame() {
+  @Test func reportsHowMuchOfAPacketArrived() {
     let error = TransportError(endOf: Self.tcp, inPacketAfter: 3)
     #expect("\(error)".contains("3 octets into a packet"))
     #expect(error.exitCode == 69)
-    #expect(TransportError(using: Self.serial, SystemError(.receive, EIO)).remedy.contains("plug"))
+    #expect(TransportError(using: Self.serial, SystemError(.receive, EIO)).remedy.contains("Plug"))
     #expect(TransportError(using: Self.tcp, SystemError(.send, EPIPE)).kind == .closed)
     #expect(TransportError(using: Self.tcp, SystemError(.send, ENOMEM)).kind == .inputOutput)
   }
 
-  @Test func aFullDiskIsTold() throws {
+  @Test func reportsAFullDisk() throws {
     let folder = try TemporaryFolder()
     let file = try OutputFile(at: folder.file("trace"))
     #expect(throws: SystemError(.write, ENOSPC)) {

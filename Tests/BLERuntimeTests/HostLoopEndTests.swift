@@ -49,7 +49,7 @@ import Testing
       // No packet type is 0x7F: the stream is out of step.
       ([0x04, 0x01, 0x01, 0x01, 0x7F], .inputOutput, "0x7F"),
     ] as [([UInt8], TransportError.Kind, String)])
-  func aLossIsToldWithItsReasonAndTheControllerComesBack(
+  func reportsALossWithItsReasonAndReconnects(
     _ octets: [UInt8], _ kind: TransportError.Kind, _ part: String
   ) throws {
     try withServer(ToyMachine(), Self.impatient) { (mailbox, log, server) throws in
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func whileNobodyAnswersTheReasonIsToldOnce() throws {
+  @Test func logsARepeatedFailureOnce() throws {
     let folder = try TemporaryFolder()
     var server: StreamPort? = StreamPort(.unixServer(path: folder.file("hci")))
     try server?.open()
@@ -96,7 +96,7 @@ import Testing
     #expect(mailbox.waitUntilEnded(atMost: patience))
   }
 
-  @Test(arguments: [true, false]) func aServerAndATerminalTakeTheNextOne(_ isTerminal: Bool) throws {
+  @Test(arguments: [true, false]) func acceptsTheNextControllerAfterALoss(_ isTerminal: Bool) throws {
     let folder = try TemporaryFolder()
     let path = folder.file("hci")
     var transport = H4Transport(isTerminal ? .pseudoTerminal(path: path) : .unixServer(path: path))
@@ -119,7 +119,7 @@ import Testing
     #expect(!folder.has("hci"))
   }
 
-  @Test func theFarewellIsSentBeforeTheEnd() throws {
+  @Test func sendsThePacketsOfTheShutdown() throws {
     try withServer { (mailbox, log, server) throws in
       let far = try server.waitForStream()
       #expect(try far.readAll(4) == ToyMachine.hello)
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func theEndWaitsForTheAnswerOfTheController() throws {
+  @Test func shutdownWaitsForTheAnswerOfTheController() throws {
     try withServer(ToyMachine(shutdownNeedsAnswer: true)) { (mailbox, log, server) throws in
       let far = try server.waitForStream()
       #expect(try far.readAll(4) == ToyMachine.hello)
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test func aControllerThatDoesNotAnswerIsNotWaitedForLong() throws {
+  @Test func boundsTheWaitForAControllerAtShutdown() throws {
     try withServer(ToyMachine(shutdownNeedsAnswer: true), Self.impatient) { (mailbox, _, server) throws in
       let far = try server.waitForStream()
       mailbox.shutDown()

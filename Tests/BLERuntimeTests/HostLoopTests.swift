@@ -28,7 +28,7 @@ import Testing
     #expect(mailbox.waitUntilEnded(atMost: patience))
   }
 
-  @Test func commandsArePerformedAndPacketsSentInTheOrderTheyWerePosted() throws {
+  @Test func performsCommandsInOrder() throws {
     try withLoop { (mailbox, far) throws in
       let log = EventLog<ToyMachine.Event>()
       _ = mailbox.attach(log.sink)
@@ -45,7 +45,7 @@ import Testing
   }
 
   /// Two packets, cut at each place there is.
-  @Test func packetsAreWholeHoweverTheyArrive() throws {
+  @Test func assemblesPacketsFromAnyReads() throws {
     let first: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
     let second: [UInt8] = [0x02, 0x40, 0x20, 0x03, 0x00, 0xAA, 0xBB, 0xCC]
     let both = first + second
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func oneRoundsPacketsGoInOneWriteAndItsEventsInOneBatch() throws {
+  @Test func sendsOneWriteAndOneBatchARound() throws {
     try withLoop(ToyMachine(answers: true)) { (mailbox, far) throws in
       let log = EventLog<ToyMachine.Event>()
       _ = mailbox.attach(log.sink)
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func aDeadlineTicks() throws {
+  @Test func ticksAtADeadline() throws {
     try withLoop { (mailbox, _) throws in
       let log = EventLog<ToyMachine.Event>()
       _ = mailbox.attach(log.sink)
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func whoComesLateHearsTheNewestStateFirst() throws {
+  @Test func givesALaterSinkTheNewestStateFirst() throws {
     try withLoop { (mailbox, _) throws in
       let (early, late) = (EventLog<ToyMachine.Event>(), EventLog<ToyMachine.Event>())
       let first = mailbox.attach(early.sink)
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func aSinkMayPost() throws {
+  @Test func sinksCanPostCommands() throws {
     try withLoop { (mailbox, _) throws in
       let log = EventLog<ToyMachine.Event>()
       let sink = log.sink
@@ -120,7 +120,7 @@ import Testing
 
 /// What is bounded, at the limit and one past it.
 extension HostLoopTests {
-  @Test func commandsPastTheLimitAreRefusedAndSaidSo() throws {
+  @Test func rejectsCommandsPastTheLimit() throws {
     let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 8)
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
@@ -145,7 +145,7 @@ extension HostLoopTests {
   }
 
   /// Above the limit the controller waits; commands go on; below half of the limit it is heard again, and nothing is lost.
-  @Test func theControllerIsHeldBackWhileTheApplicationIsBehind() throws {
+  @Test func holdsTheControllerBackWhileEventsWait() throws {
     var options = LoopOptions()
     options.eventBacklogLimit = 10
     try withLoop(ToyMachine(), options) { (mailbox, far) throws in
@@ -175,7 +175,7 @@ extension HostLoopTests {
     }
   }
 
-  @Test func aSinkThatIsLetGoHoldsNobodyBack() throws {
+  @Test func detachedSinksDoNotHoldTheControllerBack() throws {
     var options = LoopOptions()
     options.eventBacklogLimit = 2
     try withLoop(ToyMachine(), options) { (mailbox, far) throws in
@@ -193,7 +193,7 @@ extension HostLoopTests {
     }
   }
 
-  @Test func countingForAllReleasesToo() throws {
+  @Test func consumedEventsOfUnknownSinksCount() throws {
     var options = LoopOptions()
     options.eventBacklogLimit = 2
     try withLoop(ToyMachine(), options) { (mailbox, far) throws in
@@ -211,7 +211,7 @@ extension HostLoopTests {
   }
 
   /// 1 MiB waits for a controller that does not read; all of it arrives, in order, when it does.
-  @Test func whatThePipeDoesNotTakeWaits() throws {
+  @Test func keepsPacketsThatTheStreamDoesNotTake() throws {
     try withLoop { (mailbox, far) throws in
       let log = EventLog<ToyMachine.Event>()
       _ = mailbox.attach(log.sink)
@@ -225,7 +225,7 @@ extension HostLoopTests {
     }
   }
 
-  @Test func aControllerThatNeverReadsCountsAsLost() throws {
+  @Test func closesTheConnectionToAControllerThatDoesNotRead() throws {
     var options = LoopOptions()
     options.reconnectionInterval = nil
     try withLoop(ToyMachine(), options) { (mailbox, far) throws in
@@ -236,7 +236,7 @@ extension HostLoopTests {
       #expect(log.wait(for: .state(0)))
       let failure = log.events.compactMap { if case .failed(let error) = $0 { error } else { nil } }.first
       #expect(failure?.kind == .inputOutput)
-      #expect(failure?.what.contains("takes no octets") == true)
+      #expect(failure?.what.contains("does not read") == true)
     }
   }
 }

@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func everyNameOfAnAdapterGivesItsOneHost() throws {
+  @Test func givesOneHostForEveryNameOfAnAdapter() throws {
     let first = try host("linux")
     #expect(try host("linux:hci0") === first)
     #expect(try host("linux:F0:F1:F2:F3:F4:F5") === first)
@@ -52,7 +52,7 @@ import Testing
     #expect(try host("virtual") !== first)
   }
 
-  @Test func itStaysTheirHostWhileTheAdapterIsAway() throws {
+  @Test func keepsTheHostWhileItsAdapterIsAway() throws {
     let first = try host("linux:hci0")
     _ = try host("linux")
     kernel.take()
@@ -62,7 +62,7 @@ import Testing
   @Test(arguments: [
     ("linux:hci0", "hci-socket:0"), ("hci-socket:0", "linux:hci0"), ("hci-socket:0", "linux:F0:F1:F2:F3:F4:F5"),
   ])
-  func bothWaysToOneAdapterAreTooMany(first: String, second: String) throws {
+  func rejectsTheOtherKindOfTransportOfAnAdapter(first: String, second: String) throws {
     let holder = try host(first)
     // The kernel does not list what was taken from it.
     if first == "hci-socket:0" { kernel.take() }
@@ -72,7 +72,7 @@ import Testing
     #expect(try host(first) === holder)
   }
 
-  @Test func theOtherWayIsFreeWhenTheFirstHasEnded() throws {
+  @Test func allowsTheOtherKindOfTransportAfterTheEnd() throws {
     var first: Host? = try host("linux:hci0")
     #expect(try host("linux:hci0") === first)
     first = nil

@@ -28,7 +28,7 @@ typealias Host = BLERuntime.Host
     func wait(for state: AdapterState) -> Bool { log.wait(for: "\(state)") }
   }
 
-  @Test func whoAsksForTheSameTransportGetsTheSameHost() throws {
+  @Test func givesOneHostForOneTransport() throws {
     let folder = try TemporaryFolder()
     let server = try Listener(unixPath: folder.file("hci"))
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
@@ -49,7 +49,7 @@ typealias Host = BLERuntime.Host
     #expect(third !== second, "one that was shut down is not given out again")
   }
 
-  @Test func whoAsksMeanwhileGetsTheSameHost() throws {
+  @Test func givesOneHostToConcurrentRequests() throws {
     let folder = try TemporaryFolder()
     let server = try Listener(unixPath: folder.file("hci"))
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
@@ -74,7 +74,7 @@ typealias Host = BLERuntime.Host
     #expect(try far.isEnded())
   }
 
-  @Test func anAttachmentHoldsItsHost() throws {
+  @Test func attachmentsKeepTheirHost() throws {
     let folder = try TemporaryFolder()
     let server = try Listener(unixPath: folder.file("hci"))
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
@@ -90,7 +90,7 @@ typealias Host = BLERuntime.Host
     _ = consume server
   }
 
-  @Test func aTransportThatCannotBeOpenedThrows() throws {
+  @Test func throwsWhereATransportCannotBeOpened() throws {
     let folder = try TemporaryFolder()
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("nobody"))")
     let error = try #require(throws: TransportError.self) { _ = try Host.shared(spec) }
@@ -103,7 +103,7 @@ typealias Host = BLERuntime.Host
     _ = consume server
   }
 
-  @Test func aServersHostWaitsForItsController() throws {
+  @Test func serversWaitForTheirController() throws {
     let host = try Host.shared(TransportSpec(parsing: "tcp-server:127.0.0.1:0"))
     let port = try #require(host.listeningPort)
     var controller = StreamPort(.tcpClient(host: "127.0.0.1", port: port))
@@ -112,7 +112,7 @@ typealias Host = BLERuntime.Host
     #expect(try far.readAll(4) == Self.reset)
   }
 
-  @Test func onTheSimulatedRadioItIsPoweredOnAndTraced() throws {
+  @Test func bringsUpAndTracesAVirtualController() throws {
     let folder = try TemporaryFolder()
     var options = HostOptions()
     options.trace = folder.file("t.btsnoop")
@@ -131,7 +131,7 @@ typealias Host = BLERuntime.Host
   }
 
   /// In a process of its own, because it ends every host there is.
-  @Test func allHostsEndTogetherAndNoDescriptorStays() async {
+  @Test func shutsDownAllHostsAndClosesEveryDescriptor() async {
     await #expect(processExitsWith: .success) {
       func openDescriptors() throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count

@@ -43,7 +43,7 @@ struct TraceReader {
   /// btsnoop, version 1, HCI UART (H4).
   static let header: [UInt8] = Array("btsnoop".utf8) + [0, 0, 0, 0, 1, 0, 0, 0x03, 0xEA]
 
-  @Test func everyPacketIsReadBackOctetForOctet() throws {
+  @Test func recordsEveryPacket() throws {
     let folder = try TemporaryFolder()
     // 2000-01-01 00:00 UTC, which is 0x00E03AB44A676000 on btsnoop's time line.
     var trace = try PacketTrace(at: folder.file("t")) { 946_684_800_000_000 }
@@ -69,7 +69,7 @@ struct TraceReader {
     #expect(mode == 0o600, "others may not read what was said")
   }
 
-  @Test func theFileHasItsHeaderAtOnceAndRecordsComeWhole() throws {
+  @Test func writesTheHeaderFirstAndWholeRecords() throws {
     let folder = try TemporaryFolder()
     var trace = try PacketTrace(at: folder.file("t"))
     #expect(try TraceReader(folder.file("t")).header == Self.header)
@@ -85,7 +85,7 @@ struct TraceReader {
     #expect(file.rest == 0)
   }
 
-  @Test func aDiskThatIsFullIsSaidWithTheFile() throws {
+  @Test func reportsAFullDisk() throws {
     let error = try #require(throws: TransportError.self) { _ = try PacketTrace(at: "/dev/full") }
     #expect(error.cause?.description.contains("ENOSPC") == true && error.place == "/dev/full")
     let missing = try #require(throws: TransportError.self) { _ = try PacketTrace(at: "/no/such/folder/t") }
@@ -93,7 +93,7 @@ struct TraceReader {
   }
 
   /// Others could read the file before, or lead the trace to a file of theirs or ours.
-  @Test func aTraceIsForItsOwnerAlone() throws {
+  @Test func permitsTheOwnerOnly() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("t")
     _ = FileManager.default.createFile(atPath: path, contents: Data(), attributes: [.posixPermissions: 0o644])
@@ -108,14 +108,14 @@ struct TraceReader {
     #expect(FileManager.default.contents(atPath: target) == Data("precious".utf8))
   }
 
-  @Test func aPipeWithoutAReaderIsSaid() throws {
+  @Test func reportsAPipeWithoutAReader() throws {
     let folder = try TemporaryFolder()
     #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
     let error = try #require(throws: TransportError.self) { _ = try PacketTrace(at: folder.file("pipe")) }
     #expect(error.remedy.contains("reads this pipe"))
   }
 
-  @Test func aSecondTraceOfTheSameNameIsNumbered() {
+  @Test func numbersASecondTraceOfTheSameName() {
     var taken: Set<String> = []
     let names = ["demo.btsnoop", "demo.btsnoop", "demo.btsnoop", "a.b/trace", "a.b/trace", "a/.hidden", "a/.hidden"]
     #expect(
@@ -183,7 +183,7 @@ struct TraceReader {
     Row(same: "nothing", []),
   ]
 
-  @Test(arguments: rows) func keysBecomeZeroAndNothingElseDoes(_ row: Row) {
+  @Test(arguments: rows) func redactsKeysAndNothingElse(_ row: Row) {
     var redactor = KeyRedactor()
     var octets: [UInt8] = [0xEE, 0xEE] + row.octets
     redactor.erase(&octets, from: 2, isReceived: false)
@@ -191,7 +191,7 @@ struct TraceReader {
   }
 
   /// The frame in two fragments, cut at each place; the other direction's fragments lie between them.
-  @Test(arguments: 1..<21) func aKeyInFragmentsIsFoundToo(_ cut: Int) {
+  @Test(arguments: 1..<21) func redactsKeysInFragments(_ cut: Int) {
     let frame: [UInt8] = [17, 0, 6, 0, 0x06] + Self.key
     func fragment(_ flag: UInt8, _ data: some Collection<UInt8>) -> [UInt8] {
       [0x02, 0x40, flag << 4, UInt8(data.count), 0] + data
@@ -211,7 +211,7 @@ struct TraceReader {
     #expect(after == fragment(0b01, Self.other))
   }
 
-  @Test func whateverOctetsComeTheLengthStaysAndNothingTraps() {
+  @Test func keepsTheLengthOfAnyOctets() {
     var redactor = KeyRedactor()
     var random = RandomSource.seeded(42)
     for _ in 0..<20_000 {
@@ -226,7 +226,7 @@ struct TraceReader {
     }
   }
 
-  @Test func keysStayWhereTheyAreAskedFor() throws {
+  @Test func keepsKeysOnRequest() throws {
     let folder = try TemporaryFolder()
     let reply: [UInt8] = [0x01, 0x1A, 0x20, 18, 0x40, 0x00] + Self.key
     for keepingKeys in [true, false] {

@@ -21,7 +21,7 @@ import Testing
     return (RadioService(settings), log)
   }
 
-  @Test func everyDoorLeadsToAController() throws {
+  @Test func givesEachConnectionAController() throws {
     let folder = try TemporaryFolder()
     let (radio, log) = radio()
     let port = try #require(try radio.listen(on: .tcpServer(host: "127.0.0.1", port: 0)))
@@ -51,7 +51,7 @@ import Testing
     #expect(!folder.has("hci") && !folder.has("pty"))
   }
 
-  @Test func garbageCostsTheGuestItsControllerAndNobodyElse() throws {
+  @Test func disconnectsOneClientForMalformedInput() throws {
     let (radio, log) = radio()
     let good = try radio.attach(named: "good")
     let bad = try radio.attach(named: "bad")
@@ -64,7 +64,7 @@ import Testing
     #expect(try good.isEnded())
   }
 
-  @Test func guestsPastTheLimitAreTurnedAway() throws {
+  @Test func rejectsClientsPastTheLimit() throws {
     let (radio, log) = radio { $0.clientLimit = 2 }
     let first = try radio.attach(named: "a")
     let second = try radio.attach(named: "b")
@@ -81,7 +81,7 @@ import Testing
     radio.end()
   }
 
-  @Test func eachGuestHasATraceOfItsOwn() throws {
+  @Test func tracesEachClient() throws {
     let folder = try TemporaryFolder()
     let (radio, _) = radio { $0.traceFolder = folder.path }
     for name in ["a", "b"] {
@@ -97,14 +97,14 @@ import Testing
     }
   }
 
-  @Test func aRadioCallsNobody() {
+  @Test func doesNotListenOnClients() {
     let (radio, _) = radio()
     let error = #expect(throws: TransportError.self) { try radio.listen(on: .unixClient(path: "/tmp/x")) }
     #expect(error?.kind == .malformed)
   }
 
   /// Two whole stacks in one process: the one advertises, the other hears it and connects.
-  @Test func twoHostsMeet() throws {
+  @Test func connectsTwoHosts() throws {
     let unique = UUID().uuidString.prefix(8)
     let peripheral = try Host.shared(.virtual(name: "p\(unique)"))
     let central = try Host.shared(.virtual(name: "c\(unique)"))

@@ -31,46 +31,46 @@ import Testing
       ("virtual", .virtual(name: "")),
       ("virtual:phone", .virtual(name: "phone")),
     ] as [(String, TransportSpec)])
-  func aStringNamesItsTransport(_ text: String, _ spec: TransportSpec) throws {
+  func parsesTransportStrings(_ text: String, _ spec: TransportSpec) throws {
     #expect(try TransportSpec(parsing: text) == spec)
     #expect(try TransportSpec(parsing: "\(spec)") == spec, "its shortest form means the same")
   }
 
   @Test(arguments: [
-    ("", "no kind of transport", "virtual:NAME"),
-    ("usb:0", "no kind of transport", "tcp-client:127.0.0.1:6402"),
-    ("TCP-client:a:1", "no kind of transport", "tcp-client:"),
+    ("", "not a transport", "virtual:NAME"),
+    ("usb:0", "not a transport", "tcp-client:127.0.0.1:6402"),
+    ("TCP-client:a:1", "not a transport", "tcp-client:"),
     ("linux:", "adapter after the colon is missing", "linux:hci0"),
-    ("linux:eth0", "'eth0' is no adapter", "linux:hci0"),
-    ("linux:-1", "'-1' is no adapter", "linux:hci0"),
-    ("linux:F0:F1:F2:F3:F4", "no address of six octets", "linux:hci0"),
-    ("linux:G0:F1:F2:F3:F4:F5", "no address of six octets", "linux:hci0"),
-    ("hci-socket", "number is missing", "hci-socket:0"),
-    ("hci-socket:65536", "'65536' is no adapter", "hci-socket:0"),
+    ("linux:eth0", "'eth0' is not an adapter", "linux:hci0"),
+    ("linux:-1", "'-1' is not an adapter", "linux:hci0"),
+    ("linux:F0:F1:F2:F3:F4", "not an address of six octets", "linux:hci0"),
+    ("linux:G0:F1:F2:F3:F4:F5", "not an address of six octets", "linux:hci0"),
+    ("hci-socket", "index of the adapter is missing", "hci-socket:0"),
+    ("hci-socket:65536", "'65536' is not an adapter", "hci-socket:0"),
     ("serial", "device is missing", "serial:/dev/ttyACM0,1000000"),
     ("serial:,115200", "device is missing", "serial:"),
-    ("serial:/dev/ttyACM0,fast", "'fast' is no baud rate", "serial:"),
-    ("serial:/dev/ttyACM0,0", "'0' is no baud rate", "serial:"),
-    ("serial:/dev/ttyACM0,", "'' is no baud rate", "serial:"),
-    ("serial:/dev/ttyACM0,+9600", "'+9600' is no baud rate", "serial:"),
-    ("serial:/dev/ttyACM0,9600,xonxoff", "'xonxoff' is no flow control", "serial:"),
-    ("serial:/dev/ttyACM0,9600,none,8N1", "'8N1' does", "serial:"),
+    ("serial:/dev/ttyACM0,fast", "'fast' is not a baud rate", "serial:"),
+    ("serial:/dev/ttyACM0,0", "'0' is not a baud rate", "serial:"),
+    ("serial:/dev/ttyACM0,", "'' is not a baud rate", "serial:"),
+    ("serial:/dev/ttyACM0,+9600", "'+9600' is not a baud rate", "serial:"),
+    ("serial:/dev/ttyACM0,9600,xonxoff", "'xonxoff' is not a flow control", "serial:"),
+    ("serial:/dev/ttyACM0,9600,none,8N1", "'8N1'", "serial:"),
     ("pty:", "path is missing", "pty:/tmp/hci"),
     ("unix-client", "path is missing", "unix-client:/tmp/hci.sock"),
     ("unix-server:", "path is missing", "unix-server:/tmp/hci.sock"),
     ("tcp-client", "host and port are missing", "tcp-client:127.0.0.1:6402"),
     ("tcp-client:localhost", "port is missing", "tcp-client:127.0.0.1:6402"),
     ("tcp-client:[::1]", "port is missing", "tcp-client:"),
-    ("tcp-client:::1:6402", "stands in brackets", "tcp-client:"),
+    ("tcp-client:::1:6402", "needs brackets", "tcp-client:"),
     ("tcp-client::6402", "host is missing", "tcp-client:"),
-    ("tcp-client:_:6402", "needs to know the host", "tcp-client:"),
-    ("tcp-client:a:0", "nobody listens on port 0", "tcp-client:"),
-    ("tcp-client:a:65536", "'65536' is no port", "tcp-client:"),
-    ("tcp-server:_:", "'' is no port", "tcp-server:_:6402"),
-    ("tcp-server:_:١", "is no port", "tcp-server:_:6402"),
+    ("tcp-client:_:6402", "needs a host", "tcp-client:"),
+    ("tcp-client:a:0", "no program listens on port 0", "tcp-client:"),
+    ("tcp-client:a:65536", "'65536' is not a port", "tcp-client:"),
+    ("tcp-server:_:", "'' is not a port", "tcp-server:_:6402"),
+    ("tcp-server:_:١", "is not a port", "tcp-server:_:6402"),
     ("virtual:", "name after the colon is missing", "virtual:NAME"),
   ])
-  func aWrongStringIsToldWhatIsWrongAndShownARightOne(_ text: String, _ part: String, _ example: String) throws {
+  func rejectsMalformedStringsWithAnExample(_ text: String, _ part: String, _ example: String) throws {
     let error = try #require(throws: TransportError.self) { try TransportSpec(parsing: text) }
     #expect(error.kind == .malformed && error.exitCode == 64)
     #expect(error.what.contains(part), "\(error)")
@@ -87,7 +87,7 @@ import Testing
       (nil, ["p", "--transports", "x"], "pty:b", "pty:b"),
       (nil, ["p"], nil, "linux"),
     ] as [(String?, [String], String?, String)])
-  func codeWinsThenTheCommandLineThenTheEnvironment(
+  func codePrecedesCommandLineAndEnvironment(
     _ code: String?, _ arguments: [String], _ variable: String?, _ chosen: String
   ) throws {
     let spec = try LaunchOptions.transport(code: code, arguments: arguments) {
@@ -96,7 +96,7 @@ import Testing
     #expect("\(spec)" == chosen)
   }
 
-  @Test func theTraceIsChosenTheSameWay() throws {
+  @Test func choosesTheTraceInTheSameOrder() throws {
     let environment: @Sendable (String) -> String? = { ["BLE_SNOOP": "e", "BLE_SNOOP_KEYS": "1"][$0] }
     #expect(try LaunchOptions.trace(code: "c", arguments: ["p", "--snoop", "a"], environment: environment) == "c")
     #expect(try LaunchOptions.trace(arguments: ["p", "--snoop", "a"], environment: environment) == "a")
@@ -108,7 +108,7 @@ import Testing
     #expect(!LaunchOptions.pacesVirtualRadio { _ in nil })
   }
 
-  @Test func anOptionWithoutItsValueIsAnError() throws {
+  @Test func rejectsAnOptionWithoutAValue() throws {
     let transport = try #require(throws: TransportError.self) {
       try LaunchOptions.transport(arguments: ["p", "--transport"], environment: { _ in nil })
     }

@@ -2,11 +2,11 @@ internal import BLEHCI
 internal import BLELinux
 internal import BLEWire
 
-/// HCI packets over a byte stream (H4; Vol 4, Part A, 2): cuts what comes into packets, sends whole batches in one call.
+/// HCI packets over a byte stream (H4; Vol 4, Part A, 2). It divides the stream into packets, and sends each batch in one call.
 struct H4Stream: ~Copyable, Sendable {
-  /// Octets that may wait for a pipe that is full; one past it, the controller counts as stuck.
+  /// Octets that can wait while the stream is full; with more the controller counts as stuck.
   static let backlogLimit = 1 << 20
-  /// Octets taken from the system at a time.
+  /// Octets of one read.
   static let readSize = 16_384
 
   private let stream: ByteStream
@@ -21,13 +21,13 @@ struct H4Stream: ~Copyable, Sendable {
     self.label = label
   }
 
-  /// Whether octets wait until the pipe can be written.
+  /// Whether octets wait until the stream can be written.
   var hasBacklog: Bool { sent < backlog.count }
 
-  /// Reads once what is there and hands out each packet that is whole.
+  /// Reads once and calls `body` with each whole packet.
   ///
-  /// - Throws: ``TransportError`` when the other end closed the pipe, in the middle of a packet or not, or when what it
-  ///   sent is no HCI packet; the packets before that have been handed out.
+  /// - Throws: ``TransportError`` at the end of the stream, in the middle of a packet or not, and for octets that are not an
+  ///   HCI packet. The packets before that have been handed over.
   mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
     let received: ByteStream.Received
     do throws(SystemError) {
@@ -53,12 +53,12 @@ struct H4Stream: ~Copyable, Sendable {
     try framer.receive(buffer.span.extracting(first: count), body)
   }
 
-  /// Reads once what is there and hands each packet that is whole to `handler`.
+  /// Reads once and hands each whole packet to `handler`.
   mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError) {
     try receive { handler.receive($0) }
   }
 
-  /// Sends a batch of whole packets; what the pipe does not take now waits for ``flush()``.
+  /// Sends whole packets. Octets that the stream does not take now wait for ``flush()``.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
     let octets = packets.octets
     guard !octets.isEmpty else { return }
@@ -73,7 +73,7 @@ struct H4Stream: ~Copyable, Sendable {
     backlog.append(contentsOf: octets[count...])
   }
 
-  /// Sends what waits, as far as the pipe takes it.
+  /// Sends octets that wait, as many as the stream takes.
   mutating func flush() throws(TransportError) {
     while hasBacklog {
       let count = try write(backlog.span.extracting(sent...))
@@ -102,10 +102,10 @@ struct H4Stream: ~Copyable, Sendable {
   }
 }
 
-/// Where an ``H4Stream`` leads, for its errors.
+/// The name of the other end of an ``H4Stream``, for errors.
 enum TransportLabel: Sendable {
   case endpoint(StreamEndpoint)
-  /// A controller or a host inside this process, by the name it has there.
+  /// A controller or a host of this process.
   case inProcess(String)
 
   private var name: String {
@@ -118,7 +118,7 @@ enum TransportLabel: Sendable {
   func failure(_ error: SystemError) -> TransportError {
     switch self {
     case .endpoint(let endpoint): TransportError(using: endpoint, error)
-    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio ended", cause: error)
+    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio has ended", cause: error)
     }
   }
 
@@ -126,15 +126,15 @@ enum TransportLabel: Sendable {
 
   func stuck(_ limit: Int) -> TransportError {
     TransportError(
-      .inputOutput, at: name, "the other end takes no octets: more than \(limit) wait",
-      remedy: "reset the controller; on a serial line look at its flow control")
+      .inputOutput, at: name, "the controller does not read: more than \(limit) octets wait",
+      remedy: "Reset the controller. On a serial line, check the flow control.")
   }
 
   func end(_ error: H4Error?) -> TransportError {
     let octets = if case .truncated(let octets) = error { octets.count } else { 0 }
     return switch self {
     case .endpoint(let endpoint): TransportError(endOf: endpoint, inPacketAfter: octets)
-    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio ended")
+    case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio has ended")
     }
   }
 }

@@ -25,8 +25,8 @@ struct H4Transport: ~Copyable, H4StreamTransport {
     while try !accept() {
       if clock.now() >= deadline {
         throw TransportError(
-          .unavailable, at: name, "no answer in \(patience)",
-          remedy: "check the address, then start the controller again")
+          .unavailable, at: name, "cannot connect: no answer in \(patience)",
+          remedy: "Check the address, then start the controller again.")
       }
       do throws(SystemError) {
         var poller = try Poller(capacity: 1)

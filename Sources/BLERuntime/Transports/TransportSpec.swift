@@ -2,27 +2,27 @@ package import BLEKernel
 package import BLELinux
 internal import BLEWire
 
-/// The way to a controller, as a transport string names it.
+/// The value of a transport string.
 ///
 /// | string | what it opens |
 /// |---|---|
-/// | `linux`, `linux:hci1`, `linux:F0:F1:F2:F3:F4:F5` | the kernel's Bluetooth stack: the first adapter, one by its name, one by its address |
-/// | `hci-socket:0` | an adapter alone, past the kernel's stack (user channel) |
-/// | `serial:/dev/ttyACM0,1000000,none` | a serial line; the baud rate is 1000000 and RTS/CTS is on unless they say otherwise |
-/// | `pty:/tmp/hci` | a pseudo-terminal for another program, with a symbolic link to its end |
-/// | `tcp-client:127.0.0.1:6402`, `tcp-server:_:6402` | TCP; `_` listens on every address |
+/// | `linux`, `linux:hci1`, `linux:F0:F1:F2:F3:F4:F5` | an adapter shared with the kernel: the first, by index, by address |
+/// | `hci-socket:0` | an adapter taken from the kernel (user channel) |
+/// | `serial:/dev/ttyACM0,1000000,none` | a serial line; default: 1000000 baud, RTS/CTS |
+/// | `pty:/tmp/hci` | a pseudo-terminal; the path becomes a symbolic link to the end of the other program |
+/// | `tcp-client:127.0.0.1:6402`, `tcp-server:_:6402` | TCP; `_` is every IPv4 address |
 /// | `unix-client:/tmp/hci.sock`, `unix-server:/tmp/hci.sock` | a Unix stream socket |
-/// | `virtual`, `virtual:phone` | a controller of that name on the radio simulated in this process |
+/// | `virtual`, `virtual:phone` | a controller of this name on the simulated radio of the process |
 package enum TransportSpec: Hashable, Sendable {
   case linux(AdapterChoice)
   case hciSocket(index: UInt16)
   case stream(StreamEndpoint)
-  /// An empty name is the controller of `virtual` alone.
+  /// The empty name is that of `virtual`.
   case virtual(name: String)
 }
 
 extension TransportSpec: CustomStringConvertible {
-  /// The shortest string that means the same; `TransportSpec(parsing:)` gives it back.
+  /// The shortest transport string with this value.
   package var description: String {
     switch self {
     case .linux(.first): "linux"
@@ -56,9 +56,9 @@ protocol TransportUser {
 }
 
 extension TransportSpec {
-  /// Reads a transport string.
+  /// Parses a transport string.
   ///
-  /// - Throws: ``TransportError`` of kind `malformed` that names the part that is wrong and shows a right one.
+  /// - Throws: ``TransportError`` of kind `malformed`, with the part that is wrong and an example.
   package init(parsing text: String) throws(TransportError) {
     let form: Form?
     let value: Substring?
@@ -71,8 +71,8 @@ extension TransportSpec {
     }
     guard let form else {
       throw TransportError(
-        .malformed, at: text.isEmpty ? "an empty transport string" : text, "that is no kind of transport",
-        remedy: "one of " + Form.allCases.map(\.example).joined(separator: ", "))
+        .malformed, at: text.isEmpty ? "an empty transport string" : text, "not a transport",
+        remedy: "Write one of: \(Form.allCases.map(\.example).joined(separator: ", "))")
     }
     self = try Reader(text: text, form: form, value: value).spec()
   }
@@ -111,7 +111,7 @@ extension TransportSpec {
     func spec() throws(TransportError) -> TransportSpec {
       switch form {
       case .linux: .linux(try adapter())
-      case .hciSocket: .hciSocket(index: try index(of: try required("the adapter's number is missing")))
+      case .hciSocket: .hciSocket(index: try index(of: try required("the index of the adapter is missing")))
       case .serial: .stream(try serial())
       case .pty: .stream(.pseudoTerminal(path: try path()))
       case .tcpClient: .stream(try tcpClient())
@@ -123,7 +123,7 @@ extension TransportSpec {
     }
 
     private func wrong(_ what: String) -> TransportError {
-      TransportError(.malformed, at: text, what, remedy: "write it like \(form.example)")
+      TransportError(.malformed, at: text, what, remedy: "Write, for example: \(form.example)")
     }
 
     private func required(_ missing: String) throws(TransportError) -> Substring {
@@ -143,7 +143,7 @@ extension TransportSpec {
       guard let value else { return .first }
       if value.contains(":") {
         guard let address = DeviceAddress(value, kind: .public) else {
-          throw wrong("'\(value)' is no address of six octets, such as F0:F1:F2:F3:F4:F5")
+          throw wrong("'\(value)' is not an address of six octets")
         }
         return .address(address.octets)
       }
@@ -154,7 +154,7 @@ extension TransportSpec {
     private func index(of text: Substring) throws(TransportError) -> UInt16 {
       let digits = text.hasPrefix("hci") ? text.dropFirst(3) : text
       guard let index = Self.number(digits, as: UInt16.self) else {
-        throw wrong("'\(text)' is no adapter: hci and a number from 0 to 65535")
+        throw wrong("'\(text)' is not an adapter: hci and a number from 0 to 65535")
       }
       return index
     }
@@ -162,17 +162,17 @@ extension TransportSpec {
     private func serial() throws(TransportError) -> StreamEndpoint {
       let parts = try required("the device is missing").split(separator: ",", omittingEmptySubsequences: false)
       guard let device = parts.first, !device.isEmpty else { throw wrong("the device is missing") }
-      guard parts.count <= 3 else { throw wrong("nothing follows the flow control, but '\(parts[3])' does") }
+      guard parts.count <= 3 else { throw wrong("unexpected text after the flow control: '\(parts[3])'") }
       var settings = SerialSettings()
       if parts.count > 1 {
         guard let rate = Self.number(parts[1], as: UInt32.self), rate > 0 else {
-          throw wrong("'\(parts[1])' is no baud rate")
+          throw wrong("'\(parts[1])' is not a baud rate")
         }
         settings.baudRate = rate
       }
       if parts.count > 2 {
         guard let flow = SerialSettings.FlowControl(rawValue: String(parts[2])) else {
-          throw wrong("'\(parts[2])' is no flow control: rtscts or none")
+          throw wrong("'\(parts[2])' is not a flow control: rtscts or none")
         }
         settings.flowControl = flow
       }
@@ -181,8 +181,8 @@ extension TransportSpec {
 
     private func tcpClient() throws(TransportError) -> StreamEndpoint {
       let (host, port) = try hostAndPort()
-      guard host != "_" else { throw wrong("a client needs to know the host") }
-      guard port != 0 else { throw wrong("nobody listens on port 0") }
+      guard host != "_" else { throw wrong("a client needs a host") }
+      guard port != 0 else { throw wrong("no program listens on port 0") }
       return .tcpClient(host: host, port: port)
     }
 
@@ -197,18 +197,18 @@ extension TransportSpec {
       var host = value[..<colon]
       let digits = value[value.index(after: colon)...]
       guard let port = Self.number(digits, as: UInt16.self) else {
-        throw wrong("'\(digits)' is no port: a number up to 65535")
+        throw wrong("'\(digits)' is not a port: a number up to 65535")
       }
       if host.hasPrefix("["), host.hasSuffix("]") {
         host = host.dropFirst().dropLast()
       } else if host.contains(":") {
-        throw wrong("an IPv6 address stands in brackets, as in [::1]")
+        throw wrong("an IPv6 address needs brackets, as in [::1]")
       }
       guard !host.isEmpty else { throw wrong("the host is missing") }
       return (String(host), port)
     }
 
-    /// Decimal digits alone: no sign, no blank.
+    /// Parses decimal digits, without sign or blanks.
     private static func number<T: FixedWidthInteger>(_ text: Substring, as type: T.Type) -> T? {
       text.allSatisfy { ("0"..."9").contains($0) } ? T(text) : nil
     }

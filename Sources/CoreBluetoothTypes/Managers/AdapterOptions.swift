@@ -56,7 +56,7 @@ public struct AdapterOptions: Hashable, Sendable {
     if case .linux = transport, privacy.usesPrivateAddress {
       throw TransportError(
         .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",
-        remedy: "take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off")
+        remedy: "Take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off.")
     }
     return try BLERuntime.Host.shared(transport, options)
   }

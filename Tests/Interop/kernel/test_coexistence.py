@@ -43,7 +43,7 @@ def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, connect,
                     client.link.close()
             else:
                 pytest.fail(peripheral.output)
-            peripheral.wait_for("bluetoothd took a link that was meant for this one")
+            peripheral.wait_for("bluetoothd took a link of this program")
             peripheral.check_alive()
     packets = [packet for _, packet in hci_packets(trace)]
     disconnects = [place for place, packet in enumerate(packets) if packet[:4] == DISCONNECT]

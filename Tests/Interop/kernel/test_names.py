@@ -57,6 +57,6 @@ def test_one_that_another_program_took(controllers, logs):
             [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "linux:hci0"],
             capture_output=True, text=True, timeout=30,
         )  # fmt: skip
-    assert done.returncode == 75 and "another program holds" in done.stderr
+    assert done.returncode == 75 and "another program uses" in done.stderr
     with contextlib.closing(Management()) as management:
         assert 0 in management.indices()

@@ -101,7 +101,7 @@ def test_where_bluetoothd_has_our_adapter_it_pairs(controllers, logs):
     """Its agent is asked and its keys are used; we stay out of it and learn from the kernel what a link is worth."""
     name = "bluetoothd-pairs"
     with BluetoothDaemon(logs, 2), vault(logs, name) as program:
-        program.wait_for("bluetoothd is running and pairs by itself")
+        program.wait_for("bluetoothd is running and pairs with its own agent")
         found = bleak(logs, name, "NoInputNoOutput")
         check(found["read"], False)
         assert "\npaired" not in program.output

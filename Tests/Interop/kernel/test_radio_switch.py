@@ -6,7 +6,7 @@ import pytest
 from bluetooth import Management
 from conftest import Peripheral, long_uuid, wait_for_count
 
-BLOCKED = "linux:hci0: hci0 is blocked by a radio switch (rfkill): sudo rfkill unblock bluetooth"
+BLOCKED = "linux:hci0: a radio switch (rfkill) blocks hci0. Run: sudo rfkill unblock bluetooth"
 
 
 def block(on):
@@ -58,6 +58,6 @@ def test_blocked_before_it_comes(blockable, controllers, connect, drop, logs):
 def test_blocked_and_taken(blockable, controllers, logs):
     block(True)
     with Peripheral("hci-socket:0", logs / "blocked-channel.txt") as peripheral:
-        peripheral.wait_for("blocked by a radio switch (rfkill)")
+        peripheral.wait_for("a radio switch (rfkill) blocks")
         block(False)
         peripheral.wait_for("READY")

@@ -34,7 +34,7 @@ def test_a_second_program_is_told_who_is_there(taken):
         capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     print(done.stderr)
-    held = "hci-socket:0: another program holds the adapter (bind: Device or resource busy (EBUSY)): end it"
+    held = "hci-socket:0: another program uses the adapter (bind: Device or resource busy (EBUSY)). End that program"
     assert done.returncode == 75 and held in done.stderr
 
 
