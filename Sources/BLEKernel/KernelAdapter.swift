@@ -25,22 +25,22 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   private let name: String
   private let index: UInt16
-  private let identity: DeviceAddress
-  private let system: SystemCalls
-  private let events: MessageSocket
-  private let management: ManagementSocket
-  private var listener: MessageSocket?
-  private var sockets: [ConnectionHandle: MessageSocket] = [:]
-  private var commands: [[UInt8]] = []
+  let identity: DeviceAddress
+  let system: SystemCalls
+  let events: MessageSocket
+  let management: ManagementSocket
+  var listener: MessageSocket?
+  var sockets: [ConnectionHandle: MessageSocket] = [:]
+  var commands: [[UInt8]] = []
 
   var poller: Poller
   private var timer: DeadlineTimer
-  private let clock = MonotonicClock()
+  let clock = MonotonicClock()
 
   var translator: KernelTranslator
-  private var output = KernelOutput()
+  var output = KernelOutput()
   /// Memory that is used again: of actions that were performed, and of input that was taken.
-  private var spareActions = SocketActions()
+  var spareActions = SocketActions()
   private var spareInput = HostInput()
   private var buffer = [UInt8](repeating: 0, count: KernelAdapter.messageLimit)
 
@@ -57,11 +57,11 @@ package struct KernelAdapter: ~Copyable, Sendable {
   ) throws(SystemError) {
     let poller = try Poller(capacity: 32)
     let timer = try DeadlineTimer(through: system)
-    try poller.watch(sockets.events.descriptor, token: Token.events, for: .reading)
-    try poller.watch(sockets.management.socket.descriptor, token: Token.management, for: .reading)
-    try poller.watch(timer.descriptor, token: Token.timer, for: .reading)
+    try poller.watch(sockets.events.descriptor, token: AdapterToken.events, for: .reading)
+    try poller.watch(sockets.management.socket.descriptor, token: AdapterToken.management, for: .reading)
+    try poller.watch(timer.descriptor, token: AdapterToken.timer, for: .reading)
     if let listener = sockets.listener {
-      try poller.watch(listener.descriptor, token: Token.listener, for: .reading)
+      try poller.watch(listener.descriptor, token: AdapterToken.listener, for: .reading)
     }
     self.poller = poller
     self.timer = timer
@@ -114,15 +114,15 @@ package struct KernelAdapter: ~Copyable, Sendable {
   }
 
   private func hasEventsReady(_ count: Int) -> Bool {
-    (0..<count).contains { poller[$0].token == Token.events && (poller[$0].canRead || poller[$0].hasEnded) }
+    (0..<count).contains { poller[$0].token == AdapterToken.events && (poller[$0].canRead || poller[$0].hasEnded) }
   }
 
   private mutating func handle(_ ready: Poller.Ready) throws(SystemError) {
     switch ready.token {
-    case Token.events: if ready.canWrite { try sendWaitingCommands() }
-    case Token.management, Token.timer: break
-    case Token.listener: try acceptLinks()
-    default: try serve(ConnectionHandle(rawValue: UInt16(truncatingIfNeeded: ready.token &- Token.links)), ready)
+    case AdapterToken.events: if ready.canWrite { try sendWaitingCommands() }
+    case AdapterToken.management, AdapterToken.timer: break
+    case AdapterToken.listener: try acceptLinks()
+    default: try serve(ConnectionHandle(rawValue: UInt16(truncatingIfNeeded: ready.token &- AdapterToken.links)), ready)
     }
   }
 
@@ -170,7 +170,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
 }
 
 /// What the adapter's poller reports readiness under.
-private enum Token {
+enum AdapterToken {
   static let events: UInt64 = 0
   static let management: UInt64 = 1
   static let timer: UInt64 = 2
@@ -181,7 +181,7 @@ private enum Token {
 
 /// Reading.
 extension KernelAdapter {
-  private mutating func receiveEvents() throws(SystemError) {
+  mutating func receiveEvents() throws(SystemError) {
     while try receiveEvent() { try performActions() }
   }
 
@@ -267,7 +267,7 @@ extension KernelAdapter {
   /// Reads a link's socket to its end.
   ///
   /// The kernel reports an error once before it hands out what came before it: reading goes on behind the error.
-  private mutating func drain(_ handle: ConnectionHandle) {
+  mutating func drain(_ handle: ConnectionHandle) {
     guard let socket = sockets[handle] else { return }
     for _ in 0..<2 {
       do throws(SystemError) {
@@ -278,125 +278,9 @@ extension KernelAdapter {
     }
   }
 
-  private func watch(_ socket: MessageSocket, _ handle: ConnectionHandle, for interest: Poller.Interest) {
+  func watch(_ socket: MessageSocket, _ handle: ConnectionHandle, for interest: Poller.Interest) {
     // It fails only where the system has no memory; the link then ends by its own timeout.
-    try? poller.watch(socket.descriptor, token: Token.links + UInt64(handle.rawValue), for: interest)
-  }
-}
-
-/// The actions of the translator.
-extension KernelAdapter {
-  /// Performs all actions, and those that follow from their results.
-  private mutating func performActions() throws(SystemError) {
-    while !output.actions.isEmpty {
-      var batch = SocketActions()
-      swap(&batch, &spareActions)
-      swap(&batch, &output.actions)
-      var message = 0
-      for action in batch.actions {
-        try perform(action, batch.octets, &message)
-      }
-      batch.removeAll()
-      swap(&batch, &spareActions)
-    }
-  }
-
-  private mutating func perform(
-    _ action: SocketAction, _ octets: borrowing PacketBuffer, _ message: inout Int
-  ) throws(SystemError) {
-    switch action {
-    case .sendCommand: try sendCommand(Self.next(octets, &message))
-    case .sendManagement: try management.post(Self.next(octets, &message).span)
-    case .sendPDU(let handle): sendPDU(Self.next(octets, &message), on: handle)
-    case .readEvents:
-      try receiveEvents()
-      translator.receive(.eventsRead, now: clock.now(), into: &output)
-    case .drain(let handle):
-      drain(handle)
-      translator.receive(.drained(handle), now: clock.now(), into: &output)
-    case .close(let handle): sockets[handle] = nil
-    case .connect(let handle, let peer):
-      translator.receive(.connected(handle, connect(handle, to: peer)), now: clock.now(), into: &output)
-    case .replaceListener:
-      try replaceListener()
-      translator.receive(
-        .listenerReplaced(daemonRuns: BluetoothDaemon.isRunning), now: clock.now(), into: &output)
-    case .readSecurity(let handle):
-      let security = sockets[handle].flatMap {
-        try? BluetoothSockets.security(of: $0.descriptor, through: system)
-      }
-      translator.receive(.security(handle, security), now: clock.now(), into: &output)
-    case .raiseSecurity(let handle, let level):
-      let isPending =
-        sockets[handle].map { BluetoothSockets.raiseSecurity(of: $0.descriptor, to: level, through: system) } ?? false
-      translator.receive(.raised(handle, isPending: isPending), now: clock.now(), into: &output)
-    case .findDaemon:
-      translator.receive(.daemon(isRunning: BluetoothDaemon.isRunning), now: clock.now(), into: &output)
-    }
-  }
-
-  private static func next(_ octets: borrowing PacketBuffer, _ message: inout Int) -> Bytes {
-    defer { message += 1 }
-    return octets[message]
-  }
-
-  private mutating func sendPDU(_ pdu: Bytes, on handle: ConnectionHandle) {
-    guard let socket = sockets[handle] else { return translator.rejected(pdu.span, on: handle, .failed, into: &output) }
-    do throws(SystemError) {
-      if try socket.send(pdu.span) {
-        return translator.receive(.sent(handle), now: clock.now(), into: &output)
-      }
-      watch(socket, handle, for: [.reading, .writing])
-      translator.rejected(pdu.span, on: handle, .full, into: &output)
-    } catch {
-      translator.rejected(pdu.span, on: handle, error.number == ENOTCONN ? .notConnected : .failed, into: &output)
-    }
-  }
-
-  private mutating func sendCommand(_ command: Bytes) throws(SystemError) {
-    if commands.isEmpty, try events.send(command.span) { return }
-    guard commands.count < Self.commandLimit else { throw SystemError(.send, EIO) }
-    commands.append(Array(command))
-    if commands.count == 1 {
-      try poller.watch(events.descriptor, token: Token.events, for: [.reading, .writing])
-    }
-  }
-
-  private mutating func sendWaitingCommands() throws(SystemError) {
-    while let first = commands.first {
-      guard try events.send(first.span) else { return }
-      commands.removeFirst()
-    }
-    try poller.watch(events.descriptor, token: Token.events, for: .reading)
-  }
-
-  private mutating func connect(
-    _ handle: ConnectionHandle, to peer: DeviceAddress
-  ) -> SocketEvent.ConnectionResult {
-    do throws(SystemError) {
-      let socket = MessageSocket(try BluetoothSockets.attributeProtocol(at: identity, through: system))
-      BluetoothSockets.setBuffer(SO_SNDBUF, Self.sendBuffer, of: socket.descriptor)
-      try BluetoothSockets.connect(socket.descriptor, to: peer, through: system)
-      sockets[handle] = socket
-      watch(socket, handle, for: [.reading, .writing])
-      return .pending
-    } catch { return error.number == EBUSY ? .busy : .failed }
-  }
-
-  /// Opens the listener again, which makes it the newest on the adapter.
-  private mutating func replaceListener() throws(SystemError) {
-    listener = nil
-    let opened = try Self.openListener(at: identity, through: system)
-    try poller.watch(opened.descriptor, token: Token.listener, for: .reading)
-    listener = opened
-  }
-
-  private static func openListener(
-    at identity: DeviceAddress, through system: SystemCalls
-  ) throws(SystemError) -> MessageSocket {
-    let socket = try BluetoothSockets.attributeProtocol(at: identity, through: system)
-    try BluetoothSockets.listen(socket, through: system)
-    return MessageSocket(socket)
+    try? poller.watch(socket.descriptor, token: AdapterToken.links + UInt64(handle.rawValue), for: interest)
   }
 }
 
