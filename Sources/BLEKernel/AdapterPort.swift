@@ -20,7 +20,7 @@ package protocol AdapterConnection: ~Copyable, Sendable {
   mutating func finish()
 }
 
-/// Opens an adapter of this machine, opens it again when it comes back, and restores its settings at the end.
+/// Opens an adapter of this machine, opens it again after a loss, and restores its settings at the end.
 ///
 /// ```
 ///            the kernel reports a change of adapters

@@ -17,8 +17,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   static let sendBuffer: Int32 = 16_384
   /// Octets of events that the kernel buffers for this process.
   static let eventBuffer: Int32 = 1 << 20
-  /// Octets of the longest message that is read: an ATT PDU that fits the buffers that the host is told of, an event of at
-  /// most 258, a management message.
+  /// Octets of the longest message that is read: an ATT PDU that fits the buffers of the host, an event of at most 258, a
+  /// management message.
   static let messageLimit = max(Int(KernelTranslator.bufferLength), ManagementSocket.messageLimit)
   /// The longest wait for the end of a discovery when the adapter is closed.
   static let finishPatience = Duration.milliseconds(500)

@@ -98,7 +98,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         TransportError(.inputOutput, at: transport.name, "the event loop failed", cause: error))
     }
     finishRound()
-    // Whoever waits for the end of the host finds the adapter as it was before.
+    // Before the end is reported: a program that waits for it finds the adapter as it was.
     transport.end()
   }
 }

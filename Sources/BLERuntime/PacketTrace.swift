@@ -5,7 +5,7 @@ internal import BLEWire
 /// Writes HCI packets to a btsnoop file, which Wireshark and btmon read.
 ///
 /// A record is written to the file before its packet is handled, so after a crash the file has every packet that led to
-/// it. Keys are replaced by zeros, unless ``init(at:keepingKeys:now:)`` is told to keep them.
+/// it. Keys are replaced by zeros, unless `keepingKeys` of ``init(at:keepingKeys:now:)`` is true.
 package struct PacketTrace: ~Copyable, Sendable {
   package typealias Direction = HCIPacketDirection
 

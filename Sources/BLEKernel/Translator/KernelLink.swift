@@ -23,13 +23,13 @@ struct KernelLink: Sendable {
     case lost
   }
 
-  /// Frames that wait on one link. The host is told of so many buffers in all.
+  /// Frames that can wait on one link; the number of buffers that is reported to the host.
   static let frameLimit = 32
   /// The time in which the kernel takes up a change of encryption that the controller reports, and the time between two
   /// reads of the level meanwhile.
   static let levelPatience = Duration.milliseconds(500)
   static let levelInterval = Duration.milliseconds(20)
-  /// A security manager gives up after 30 seconds without an answer (Vol 3, Part H, 3.4).
+  /// The timeout of a security manager is 30 seconds (Vol 3, Part H, 3.4).
   static let securingPatience = Duration.seconds(31)
 
   let handle: ConnectionHandle
@@ -172,7 +172,7 @@ extension KernelLink {
   }
 }
 
-/// Security: the kernel has the keys, and its word counts.
+/// Security: the kernel has the keys and decides the level.
 extension KernelLink {
   /// Raises the level: as a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
   mutating func secure(to level: SocketSecurity.Level, into output: inout KernelOutput) {
@@ -199,7 +199,7 @@ extension KernelLink {
     if hasSocket { output.actions.append(.readSecurity(handle)) }
   }
 
-  /// Takes the level that the kernel gives, and reports it to the host where it is news.
+  /// Receives the level from the kernel, and reports a change to the host.
   ///
   /// - Returns: whether the time in which the link was to be secured is over.
   mutating func received(_ security: SocketSecurity?, now: Instant, into output: inout KernelOutput) -> Bool {

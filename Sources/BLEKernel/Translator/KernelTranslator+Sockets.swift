@@ -114,7 +114,7 @@ extension KernelTranslator {
     complete(links[handle]?.rejected(pdu, reason, into: &output) ?? 0, on: handle)
   }
 
-  /// Announces a link that was up before us, by an LE Connection Complete event. Its timing is not known; the event has the
+  /// Announces a link that was up before, by an LE Connection Complete event. Its timing is unknown; the event has the
   /// kernel's default: 50 ms, no latency, 5 s.
   private mutating func announce(
     _ handle: ConnectionHandle, _ peer: DeviceAddress, into output: inout KernelOutput

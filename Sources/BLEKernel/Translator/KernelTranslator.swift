@@ -19,7 +19,7 @@ internal import BLEWire
 ///
 /// The translator has no I/O and no clock: ``KernelAdapter`` owns the sockets. It must accept any octets from a socket.
 struct KernelTranslator: Sendable {
-  /// The ACL buffers that the host is told of. No frame of the host is ever fragmented: the kernel does that.
+  /// The ACL buffers that are reported to the host. The host does not fragment frames: the kernel does.
   static let bufferLength: UInt16 = 1_021
   static let bufferCount = KernelLink.frameLimit
 
