@@ -49,7 +49,7 @@ let package = Package(
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
     layer("BLEWire"),
-    layer("BLECrypto", on: ["CLibCrypto", "BLEWire"]),
+    layer("BLECrypto", on: ["CLibCrypto"]),
     layer("BLEHCI", on: ["BLEWire"]),
     layer("BLEGAP", on: ["BLEWire"]),
     layer("BLEL2CAP", on: ["BLEWire"]),
