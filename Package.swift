@@ -61,11 +61,12 @@ let package = Package(
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
-    layer(
-      "CoreBluetoothTypes",
-      on: [
+    .target(
+      name: "CoreBluetoothTypes",
+      dependencies: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
-      ]),
+      ],
+      path: "Sources", sources: ["BLEEngine", "CoreBluetoothTypes"], swiftSettings: strict),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
 
@@ -101,12 +102,13 @@ let package = Package(
       on: [
         "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire",
       ]),
-    tests(
-      "CoreBluetoothTypesTests",
-      on: [
+    .testTarget(
+      name: "CoreBluetoothTypesTests",
+      dependencies: [
         "BluetoothLE", "CoreBluetoothTypes", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLELinux",
-        "BLESMP", "BLEWire",
-      ]),
+        "BLESMP", "BLEWire", "TestVectors",
+      ],
+      path: "Tests", sources: ["BLEEngineTests", "CoreBluetoothTypesTests"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )
