@@ -61,14 +61,15 @@ let package = Package(
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
-    .target(
-      name: "CoreBluetoothTypes",
-      dependencies: [
+    layer(
+      "BLEEngine",
+      on: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
-      ],
-      path: "Sources", sources: ["BLEEngine", "CoreBluetoothTypes"], swiftSettings: strict),
+      ]),
+    layer(
+      "CoreBluetoothTypes", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
-    layer("BluetoothLE", on: ["BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
+    layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
 
     example("heart-rate", in: "HeartRate"),
     example("reference-peripheral", in: "ReferencePeripheral"),
@@ -80,6 +81,8 @@ let package = Package(
       dependencies: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEVirtual", "BLEWire"],
       packageAccess: false, swiftSettings: strict),
 
+    .target(
+      name: "EngineFixtures", dependencies: ["BLEEngine"], path: "Tests/EngineFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests("BLEWireTests", on: ["BLEWire"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire"]),
@@ -102,13 +105,21 @@ let package = Package(
       on: [
         "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire",
       ]),
-    .testTarget(
-      name: "CoreBluetoothTypesTests",
-      dependencies: [
-        "BluetoothLE", "CoreBluetoothTypes", "BLERuntime", "BLEHost", "BLECrypto", "BLEGATT", "BLEGAP", "BLELinux",
-        "BLESMP", "BLEWire", "TestVectors",
-      ],
-      path: "Tests", sources: ["BLEEngineTests", "CoreBluetoothTypesTests"], swiftSettings: strict),
+    tests(
+      "BLEEngineTests",
+      on: [
+        "BLEEngine", "EngineFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux",
+        "BLERuntime",
+        "BLESMP",
+        "BLEWire",
+      ]),
+    tests(
+      "CoreBluetoothTypesTests",
+      on: [
+        "BluetoothLE", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLERuntime", "BLEHost", "BLECrypto",
+        "BLEGATT", "BLEGAP",
+        "BLELinux", "BLESMP", "BLEWire",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

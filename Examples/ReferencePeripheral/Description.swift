@@ -146,7 +146,7 @@ extension Description {
       do { options.outOfBand = try OutOfBandPairing() } catch {
         throw .software("no data for pairing out of band: \(error)")
       }
-      options.outOfBand?.legacyKey = try Self.octets(pairing.outOfBandLegacyKey)
+      options.outOfBand?.legacyKey = [UInt8](try Self.octets(pairing.outOfBandLegacyKey))
     }
     return options
   }

@@ -1,11 +1,10 @@
-import BLEHost
-import BLELinux
-public import Foundation
+package import BLEHost
+package import BLELinux
 
 /// Why there is no adapter to work with: what failed, where, and what mends it.
 ///
-/// ``CBManager/stateReason`` has it when the state is below powered on.
-public struct AdapterError: LocalizedError, Hashable, Sendable {
+/// `CBManager.stateReason` has it when the state is below powered on.
+public struct AdapterError: Error, Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// The transport string is wrong.
     case malformed
@@ -27,8 +26,6 @@ public struct AdapterError: LocalizedError, Hashable, Sendable {
   /// One line: where, what, and what mends it.
   public let text: String
 
-  public var errorDescription: String? { text }
-
   /// The status a program that cannot go on ends with, as in `sysexits.h`.
   public var exitStatus: Int32 {
     switch kind {
@@ -40,7 +37,7 @@ public struct AdapterError: LocalizedError, Hashable, Sendable {
     }
   }
 
-  init(_ error: TransportError) {
+  package init(_ error: TransportError) {
     kind =
       switch error.kind {
       case .malformed: .malformed
@@ -54,7 +51,7 @@ public struct AdapterError: LocalizedError, Hashable, Sendable {
     text = "\(error)"
   }
 
-  init(_ error: HostError) {
+  package init(_ error: HostError) {
     kind =
       switch error {
       case .transport: .lost
@@ -65,7 +62,7 @@ public struct AdapterError: LocalizedError, Hashable, Sendable {
   }
 
   /// The state of a manager that met it on the way to its host.
-  var state: AdapterState { kind == .noPermission ? .unauthorized : .unsupported }
+  package var state: AdapterState { kind == .noPermission ? .unauthorized : .unsupported }
 }
 
 extension AdapterError: CustomStringConvertible {

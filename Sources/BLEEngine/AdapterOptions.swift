@@ -1,8 +1,8 @@
 import BLEATT
 import BLEGATT
 import BLEHost
-import BLELinux
-import BLERuntime
+package import BLELinux
+package import BLERuntime
 
 /// Which adapter a manager works with, and how the adapter presents itself.
 ///
@@ -42,7 +42,7 @@ public struct AdapterOptions: Hashable, Sendable {
     self.pairing = pairing
   }
 
-  func host() throws(TransportError) -> BLERuntime.Host {
+  package func host() throws(TransportError) -> BLERuntime.Host {
     var options = HostOptions()
     options.trace = try LaunchOptions.trace(code: snoop)
     options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
@@ -59,21 +59,5 @@ public struct AdapterOptions: Hashable, Sendable {
         remedy: "Take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off.")
     }
     return try BLERuntime.Host.shared(transport, options)
-  }
-
-  /// Reads them from the dictionary of `init(delegate:queue:options:)`; what it cannot use it tells `misuse`.
-  init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
-    self.init()
-    func value<Value>(_ key: String, _ wanted: String) -> Value? {
-      guard let found = dictionary?[key] else { return nil }
-      if let value = found as? Value { return value }
-      misuse("the option \(key) takes \(wanted), not \(type(of: found)), and is ignored")
-      return nil
-    }
-    transport = value(CBManagerOptionTransportKey, "a String")
-    snoop = value(CBManagerOptionSnoopKey, "a String")
-    deviceName = value(CBManagerOptionDeviceNameKey, "a String")
-    appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
-    maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
   }
 }

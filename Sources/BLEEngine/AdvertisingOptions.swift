@@ -1,5 +1,5 @@
 public import BLEGAP
-import BLEHost
+package import BLEHost
 
 /// How an advertisement is sent, as against what it says (``Advertisement``).
 ///
@@ -25,15 +25,14 @@ public struct AdvertisingOptions: Equatable, Sendable {
   }
 
   /// The way of the dictionary.
-  static let coreBluetooth = Self(policy: .coreBluetooth)
+  package static let coreBluetooth = Self(policy: .coreBluetooth)
 
-  func intent(_ payload: AdvertisingPayload) throws(CBError) -> AdvertisingIntent {
+  /// The same for the host; nil where the interval is not allowed.
+  package func intent(_ payload: AdvertisingPayload) -> AdvertisingIntent? {
     let lower = (interval.lowerBound / .microseconds(625)).rounded()
     let upper = (interval.upperBound / .microseconds(625)).rounded()
     guard let lower = UInt16(exactly: lower), let upper = UInt16(exactly: upper), lower >= 0x20, upper <= 0x4000 else {
-      throw CBError(
-        .invalidParameters,
-        "an advertising interval of \(interval.lowerBound) to \(interval.upperBound) is not allowed: 20 ms to 10.24 s")
+      return nil
     }
     var intent = AdvertisingIntent(data: payload.advertisingData, scanResponse: payload.scanResponse)
     intent.isConnectable = isConnectable

@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 import Synchronization
 
 /// Where the stack says what has no other way to be heard: commands used wrongly, requests nobody answered.
@@ -24,14 +24,16 @@ public enum BluetoothLog {
   /// Replaces the handler of the whole process; nil puts the default back. It may be called on any thread.
   public static func setHandler(_ new: Handler?) { handler.withLock { $0 = new } }
 
-  static func write(_ level: Level, _ text: String) {
+  package static func write(_ level: Level, _ text: String) {
     if let handler = handler.withLock({ $0 }) {
       handler(level, text)
     } else {
-      try? FileHandle.standardError.write(contentsOf: Data("[BluetoothLE] \(text)\n".utf8))
+      let line = Array("[BluetoothLE] \(text)\n".utf8)
+      // In one call, so that lines of several threads do not mix. A failure has no other place to be reported.
+      _ = line.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
   }
 }
 
 /// A manager's own way to the log, which tests replace.
-typealias Log = BluetoothLog.Handler
+package typealias Log = BluetoothLog.Handler

@@ -1,4 +1,4 @@
-import BLEHost
+package import BLEHost
 import BLELinux
 import BLERuntime
 import Dispatch
@@ -13,13 +13,13 @@ import Synchronization
 /// idle ──attach──▶ opening ──▶ open     the host is there; what was posted meanwhile is handed on
 ///                     └──────▶ failed   the sink hears of it as a state
 /// ```
-final class HostConnection: HostLink {
+package final class HostConnection: HostLink {
   private let options: AdapterOptions
   private let phase = Mutex(Phase.idle(waiting: []))
   private let heldKeeper = Mutex<SecurityKeeper?>(nil)
 
   /// Commands kept while the transport is being opened; further ones are dropped, for managers post none that matter then.
-  static let waitingLimit = 64
+  package static let waitingLimit = 64
 
   private enum Phase: Sendable {
     case idle(waiting: [HostCommand])
@@ -32,7 +32,7 @@ final class HostConnection: HostLink {
   /// The connections of each host, the oldest first: that one speaks for it.
   private static let connections = Mutex<[ObjectIdentifier: [ObjectIdentifier]]>([:])
 
-  init(_ options: AdapterOptions) { self.options = options }
+  package init(_ options: AdapterOptions) { self.options = options }
 
   deinit {
     guard case .open(let host, _) = phase.withLock({ $0 }) else { return }
@@ -44,18 +44,18 @@ final class HostConnection: HostLink {
   }
 
   /// How many commands wait for the transport.
-  var waitingCount: Int {
+  package var waitingCount: Int {
     if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
   }
 
-  var isSpeaker: Bool {
+  package var isSpeaker: Bool {
     guard case .open(let host, _) = phase.withLock({ $0 }) else { return true }
     return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
   }
 
-  var keeper: SecurityKeeper? { heldKeeper.withLock { $0 } }
+  package var keeper: SecurityKeeper? { heldKeeper.withLock { $0 } }
 
-  func post(_ command: HostCommand) {
+  package func post(_ command: HostCommand) {
     phase.withLock { phase in
       switch phase {
       case .idle(var waiting):
@@ -68,7 +68,7 @@ final class HostConnection: HostLink {
     }
   }
 
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
       // Whoever wanted the host may be gone; it ends with this reference then.
@@ -99,13 +99,13 @@ final class HostConnection: HostLink {
     }
   }
 
-  func consumed(_ count: Int) {
+  package func consumed(_ count: Int) {
     // The lock is held while the sink is attached, so events find the attachment here.
     guard case .open(_, let attachment) = phase.withLock({ $0 }) else { return }
     attachment.consumed(count)
   }
 
-  var failure: AdapterError? {
+  package var failure: AdapterError? {
     if case .failed(let error) = phase.withLock({ $0 }) { error } else { nil }
   }
 }

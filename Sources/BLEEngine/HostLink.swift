@@ -1,7 +1,7 @@
-import BLEHost
+package import BLEHost
 
 /// One manager's way to the host; it ends when it is let go. Tests play the host behind it with a script.
-protocol HostLink: AnyObject, Sendable {
+package protocol HostLink: AnyObject, Sendable {
   /// Hands a command over; commands are performed in the order they were posted.
   func post(_ command: HostCommand)
   /// Hears the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter comes
@@ -18,5 +18,5 @@ protocol HostLink: AnyObject, Sendable {
 }
 
 extension HostLink {
-  var keeper: SecurityKeeper? { nil }
+  package var keeper: SecurityKeeper? { nil }
 }

@@ -1,19 +1,23 @@
-import BLEGATT
-import BLEHost
+package import BLEGATT
+package import BLEHost
 import Synchronization
 
 /// Numbers for the host's names, unique in the process: several managers share one host.
-enum HostNames {
+package enum HostNames {
   private static let lastName = Atomic<UInt32>(0)
   private static let lastUpdate = Atomic<UInt64>(0)
 
   /// Never one of the highest numbers, which are the stack's own; 2³¹ names are enough for a process.
-  static func next32() -> UInt32 { lastName.wrappingAdd(1, ordering: .relaxed).newValue & 0x7FFF_FFFF }
+  package static func next32() -> UInt32 { lastName.wrappingAdd(1, ordering: .relaxed).newValue & 0x7FFF_FFFF }
 
-  static func service() -> ServiceID { ServiceID(rawValue: next32()) }
-  static func attribute() -> AttributeID { AttributeID(rawValue: next32()) }
-  static func advertising() -> AdvertisingID { AdvertisingID(rawValue: next32()) }
-  static func update() -> UpdateToken {
+  package static func service() -> ServiceID { ServiceID(rawValue: next32()) }
+  package static func attribute() -> AttributeID { AttributeID(rawValue: next32()) }
+  package static func advertising() -> AdvertisingID { AdvertisingID(rawValue: next32()) }
+  package static func update() -> UpdateToken {
     UpdateToken(rawValue: lastUpdate.wrappingAdd(1, ordering: .relaxed).newValue)
   }
+  package static func connect() -> ConnectID { ConnectID(rawValue: next32()) }
+  package static func operation() -> GATTClient.OperationID { GATTClient.OperationID(rawValue: next32()) }
+  /// A number that no other one of this process is.
+  package static func waiter() -> UInt64 { update().rawValue }
 }

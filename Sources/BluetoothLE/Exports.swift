@@ -1,5 +1,6 @@
-// A program that imports BluetoothLE gets the façade, the advertising data, the UUID type of the wire, and the system modules
+// A program that imports BluetoothLE gets the façade, the adapter's options, the advertising data, the UUID type of the wire, and the system modules
 // whose types occur in the API (`Data`, `UUID`, `DispatchQueue`).
+@_exported public import BLEEngine
 @_exported public import BLEGAP
 @_exported public import CoreBluetoothTypes
 @_exported public import CoreFoundation

@@ -1,8 +1,7 @@
-import BluetoothLE
 import Glibc
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 @Suite struct BluetoothLogTests {
   /// In a process of its own: its standard error is replaced.

@@ -1,7 +1,7 @@
-import BluetoothLE
+import EngineFixtures
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 /// Where bonds are kept by default.
 @Suite struct BondFilePlaceTests {
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func aSimulatedAdapterKeepsNoFile() {
-    let lines = Stage.Lines()
+    let lines = Lines()
     #expect(store("virtual:a", ["HOME": "/home/a"]) { lines.append($1) } is MemoryBondStore)
     #expect(path("virtual:a", ["BLE_BONDS": "/b"]) == "/b")
     #expect(lines.take().isEmpty)
@@ -41,7 +41,7 @@ import Testing
 
   /// Any user may put a file into a temporary folder.
   @Test func withoutAFolderOfTheUserBondsStayInMemoryAndTheLogSaysSo() {
-    let lines = Stage.Lines()
+    let lines = Lines()
     #expect(store("linux", [:]) { lines.append($1) } is MemoryBondStore)
     let said = lines.take()
     #expect(said.count == 1 && said.first?.contains("in memory") == true && said.first?.contains("BLE_BONDS") == true)

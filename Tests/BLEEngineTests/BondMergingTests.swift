@@ -3,14 +3,14 @@ import BLECrypto
 import BLEGATT
 import BLEHost
 import BLESMP
-import BluetoothLE
+import EngineFixtures
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 /// What becomes of a bond that two programs with one file have changed.
 @Suite struct BondMergingTests {
-  typealias Folder = FileBondStoreTests.Folder
+  typealias Folder = BondFixtures.Folder
 
   /// What a program may have done with a bond since it loaded the file.
   enum Change: CaseIterable, Sendable { case none, notes, keys, removal }
@@ -29,7 +29,7 @@ import Testing
       record.bonds.remove(at: 0)
       return record
     }
-    record.bonds[0] = BluetoothLE.Bond(bond)
+    record.bonds[0] = BLEEngine.Bond(bond)
     return record
   }
 
@@ -44,12 +44,12 @@ import Testing
 
   @Test(arguments: Change.allCases, Change.allCases)
   func theStrongerChangeWins(here: Change, elsewhere: Change) throws {
-    let base = FileBondStoreTests.record(1, bonds: 2)
+    let base = BondFixtures.record(1, bonds: 2)
     let (ours, theirs) = (Self.apply(here, to: base, by: 3), Self.apply(elsewhere, to: base, by: 4))
     let row = try #require(Change.allCases.firstIndex(of: here))
     let column = try #require(Change.allCases.firstIndex(of: elsewhere))
     let merged = ours.merged(with: theirs, since: base)
-    let left = merged.bonds.first { $0.id == base.bonds[0].id }
+    let left = merged.bonds.first { $0.identifier == base.bonds[0].identifier }
     switch Self.expected[row][column] {
     case "=": #expect(left == base.bonds[0])
     case "o": #expect(left == ours.bonds[0])
@@ -61,12 +61,12 @@ import Testing
 
   /// Both have noted something: which bond is removed first depends on the latest use of each.
   @Test func theLatestUseStays() {
-    let base = FileBondStoreTests.record(1, bonds: 1)
+    let base = BondFixtures.record(1, bonds: 1)
     func used(_ number: UInt32) -> BondRecord {
       var record = base
       var bond = base.bonds[0].record
       bond.lastUse = number
-      record.bonds[0] = BluetoothLE.Bond(bond)
+      record.bonds[0] = BLEEngine.Bond(bond)
       return record
     }
     #expect(used(3).merged(with: used(5), since: base) == used(5))
@@ -75,9 +75,9 @@ import Testing
 
   /// The user says "forget this device" in one program; the other has only noted that the device subscribed.
   @Test(arguments: [true, false]) func aRemovedBondDoesNotComeBack(removalIsFirst: Bool) throws {
-    let folder = try Folder()
+    let folder = try BondFixtures.Folder()
     let (one, two) = (FileBondStore(path: folder.file), FileBondStore(path: folder.file))
-    let base = FileBondStoreTests.record(1, bonds: 2)
+    let base = BondFixtures.record(1, bonds: 2)
     try one.save(base)
     _ = (try one.load(), try two.load())
     let first = Self.apply(.removal, to: base, by: 1)

@@ -1,8 +1,7 @@
 import BLEWire
-import BluetoothLE
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 @Suite struct BondSaveScheduleTests {
   private let start = Instant.start

@@ -4,12 +4,12 @@ import BLEGATT
 import BLEHost
 import BLESMP
 import BLEWire
-import BluetoothLE
+import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 /// When bonds are saved, and what happens where they cannot be loaded or saved.
 @Suite struct SecurityKeeperTests {
@@ -71,7 +71,7 @@ import Testing
 
   private let store = Store()
   private let clock = Clock()
-  private let lines = Stage.Lines()
+  private let lines = Lines()
 
   private func keeper() -> SecurityKeeper {
     SecurityKeeper(store, log: { [lines] in lines.append($1) }, timing: clock.timing)
@@ -101,7 +101,7 @@ import Testing
     #expect(stored.withLock { $0.last } == [bond])
   }
 
-  private static func bond(_ seed: UInt64) -> BLEHost.Bond { FileBondStoreTests.record(seed, bonds: 1).bonds[0].record }
+  private static func bond(_ seed: UInt64) -> BLEHost.Bond { BondFixtures.record(seed, bonds: 1).bonds[0].record }
 
   private static func subscribed(_ bond: BLEHost.Bond, _ number: Int) -> BLEHost.Bond {
     var bond = bond
@@ -198,7 +198,7 @@ import Testing
 
   /// Otherwise the bonds of a store that is unreadable for a moment would be replaced by those of this run.
   @Test func aStoreThatCouldNotBeLoadedIsNotSavedTo() {
-    let known = FileBondStoreTests.record(5, bonds: 4)
+    let known = BondFixtures.record(5, bonds: 4)
     store.content.withLock { $0 = known }
     store.loadFailure.withLock { $0 = "not now" }
     let keeper = keeper()
@@ -233,7 +233,7 @@ import Testing
 
   /// It has been set aside by then, so that nothing is overwritten.
   @Test func aCorruptFileIsReplacedAfterItWasSetAside() throws {
-    let folder = try FileBondStoreTests.Folder()
+    let folder = try BondFixtures.Folder()
     folder.write(Data("{".utf8))
     let (file, lines) = (FileBondStore(path: folder.file), lines)
     let keeper = SecurityKeeper(file, log: { lines.append($1) }, timing: clock.timing)
@@ -246,9 +246,9 @@ import Testing
 
   /// A program that shares the store wrote a bond between our load and our key.
   @Test func sharingTheKeyKeepsTheBondsOfOthers() throws {
-    let folder = try FileBondStoreTests.Folder()
+    let folder = try BondFixtures.Folder()
     let keeper = SecurityKeeper(FileBondStore(path: folder.file), log: { _, _ in }, timing: clock.timing)
-    let theirs = FileBondStoreTests.record(4, bonds: 2)
+    let theirs = BondFixtures.record(4, bonds: 2)
     try FileBondStore(path: folder.file).save(theirs)
     keeper.shareKey()
     keeper.receive(.bondChanged(Self.bond(1)))

@@ -5,75 +5,18 @@ import BLEHost
 import BLELinux
 import BLESMP
 import BLEWire
-import BluetoothLE
+import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 @Suite struct FileBondStoreTests {
-  /// A folder of its own for each test, gone afterwards.
-  final class Folder {
-    let path = NSTemporaryDirectory() + "bonds-" + UUID().uuidString
-    init() throws {
-      try FileManager.default.createDirectory(
-        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    }
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-    var file: String { path + "/bonds.json" }
-    /// A file that only the owner may read or write.
-    func write(_ octets: Data, permissions: Int = 0o600) {
-      _ = FileManager.default.createFile(atPath: file, contents: octets, attributes: [.posixPermissions: permissions])
-    }
-    func permissions(_ path: String) -> Int? {
-      (try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
-    }
-    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
-  }
-
-  static func record(_ seed: UInt64, bonds: Int = 3) -> BondRecord {
-    var random = RandomSource.seeded(seed)
-    var record = BondRecord()
-    record.identityResolvingKey = SecretKey(random.uint128())
-    for number in 0..<bonds {
-      let strength = KeyStrength(
-        size: UInt8(7 + number % 10), isAuthenticated: number % 2 == 0, isSecureConnections: number % 3 == 0)
-      var bond = BLEHost.Bond(
-        identity: DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 2 == 0 ? .random : .public),
-        strength: strength)
-      bond.peripheralKey = LongTermKey(
-        value: SecretKey(random.uint128()), ediv: UInt16(truncatingIfNeeded: random.next()), rand: random.next(),
-        strength: strength)
-      if number % 2 == 0 {
-        bond.centralKey = LongTermKey(value: SecretKey(random.uint128()), strength: strength)
-        bond.identityResolvingKey = SecretKey(random.uint128())
-        bond.peerCSRK = SecretKey(random.uint128())
-        bond.ownCSRK = SecretKey(random.uint128())
-        (bond.peerSignCounter, bond.ownSignCounter) = (.max, 7)
-        bond.addressOnAir = DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 4 == 0 ? .random : .public)
-      }
-      bond.lastUse = UInt32(number)
-      bond.client = ClientRecord(
-        configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],
-        supportedFeatures: .robustCaching, databaseHash: random.octets(16))
-      record.bonds.append(BluetoothLE.Bond(bond))
-    }
-    return record
-  }
-
-  static func keys(of record: BondRecord) -> [SecretKey] {
-    record.bonds.map(\.record).flatMap { bond in
-      [
-        bond.peripheralKey?.value, bond.centralKey?.value, bond.identityResolvingKey, bond.peerCSRK, bond.ownCSRK,
-      ].compactMap(\.self)
-    } + [record.identityResolvingKey].compactMap(\.self)
-  }
-
   /// A file of a version that did not store when a bond was used.
   @Test func readsBondsWithoutALastUse() throws {
-    let folder = try Folder()
-    let (store, record) = (FileBondStore(path: folder.file), Self.record(1))
+    let folder = try BondFixtures.Folder()
+    let (store, record) = (FileBondStore(path: folder.file), BondFixtures.record(1))
     try store.save(record)
     var text = try String(contentsOfFile: folder.file, encoding: .utf8)
     let pattern = try Regex(#""lastUse" : [0-9]+,\s*"#)
@@ -81,15 +24,17 @@ import Testing
     text.replace(pattern, with: "")
     folder.write(Data(text.utf8))
     let loaded = try #require(try store.load())
-    #expect(loaded.bonds.map(\.record.lastUse) == [0, 0, 0] && loaded.bonds.map(\.id) == record.bonds.map(\.id))
+    #expect(
+      loaded.bonds.map(\.record.lastUse) == [0, 0, 0]
+        && loaded.bonds.map(\.identifier) == record.bonds.map(\.identifier))
   }
 
   @Test func whatIsSavedIsLoaded() throws {
-    let folder = try Folder()
+    let folder = try BondFixtures.Folder()
     let store = FileBondStore(path: folder.file)
     #expect(try store.load() == nil)
     for bonds in [0, 1, 20] {
-      let record = Self.record(UInt64(bonds), bonds: bonds)
+      let record = BondFixtures.record(UInt64(bonds), bonds: bonds)
       try store.save(record)
       #expect(try FileBondStore(path: folder.file).load() == record)
     }
@@ -100,16 +45,16 @@ import Testing
   @Test func onlyTheOwnerMayReadIt() async {
     await #expect(processExitsWith: .success) {
       for mask: mode_t in [0, 0o777] {
-        let folder = try Folder()
+        let folder = try BondFixtures.Folder()
         umask(mask)
         defer { umask(0o022) }
         let store = FileBondStore(path: folder.file)
-        try store.save(Self.record(1))
+        try store.save(BondFixtures.record(1))
         try #require(folder.permissions(folder.file) == 0o600)
         try #require(folder.permissions(folder.file + ".lock") == 0o600)
         umask(0o022)
         let deeper = folder.path + "/deeper/still/bonds.json"
-        try FileBondStore(path: deeper).save(Self.record(1))
+        try FileBondStore(path: deeper).save(BondFixtures.record(1))
         try #require(folder.permissions(folder.path + "/deeper") == 0o700)
         try #require(folder.permissions(folder.path + "/deeper/still") == 0o700)
       }
@@ -122,8 +67,8 @@ import Testing
   /// nothing in its way.
   @Test(arguments: FileBondStore.Step.allCases) func aKillLeavesTheOldOrTheNewFile(step: FileBondStore.Step) throws {
     for keepsDebris in [true, false] {
-      let folder = try Folder()
-      let (old, new) = (Self.record(1), Self.record(2))
+      let folder = try BondFixtures.Folder()
+      let (old, new) = (BondFixtures.record(1), BondFixtures.record(2))
       try FileBondStore(path: folder.file).save(old)
       let debris = Mutex<[String: Data]>([:])
       let path = folder.path
@@ -153,9 +98,9 @@ import Testing
 
   /// Whatever of a file is missing, it is never read in part: it is set aside, whole, and the error says where.
   @Test func aCorruptFileIsSetAside() throws {
-    let folder = try Folder()
+    let folder = try BondFixtures.Folder()
     let store = FileBondStore(path: folder.file)
-    try store.save(Self.record(1))
+    try store.save(BondFixtures.record(1))
     let good = try #require(FileManager.default.contents(atPath: folder.file))
     var bad = stride(from: 0, to: good.count - 2, by: 97).map { good.prefix($0) }
     bad.append(Data("{\"version\":2,\"bonds\":[]}".utf8))
@@ -173,21 +118,21 @@ import Testing
 
   /// Two programs have loaded the same file: each writes what it changed, and nothing of the other's is lost.
   @Test func twoWritersKeepWhatEachChanged() throws {
-    let folder = try Folder()
+    let folder = try BondFixtures.Folder()
     let (one, two) = (FileBondStore(path: folder.file), FileBondStore(path: folder.file))
-    let base = Self.record(1, bonds: 4)
+    let base = BondFixtures.record(1, bonds: 4)
     try one.save(base)
     _ = (try one.load(), try two.load())
     var (first, second) = (base, base)
-    let (forFirst, forSecond) = (Self.record(2, bonds: 1).bonds[0], Self.record(3, bonds: 1).bonds[0])
+    let (forFirst, forSecond) = (BondFixtures.record(2, bonds: 1).bonds[0], BondFixtures.record(3, bonds: 1).bonds[0])
     // Made here and there; removed by the first; changed by the second; changed by both.
     first.bonds.append(forFirst)
     second.bonds.append(forSecond)
     first.bonds.remove(at: 1)
-    func changed(_ bond: BluetoothLE.Bond, peer: UInt32, own: UInt32) -> BluetoothLE.Bond {
+    func changed(_ bond: BLEEngine.Bond, peer: UInt32, own: UInt32) -> BLEEngine.Bond {
       var record = bond.record
       (record.peerSignCounter, record.ownSignCounter) = (peer, own)
-      return BluetoothLE.Bond(record)
+      return BLEEngine.Bond(record)
     }
     second.bonds[2] = changed(base.bonds[2], peer: .max, own: 9)
     first.bonds[2] = changed(base.bonds[3], peer: 30, own: 31)
@@ -199,11 +144,11 @@ import Testing
       forFirst,
     ]
     let found = try #require(try FileBondStore(path: folder.file).load()?.bonds)
-    #expect(found.map(\.id) == expected.map(\.id) && found == expected)
+    #expect(found.map(\.identifier) == expected.map(\.identifier) && found == expected)
     // What the other wrote is not this one's to remove, nor does it come back once its writer has removed it.
     try two.save(second)
     #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == true)
-    first.bonds.removeAll { $0.id == forFirst.id }
+    first.bonds.removeAll { $0.identifier == forFirst.identifier }
     try one.save(first)
     try two.save(second)
     #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == false)
@@ -211,34 +156,34 @@ import Testing
   }
 
   @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
-    let folder = try Folder()
+    let folder = try BondFixtures.Folder()
     let elsewhere = open(folder.file + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
     let store = FileBondStore(path: folder.file, patience: .zero)
-    let error = #expect(throws: BondStoreError.self) { try store.save(Self.record(1)) }
+    let error = #expect(throws: BondStoreError.self) { try store.save(BondFixtures.record(1)) }
     #expect(error?.description.contains("another program") == true)
     close(elsewhere)
-    try store.save(Self.record(1))
-    #expect(try store.load() == Self.record(1))
+    try store.save(BondFixtures.record(1))
+    #expect(try store.load() == BondFixtures.record(1))
   }
 
   @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {
     let error = #expect(throws: BondStoreError.self) {
-      try FileBondStore(path: "/proc/nowhere/bonds.json").save(Self.record(1))
+      try FileBondStore(path: "/proc/nowhere/bonds.json").save(BondFixtures.record(1))
     }
     #expect(error?.description.contains("/proc/nowhere/bonds.json") == true)
   }
 
   /// Neither a record's descriptions nor the errors about a file of keys hold a key.
   @Test func descriptionsHoldNoSecrets() throws {
-    let folder = try Folder()
-    let record = Self.record(5)
+    let folder = try BondFixtures.Folder()
+    let record = BondFixtures.record(5)
     var text = "\(record) \(record.bonds) \(String(reflecting: record))"
     dump(record, to: &text)
     let store = FileBondStore(path: folder.file)
     try store.save(record)
     var whole = try String(contentsOfFile: folder.file, encoding: .utf8)
-    for key in Self.keys(of: record) {
+    for key in BondFixtures.keys(of: record) {
       // One digit too few: the decoder stumbles over this very key.
       let digits = key.value.bigEndianOctets.hexadecimal
       #expect(whole.contains(digits))
@@ -248,7 +193,7 @@ import Testing
       text += error?.description ?? ""
       whole = whole.replacingOccurrences(of: digits, with: digits)
     }
-    for key in Self.keys(of: record) {
+    for key in BondFixtures.keys(of: record) {
       #expect(!text.contains(key.value.bigEndianOctets.hexadecimal.prefix(16)) && !text.contains("\(key.value)"))
     }
   }

@@ -1,13 +1,11 @@
 import BLECrypto
 import BLESMP
-import BluetoothLE
-import Foundation
 import Testing
 
-@testable import CoreBluetoothTypes
+@testable import BLEEngine
 
 @Suite struct OutOfBandTests {
-  typealias OutOfBandData = BluetoothLE.OutOfBandData
+  typealias OutOfBandData = BLEEngine.OutOfBandData
 
   /// What is given away is a commitment to the public key that the pairing will use (Vol 3, Part H, 2.3.5.6.4).
   @Test func whatIsToldCommitsToTheKey() throws {
@@ -17,21 +15,21 @@ import Testing
     let toolbox = SecurityToolbox(LibCrypto())
     let x = own.keyPair.publicKey.x
     let confirm = try toolbox.f4(u: x, v: x, x: own.random.value, z: 0)
-    #expect(Data(confirm.littleEndianOctets) == pairing.own.confirm)
-    #expect(Data(own.random.value.littleEndianOctets) == pairing.own.random)
-    #expect(pairing.own.record == Data([17, 0x22]) + pairing.own.confirm + Data([17, 0x23]) + pairing.own.random)
+    #expect([UInt8](confirm.littleEndianOctets) == pairing.own.confirm)
+    #expect([UInt8](own.random.value.littleEndianOctets) == pairing.own.random)
+    #expect(pairing.own.record == [17, 0x22] + pairing.own.confirm + [17, 0x23] + pairing.own.random)
     #expect(pairing.data.peer == nil && pairing.data.temporaryKey == nil)
   }
 
   @Test func octetsGoLeastSignificantFirst() throws {
     var pairing = try OutOfBandPairing()
-    pairing.peer = OutOfBandData(confirm: Data(0..<16), random: Data(16..<32))
-    pairing.legacyKey = Data([1] + [UInt8](repeating: 0, count: 15))
+    pairing.peer = OutOfBandData(confirm: [UInt8](0..<16), random: [UInt8](16..<32))
+    pairing.legacyKey = [1] + [UInt8](repeating: 0, count: 15)
     #expect(pairing.data.peer?.confirm == 0x0F0E_0D0C_0B0A_0908_0706_0504_0302_0100)
     #expect(pairing.data.temporaryKey == SecretKey(1))
-    pairing.legacyKey = Data([1])
+    pairing.legacyKey = [1]
     #expect(pairing.data.temporaryKey == nil)
-    #expect(OutOfBandData(confirm: Data(0..<15), random: Data(16..<32)) == nil)
+    #expect(OutOfBandData(confirm: [UInt8](0..<15), random: [UInt8](16..<32)) == nil)
   }
 
   @Test func itIsPartOfTheOptionsAndOfNoDescription() throws {

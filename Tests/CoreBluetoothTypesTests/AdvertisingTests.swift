@@ -2,6 +2,7 @@ import BLEGAP
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test func rule5_5_isAdvertisingIsTrueInsideTheCallback() {
-    let seen = Stage.Lines()
+    let seen = Lines()
     stage.recorder.react { manager, line in seen.append("\(line) \(manager.isAdvertising)") }
     stage.manager.startAdvertising(nil)
     stage.settle()

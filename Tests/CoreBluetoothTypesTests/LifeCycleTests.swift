@@ -1,6 +1,7 @@
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -51,7 +52,7 @@ import Testing
     let stage = Stage(.unknown)
     let key = DispatchSpecificKey<Bool>()
     stage.queue.setSpecific(key: key, value: true)
-    let elsewhere = Stage.Lines()
+    let elsewhere = Lines()
     stage.recorder.react { _, line in
       if DispatchQueue.getSpecific(key: key) != true { elsewhere.append(line) }
     }

@@ -4,6 +4,7 @@ import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -205,9 +206,9 @@ import Testing
       (0x0000_0011_2233_4455, .public, .publicIdentity),
     ] as [(UInt64, DeviceAddress.Kind, DeviceAddress.Kind)])
   func identifiersComeFromTheIdentityAddress(number: UInt64, kind: DeviceAddress.Kind, resolved: DeviceAddress.Kind) {
-    let plain = PeerIdentifier.make(of: DeviceAddress(octets: BD_ADDR(number), kind: kind))
-    #expect(plain == PeerIdentifier.make(of: DeviceAddress(octets: BD_ADDR(number), kind: resolved)))
-    #expect(plain != PeerIdentifier.make(of: DeviceAddress(octets: BD_ADDR(number ^ 1), kind: kind)))
+    let plain = UUID(DeviceAddress(octets: BD_ADDR(number), kind: kind))
+    #expect(plain == UUID(DeviceAddress(octets: BD_ADDR(number), kind: resolved)))
+    #expect(plain != UUID(DeviceAddress(octets: BD_ADDR(number ^ 1), kind: kind)))
     // Version 8, variant 10.
     let text = Array(plain.uuidString)
     #expect(text[14] == "8" && "89AB".contains(text[19]))
@@ -215,6 +216,6 @@ import Testing
 
   @Test func anIdentifierIsTheSameOnEveryMachine() {
     let address = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
-    #expect(PeerIdentifier.make(of: address).uuidString == "B856C9F5-123D-8E7D-9D89-D3041E6C48FF")
+    #expect(UUID(address).uuidString == "B856C9F5-123D-8E7D-9D89-D3041E6C48FF")
   }
 }

@@ -2,8 +2,10 @@ import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 
+@testable import BLEEngine
 @testable import BLEGATT
 @testable import CoreBluetoothTypes
 
@@ -14,18 +16,6 @@ final class Stage: Sendable {
   let recorder: Recorder
   private let log = Lines()
   private let held = Mutex<PeripheralManager?>(nil)
-
-  /// A list that any thread may write to.
-  final class Lines: Sendable {
-    private let lines = Mutex<[String]>([])
-    func append(_ line: String) { lines.withLock { $0.append(line) } }
-    func take() -> [String] {
-      lines.withLock { lines in
-        defer { lines = [] }
-        return lines
-      }
-    }
-  }
 
   init(
     _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(),

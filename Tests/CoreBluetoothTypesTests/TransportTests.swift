@@ -1,5 +1,6 @@
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
@@ -120,7 +121,7 @@ import Testing
   }
 
   @Test func optionsOfTheWrongTypeAreToldAndIgnored() {
-    let lines = Stage.Lines()
+    let lines = Lines()
     let options = AdapterOptions([ManagerOptionTransportKey: 5, ManagerOptionMaximumMTUKey: 100]) { lines.append($0) }
     #expect(options == AdapterOptions(maximumMTU: 100))
     #expect(lines.take() == ["the option BLEManagerOptionTransport takes a String, not Int, and is ignored"])
@@ -128,7 +129,7 @@ import Testing
 
   @Test func manyManagersOfOneHostLogItsLinesOnce() {
     let host = ScriptedHost()
-    let lines = Stage.Lines()
+    let lines = Lines()
     let queue = DispatchQueue(label: "delegate")
     let managers = [true, false].map { isSpeaker in
       PeripheralManager(

@@ -2,6 +2,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -43,7 +44,7 @@ import Testing
   }
 
   @Test func rule4_1_theListIsUpToDateInsideTheCallback() {
-    let counts = Stage.Lines()
+    let counts = Lines()
     let characteristic = characteristic
     stage.recorder.react { _, line in counts.append("\(line): \(characteristic.subscribedCentrals?.count ?? -1)") }
     let central = stage.connect(1)

@@ -4,7 +4,7 @@ import BLEGATT
 import BLEHost
 import BLESMP
 import BLEWire
-import Foundation
+import FoundationEssentials
 
 /// The form of ``BondRecord`` in a file: JSON, octets as hexadecimal digits, keys most significant octet first.
 extension BondRecord: Codable {

@@ -1,19 +1,17 @@
-import BLEGATT
-import BLEHost
-import BLESMP
+package import BLEHost
+package import BLESMP
 import BLEWire
-public import Foundation
 
 /// A device that was paired with and is known again.
 ///
 /// It holds the keys, which only encoding shows: write what an encoder makes of it where nobody else can read.
-public struct Bond: Hashable, Sendable, Identifiable {
-  let record: BLEHost.Bond
+public struct Bond: Hashable, Sendable {
+  package let record: BLEHost.Bond
 
-  init(_ record: BLEHost.Bond) { self.record = record }
+  package init(_ record: BLEHost.Bond) { self.record = record }
 
-  /// The device's identifier, as its ``CBPeer/identifier`` is when it connects.
-  public var id: UUID { PeerIdentifier.make(of: record.identity) }
+  /// The device's identifier, the same on every run.
+  public var identifier: PeerIdentifier { PeerIdentifier(record.identity) }
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
   public var address: String { record.identity.octets.description }
   /// Whether the pairing was protected against somebody in the middle.
@@ -34,7 +32,7 @@ extension Bond: CustomStringConvertible, CustomReflectable {
 public struct BondRecord: Hashable, Sendable {
   public var bonds: [Bond]
   /// What our own private addresses are resolved with; peers have been given it.
-  var identityResolvingKey: SecretKey?
+  package var identityResolvingKey: SecretKey?
 
   /// Of an adapter that knows nobody.
   public init() { bonds = [] }

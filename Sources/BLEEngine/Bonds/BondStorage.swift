@@ -1,9 +1,9 @@
 import BLECrypto
-import BLEHost
+package import BLEHost
 import BLELinux
-import BLERuntime
+package import BLERuntime
 import BLESMP
-import BLEWire
+package import BLEWire
 import Dispatch
 import Synchronization
 
@@ -12,12 +12,12 @@ import Synchronization
 /// All managers of a host share it; it lives as long as one of them. The store is called on a queue of its own, with the
 /// newest state only where several changes come at once; ``BondSaveSchedule`` says when. A store that could not be
 /// loaded is not saved to: each attempt to save loads it first, until that succeeds.
-final class SecurityKeeper: Sendable {
+package final class SecurityKeeper: Sendable {
   /// The clock and the timer, which tests replace.
-  struct Timing: Sendable {
-    var now: @Sendable () -> Instant
+  package struct Timing: Sendable {
+    package var now: @Sendable () -> Instant
     /// Calls the body after the delay, one at a time.
-    var after: @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
+    package var after: @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
   }
 
   fileprivate struct State {
@@ -55,7 +55,8 @@ final class SecurityKeeper: Sendable {
   private static let keepers = Mutex<[ObjectIdentifier: Reference]>([:])
 
   /// The keeper of a host, made by the first who asks; `options` count only then.
-  static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> SecurityKeeper {
+  package static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> SecurityKeeper
+  {
     keepers.withLock { keepers in
       keepers = keepers.filter { $0.value.keeper != nil }
       if let keeper = keepers[ObjectIdentifier(host)]?.keeper {
@@ -75,7 +76,7 @@ final class SecurityKeeper: Sendable {
   }
 
   /// Saves what is not saved yet, of all hosts; what a program does last.
-  static func saveAll() {
+  package static func saveAll() {
     let all = keepers.withLock { $0.values.compactMap(\.keeper) }
     for keeper in all { keeper.settle(isLast: true) }
   }
@@ -83,13 +84,13 @@ final class SecurityKeeper: Sendable {
   /// Saves what is not saved yet, and waits for it.
   ///
   /// - Parameter isLast: whether the program ends, so that a failure is the end of what has changed.
-  func settle(isLast: Bool = false) {
+  package func settle(isLast: Bool = false) {
     queue.sync { save(isLast: isLast) }
     startTimer()
   }
 
   /// - Parameter timing: the real time where it is nil.
-  init(_ store: any BondStore, log: @escaping Log, timing: Timing? = nil) {
+  package init(_ store: any BondStore, log: @escaping Log, timing: Timing? = nil) {
     (self.store, self.log) = (store, log)
     let queue = DispatchQueue(label: "BluetoothLE.bonds")
     self.queue = queue
@@ -155,7 +156,7 @@ final class SecurityKeeper: Sendable {
   }
 
   /// What a host is told first.
-  func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
+  package func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
     let (bonds, key) = state.withLock { ($0.record.bonds, $0.key) }
     return [
       .setBonds(bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
@@ -163,9 +164,9 @@ final class SecurityKeeper: Sendable {
     ]
   }
 
-  var bonds: [Bond] { state.withLock { $0.record.bonds } }
+  package var bonds: [Bond] { state.withLock { $0.record.bonds } }
 
-  func receive(_ event: HostEvent) {
+  package func receive(_ event: HostEvent) {
     let now = timing.now()
     state.withLock { state in
       switch event {

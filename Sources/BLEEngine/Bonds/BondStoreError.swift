@@ -1,8 +1,7 @@
 import BLELinux
-public import Foundation
 
 /// Why bonds were not loaded or not saved.
-public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible, LocalizedError {
+public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
   /// What failed: `the bonds cannot be loaded`.
@@ -18,8 +17,6 @@ public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible
 
   /// The three parts, after the path.
   public var description: String { "\(path): \(failure) (\(reason)). \(remedy)" }
-
-  public var errorDescription: String? { description }
 }
 
 extension BondStoreError {

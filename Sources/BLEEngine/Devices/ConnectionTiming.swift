@@ -1,4 +1,4 @@
-import BLEHost
+package import BLEHost
 
 /// The timing of a link (Vol 6, Part B, 4.5.1 and 4.5.2).
 public struct ConnectionTiming: Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct ConnectionTiming: Hashable, Sendable {
     self.supervisionTimeout = supervisionTimeout
   }
 
-  init(_ timing: LinkTiming) {
+  package init(_ timing: LinkTiming) {
     interval = .microseconds(1250 * Int(timing.interval))
     latency = Int(timing.latency)
     supervisionTimeout = .milliseconds(10 * Int(timing.supervisionTimeout))
@@ -41,7 +41,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
   }
 
   /// In the units of HCI; nil where the values are not allowed.
-  var parameters: ConnectionParameters? {
+  package var parameters: ConnectionParameters? {
     func units(_ duration: Duration, of microseconds: Int) -> UInt16? {
       UInt16(exactly: (duration / .microseconds(microseconds)).rounded())
     }
@@ -50,23 +50,5 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
     else { return nil }
     let parameters = ConnectionParameters(interval: low...high, latency: latency, supervisionTimeout: timeout)
     return parameters.isValid ? parameters : nil
-  }
-}
-
-/// How quickly a peripheral wants to be heard; mirrors `CBPeripheralManagerConnectionLatency`.
-public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
-  /// An interval of 11.25 to 15 ms.
-  case low = 0
-  /// An interval of 30 to 50 ms.
-  case medium = 1
-  /// An interval of 100 to 125 ms.
-  case high = 2
-
-  var request: ConnectionParameterRequest {
-    switch self {
-    case .low: ConnectionParameterRequest(interval: .microseconds(11_250)...Duration.milliseconds(15))
-    case .medium: ConnectionParameterRequest(interval: .milliseconds(30)...Duration.milliseconds(50))
-    case .high: ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(125))
-    }
   }
 }

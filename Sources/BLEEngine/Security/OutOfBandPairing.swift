@@ -1,7 +1,6 @@
 import BLECrypto
 import BLESMP
 import BLEWire
-public import Foundation
 
 /// Pairing by what two devices tell each other another way than by radio: NFC, a printed code, a cable (Vol 3, Part H,
 /// 2.3.5.4 and 2.3.5.6.4). Such a pairing is protected, whatever the devices can show and type.
@@ -22,7 +21,7 @@ public struct OutOfBandPairing: Hashable, Sendable {
   public var peer: OutOfBandData?
   /// The Temporary Key of LE legacy pairing, 16 octets, least significant first, which both devices know; another count is
   /// as none.
-  public var legacyKey: Data?
+  public var legacyKey: [UInt8]?
 
   private let keys: P256KeyPair
 
@@ -56,25 +55,25 @@ extension OutOfBandPairing: CustomStringConvertible, CustomReflectable {
 /// One device's part of pairing out of band with LE Secure Connections; its description never shows it.
 public struct OutOfBandData: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// 16 octets, least significant first.
-  public let confirm: Data
+  public let confirm: [UInt8]
   /// 16 octets, least significant first.
-  public let random: Data
+  public let random: [UInt8]
 
   /// - Returns: nil where either does not have 16 octets.
-  public init?(confirm: Data, random: Data) {
+  public init?(confirm: [UInt8], random: [UInt8]) {
     guard confirm.count == 16, random.count == 16 else { return nil }
     (self.confirm, self.random) = (confirm, random)
   }
 
   init(confirm: UInt128, random: UInt128) {
-    (self.confirm, self.random) = (Data(confirm.littleEndianOctets), Data(random.littleEndianOctets))
+    (self.confirm, self.random) = ([UInt8](confirm.littleEndianOctets), [UInt8](random.littleEndianOctets))
   }
 
   /// Both as AD structures: LE Secure Connections Confirmation Value (0x22) and Random Value (0x23), as a record for NFC
   /// holds them (Core Specification Supplement, Part A, 1.6).
-  public var record: Data { Data([17, 0x22]) + confirm + [17, 0x23] + random }
+  public var record: [UInt8] { [17, 0x22] + confirm + [17, 0x23] + random }
 
-  func number(_ octets: Data) -> UInt128 { UInt128(littleEndian: octets) ?? 0 }
+  func number(_ octets: [UInt8]) -> UInt128 { UInt128(littleEndian: octets) ?? 0 }
 
   public var description: String { "(out-of-band data)" }
   public var customMirror: Mirror { Mirror(self, children: []) }

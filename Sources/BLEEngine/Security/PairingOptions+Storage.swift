@@ -1,5 +1,4 @@
 import BLELinux
-import Foundation
 
 extension PairingOptions.Storage {
   /// The store of an adapter that is reached by `transport`; `log` receives why bonds are kept in memory, where they are.
@@ -22,10 +21,25 @@ extension PairingOptions.Storage {
         )
         return MemoryBondStore()
       }
-      let name = (program as NSString).lastPathComponent + "-" + transport
-      let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._"))
-      let file = String(String.UnicodeScalarView(name.unicodeScalars.map { allowed.contains($0) ? $0 : "_" }))
+      let name = Self.lastComponent(of: program) + "-" + transport
+      let file = String(String.UnicodeScalarView(name.unicodeScalars.map { Self.isAllowed($0) ? $0 : "_" }))
       return FileBondStore(path: "\(folder)/BluetoothLE/\(file).json", log: log)
+    }
+  }
+
+  /// The name of a file after its folders, without the slashes at its end; a slash of the root itself.
+  private static func lastComponent(of path: String) -> String {
+    let components = path.split(separator: "/")
+    return components.last.map(String.init) ?? (path.isEmpty ? "" : "/")
+  }
+
+  /// Letters, marks and digits of any script, and three signs.
+  private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: true
+    case .nonspacingMark, .spacingMark, .enclosingMark: true
+    case .decimalNumber, .letterNumber, .otherNumber: true
+    default: scalar == "-" || scalar == "." || scalar == "_"
     }
   }
 

@@ -1,5 +1,5 @@
 import BLEHost
-import BLESMP
+package import BLESMP
 
 /// How an adapter pairs, and where it keeps what comes of it.
 ///
@@ -39,11 +39,11 @@ public struct PairingOptions: Hashable, Sendable {
   /// A bond that was made with authentication is never replaced by a pairing without.
   public enum BondReplacement: Hashable, Sendable {
     /// The pairing fails with Authentication Requirements (0x03). A device that has forgotten the bond pairs again after
-    /// ``CBManager/remove(_:)``.
+    /// `CBManager.remove(_:)`.
     case never
-    /// ``CBPairingDelegate/manager(_:shouldReplaceBondOf:reply:)`` decides.
+    /// `CBPairingDelegate.manager(_:shouldReplaceBondOf:reply:)` decides.
     case ask
-    /// The bond is replaced, and ``CBPairingDelegate/manager(_:didReplaceBondOf:)`` reports it.
+    /// The bond is replaced, and `CBPairingDelegate.manager(_:didReplaceBondOf:)` reports it.
     case always
   }
 
@@ -62,9 +62,9 @@ public struct PairingOptions: Hashable, Sendable {
   /// A passkey, at most 999999, that is displayed at every pairing. Printed on a label it is better than nothing; one
   /// that has been overheard or guessed bit by bit is not.
   public var fixedPasskey: UInt32?
-  /// Asks the ``CBPairingDelegate`` for consent to each pairing that authenticates nobody (Just Works), as a peripheral and as
+  /// Asks the `CBPairingDelegate` for consent to each pairing that authenticates nobody (Just Works), as a peripheral and as
   /// a central: also where a peripheral asks for security, and where the manager pairs on demand. A pairing that the program
-  /// begins by ``CBCentralManager/pair(with:)`` has its consent.
+  /// begins by `CBCentralManager.pair(with:)` has its consent.
   public var asksConsent = false
   /// What happens to a bond without authentication when a device pairs anew under its identity.
   public var bondReplacement = BondReplacement.always
@@ -79,13 +79,13 @@ public struct PairingOptions: Hashable, Sendable {
   /// bond.
   ///
   /// The link to a bonded peripheral is encrypted before the first request. A peripheral that cannot encrypt may be another
-  /// device with the same address. ``CBPairingDelegate/manager(_:didLoseBondOf:error:)`` reports it, and nothing is sent in the
+  /// device with the same address. `CBPairingDelegate.manager(_:didLoseBondOf:error:)` reports it, and nothing is sent in the
   /// clear on this link.
   public enum OperationsAfterBondLoss: Hashable, Sendable {
-    /// They fail with ``CBError/peerRemovedPairingInformation`` or ``CBError/encryptionTimedOut``.
+    /// They fail with `CBError.peerRemovedPairingInformation` or `CBError.encryptionTimedOut`.
     case fail
     /// They wait, 200 at most, until the link is encrypted by a new pairing or ends. To pair anew, remove the bond, then
-    /// call ``CBCentralManager/pair(with:)``.
+    /// call `CBCentralManager.pair(with:)`.
     case wait
   }
   public var operationsAfterBondLoss = OperationsAfterBondLoss.fail
@@ -126,7 +126,7 @@ extension PairingOptions.Storage: Hashable {
 
 extension PairingOptions {
   /// The same for the host; nil where pairing is off.
-  func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
+  package func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
     guard isEnabled else { return nil }
     var settings = PairingSettings()
     settings.ioCapability =

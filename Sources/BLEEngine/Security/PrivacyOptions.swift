@@ -1,5 +1,5 @@
-import BLEHost
-import BLESMP
+package import BLEHost
+package import BLESMP
 
 /// Whether an adapter hides who it is from all but its bonded peers.
 ///
@@ -19,7 +19,7 @@ import BLESMP
 /// privacy is enabled.
 ///
 /// An adapter that the kernel runs (transport `linux`) shows the address that the kernel chose; asking one for privacy
-/// makes the manager's state `unsupported`, and ``CBManager/stateReason`` says what to do. What is advertised, a name above
+/// makes the manager's state `unsupported`, and `CBManager.stateReason` says what to do. What is advertised, a name above
 /// all, can give a device away as well as its address. Where the kernel itself uses private addresses (`btmgmt privacy`), it
 /// gives its own key to each device that bonds, with authentication or without; these options have no effect on that.
 public struct PrivacyOptions: Hashable, Sendable {
@@ -36,7 +36,7 @@ public struct PrivacyOptions: Hashable, Sendable {
   public init() {}
 
   /// The same for the host; nil where the identity address is shown.
-  func settings(identityResolvingKey: SecretKey) -> PrivacySettings? {
+  package func settings(identityResolvingKey: SecretKey) -> PrivacySettings? {
     guard usesPrivateAddress else { return nil }
     let range = PrivacySettings.rotations
     return PrivacySettings(

@@ -1,3 +1,4 @@
+import BLEEngine
 import Foundation
 
 /// A device that was found, with what it said.

@@ -1,3 +1,4 @@
+public import BLEEngine
 import BLEHost
 import BLEWire
 public import Foundation

@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGAP
 import BLEHCI
 import BLEHost

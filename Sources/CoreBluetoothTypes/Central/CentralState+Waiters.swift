@@ -72,9 +72,3 @@ extension CentralState {
     return nil
   }
 }
-
-extension HostNames {
-  static func connect() -> ConnectID { ConnectID(rawValue: next32()) }
-  static func operation() -> GATTClient.OperationID { GATTClient.OperationID(rawValue: next32()) }
-  static func waiter() -> UInt64 { update().rawValue }
-}

@@ -1,4 +1,5 @@
 import BLEATT
+import BLEEngine
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -188,7 +189,7 @@ extension CentralState {
         devices[stale.address] = nil
         addresses[stale.identifier] = nil
       }
-      let device = Device(address: address, identifier: PeerIdentifier.make(of: address))
+      let device = Device(address: address, identifier: UUID(address))
       devices[address] = device
       addresses[device.identifier] = address
     }

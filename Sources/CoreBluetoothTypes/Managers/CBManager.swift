@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEHost
 import BLERuntime
 public import Foundation

@@ -1,4 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import BLEEngine
+
 // The keys of the dictionaries that managers take and give.
 
 /// `String`: see ``AdapterOptions/transport``. Not in CoreBluetooth, as all five of this group.
@@ -20,3 +23,21 @@ public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestore
 public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
 /// `[String: Any]`; never given.
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
+
+extension AdapterOptions {
+  /// Reads them from the dictionary of `init(delegate:queue:options:)`; what it cannot use it tells `misuse`.
+  init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
+    self.init()
+    func value<Value>(_ key: String, _ wanted: String) -> Value? {
+      guard let found = dictionary?[key] else { return nil }
+      if let value = found as? Value { return value }
+      misuse("the option \(key) takes \(wanted), not \(type(of: found)), and is ignored")
+      return nil
+    }
+    transport = value(CBManagerOptionTransportKey, "a String")
+    snoop = value(CBManagerOptionSnoopKey, "a String")
+    deviceName = value(CBManagerOptionDeviceNameKey, "a String")
+    appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
+    maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
+  }
+}

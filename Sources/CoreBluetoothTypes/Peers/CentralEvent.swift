@@ -1,3 +1,5 @@
+public import BLEEngine
+
 /// The coming and going of centrals, as ``CBPeripheralManager/connectionEvents`` tells it.
 public enum CentralEvent: Sendable {
   case connected(CBCentral)

@@ -1,3 +1,4 @@
+public import BLEEngine
 public import BLEGAP
 
 /// Advertisements with everything they can hold.

@@ -1,3 +1,4 @@
+public import BLEEngine
 import BLEHCI
 import BLEHost
 
@@ -53,5 +54,23 @@ extension CBPeripheralManager {
   public final func setAuthorized(_ isAuthorized: Bool, for central: CBCentral) {
     guard accepts("setAuthorized") else { return }
     run { $0.command("setAuthorized", central, { .authorize($0, isAuthorized) }, into: &$1) }
+  }
+}
+
+/// How quickly a peripheral wants to be heard; mirrors `CBPeripheralManagerConnectionLatency`.
+public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
+  /// An interval of 11.25 to 15 ms.
+  case low = 0
+  /// An interval of 30 to 50 ms.
+  case medium = 1
+  /// An interval of 100 to 125 ms.
+  case high = 2
+
+  var request: ConnectionParameterRequest {
+    switch self {
+    case .low: ConnectionParameterRequest(interval: .microseconds(11_250)...Duration.milliseconds(15))
+    case .medium: ConnectionParameterRequest(interval: .milliseconds(30)...Duration.milliseconds(50))
+    case .high: ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(125))
+    }
   }
 }

@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEHost
 public import Foundation
 

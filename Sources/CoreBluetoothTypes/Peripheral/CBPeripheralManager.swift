@@ -1,3 +1,4 @@
+public import BLEEngine
 import BLEGAP
 import BLEHost
 public import Dispatch

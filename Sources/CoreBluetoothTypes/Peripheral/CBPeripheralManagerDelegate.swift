@@ -1,3 +1,4 @@
+public import BLEEngine
 public import Foundation
 
 /// What a ``CBPeripheralManager`` tells the application; mirrors `CBPeripheralManagerDelegate`.

@@ -1,3 +1,5 @@
+import BLEEngine
+
 /// One thing to do on the delegate's queue, as a value.
 enum DelegateCall: Sendable {
   case didAdd(CBMutableService, CBError?)

@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGAP
 import BLEHost
 
@@ -23,7 +24,12 @@ extension PeripheralRole {
       throw CBError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
     }
     let payload = try advertisement.payload(under: options.policy)
-    let intent = try options.intent(payload)
+    guard let intent = options.intent(payload) else {
+      throw CBError(
+        .invalidParameters,
+        "an advertising interval of \(options.interval.lowerBound) to \(options.interval.upperBound) is not allowed: 20 ms to 10.24 s"
+      )
+    }
     let id = HostNames.advertising()
     advertising = .starting(id)
     starts.ask(id, ())

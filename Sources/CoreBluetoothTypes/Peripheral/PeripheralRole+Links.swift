@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -16,14 +17,14 @@ extension PeripheralRole {
 
   /// The identifier of a device, or a new one where another link has that identifier.
   private func freeIdentifier(of address: DeviceAddress) -> UUID {
-    let identifier = PeerIdentifier.make(of: address)
+    let identifier = UUID(address)
     return links.values.contains { $0.central.identifier == identifier } ? UUID() : identifier
   }
 
   /// A link has proven to be of a bonded device: its central is the device's from now on, with its subscriptions.
   mutating func identified(_ peer: PeerID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
-    let identifier = PeerIdentifier.make(of: identity)
+    let identifier = UUID(identity)
     guard identifier != link.central.identifier else { return }
     let central = CBCentral(identifier: identifier, replacing: link.central)
     let subscribed = link.subscriptions.compactMap { attributes[$0] as? CBMutableCharacteristic }

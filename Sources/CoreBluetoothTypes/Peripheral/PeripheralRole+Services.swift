@@ -1,4 +1,5 @@
 import BLEATT
+import BLEEngine
 import BLEGATT
 import BLEHost
 import BLEWire

@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGATT
 import BLEWire
 

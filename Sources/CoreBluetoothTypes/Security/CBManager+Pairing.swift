@@ -1,16 +1,17 @@
-import BLEGATT
+public import BLEEngine
 import BLEHost
 import BLESMP
+import Foundation
 import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
 extension CBManager {
   /// The devices that are known again, the oldest bond first. All managers of an adapter share them.
-  public final var bonds: [Bond] { link.keeper?.bonds ?? [] }
+  public final var bonds: [BLEEngine.Bond] { link.keeper?.bonds ?? [] }
 
   /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
   /// device has to be told to forget, too, before the two can pair anew.
-  public final func remove(_ bond: Bond) { link.post(.removeBond(bond.record.identity)) }
+  public final func remove(_ bond: BLEEngine.Bond) { link.post(.removeBond(bond.record.identity)) }
 
   /// Changes how the adapter pairs from now on. What is under way goes on as it began; ``PairingOptions/storage`` stays
   /// what it was.
@@ -28,7 +29,7 @@ extension CBManager {
       ask(question, of: peer, reply: PairingReply(link: link, peer: name, question: id))
     case .pairingQuestionWithdrawn(let name, let id):
       guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didWithdrawQuestion: PairingReply.ID(rawValue: id.rawValue), of: peer)
+      pairingDelegate?.manager(self, didWithdrawQuestion: PairingReply.ID(id), of: peer)
     case .keypress(let name, let keypress):
       guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else { return }
       pairingDelegate?.manager(self, peer: peer, didType: keypress)
@@ -43,7 +44,7 @@ extension CBManager {
       guard let peer = peer(named: name) else { return }
       pairingDelegate?.manager(self, didChangeSecurityOf: peer, to: PeerSecurity(security))
     case .bondRemoved(let identity):
-      pairingDelegate?.manager(self, didRemoveBondOf: PeerIdentifier.make(of: identity))
+      pairingDelegate?.manager(self, didRemoveBondOf: UUID(identity))
     case .bondReplaced(let name, _):
       guard let peer = peer(named: name) else { return }
       pairingDelegate?.manager(self, didReplaceBondOf: peer)
@@ -85,20 +86,5 @@ extension CBManager {
   private func logOnce(_ what: String) {
     guard declinedQuestions.withLock({ $0.insert(what).inserted }) else { return }
     log(.notice, "a pairing asks \(what) and there is no pairing delegate: it is declined. Set pairingDelegate")
-  }
-}
-
-extension PeerSecurity {
-  init(_ security: SecurityState) {
-    level =
-      switch security.level {
-      case .none: .none
-      case .encrypted: .encrypted
-      case .authenticated: .authenticated
-      case .secureConnections: .secureConnections
-      }
-    keySize = Int(security.keySize)
-    (isBonded, isBondProven) = (security.isBonded, security.isBondProven)
-    isAuthorized = security.isAuthorized
   }
 }

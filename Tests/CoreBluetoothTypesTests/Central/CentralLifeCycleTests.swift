@@ -3,6 +3,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -27,7 +28,7 @@ import Testing
     let stage = CentralStage(.unknown)
     let key = DispatchSpecificKey<Bool>()
     stage.queue.setSpecific(key: key, value: true)
-    let elsewhere = Stage.Lines()
+    let elsewhere = Lines()
     stage.recorder.react { if DispatchQueue.getSpecific(key: key) != true { elsewhere.append($0) } }
     stage.say(.state(.poweredOn, nil))
     let peripheral = try stage.connect(1)

@@ -4,6 +4,7 @@ import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 
 @testable import CoreBluetoothTypes
@@ -13,7 +14,7 @@ final class CentralStage: Sendable {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "central delegate")
   let recorder = CentralRecorder()
-  private let log = Stage.Lines()
+  private let log = Lines()
   private let held = Mutex<CentralManager?>(nil)
   private let seen = Mutex(0)
 

@@ -3,6 +3,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -173,7 +174,7 @@ import Testing
 
   @Test func rule6_6_theLongFormIsCalledInsteadOfTheShortOne() throws {
     final class Long: NSObject, CentralManagerDelegate, Sendable {
-      let lines = Stage.Lines()
+      let lines = Lines()
       func centralManagerDidUpdateState(_ central: CentralManager) {}
       func centralManager(
         _ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, timestamp: CFAbsoluteTime,

@@ -1,8 +1,10 @@
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Testing
 
+@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Rules 6.1 to 6.3 and 6.17: scanning and what is found.
@@ -169,8 +171,8 @@ import Testing
 
   /// A new run of the program connects to a device that it has not heard yet.
   @Test func whoIsBondedIsRetrievedUnseen() throws {
-    let record = FileBondStoreTests.record(1)
-    let keeper = SecurityKeeper(PairingDelegateTests.Notebook(record), log: { _, _ in })
+    let record = BondFixtures.record(1)
+    let keeper = SecurityKeeper(BondFixtures.Notebook(record), log: { _, _ in })
     let stage = CentralStage(host: ScriptedHost(keeper: keeper))
     let bond = record.bonds[1]
     let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)

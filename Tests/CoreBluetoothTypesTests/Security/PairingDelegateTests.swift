@@ -4,16 +4,18 @@ import BLEHost
 import BLESMP
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
+@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 @Suite struct PairingDelegateTests {
   /// Writes down what it hears and answers as it is told.
   final class Listener: PairingDelegate, Sendable {
-    let lines = Stage.Lines()
+    let lines = Lines()
     let says: @Sendable (PairingReply) -> Void
     init(_ says: @escaping @Sendable (PairingReply) -> Void) { self.says = says }
 
@@ -157,7 +159,7 @@ import Testing
       listener.lines.take() == [
         "security secureConnections 16 false", "paired false", "types digitErased",
         "failed 15: the pairing failed, refused by the device: the device does not take the key it was sent",
-        "lost missingHere", "removed \(PeerIdentifier.make(of: identity))", "replaced",
+        "lost missingHere", "removed \(UUID(identity))", "replaced",
       ])
     #expect(central.isEncrypted)
   }
@@ -169,127 +171,5 @@ import Testing
     stage.manager.pairingDelegate = listener
     stage.say(.pairing(PeerID(rawValue: 99), id(1), .consent))
     #expect(listener.lines.take().isEmpty && answers(stage).isEmpty)
-  }
-
-  /// Notes what is saved.
-  final class Notebook: BondStore {
-    struct Full: Error, CustomStringConvertible { var description: String { "the notebook is full" } }
-    let records = Mutex<[BondRecord]>([])
-    let isFull: Bool
-    let first: BondRecord?
-    init(_ first: BondRecord? = nil, isFull: Bool = false) { (self.first, self.isFull) = (first, isFull) }
-    func load() throws -> BondRecord? { if isFull { throw Full() } else { first } }
-    func save(_ record: BondRecord) throws {
-      if isFull { throw Full() } else { records.withLock { $0.append(record) } }
-    }
-  }
-
-  @Test func theKeeperHandsOverWhatWasSavedAndSavesWhatChanges() throws {
-    let known = FileBondStoreTests.record(3)
-    let notebook = Notebook(known)
-    let keeper = SecurityKeeper(notebook, log: { _, _ in })
-    let commands = keeper.commands(PairingOptions())
-    guard commands.count == 3, case .setBonds(let bonds) = commands[0],
-      case .setPairing(let settings?) = commands[1], case .setPrivacy(nil) = commands[2]
-    else {
-      Issue.record("\(commands.count) commands")
-      return
-    }
-    #expect(bonds == known.bonds.map(\.record) && settings.identityResolvingKey == known.identityResolvingKey)
-    var changed = bonds[1]
-    changed.peerSignCounter = 77
-    keeper.receive(.bondChanged(changed))
-    keeper.receive(.bondRemoved(bonds[0].identity))
-    keeper.settle()
-    #expect(notebook.records.withLock { $0.last }?.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
-    #expect(keeper.bonds == [BluetoothLE.Bond(changed), known.bonds[2]])
-  }
-
-  @Test(arguments: [
-    (Duration.seconds(900), Duration.seconds(900)), (.zero, .seconds(1)), (.seconds(86_400), .seconds(3600)),
-  ])
-  func aPrivateAddressIsMadeWithTheKeyThatPeersAreGiven(wanted: Duration, taken: Duration) {
-    let keeper = SecurityKeeper(Notebook(FileBondStoreTests.record(1)), log: { _, _ in })
-    var privacy = PrivacyOptions()
-    (privacy.usesPrivateAddress, privacy.rotation) = (true, wanted)
-    let commands = keeper.commands(PairingOptions(), privacy)
-    guard case .setPairing(let pairing?) = commands[1], case .setPrivacy(let settings?) = commands[2] else {
-      Issue.record("\(commands.count) commands")
-      return
-    }
-    #expect(settings.identityResolvingKey == pairing.identityResolvingKey && settings.rotation == taken)
-  }
-
-  /// Enabling privacy warns where devices can pair that do not get the key.
-  @Test func privacyWarnsOfDevicesThatLoseTheAdapter() {
-    var (privacy, pairing) = (PrivacyOptions(), PairingOptions())
-    #expect(privacy.warning(pairing) == nil)
-    privacy.usesPrivateAddress = true
-    #expect(privacy.warning(pairing)?.contains("distributesIdentityWhenUnauthenticated") == true)
-    #expect(privacy.settings(identityResolvingKey: SecretKey(1))?.distributesIdentityWhenUnauthenticated == false)
-    pairing.requiresProtection = true
-    #expect(privacy.warning(pairing) == nil)
-    pairing = PairingOptions()
-    privacy.distributesIdentityWhenUnauthenticated = true
-    #expect(privacy.warning(pairing) == nil)
-    #expect(privacy.settings(identityResolvingKey: SecretKey(1))?.distributesIdentityWhenUnauthenticated == true)
-  }
-
-  /// What replaces a bond, and how many strangers may bond.
-  @Test func optionsOfBondsReachTheHost() throws {
-    var options = PairingOptions()
-    func settings() throws -> PairingSettings { try #require(options.settings(identityResolvingKey: SecretKey(1))) }
-    #expect(try settings().bondRules.replacement == .always && settings().unconfirmedBonds.count == 12)
-    (options.bondReplacement, options.unconfirmedBondLimit) = (.ask, -1)
-    #expect(try settings().bondRules.replacement == .ask && settings().unconfirmedBonds.count == 0)
-    options.bondReplacement = .never
-    #expect(try settings().bondRules.replacement == .never)
-  }
-
-  /// Two programs that begin with one new file give their peers one key.
-  @Test func programsThatShareAStoreShareTheKey() throws {
-    let folder = try FileBondStoreTests.Folder()
-    let keepers = (0..<2).map { _ in SecurityKeeper(FileBondStore(path: folder.file), log: { _, _ in }) }
-    func key(_ keeper: SecurityKeeper) -> SecretKey? {
-      if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
-        settings.identityResolvingKey
-      } else {
-        nil
-      }
-    }
-    #expect(key(keepers[0]) != key(keepers[1]))
-    for keeper in keepers { keeper.shareKey() }
-    #expect(key(keepers[0]) == key(keepers[1]) && key(keepers[0]) != nil)
-    // A store that keeps nothing leaves the key as it is.
-    let forgetful = SecurityKeeper(MemoryBondStore(), log: { _, _ in })
-    let before = key(forgetful)
-    forgetful.shareKey()
-    #expect(key(forgetful) == before)
-  }
-
-  @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {
-    let lines = Stage.Lines()
-    let keeper = SecurityKeeper(Notebook(isFull: true), log: { lines.append($1) })
-    let bond = FileBondStoreTests.record(3).bonds[0]
-    keeper.receive(.bondChanged(bond.record))
-    keeper.settle()
-    let attempt = "bonds are kept in memory, and saving is tried again: the notebook is full"
-    #expect(lines.take() == ["the notebook is full", attempt] && keeper.bonds == [bond])
-  }
-
-  @Test func optionsBecomeSettings() throws {
-    let key = SecretKey(1)
-    var options = PairingOptions()
-    let plain = try #require(options.settings(identityResolvingKey: key))
-    #expect(plain.ioCapability == .noInputNoOutput && plain.isBonding && !plain.asksForMITM && plain.allowsLegacy)
-    options.capability = .keyboardDisplay
-    options.fixedPasskey = 1_000_000
-    options.minimumKeySize = 99
-    let others = try #require(options.settings(identityResolvingKey: key))
-    #expect(others.asksForMITM && others.fixedPasskey == nil && others.minimumKeySize == 16)
-    let strict = try #require(PairingOptions.secureConnectionsOnly.settings(identityResolvingKey: key))
-    #expect(strict.isSecureConnectionsOnly)
-    options.isEnabled = false
-    #expect(options.settings(identityResolvingKey: key) == nil)
   }
 }

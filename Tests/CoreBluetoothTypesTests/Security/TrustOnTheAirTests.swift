@@ -3,10 +3,12 @@ import BLEHost
 import BLESMP
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
+@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Two managers of this process pair over the simulated radio, because a value demands it.
@@ -87,17 +89,17 @@ import Testing
   /// The second time the private one is called through the object it was found with, whatever its address is by then.
   @Test(arguments: [false, true])
   func aValueThatDemandsTrustMakesTheTwoPairAndNoSecretIsSeen(isPrivate: Bool) async throws {
-    let lines = Stage.Lines()
+    let lines = Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
-    let folder = try FileBondStoreTests.Folder()
+    let folder = try BondFixtures.Folder()
     let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
     service.characteristics = [
       MutableCharacteristic(
         type: "2A6E", properties: [.read], value: Data("gold".utf8), permissions: [.readAuthenticationRequired])
     ]
     let vault = Vault(service)
-    let (ours, theirs) = (PairingDelegateTests.Notebook(), PairingDelegateTests.Notebook())
+    let (ours, theirs) = (BondFixtures.Notebook(), BondFixtures.Notebook())
     let name = UUID().uuidString
     var hiding = options("v-\(name)", .displayOnly, ours, folder.path)
     (hiding.privacy.usesPrivateAddress, hiding.privacy.rotation) = (isPrivate, .seconds(3600))
@@ -145,7 +147,7 @@ import Testing
     #expect(manager?.bonds.isEmpty == true)
     (manager, central) = (nil, nil)
 
-    let keys = records.flatMap(FileBondStoreTests.keys)
+    let keys = records.flatMap(BondFixtures.keys)
     #expect(keys.count >= 8)
     var traced = 0
     for file in folder.names where file.hasSuffix(".btsnoop") {
@@ -210,7 +212,7 @@ import Testing
   }
 
   @Test func anOldReplyAnswersNoNewQuestion() async throws {
-    let lines = Stage.Lines()
+    let lines = Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
     let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)

@@ -1,0 +1,41 @@
+package import BLEHost
+package import BLESMP
+
+/// Answers one question, once, on any thread; within 30 seconds, after which the other device ends the pairing.
+///
+/// It is bound to its question. A second answer, an answer after `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and
+/// an answer of another kind than the question asks for change nothing and are logged.
+public struct PairingReply: Sendable, Identifiable {
+  /// Identifies the question among all questions of the adapter, for as long as the process lives.
+  public struct ID: Hashable, Sendable {
+    let rawValue: UInt64
+
+    package init(_ question: PairingQuestionID) { rawValue = question.rawValue }
+  }
+
+  private let link: any HostLink
+  private let peer: PeerID
+  private let question: PairingQuestionID
+
+  package init(link: any HostLink, peer: PeerID, question: PairingQuestionID) {
+    (self.link, self.peer, self.question) = (link, peer, question)
+  }
+
+  public var id: ID { ID(question) }
+
+  /// Says yes: to pair, or that the numbers agree.
+  public func accept() { answer(.accept) }
+
+  /// Says no, or ends the pairing whose digits are displayed.
+  public func reject() { answer(.reject) }
+
+  /// - Parameter passkey: 0 to 999999; a larger number rejects.
+  public func enter(passkey: UInt32) { answer(Passkey(passkey).map { .passkey($0) } ?? .reject) }
+
+  private func answer(_ answer: PairingAnswer) { link.post(.answerPairing(peer, question, answer)) }
+}
+
+/// What somebody does who types a passkey; which digits they are, nobody tells.
+public enum PasskeyKeypress: UInt8, Sendable {
+  case started = 0, digitEntered, digitErased, cleared, completed
+}

@@ -1,0 +1,84 @@
+package import BLEGATT
+package import BLEHost
+package import BLESMP
+
+/// What a link is worth.
+public struct PeerSecurity: Hashable, Sendable {
+  /// LE security mode 1, levels 1 to 4 (Vol 3, Part C, 10.2.1).
+  public enum Level: Int, Comparable, Sendable {
+    case none = 1
+    /// Encrypted; nobody vouches for who is at the other end.
+    case encrypted
+    /// Encrypted, and protected against somebody in the middle.
+    case authenticated
+    /// As before, with LE Secure Connections and a key of 128 bits.
+    case secureConnections
+
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  public var level: Level
+  /// The length of the encryption key in octets; 0 on a link in the clear.
+  public var keySize: Int
+  /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by
+  /// ``isBondProven``.
+  public var isBonded: Bool
+  /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key, or
+  /// the pairing on it made the bond.
+  public var isBondProven: Bool
+  /// Whether `CBPeripheralManager.setAuthorized(_:for:)` let this central in.
+  public var isAuthorized: Bool
+
+  package init(_ security: SecurityState) {
+    level =
+      switch security.level {
+      case .none: .none
+      case .encrypted: .encrypted
+      case .authenticated: .authenticated
+      case .secureConnections: .secureConnections
+      }
+    keySize = Int(security.keySize)
+    (isBonded, isBondProven) = (security.isBonded, security.isBondProven)
+    isAuthorized = security.isAuthorized
+  }
+}
+
+/// Why a pairing failed, and who ended it.
+public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The reason as it travels (Vol 3, Part H, 3.5.5).
+  public let reason: UInt8
+  public let description: String
+
+  package init(_ failure: PairingFailure) {
+    reason = failure.reason.rawValue
+    description = "the pairing failed, \(failure)"
+  }
+}
+
+/// How a bond turned out to be worthless, and what mends it.
+public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible {
+  public enum Cause: Hashable, Sendable {
+    /// The other device does not have the key any more.
+    case forgottenByPeer
+    /// The other device has a key that is not here.
+    case missingHere
+    /// Both have one, and they differ.
+    case keysDiffer
+    /// The link could not be encrypted, for another reason: the other device does not answer, or cannot encrypt.
+    case notEncrypted
+  }
+
+  public let cause: Cause
+  public let description: String
+
+  package init(_ loss: BondLoss) {
+    cause =
+      switch loss {
+      case .forgottenByPeer: .forgottenByPeer
+      case .missingHere: .missingHere
+      case .keysDiffer: .keysDiffer
+      case .notEncrypted: .notEncrypted
+      }
+    description = "\(loss)"
+  }
+}
