@@ -13,10 +13,11 @@ func layer(_ name: String, on dependencies: [String] = []) -> Target {
   .target(name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, swiftSettings: strict)
 }
 
-func example(_ name: String, in folder: String, on dependencies: [String] = []) -> Target {
+/// A program as another package writes it: on products, without access to what is declared for this package.
+func example(_ name: String, in folder: String, on dependencies: [String]) -> Target {
   .executableTarget(
-    name: name, dependencies: ["BluetoothLE"] + dependencies.map { .init(stringLiteral: $0) },
-    path: "Examples/\(folder)", swiftSettings: strict)
+    name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, path: "Examples/\(folder)",
+    packageAccess: false, swiftSettings: strict)
 }
 
 func tests(_ name: String, on dependencies: [String], excluding: [String] = []) -> Target {
@@ -39,6 +40,7 @@ let package = Package(
     .library(name: "BLEGATT", targets: ["BLEGATT"]),
     .library(name: "BLESMP", targets: ["BLESMP"]),
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
+    .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
     .executable(name: "heart-rate", targets: ["heart-rate"]),
     .executable(name: "reference-peripheral", targets: ["reference-peripheral"]),
     .executable(name: "virtual-radio", targets: ["virtual-radio"]),
@@ -61,6 +63,7 @@ let package = Package(
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
+    layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer(
       "BLEEngine",
       on: [
@@ -71,14 +74,16 @@ let package = Package(
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
 
-    example("heart-rate", in: "HeartRate"),
-    example("reference-peripheral", in: "ReferencePeripheral"),
-    example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLELinux", "BLERuntime", "BLEVirtual"]),
+    example("heart-rate", in: "HeartRate", on: ["BluetoothLE"]),
+    example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),
+    example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLEVirtual", "BLEVirtualServer"]),
 
     // The examples of the documentation, as a program of another package compiles them: with the public API alone.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEVirtual", "BLEWire"],
+      dependencies: [
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEVirtual", "BLEVirtualServer", "BLEWire",
+      ],
       packageAccess: false, swiftSettings: strict),
 
     .target(
@@ -98,6 +103,8 @@ let package = Package(
         "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ], excluding: ["Recording/Transcripts"]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
+    tests(
+      "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
     tests("BLEKernelTests", on: ["BLEKernel", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
     tests(

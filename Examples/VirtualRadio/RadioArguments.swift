@@ -1,14 +1,13 @@
 import BLEHCI
-import BLELinux
-import BLERuntime
 import BLEVirtual
+import BLEVirtualServer
 
 /// The command line of `virtual-radio`.
 struct RadioArguments {
   static let help = """
     virtual-radio: controllers on a simulated radio, one for each host that connects
 
-      --tcp PORT                 listen for hosts on every address (0 takes a free port); 6402 where no door is named
+      --tcp PORT                 listen for hosts on every address (0 takes a free port); 6402 if there is no other endpoint
       --unix PATH                listen on a Unix socket
       --pty PATH                 make a pseudo-terminal for one host, with a symbolic link at PATH
       --acl-length N             octets of an ACL packet, 27 to 65535 (251)
@@ -20,8 +19,8 @@ struct RadioArguments {
       --snoop FOLDER             one packet trace for each host, for Wireshark
     """
 
-  var settings = RadioService.Settings()
-  var doors: [StreamEndpoint] = []
+  var configuration = VirtualRadioServer.Configuration()
+  var endpoints: [VirtualRadioServer.Endpoint] = []
   var wantsHelp = false
 
   struct Wrong: Error { let text: String }
@@ -41,30 +40,19 @@ struct RadioArguments {
     }
     while let option = rest.popFirst() {
       switch option {
-      case "--tcp": doors.append(.tcpServer(host: nil, port: try number(of: option, in: 0...65_535)))
-      case "--unix": doors.append(.unixServer(path: try value(of: option)))
-      case "--pty": doors.append(.pseudoTerminal(path: try value(of: option)))
-      case "--acl-length": settings.controller.aclDataPacketLength = try number(of: option, in: 27...65_535)
-      case "--acl-count": settings.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
-      case "--no-extended-advertising": settings.controller.features.remove(.extendedAdvertising)
-      case "--pace": settings.pacing = .airtime
-      case "--seed": settings.seed = try number(of: option, in: 0...UInt64.max)
-      case "--snoop": settings.traceFolder = try value(of: option)
+      case "--tcp": endpoints.append(.tcp(host: nil, port: try number(of: option, in: 0...65_535)))
+      case "--unix": endpoints.append(.unix(path: try value(of: option)))
+      case "--pty": endpoints.append(.pseudoTerminal(path: try value(of: option)))
+      case "--acl-length": configuration.controller.aclDataPacketLength = try number(of: option, in: 27...65_535)
+      case "--acl-count": configuration.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
+      case "--no-extended-advertising": configuration.controller.features.remove(.extendedAdvertising)
+      case "--pace": configuration.pacing = .airtime
+      case "--seed": configuration.seed = try number(of: option, in: 0...UInt64.max)
+      case "--snoop": configuration.traceFolder = try value(of: option)
       case "--help", "-h": wantsHelp = true
       default: throw Wrong(text: "'\(option)' is no option")
       }
     }
-    if doors.isEmpty { doors = [.tcpServer(host: nil, port: 6402)] }
-  }
-}
-
-extension StreamEndpoint {
-  /// The transport string by which a host comes in.
-  var clientName: String {
-    switch self {
-    case .unixServer(let path): "unix-client:\(path)"
-    case .pseudoTerminal(let path): "serial:\(path)"
-    default: description
-    }
+    if endpoints.isEmpty { endpoints = [.tcp(host: nil, port: 6402)] }
   }
 }

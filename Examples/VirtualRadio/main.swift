@@ -1,15 +1,14 @@
-import BLELinux
-import BLERuntime
+import BLEVirtualServer
 import Foundation
 
 // A simulated radio that any Bluetooth host can attach to: each connection is a controller of its own.
 //
 //     virtual-radio --tcp 6402 --snoop traces
 //
-// then point two hosts at tcp-client:127.0.0.1:6402 and let the one find the other. With --pace the radio has the timing
-// of a real one (Docs/VirtualRadio.md).
+// Then start two hosts with the transport tcp-client:127.0.0.1:6402: they receive each other. With --pace the radio has the
+// timing of a real one (Docs/VirtualRadio.md).
 
-func tell(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
+func log(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
 
 Output.prepare()
 
@@ -19,33 +18,40 @@ do {
     Output.write("\(RadioArguments.help)\n")
     exit(0)
   }
-  let ended = try Latch()
-  try TerminationSignals.catchOnce { _ in ended.open() }
-  Output.whenClosed { ended.open() }
+  let ended = DispatchSemaphore(value: 0)
+  let signals = [SIGINT, SIGTERM].map { number in
+    signal(number, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+    source.setEventHandler {
+      // The next signal ends the program at once.
+      signal(number, SIG_DFL)
+      ended.signal()
+    }
+    source.activate()
+    return source
+  }
+  Output.whenClosed { ended.signal() }
 
-  var settings = arguments.settings
-  settings.log = { tell($0) }
-  settings.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
-  if let folder = settings.traceFolder {
+  var configuration = arguments.configuration
+  configuration.log = { log($0) }
+  configuration.traceKeepsKeys = ProcessInfo.processInfo.environment["BLE_SNOOP_KEYS"] == "1"
+  if let folder = configuration.traceFolder {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   }
-  let radio = RadioService(settings)
-  var places: [String] = []
-  for door in arguments.doors {
-    let port = try radio.listen(on: door)
-    places.append(port.map { "tcp-client:127.0.0.1:\($0)" } ?? door.clientName)
-  }
-  Output.write("READY \(places.joined(separator: " "))\n")
-  while !ended.wait(atMost: .seconds(3600)) {}
-  radio.end()
+  let server = VirtualRadioServer(configuration)
+  let transports = try arguments.endpoints.map { try server.listen(on: $0) }
+  Output.write("READY \(transports.joined(separator: " "))\n")
+  ended.wait()
+  server.end()
+  for source in signals { source.cancel() }
   if Output.isClosed { exit(Output.closedStatus) }
 } catch let error as RadioArguments.Wrong {
-  tell("virtual-radio: \(error.text)\n\n\(RadioArguments.help)")
+  log("virtual-radio: \(error.text)\n\n\(RadioArguments.help)")
   exit(64)
-} catch let error as TransportError {
-  tell("virtual-radio: \(error)")
-  exit(error.exitCode)
+} catch let error as VirtualRadioServerError {
+  log("virtual-radio: \(error)")
+  exit(error.exitStatus)
 } catch {
-  tell("virtual-radio: \(error)")
+  log("virtual-radio: \(error)")
   exit(71)
 }

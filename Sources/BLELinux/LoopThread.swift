@@ -49,33 +49,3 @@ package final class OneShot<Value: ~Copyable & Sendable>: Sendable {
     slot.withLock { (slot: inout Value?) -> Value? in slot.take() }
   }
 }
-
-/// Calls a function at SIGINT and SIGTERM, for programs that shut down in order. The library does not use it itself.
-package enum TerminationSignals {
-  /// Calls `body` on a thread of its own at the first of the two signals. A second signal ends the process at once.
-  ///
-  /// Call it at the start of `main`: the signals still end the process on threads that were started before.
-  package static func catchOnce(_ body: @escaping @Sendable (_ signal: Int32) -> Void) throws(SystemError) {
-    mask(SIG_BLOCK)
-    try LoopThread.start {
-      var wanted = termination
-      var arrived: Int32 = 0
-      while unsafe sigwait(&wanted, &arrived) != 0 {}
-      mask(SIG_UNBLOCK)
-      body(arrived)
-    }
-  }
-
-  private static var termination: sigset_t {
-    var set = sigset_t()
-    unsafe sigemptyset(&set)
-    unsafe sigaddset(&set, SIGINT)
-    unsafe sigaddset(&set, SIGTERM)
-    return set
-  }
-
-  private static func mask(_ how: Int32) {
-    var set = termination
-    _ = unsafe pthread_sigmask(how, &set, nil)
-  }
-}

@@ -3,6 +3,7 @@ import BLECrypto
 import BLEGAP
 import BLEHCI
 import BLEL2CAP
+import BLEVirtualServer
 import BLEWire
 import Testing
 
@@ -101,5 +102,17 @@ import Testing
     let received = try advertisements(of: Beacon(), for: .seconds(10))
     #expect(received.count >= 7)
     #expect(received.allSatisfy { $0 == [0x02, 0x01, 0x06, 0x02, 0x0A, 0x04] })
+  }
+
+  @Test func radioIsServed() throws {
+    let (server, transport) = try serveSmallControllers { _ in }
+    defer { server.end() }
+    let parts = transport.split(separator: ":")
+    #expect(parts.prefix(2) == ["tcp-client", "127.0.0.1"])
+    let port = try #require(parts.last.flatMap { UInt16($0) })
+    let error = #expect(throws: VirtualRadioServerError.self) {
+      try server.listen(on: .tcp(host: "127.0.0.1", port: port))
+    }
+    #expect(error?.kind == .busy)
   }
 }
