@@ -25,38 +25,6 @@ extension AttributeDatabase {
     return Array(octets[attributes[place].range])
   }
 
-  /// Changes the Device Name characteristic; cut to 248 octets at a character (Vol 3, Part C, 12.1). Without Generic
-  /// Access service nothing happens.
-  public mutating func setDeviceName(_ name: String) {
-    setStackValue("2A00", Self.deviceNameOctets(name))
-  }
-
-  /// Changes the Appearance characteristic (Vol 3, Part C, 12.2). Without Generic Access service nothing happens.
-  public mutating func setAppearance(_ appearance: UInt16) {
-    setStackValue("2A01", [UInt8(truncatingIfNeeded: appearance), UInt8(truncatingIfNeeded: appearance >> 8)])
-  }
-
-  /// Changes the Central Address Resolution characteristic (Vol 3, Part C, 12.4). Without it nothing happens.
-  public mutating func setCentralAddressResolution(_ resolves: Bool) { setStackValue("2AA6", [resolves ? 1 : 0]) }
-
-  private mutating func setStackValue(_ type: BluetoothUUID, _ value: [UInt8]) {
-    guard let range = range(of: .genericAccess) else { return }
-    var place = firstPlace(from: range.lowerBound)
-    while place < attributes.count, attributes[place].handle <= range.upperBound {
-      if attributes[place].type == type.value { return replace(at: place, with: value.span) }
-      place += 1
-    }
-  }
-
-  static func deviceNameOctets(_ name: String) -> [UInt8] {
-    var octets: [UInt8] = []
-    for character in name {
-      guard octets.count + character.utf8.count <= 248 else { break }
-      octets.append(contentsOf: character.utf8)
-    }
-    return octets
-  }
-
   /// Appends octets for an attribute that is being made.
   mutating func place(_ value: some Collection<UInt8>, in attribute: inout AttributeEntry) {
     attribute.start = UInt32(truncatingIfNeeded: octets.count)
@@ -93,5 +61,37 @@ extension AttributeDatabase {
     }
     octets = packed
     abandonedOctets = 0
+  }
+}
+
+/// The Database Hash, by which a client that was away learns whether anything changed (Vol 3, Part G, 7.3).
+extension AttributeDatabase {
+  /// The Database Hash as it travels, least significant octet first; nil where the database was made without a CMAC.
+  public func databaseHash() -> [UInt8]? {
+    databaseHashCMAC.map { databaseHash(cmac: $0) }
+  }
+
+  /// The Database Hash as it travels, least significant octet first.
+  ///
+  /// - Parameter cmac: AES-CMAC with a key of zeroes: message in, sixteen octets out, most significant first.
+  public func databaseHash(cmac: (_ message: [UInt8]) -> [UInt8]) -> [UInt8] {
+    cmac(databaseHashMessage).reversed()
+  }
+
+  /// What goes through the CMAC: handle, type and value of declarations and extended properties; handle and type of the
+  /// other descriptors that GATT itself defines (Vol 3, Part G, 7.3.1).
+  var databaseHashMessage: [UInt8] {
+    var message: [UInt8] = []
+    for attribute in attributes where attribute.hasShortType {
+      let type = BluetoothUUID(attribute.shortType)
+      let isWhole =
+        [.service, .include, .characteristic].contains(attribute.kind)
+        || type == AttributeType.extendedProperties
+      guard isWhole || AttributeType.hashedDescriptors.contains(attribute.shortType) else { continue }
+      message.append(littleEndian: attribute.handle.rawValue)
+      message.append(littleEndian: attribute.shortType)
+      if isWhole { message.append(contentsOf: octets[attribute.range]) }
+    }
+    return message
   }
 }

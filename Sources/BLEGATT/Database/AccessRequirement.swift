@@ -1,3 +1,5 @@
+import BLEATT
+
 /// How far a link is secured, and how far an attribute demands it: LE security mode 1 (Vol 3, Part C, 10.2.1).
 public enum SecurityLevel: UInt8, Comparable, Sendable {
   /// Level 1: no security.
@@ -84,4 +86,39 @@ public struct SecurityState: Hashable, Sendable {
 
   /// A link in the clear with a stranger.
   @inlinable public static var none: Self { Self() }
+}
+
+/// An ``AccessRequirement``, or that there is no access at all, in two octets.
+struct PackedRequirement: Equatable, Sendable {
+  /// Bit 0: permitted; bits 1 and 2: the level; bit 3: authorization; bits 8 to 15: the least key size.
+  private var bits: UInt16
+
+  init(_ requirement: AccessRequirement?) {
+    guard let requirement else {
+      bits = 0
+      return
+    }
+    bits = 1 | UInt16(requirement.security.rawValue) << 1 | (requirement.authorization ? 8 : 0)
+    if requirement.security != .none { bits |= UInt16(requirement.minimumKeySize) << 8 }
+  }
+
+  static let open = Self(.open)
+  static let never = Self(nil)
+
+  /// Why this link may not, or nil if it may (Vol 3, Part C, 10.3.1.1 and Part F, 4).
+  @inline(__always)
+  func refusal(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
+    bits == 1 ? nil : closerLook(security, notPermitted)
+  }
+
+  private func closerLook(_ security: SecurityState, _ notPermitted: ATTErrorCode) -> ATTErrorCode? {
+    guard bits & 1 != 0 else { return notPermitted }
+    let needed = UInt8(truncatingIfNeeded: bits >> 1) & 3
+    if security.level == .none, needed > 0 {
+      return security.isBonded ? .insufficientEncryption : .insufficientAuthentication
+    }
+    if security.level.rawValue < needed { return .insufficientAuthentication }
+    if needed > 0, security.keySize < UInt8(truncatingIfNeeded: bits >> 8) { return .insufficientEncryptionKeySize }
+    return bits & 8 != 0 && !security.isAuthorized ? .insufficientAuthorization : nil
+  }
 }
