@@ -123,7 +123,7 @@ extension HostCore {
     if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {
       return receiveSignedWrite(index, pdu, now: now, into: &output)
     }
-    if GATTClient.takes(ATTOpcode(rawValue: pdu[0])) {
+    if ATTOpcode(rawValue: pdu[0]).isSentByServer {
       links[index].client.receive(pdu, now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
     } else {

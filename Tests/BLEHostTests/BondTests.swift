@@ -302,7 +302,7 @@ import Testing
     for packet in couple.world.sent[0] where packet[0] == 2 && packet.count > 9 {
       let (channel, code) = (UInt16(packet[7]) | UInt16(packet[8]) << 8, packet[9])
       // Responses, errors, notifications, indications; of SMP everything but a Security Request.
-      if channel == 4 { #expect(GATTClient.takes(ATTOpcode(rawValue: code)), "ATT 0x\(String(code, radix: 16))") }
+      if channel == 4 { #expect(ATTOpcode(rawValue: code).isSentByServer, "ATT 0x\(String(code, radix: 16))") }
       if channel == 6 { #expect(code != SMPCode.securityRequest.rawValue && code != SMPCode.pairingRequest.rawValue) }
     }
   }

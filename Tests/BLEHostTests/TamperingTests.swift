@@ -215,7 +215,7 @@ extension TamperingTests.Observer.State {
           violations.append("\(attribute) leaves on a link of level \(levels[0])")
         }
       }
-    } else if mustEncrypt, levels[1] == .none, !GATTClient.takes(ATTOpcode(rawValue: packet[9])), packet[9] != 0x1E {
+    } else if mustEncrypt, levels[1] == .none, !ATTOpcode(rawValue: packet[9]).isSentByServer, packet[9] != 0x1E {
       violations.append("the central sends 0x\(String(packet[9], radix: 16)) before it has encrypted")
     }
   }

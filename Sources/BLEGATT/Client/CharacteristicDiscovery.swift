@@ -1,44 +1,46 @@
 import BLEATT
 import BLEWire
 
-/// The characteristics of one service, by Read By Type (Vol 3, Part G, 4.6.1 and 4.6.2).
+/// Discover All Characteristics of a Service and Discover Characteristics by UUID, with Read By Type Requests (Vol 3, Part G,
+/// 4.6.1 and 4.6.2).
 struct CharacteristicDiscovery: ClientProcedure {
   private var search: HandleSearch
-  private let wanted: BluetoothUUID?
+  private let uuid: BluetoothUUID?
   private var found: [DiscoveredCharacteristic] = []
-  /// The value of the characteristic before: the next declaration lies behind it.
+  /// The value handle of the previous characteristic: the next declaration must be above it.
   private var lastValue = AttributeHandle.none
 
   init(within range: ClosedRange<AttributeHandle>, uuid: BluetoothUUID? = nil, limit: Int) {
     search = HandleSearch(range, limit: limit)
-    wanted = uuid
+    self.uuid = uuid
   }
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
       let characteristic = try declaration(entry)
-      try search.take(characteristic.declaration, through: characteristic.declaration, of: ReadByTypeResponse.opcode)
+      try search.advance(
+        past: characteristic.declaration, through: characteristic.declaration, of: ReadByTypeResponse.opcode)
       guard characteristic.declaration > lastValue, characteristic.valueHandle > characteristic.declaration,
         characteristic.valueHandle <= search.end
       else {
         throw .malformedResponse(
           ReadByTypeResponse.opcode,
-          reason: "the characteristic \(characteristic.declaration) has its value at \(characteristic.valueHandle)")
+          reason: "the value handle of characteristic \(characteristic.declaration) is \(characteristic.valueHandle)")
       }
       lastValue = characteristic.valueHandle
-      if wanted == nil || wanted == characteristic.uuid { found.append(characteristic) }
+      if uuid == nil || uuid == characteristic.uuid { found.append(characteristic) }
     }
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.characteristics(found))
   }
 
-  /// Properties, value handle and UUID (3.3.1).
+  /// Decodes the value of a characteristic declaration (Vol 3, Part G, 3.3.1).
   private func declaration(
     _ entry: ReadByTypeResponse.AttributeData
   ) throws(GATTClientError) -> DiscoveredCharacteristic {
@@ -58,16 +60,16 @@ struct CharacteristicDiscovery: ClientProcedure {
   }
 
   private var next: ClientStep {
-    search.isOver
+    search.isComplete
       ? .finish(.characteristics(found))
       : .send(
         ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: .characteristic))
   }
 }
 
-/// The descriptors of one characteristic, by Find Information (Vol 3, Part G, 4.7.1).
+/// Discover All Characteristic Descriptors, with Find Information Requests (Vol 3, Part G, 4.7.1).
 ///
-/// A declaration in the range ends the search: the characteristic is over there, wherever the caller thought it ends.
+/// A declaration ends the search, also within the range: the characteristic ends before it.
 struct DescriptorDiscovery: ClientProcedure {
   private var search: HandleSearch
   private(set) var found: [DiscoveredDescriptor] = []
@@ -76,9 +78,9 @@ struct DescriptorDiscovery: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for pair in try decode(FindInformationResponse.self, response).informationData {
-      try search.take(pair.handle, through: pair.handle, of: FindInformationResponse.opcode)
+      try search.advance(past: pair.handle, through: pair.handle, of: FindInformationResponse.opcode)
       switch pair.uuid {
       case .primaryService, .secondaryService, .include, .characteristic: return .finish(.descriptors(found))
       default: found.append(DiscoveredDescriptor(handle: pair.handle, uuid: pair.uuid))
@@ -87,13 +89,13 @@ struct DescriptorDiscovery: ClientProcedure {
     return next
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound else { throw GATTClientError(error) }
     return .finish(.descriptors(found))
   }
 
   private var next: ClientStep {
-    search.isOver
+    search.isComplete
       ? .finish(.descriptors(found))
       : .send(FindInformationRequest(startingHandle: search.next, endingHandle: search.end))
   }

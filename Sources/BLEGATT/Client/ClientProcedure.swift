@@ -1,26 +1,27 @@
 import BLEATT
 import BLEWire
 
-/// One procedure of Vol 3, Part G, 4, as a sequence of requests: each answer leads to the next request or to the end.
+/// One procedure of Vol 3, Part G, 4: a sequence of requests. Each response leads to the next request or to the end.
 protocol ClientProcedure: Sendable {
-  /// The first step.
+  /// Returns the first step.
   mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep
-  /// The response to the last request: the whole PDU, of the right opcode and within the ATT_MTU.
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep
-  /// The last request was refused.
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep
+  /// Receives the response to the last request, from the opcode on, and returns the next step. The opcode is the right one,
+  /// and the PDU does not exceed the ATT_MTU.
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep
+  /// Receives the Error Response to the last request, and returns the next step.
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep
 }
 
-/// What a procedure does next.
+/// The next step of a procedure.
 enum ClientStep {
   case send(any ATTPacket)
   case finish(GATTClient.Outcome)
 }
 
 extension ClientProcedure {
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep { throw GATTClientError(error) }
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep { throw GATTClientError(error) }
 
-  /// Reads the response as the packet it must be.
+  /// Decodes the response.
   func decode<P: ATTPacket>(_ type: P.Type, _ response: Span<UInt8>) throws(GATTClientError) -> P {
     let octets = [UInt8](copying: response)
     do throws(CodecError) { return try P(decoding: octets.dropFirst()) } catch {
@@ -29,18 +30,14 @@ extension ClientProcedure {
   }
 }
 
-extension GATTClientError {
-  init(_ error: ErrorResponse) { self = .errorResponse(error.code, request: error.requestOpcode, handle: error.handle) }
-}
-
-/// How far a search through handles has come. Each result must lie behind the one before, so that no server can lead a
-/// search in circles, and there is a limit on their number.
+/// A search through a range of handles. Each result must lie after the one before, and their number is limited: no server
+/// can make a search endless.
 struct HandleSearch: Sendable {
   private(set) var next: AttributeHandle
   let end: AttributeHandle
   private let limit: Int
   private var count = 0
-  private(set) var isOver = false
+  private(set) var isComplete = false
 
   init(_ range: ClosedRange<AttributeHandle>, limit: Int) {
     next = range.lowerBound
@@ -48,16 +45,16 @@ struct HandleSearch: Sendable {
     self.limit = limit
   }
 
-  /// Takes one result that begins at `handle` and has the attributes up to `last`.
-  mutating func take(
-    _ handle: AttributeHandle, through last: AttributeHandle, of opcode: ATTOpcode
+  /// Continues the search after a result with the attributes from `first` to `last`.
+  mutating func advance(
+    past first: AttributeHandle, through last: AttributeHandle, of opcode: ATTOpcode
   ) throws(GATTClientError) {
-    guard !isOver, handle >= next, handle != .none, last >= handle, last <= end else {
+    guard !isComplete, first >= next, first != .none, last >= first, last <= end else {
       throw .malformedResponse(
-        opcode, reason: "the handles \(handle) to \(last) do not lie in order within \(next) to \(end)")
+        opcode, reason: "the handles \(first) to \(last) do not lie in order within \(next) to \(end)")
     }
     count += 1
     guard count <= limit else { throw .tooManyResults(limit: limit) }
-    if last == end { isOver = true } else { next = AttributeHandle(last.rawValue &+ 1) }
+    if last == end { isComplete = true } else { next = AttributeHandle(last.rawValue &+ 1) }
   }
 }

@@ -2,88 +2,106 @@ public import BLEATT
 public import BLEWire
 
 extension GATTClient {
-  /// What a GATT client produces: PDUs for the server and events for the application, in order. One is reused for all.
+  /// The output of a client: PDUs for the server and events for the application, in order.
+  ///
+  /// One value can serve all clients: drain it after each call, then ``removeAll()``.
   public struct Output: Sendable {
+    /// The PDUs for the server.
     public var pdus = PacketBuffer()
-    public var events: [GATTClient.Event] = []
+    /// The events for the application.
+    public var events: [Event] = []
 
+    /// An empty output.
     public init() {}
 
-    /// Forgets what was drained and keeps the memory.
+    /// Removes the PDUs and events and keeps the memory.
     @inlinable public mutating func removeAll() {
       pdus.removeAll()
       events.removeAll(keepingCapacity: true)
     }
   }
-}
 
-extension GATTClient {
-  /// What the application of a GATT client hears.
+  /// The end of an operation, or a message from the server.
   public enum Event: Equatable, Sendable {
-    /// An operation ended; each one does, exactly once.
-    case finished(GATTClient.OperationID, Result<GATTClient.Outcome, GATTClientError>)
-    /// Vol 3, Part G, 4.10.1; the values of a multiple notification come one by one.
+    /// An operation has ended. Each operation ends exactly once.
+    case finished(OperationID, Result<Outcome, GATTClientError>)
+    /// A notification (Vol 3, Part G, 4.10.1). A Multiple Handle Value Notification is one event for each value.
     case notification(AttributeHandle, [UInt8])
-    /// Vol 3, Part G, 4.11.1; it has been confirmed.
+    /// An indication (Vol 3, Part G, 4.11.1). It has been confirmed.
     case indication(AttributeHandle, [UInt8])
-    /// The attributes in the range are others now: what was discovered there is void (Vol 3, Part G, 7.1).
+    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1).
     case servicesChanged(ClosedRange<AttributeHandle>)
-    /// The ATT_MTU agreed on.
+    /// The ATT_MTU was exchanged, in octets.
     case mtu(Int)
-    /// The server sent what it may not; the text says which PDU and why. The link goes on.
+    /// The server broke a rule of the protocol. The link continues.
     case violation(GATTClientError)
-    /// A request got no answer within 30 seconds: nothing more can be asked on this link (Vol 3, Part F, 3.3.3).
+    /// A request had no response within 30 seconds: the client sends nothing more on this link (Vol 3, Part F, 3.3.3).
     case bearerFailed
   }
-}
 
-extension GATTClient {
-  /// What an operation came to.
+  /// The result of an operation.
   public enum Outcome: Equatable, Sendable {
+    /// A write succeeded; a command was sent.
     case done
+    /// The ATT_MTU in force, in octets.
     case mtu(Int)
+    /// Services in the order of their handles.
     case services([DiscoveredService])
+    /// Included services in the order of their declarations.
     case includedServices([IncludedService])
+    /// Characteristics in the order of their handles.
     case characteristics([DiscoveredCharacteristic])
+    /// Descriptors in the order of their handles.
     case descriptors([DiscoveredDescriptor])
+    /// A value.
     case value([UInt8])
+    /// Values with their handles.
     case values([AttributeValue])
-    /// The handle of the Client Characteristic Configuration descriptor.
+    /// The Client Characteristic Configuration descriptor with this handle was written.
     case configured(AttributeHandle)
   }
 }
 
-/// A service as the server declares it (Vol 3, Part G, 3.1).
+/// A service of a server (Vol 3, Part G, 3.1).
 public struct DiscoveredService: Hashable, Sendable {
-  /// From the declaration to the last attribute.
+  /// The handles from the declaration to the last attribute.
   public var handles: ClosedRange<AttributeHandle>
+  /// The type of the service.
   public var uuid: BluetoothUUID
 
+  /// A service with these fields.
   public init(handles: ClosedRange<AttributeHandle>, uuid: BluetoothUUID) {
     self.handles = handles
     self.uuid = uuid
   }
 }
 
-/// A service that another one includes (Vol 3, Part G, 3.2).
+/// A service that another service includes (Vol 3, Part G, 3.2).
 public struct IncludedService: Hashable, Sendable {
-  /// Of the include declaration.
+  /// The handle of the include declaration.
   public var declaration: AttributeHandle
+  /// The included service.
   public var service: DiscoveredService
 
+  /// An included service with these fields.
   public init(declaration: AttributeHandle, service: DiscoveredService) {
     self.declaration = declaration
     self.service = service
   }
 }
 
-/// A characteristic as the server declares it (Vol 3, Part G, 3.3.1).
+/// A characteristic of a server (Vol 3, Part G, 3.3.1).
 public struct DiscoveredCharacteristic: Hashable, Sendable {
+  /// The handle of the characteristic declaration.
   public var declaration: AttributeHandle
+  /// The properties in the declaration.
   public var properties: GATTCharacteristicProperties
+  /// The handle of the characteristic value.
   public var valueHandle: AttributeHandle
+  /// The type of the characteristic.
   public var uuid: BluetoothUUID
 
+  /// A characteristic with these fields.
   public init(
     declaration: AttributeHandle, properties: GATTCharacteristicProperties, valueHandle: AttributeHandle,
     uuid: BluetoothUUID
@@ -97,20 +115,26 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
 
 /// A descriptor of a characteristic (Vol 3, Part G, 3.3.3).
 public struct DiscoveredDescriptor: Hashable, Sendable {
+  /// The handle of the descriptor.
   public var handle: AttributeHandle
+  /// The type of the descriptor.
   public var uuid: BluetoothUUID
 
+  /// A descriptor with these fields.
   public init(handle: AttributeHandle, uuid: BluetoothUUID) {
     self.handle = handle
     self.uuid = uuid
   }
 }
 
-/// A value that was read with others.
+/// One of several values that were read together.
 public struct AttributeValue: Hashable, Sendable {
+  /// The handle of the attribute.
   public var handle: AttributeHandle
+  /// The octets of the value.
   public var value: [UInt8]
 
+  /// A value with its handle.
   public init(handle: AttributeHandle, value: [UInt8]) {
     self.handle = handle
     self.value = value

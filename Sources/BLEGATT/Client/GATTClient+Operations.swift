@@ -2,82 +2,96 @@ public import BLEATT
 public import BLEWire
 
 extension GATTClient {
-  /// The caller's name for one operation; the event that ends the operation carries it back.
+  /// The identifier of an operation, chosen by the caller. ``GATTClient/Event/finished(_:_:)`` has it.
   public struct OperationID: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt32
     @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
   }
-}
 
-extension GATTClient {
-  /// One procedure of a GATT client (Vol 3, Part G, 4), under a name the caller chose.
+  /// One procedure of a GATT client (Vol 3, Part G, 4).
   ///
   /// ```swift
   /// let read = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 7), .readLong(0x0003))
   /// ```
   public struct Operation: Sendable {
-    public var id: GATTClient.OperationID
+    /// The identifier.
+    public var id: OperationID
+    /// The procedure and its parameters.
     public var kind: Kind
 
-    public init(id: GATTClient.OperationID, _ kind: Kind) {
+    /// An operation with these fields.
+    public init(id: OperationID, _ kind: Kind) {
       self.id = id
       self.kind = kind
     }
 
-    /// What is asked of the server, in the order of Vol 3, Part G, 4.2.
+    /// The procedures, in the order of Vol 3, Part G, 4.2. A range has the handles of one service, or those of one
+    /// characteristic after its value.
     public enum Kind: Hashable, Sendable {
-      /// How large a PDU we take, in octets, 23…517; once a link (4.3.1). Ends with ``GATTClient/Outcome/mtu(_:)``.
+      /// Exchange MTU (4.3.1): the Client Rx MTU in octets, 23 to 517. Outcome: ``GATTClient/Outcome/mtu(_:)``. A second
+      /// exchange on a link sends nothing, and its outcome is the ATT_MTU in force.
       case exchangeMTU(Int)
-      /// 4.4.1. Ends with ``GATTClient/Outcome/services(_:)``, as does the next.
+      /// Discover All Primary Services (4.4.1). Outcome: ``GATTClient/Outcome/services(_:)``.
       case discoverPrimaryServices
-      /// 4.4.2.
+      /// Discover Primary Service by Service UUID (4.4.2). Outcome: ``GATTClient/Outcome/services(_:)``.
       case discoverPrimaryServicesByUUID(BluetoothUUID)
-      /// Within one service (4.5.1). Ends with ``GATTClient/Outcome/includedServices(_:)``.
+      /// Find Included Services of one service (4.5.1). Outcome: ``GATTClient/Outcome/includedServices(_:)``.
       case findIncludedServices(ClosedRange<AttributeHandle>)
-      /// Within one service (4.6.1). Ends with ``GATTClient/Outcome/characteristics(_:)``, as does the next.
+      /// Discover All Characteristics of a Service (4.6.1). Outcome: ``GATTClient/Outcome/characteristics(_:)``.
       case discoverCharacteristics(ClosedRange<AttributeHandle>)
-      /// Within one service (4.6.2): all are read, those of another type are left out.
+      /// Discover Characteristics by UUID (4.6.2), in one service. Outcome: ``GATTClient/Outcome/characteristics(_:)``.
       case discoverCharacteristicsByUUID(BluetoothUUID, ClosedRange<AttributeHandle>)
-      /// Of one characteristic: what follows its value up to the end of the characteristic (4.7.1). Ends with
-      /// ``GATTClient/Outcome/descriptors(_:)``.
+      /// Discover All Characteristic Descriptors (4.7.1), in the range from the handle after the value to the end of the
+      /// characteristic. Outcome: ``GATTClient/Outcome/descriptors(_:)``.
       case discoverDescriptors(ClosedRange<AttributeHandle>)
-      /// A value or a descriptor, as much of it as one PDU holds (4.8.1, 4.12.1). Ends with ``GATTClient/Outcome/value(_:)``.
+      /// Read Characteristic Value (4.8.1) or Read Characteristic Descriptors (4.12.1): the octets that fit in one PDU.
+      /// Outcome: ``GATTClient/Outcome/value(_:)``.
       case read(AttributeHandle)
-      /// The whole of a value or a descriptor, up to 512 octets (4.8.3, 4.12.2). Ends with ``GATTClient/Outcome/value(_:)``.
+      /// Read Long Characteristic Value (4.8.3) or Read Long Characteristic Descriptors (4.12.2): the whole value, up to 512
+      /// octets. Outcome: ``GATTClient/Outcome/value(_:)``.
       case readLong(AttributeHandle)
-      /// Every value of this type in the range (4.8.2). Ends with ``GATTClient/Outcome/values(_:)``.
+      /// Read Using Characteristic UUID (4.8.2). Outcome: ``GATTClient/Outcome/values(_:)``.
       case readUsingUUID(BluetoothUUID, ClosedRange<AttributeHandle>)
-      /// Two or more values, one behind the other without their lengths (4.8.4). Ends with ``GATTClient/Outcome/value(_:)``.
+      /// Read Multiple Characteristic Values (4.8.4), two or more. Outcome: ``GATTClient/Outcome/value(_:)``, the values one
+      /// after the other without their lengths.
       case readMultiple([AttributeHandle])
-      /// Two or more values with their lengths (4.8.5). Ends with ``GATTClient/Outcome/values(_:)``.
+      /// Read Multiple Variable Length Characteristic Values (4.8.5), two or more. Outcome:
+      /// ``GATTClient/Outcome/values(_:)``, without the values that the server cut.
       case readMultipleVariable([AttributeHandle])
-      /// A command, which no server answers (4.9.1): ends when it has been handed to the link.
+      /// Write Without Response (4.9.1). Outcome: ``GATTClient/Outcome/done`` when the command is in the output.
       case writeWithoutResponse(AttributeHandle, [UInt8])
-      /// A signed command (4.9.2); on an encrypted link a plain one (Vol 3, Part C, 10.4.1).
+      /// Signed Write Without Response (4.9.2). On an encrypted link it is a Write Without Response (Vol 3, Part C,
+      /// 10.4.1). Outcome: ``GATTClient/Outcome/done`` when the command is in the output.
       case signedWrite(AttributeHandle, [UInt8])
-      /// Acknowledged (4.9.3, 4.12.3); more than ATT_MTU - 3 octets travel as a long write. Ends with
-      /// ``GATTClient/Outcome/done``, as do all writes.
+      /// Write Characteristic Value (4.9.3) or Write Characteristic Descriptors (4.12.3). A value of more than ATT_MTU - 3
+      /// octets is written as by ``writeLong(_:offset:_:)``. Outcome: ``GATTClient/Outcome/done``.
       case write(AttributeHandle, [UInt8])
-      /// Up to 512 octets in parts, from `offset` on (4.9.4, 4.12.4).
+      /// Write Long Characteristic Values (4.9.4) or Write Long Characteristic Descriptors (4.12.4), from `offset` on, up to
+      /// octet 512. Outcome: ``GATTClient/Outcome/done``.
       case writeLong(AttributeHandle, offset: Int, [UInt8])
-      /// Several values at once, all or nothing, each part compared with its echo (4.9.5).
+      /// Reliable Writes (4.9.5): all values or none, each part compared with its echo. Outcome:
+      /// ``GATTClient/Outcome/done``.
       case reliableWrite([QueuedWrite])
-      /// Writes the Client Characteristic Configuration descriptor that lies among the attributes `in` the range behind a
-      /// characteristic's value (4.10, 4.11, 3.3.3.3); an empty subscription ends both. Ends with
-      /// ``GATTClient/Outcome/configured(_:)``.
+      /// Finds the Client Characteristic Configuration descriptor in the range after a characteristic value, and writes it
+      /// (3.3.3.3; 4.10 and 4.11). An empty subscription ends the notifications and indications. Outcome:
+      /// ``GATTClient/Outcome/configured(_:)``; without the descriptor ``/BLEATT/ATTErrorCode/attributeNotFound``.
       case configure(Subscription, in: ClosedRange<AttributeHandle>)
-      /// Finds the Service Changed characteristic and asks for its indications (7.1): from then on
-      /// ``GATTClient/Event/servicesChanged(_:)`` tells of changes. Ends with ``GATTClient/Outcome/done``; a server without it
-      /// answers with ``BLEATT/ATTErrorCode/attributeNotFound``.
+      /// Finds the Service Changed characteristic and subscribes to its indications (7.1), which are
+      /// ``GATTClient/Event/servicesChanged(_:)`` from then on. Outcome: ``GATTClient/Outcome/done``; without the
+      /// characteristic ``/BLEATT/ATTErrorCode/attributeNotFound``.
       case subscribeToServiceChanged
     }
 
     /// One value of a reliable write.
     public struct QueuedWrite: Hashable, Sendable {
+      /// The attribute.
       public var handle: AttributeHandle
+      /// The offset in the value, in octets.
       public var offset: Int
+      /// The octets to write.
       public var value: [UInt8]
 
+      /// A value with its handle and offset.
       public init(handle: AttributeHandle, offset: Int = 0, value: [UInt8]) {
         self.handle = handle
         self.offset = offset

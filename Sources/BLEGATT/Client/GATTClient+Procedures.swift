@@ -2,7 +2,7 @@ import BLEATT
 import BLEWire
 
 extension GATTClient.Operation.Kind {
-  /// Whether it is a command: nothing answers it.
+  /// Whether it is a command: it has no response.
   var isCommand: Bool {
     switch self {
     case .writeWithoutResponse, .signedWrite: true
@@ -12,8 +12,8 @@ extension GATTClient.Operation.Kind {
 }
 
 extension GATTClient {
-  /// Starts an operation that asks something.
-  mutating func begin(_ operation: GATTClient.Operation, now: Instant, into output: inout GATTClient.Output) {
+  /// Begins an operation that is not a command.
+  mutating func begin(_ operation: Operation, now: Instant, into output: inout Output) {
     var starting = Active(id: operation.id, procedure: procedure(for: operation.kind))
     if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
       return finish(starting, .success(.mtu(bearer.mtu)), into: &output)
@@ -22,9 +22,9 @@ extension GATTClient {
     follow(first, of: starting, now: now, into: &output)
   }
 
-  /// Does what a procedure wants next.
+  /// Performs the next step of a procedure.
   mutating func follow(
-    _ step: Result<ClientStep, GATTClientError>, of current: Active, now: Instant, into output: inout GATTClient.Output
+    _ step: Result<ClientStep, GATTClientError>, of current: Active, now: Instant, into output: inout Output
   ) {
     switch step {
     case .success(.send(let request)):
@@ -39,23 +39,23 @@ extension GATTClient {
     }
   }
 
-  /// Ends an operation and keeps what it told about Service Changed.
+  /// Ends an operation, and stores the handle of Service Changed where it was discovered.
   mutating func finish(
-    _ ended: Active, _ result: Result<GATTClient.Outcome, GATTClientError>, into output: inout GATTClient.Output
+    _ ended: Active, _ result: Result<Outcome, GATTClientError>, into output: inout Output
   ) {
     if case .success(.characteristics(let found)) = result,
       let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
     {
       serviceChangedHandle = serviceChanged.valueHandle
     }
-    if let watch = ended.procedure as? ServiceChangedProcedure, let handle = watch.valueHandle {
+    if let procedure = ended.procedure as? ServiceChangedProcedure, let handle = procedure.valueHandle {
       serviceChangedHandle = handle
     }
     output.events.append(.finished(ended.id, result))
   }
 
   /// Sends a command (Vol 3, Part G, 4.9.1 and 4.9.2).
-  mutating func sendCommand(_ kind: GATTClient.Operation.Kind, into pdus: inout PacketBuffer) throws(GATTClientError) {
+  mutating func sendCommand(_ kind: Operation.Kind, into pdus: inout PacketBuffer) throws(GATTClientError) {
     switch kind {
     case .signedWrite(let handle, let value) where !isLinkEncrypted:
       try send(try sign(handle, value), into: &pdus)
@@ -71,7 +71,7 @@ extension GATTClient {
     }
   }
 
-  /// Signs opcode, handle and value with the next counter, which is used up by it (Vol 3, Part H, 2.4.5).
+  /// Signs opcode, handle and value with the next counter (Vol 3, Part H, 2.4.5).
   private mutating func sign(_ handle: AttributeHandle, _ value: [UInt8]) throws(GATTClientError) -> SignedWriteCommand
   {
     guard let key = signing, key.counter < .max else { throw .cannotSign }
@@ -83,7 +83,7 @@ extension GATTClient {
       handle: handle, value: value[...], signCounter: key.counter, mac: key.code(message, key.counter))
   }
 
-  private func procedure(for kind: GATTClient.Operation.Kind) -> any ClientProcedure {
+  private func procedure(for kind: Operation.Kind) -> any ClientProcedure {
     let limit = limits.results
     switch kind {
     case .exchangeMTU(let size): return MTUExchange(size: size)
@@ -113,21 +113,22 @@ extension GATTClient {
     }
   }
 
-  /// An indication is an event of its own, but for that of Service Changed (Vol 3, Part G, 7.1).
-  func indicate(_ handle: AttributeHandle, _ value: Span<UInt8>, into output: inout GATTClient.Output) {
+  /// Reports an indication; that of Service Changed is ``Event/servicesChanged(_:)`` (Vol 3, Part G, 7.1).
+  func reportIndication(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
     guard handle == serviceChangedHandle else {
       return output.events.append(.indication(handle, [UInt8](copying: value)))
     }
     guard value.count == 4, let start = value.uint16(at: 0), let end = value.uint16(at: 2), start != 0, start <= end
     else {
       return output.events.append(
-        .violation(.malformedResponse(.handleValueIndication, reason: "Service Changed holds no range of handles")))
+        .violation(
+          .malformedResponse(.handleValueIndication, reason: "the value of Service Changed is no range of handles")))
     }
     output.events.append(.servicesChanged(AttributeHandle(start)...AttributeHandle(end)))
   }
 
-  /// Takes a multiple notification apart in place (Vol 3, Part F, 3.4.7.4): all of it, or nothing where its form is broken.
-  func notifyEach(_ pdu: Span<UInt8>, into output: inout GATTClient.Output) {
+  /// Reports each value of a Multiple Handle Value Notification (Vol 3, Part F, 3.4.7.4); none where the PDU is malformed.
+  func reportValues(of pdu: Span<UInt8>, into output: inout Output) {
     let before = output.events.count
     var offset = 1
     while let handle = pdu.uint16(at: offset), let length = pdu.uint16(at: offset + 2),
@@ -141,21 +142,24 @@ extension GATTClient {
       output.events.removeSubrange(before...)
       return output.events.append(
         .violation(
-          .malformedResponse(.multipleHandleValueNotification, reason: "its lengths do not fill the PDU with values")))
+          .malformedResponse(
+            .multipleHandleValueNotification, reason: "the lengths of the values do not add up to the length of the PDU"
+          )))
     }
   }
 }
 
-/// The exchange of MTUs (Vol 3, Part G, 4.3.1); the bearer itself reads the response.
+/// Exchange MTU (Vol 3, Part G, 4.3.1). The bearer decodes the response.
 private struct MTUExchange: ClientProcedure {
   let size: Int
 
   func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard (ATT.defaultMTU...ATT.maximumMTU).contains(size) else {
-      throw .invalidParameters("an ATT_MTU of \(size) lies outside \(ATT.defaultMTU)…\(ATT.maximumMTU)")
+      throw .invalidParameters(
+        "exchange of the MTU failed: \(size) octets. Use \(ATT.defaultMTU) to \(ATT.maximumMTU)")
     }
     return .send(ExchangeMTURequest(clientRxMTU: UInt16(truncatingIfNeeded: size)))
   }
 
-  func take(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.mtu(mtu)) }
+  func receive(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.mtu(mtu)) }
 }

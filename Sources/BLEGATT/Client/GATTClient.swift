@@ -1,14 +1,14 @@
-public import BLEATT
+import BLEATT
 public import BLEWire
 
-/// The client half of GATT on one link: the procedures of Vol 3, Part G, 4, one at a time, over one ATT bearer.
+/// The GATT client of one link: the procedures of Vol 3, Part G, 4, one at a time, on one ATT bearer.
 ///
-/// Operations are carried out in the order they were asked for. A command needs no answer, so it goes out as soon as
-/// everything before it has begun.
+/// Operations are performed in the order of the calls. A command has no response: it is sent as soon as all operations before
+/// it have begun.
 ///
 /// ```
 ///   perform ──► waiting ──► active ──response──► next request … ──► finished
-///                  │           │ 30 s without an answer
+///                  │           │ 30 s without a response
 ///                  └───────────┴──► all finished(timedOut), bearerFailed
 /// ```
 ///
@@ -22,28 +22,31 @@ public import BLEWire
 /// // output.events == [.finished(.init(rawValue: 1), .success(.value([0x48, 0x69])))]
 /// ```
 public struct GATTClient: Sendable {
-  /// What is bounded, and how far.
+  /// The limits of a client.
   public struct Limits: Hashable, Sendable {
-    /// Operations that wait for their turn. One more ends at once with ``GATTClientError/tooManyOperations(limit:)``.
+    /// The operations that wait. One more ends at once with ``GATTClientError/tooManyOperations(limit:)``.
     public var waitingOperations = 256
-    /// Services, characteristics, descriptors or values of one operation. One more ends it with
+    /// The services, characteristics, descriptors or values of one operation. One more ends it with
     /// ``GATTClientError/tooManyResults(limit:)``.
     public var results = 4096
 
+    /// The default limits.
     public init() {}
   }
 
-  /// Signs commands on a link that is not encrypted (Vol 3, Part H, 2.4.5).
+  /// A signing key and its counter, for commands on a link that is not encrypted (Vol 3, Part H, 2.4.5).
   public struct Signing: Sendable {
-    /// The counter of the next signed command. It must never be used twice with one key: store ``limit`` with the key
-    /// before the client gets it, and begin there the next time.
+    /// The counter of the next signed command. A counter must not be used twice with one key: store ``limit`` with the key
+    /// before the client gets it, and use it as the next counter after a restart.
     public var counter: UInt32
-    /// The first counter that may not be used yet. A signed write that needs it waits, and the operations behind it, until
-    /// ``GATTClient/allowSigning(_:now:into:)``.
+    /// The first counter that must not be used. A signed write with this counter waits for
+    /// ``GATTClient/allowSigning(_:now:into:)``, and so do the operations after it.
     public var limit: UInt32
-    /// The message authentication code, in the order it travels, of the PDU's octets (opcode, handle, value) and a counter.
+    /// The message authentication code of a message and a counter. The message is the opcode, the handle and the value; the
+    /// octet that is sent first is the least significant one of the code.
     public var code: @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
 
+    /// A key with its next counter.
     public init(
       counter: UInt32, limit: UInt32 = .max,
       code: @escaping @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
@@ -55,48 +58,46 @@ public struct GATTClient: Sendable {
   }
 
   struct Active {
-    var id: GATTClient.OperationID
+    var id: OperationID
     var procedure: any ClientProcedure
   }
 
   let limits: Limits
   var bearer = ATTClient()
   var active: Active?
-  var waiting: [GATTClient.Operation] = []
-  /// Why nothing more can be asked, once that is so.
+  var waiting: [Operation] = []
+  /// The error of all operations after the link or the bearer has ended.
   private var end: GATTClientError?
-  /// Where the server tells of changed services, once we know.
+  /// The value handle of the Service Changed characteristic, once it is discovered.
   var serviceChangedHandle: AttributeHandle?
 
-  /// Present once a signing key was distributed to us.
+  /// The signing key, nil until one has been distributed.
   public var signing: Signing?
-  /// Whether the link is encrypted; the host keeps it up to date. A signed write travels as a plain one then.
+  /// Whether the link is encrypted, set by the owner of the link. A signed write is sent without a signature then.
   public var isLinkEncrypted = false
-  /// Whether commands are held back, because the link's queue is full.
+  /// Whether commands wait, because the queue of the link is full.
   public private(set) var isCongested = false
-  /// Whether nothing is sent, because the link is not encrypted yet.
+  /// Whether all operations wait, because the link is not yet encrypted.
   public private(set) var isSuspended = false
 
+  /// The client of a new link.
   public init(limits: Limits = Limits(), signing: Signing? = nil) {
     self.limits = limits
     self.signing = signing
   }
 
-  /// The ATT_MTU in force on the link, in octets; the server half of the same bearer sets it when the peer asks for an
-  /// exchange.
+  /// The ATT_MTU in force, in octets. The owner sets it when the client of the peer exchanges the MTU with the server of the
+  /// same bearer.
   public var mtu: Int {
     get { bearer.mtu }
     set { bearer.mtu = newValue }
   }
 
-  /// When ``tick(now:into:)`` must be called, if at all.
+  /// The time at which ``tick(now:into:)`` must be called; nil while nothing can time out.
   public var deadline: Instant? { bearer.deadline }
 
-  /// Whether a PDU with this opcode is meant for the client half of a bearer: responses, notifications, indications.
-  public static func takes(_ opcode: ATTOpcode) -> Bool { opcode.isSentByServer }
-
-  /// Begins an operation, or keeps it for its turn.
-  public mutating func perform(_ operation: GATTClient.Operation, now: Instant, into output: inout GATTClient.Output) {
+  /// Begins an operation, or queues it after the others.
+  public mutating func perform(_ operation: Operation, now: Instant, into output: inout Output) {
     if let end {
       output.events.append(.finished(operation.id, .failure(end)))
     } else if waiting.count >= limits.waitingOperations {
@@ -107,15 +108,17 @@ public struct GATTClient: Sendable {
     }
   }
 
-  /// Takes one PDU of the server. Octets behind the first ATT_MTU ones, which no server may send, count as not there.
-  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout GATTClient.Output) {
+  /// Receives one PDU of the server: a response, a notification or an indication (``/BLEATT/ATTOpcode/isSentByServer``).
+  ///
+  /// Octets after the ATT_MTU, which a server must not send, are ignored.
+  public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
     let pdu = pdu.extracting(first: mtu)
     switch bearer.receive(pdu, now: now, into: &output.pdus) {
     case .response:
       guard !isSuspended else { return endActive(.failure(.notEncrypted), into: &output) }
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(GATTClientError) in try current.procedure.take(pdu, mtu: bearer.mtu) }
+      let next = Result { () throws(GATTClientError) in try current.procedure.receive(pdu, mtu: bearer.mtu) }
       follow(next, of: current, now: now, into: &output)
     case .mtuExchanged(_, let mtu):
       output.events.append(.mtu(mtu))
@@ -123,14 +126,14 @@ public struct GATTClient: Sendable {
     case .errorResponse(_, let error):
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(GATTClientError) in try current.procedure.refused(error) }
+      let next = Result { () throws(GATTClientError) in try current.procedure.receive(error) }
       follow(next, of: current, now: now, into: &output)
     case .malformed(_, let opcode, let error):
       endActive(.failure(.malformedResponse(opcode, reason: error.description)), into: &output)
     case .notification(let handle):
       output.events.append(.notification(handle, [UInt8](copying: pdu.extracting(3...))))
-    case .multipleNotification: notifyEach(pdu, into: &output)
-    case .indication(let handle): indicate(handle, pdu.extracting(3...), into: &output)
+    case .multipleNotification: reportValues(of: pdu, into: &output)
+    case .indication(let handle): reportIndication(of: handle, pdu.extracting(3...), into: &output)
     case .unexpected(let opcode, let error?):
       output.events.append(.violation(.malformedResponse(opcode, reason: error.description)))
     case .unexpected(let opcode, nil), .notForClient(let opcode):
@@ -140,78 +143,79 @@ public struct GATTClient: Sendable {
     advance(now: now, into: &output)
   }
 
-  /// Whether the next operation is a signed write, and no counter may be used for it.
+  /// Whether the next operation is a signed write that waits for ``allowSigning(_:now:into:)``.
   public var awaitsSignCounter: Bool {
     guard !isLinkEncrypted, let signing, signing.counter >= signing.limit, signing.limit < .max else { return false }
     guard case .signedWrite = waiting.first?.kind else { return false }
     return true
   }
 
-  /// Allows signed writes with these counters, in place of those that were allowed before.
-  public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout GATTClient.Output) {
+  /// Allows these counters, instead of those allowed before, after they have been stored.
+  public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout Output) {
     signing?.counter = counters.lowerBound
     signing?.limit = counters.upperBound
     advance(now: now, into: &output)
   }
 
-  /// Ends each signed write that waits for its counter, and goes on behind it.
-  public mutating func refuseSigning(now: Instant, into output: inout GATTClient.Output) {
+  /// Ends each signed write that waits for its counter with ``GATTClientError/signCounterNotStored``, and continues with the
+  /// operations after it.
+  public mutating func rejectSignedWrites(now: Instant, into output: inout Output) {
     while awaitsSignCounter {
-      let refused = waiting.removeFirst()
-      output.events.append(.finished(refused.id, .failure(.signCounterNotStored)))
+      let rejected = waiting.removeFirst()
+      output.events.append(.finished(rejected.id, .failure(.signCounterNotStored)))
       advance(now: now, into: &output)
     }
   }
 
-  /// Says whether the link's queue is full: commands wait then, and what was asked after them.
-  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout GATTClient.Output) {
+  /// Sets whether the queue of the link is full. Commands and the operations after them wait then.
+  public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
     self.isCongested = isCongested
     advance(now: now, into: &output)
   }
 
-  /// Suspends or resumes the client. While it is suspended, operations wait, within
-  /// ``Limits-swift.struct/waitingOperations``, and a procedure that is active ends with ``GATTClientError/notEncrypted`` when its
+  /// Suspends or resumes the client. While it is suspended, operations wait, up to
+  /// ``Limits-swift.struct/waitingOperations``. An active procedure ends with ``GATTClientError/notEncrypted`` when its
   /// response arrives.
-  public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout GATTClient.Output) {
+  public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout Output) {
     self.isSuspended = isSuspended
     advance(now: now, into: &output)
   }
 
-  /// Ends every operation that waits for its turn.
-  public mutating func failWaiting(_ error: GATTClientError, into output: inout GATTClient.Output) {
+  /// Ends each operation that waits with this error.
+  public mutating func failWaiting(_ error: GATTClientError, into output: inout Output) {
     for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
     waiting = []
   }
 
-  /// Ends what has waited too long.
-  public mutating func tick(now: Instant, into output: inout GATTClient.Output) {
+  /// Ends the bearer where a request has had no response for 30 seconds (Vol 3, Part F, 3.3.3).
+  public mutating func tick(now: Instant, into output: inout Output) {
     guard !bearer.tick(now: now).isEmpty else { return }
     failEverything(.timedOut, into: &output)
     output.events.append(.bearerFailed)
   }
 
-  /// The link is gone: everything that waits ends with ``GATTClientError/linkEnded``.
-  public mutating func linkEnded(into output: inout GATTClient.Output) {
+  /// Ends all operations with ``GATTClientError/linkEnded``. Call it when the link has ended.
+  public mutating func linkEnded(into output: inout Output) {
     _ = bearer.end()
     failEverything(.linkEnded, into: &output)
   }
 
-  private mutating func failEverything(_ error: GATTClientError, into output: inout GATTClient.Output) {
+  private mutating func failEverything(_ error: GATTClientError, into output: inout Output) {
     end = error
     endActive(.failure(error), into: &output)
     failWaiting(error, into: &output)
   }
 
   private mutating func endActive(
-    _ result: Result<GATTClient.Outcome, GATTClientError>, into output: inout GATTClient.Output
+    _ result: Result<Outcome, GATTClientError>, into output: inout Output
   ) {
     guard let ended = active else { return }
     active = nil
     finish(ended, result, into: &output)
   }
 
-  /// Starts what can start: the next operation where none is active, and the commands at the head of the line.
-  private mutating func advance(now: Instant, into output: inout GATTClient.Output) {
+  /// Sends the commands at the front of the queue, and begins the next operation where none is active.
+  private mutating func advance(now: Instant, into output: inout Output) {
     while end == nil, !isSuspended, let next = waiting.first {
       if next.kind.isCommand {
         guard !isCongested, !awaitsSignCounter else { return }

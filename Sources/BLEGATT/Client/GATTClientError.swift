@@ -1,58 +1,64 @@
 public import BLEATT
 
-/// Why an operation of a GATT client failed, and whose fault it is.
+/// The reason why an operation of a ``GATTClient`` failed.
 public enum GATTClientError: Error, Equatable, Sendable {
-  /// The server refused a request, about this handle.
+  /// The server rejected a request. The handle is the one in the Error Response.
   case errorResponse(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle)
-  /// The server's answer breaks the protocol; the text says how.
+  /// A PDU of the server is malformed or contradicts the request.
   case malformedResponse(ATTOpcode, reason: String)
-  /// The server sent a PDU that answers nothing we asked.
+  /// The server sent a PDU that is no response to a request of the client.
   case unexpectedPDU(ATTOpcode)
-  /// The server queued something other than what it was sent; the queue was cancelled.
+  /// The server queued other octets than the client sent. The client cancelled the queue, and nothing was written.
   case echoDiffers(AttributeHandle, offset: Int)
-  /// The server kept answering past the limit on results.
+  /// The server sent more results than ``GATTClient/Limits-swift.struct/results``.
   case tooManyResults(limit: Int)
-  /// So many operations wait already; this one was not taken.
+  /// ``GATTClient/Limits-swift.struct/waitingOperations`` operations already wait.
   case tooManyOperations(limit: Int)
-  /// The caller asked for something that cannot be sent; the text says what and which limit.
+  /// The operation cannot be sent; the text has the reason.
   case invalidParameters(String)
-  /// The caller has no key to sign with.
+  /// The client has no signing key, or its sign counter is used up.
   case cannotSign
-  /// The link is in the clear, and the host sends no request on it: the device is bonded and has not proven its key.
+  /// The link is not encrypted. The device is bonded and has not proven its key, so the client sends no request.
   case notEncrypted
-  /// The counter of a signed write was not stored in time, so that it must not be used.
+  /// The sign counter was not stored, so it must not be used.
   case signCounterNotStored
-  /// The server gave no answer within 30 seconds; this link can be asked nothing more.
+  /// The server sent no response within 30 seconds. The client sends nothing more on this link (Vol 3, Part F, 3.3.3).
   case timedOut
-  /// The link ended before the answer came.
+  /// The link ended before the response.
   case linkEnded
 }
 
 extension GATTClientError {
-  /// The code that the server refused with, if it did.
+  init(_ error: ErrorResponse) { self = .errorResponse(error.code, request: error.requestOpcode, handle: error.handle) }
+
+  /// The code of the Error Response, nil for another error.
   public var code: ATTErrorCode? {
     if case .errorResponse(let code, _, _) = self { code } else { nil }
   }
 }
 
 extension GATTClientError: CustomStringConvertible {
+  /// What failed, why, and what to do.
   public var description: String {
     switch self {
     case .errorResponse(let code, let request, let handle):
-      "the server refused \(request) for handle \(handle): \(code)"
-    case .malformedResponse(let opcode, let reason): "the server's \(opcode) breaks the protocol: \(reason)"
-    case .unexpectedPDU(let opcode): "the server sent \(opcode), which answers nothing that was asked"
+      "\(request) for handle \(handle) rejected by the server: \(code)"
+    case .malformedResponse(let opcode, let reason): "malformed \(opcode) from the server: \(reason)"
+    case .unexpectedPDU(let opcode): "unexpected \(opcode) from the server: it is no response to a request"
     case .echoDiffers(let handle, let offset):
-      "the server queued other octets than it was sent for handle \(handle), offset \(offset); nothing was written"
-    case .tooManyResults(let limit): "the server gave more than \(limit) results; the procedure was given up"
-    case .tooManyOperations(let limit): "\(limit) operations wait already: wait for one to finish"
-    case .invalidParameters(let which): which
-    case .cannotSign: "no signing key: pair with signing keys, or write with a response on an encrypted link"
+      "write to handle \(handle) cancelled: the server queued other octets at offset \(offset). Nothing was written"
+    case .tooManyResults(let limit): "procedure ended: the server sent more than \(limit) results"
+    case .tooManyOperations(let limit):
+      "operation rejected: \(limit) operations already wait. Wait until one has finished"
+    case .invalidParameters(let reason): reason
+    case .cannotSign:
+      "signed write failed: there is no signing key. Pair with signing keys, or write with a response on an encrypted link"
     case .notEncrypted:
-      "the link could not be encrypted with the key of the bond: remove the bond and pair again, or connect again"
-    case .signCounterNotStored: "the sign counter could not be stored: check the bond store, then write again"
-    case .timedOut: "the server gave no answer within 30 seconds: disconnect and connect again"
-    case .linkEnded: "the link ended before the answer came"
+      "operation failed: the link is not encrypted with the key of the bond. Connect again, or remove the bond and pair"
+    case .signCounterNotStored:
+      "signed write failed: the sign counter was not stored. Check the bond storage, then write again"
+    case .timedOut: "operation failed: no response within 30 seconds. Disconnect and connect again"
+    case .linkEnded: "operation failed: the link ended before the response"
     }
   }
 }

@@ -1,51 +1,52 @@
 import BLEATT
 import BLEWire
 
-/// One value, as much of it as a PDU holds (Vol 3, Part G, 4.8.1 and 4.12.1).
+/// Read Characteristic Value and Read Characteristic Descriptors (Vol 3, Part G, 4.8.1 and 4.12.1).
 struct ValueRead: ClientProcedure {
   let handle: AttributeHandle
 
   func begin(mtu: Int) -> ClientStep { .send(ReadRequest(handle: handle)) }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     .finish(.value([UInt8](copying: response.extracting(1...))))
   }
 }
 
-/// A whole value: Read, then Read Blob for as long as the PDUs come full (Vol 3, Part G, 4.8.3 and 4.12.2).
+/// Read Long Characteristic Value and Read Long Characteristic Descriptors (Vol 3, Part G, 4.8.3 and 4.12.2): a Read Request,
+/// then Read Blob Requests until a response is shorter than the ATT_MTU.
 struct LongValueRead: ClientProcedure {
   let handle: AttributeHandle
   private var value: [UInt8] = []
-  /// The ATT_MTU when the last part was asked for: a part shorter than it allows is the last one.
-  private var mtuAsked = ATT.defaultMTU
+  /// The ATT_MTU at the last request: a shorter response has the last part.
+  private var requestMTU = ATT.defaultMTU
 
   init(handle: AttributeHandle) { self.handle = handle }
 
   mutating func begin(mtu: Int) -> ClientStep {
-    mtuAsked = mtu
+    requestMTU = mtu
     return .send(ReadRequest(handle: handle))
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let part = response.extracting(1...)
     value.append(copying: part)
     guard value.count <= ATT.maximumValueLength else {
       throw .malformedResponse(
         ATTOpcode(rawValue: response[0]), reason: "the value is longer than \(ATT.maximumValueLength) octets")
     }
-    guard part.count >= mtuAsked - 1, value.count < ATT.maximumValueLength else { return .finish(.value(value)) }
-    mtuAsked = mtu
+    guard part.count >= requestMTU - 1, value.count < ATT.maximumValueLength else { return .finish(.value(value)) }
+    requestMTU = mtu
     return .send(ReadBlobRequest(handle: handle, valueOffset: UInt16(truncatingIfNeeded: value.count)))
   }
 
-  /// Attribute Not Long says of a value that exactly filled the first PDU that there is no more of it.
-  func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  /// Attribute Not Long (0x0B) ends the procedure: the value fits exactly in the first response.
+  func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotLong, error.requestOpcode == .readBlobRequest else { throw GATTClientError(error) }
     return .finish(.value(value))
   }
 }
 
-/// Every value of one type in a range, by Read By Type (Vol 3, Part G, 4.8.2).
+/// Read Using Characteristic UUID, with Read By Type Requests (Vol 3, Part G, 4.8.2).
 struct ValueSearch: ClientProcedure {
   private let type: BluetoothUUID
   private var search: HandleSearch
@@ -58,28 +59,28 @@ struct ValueSearch: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
-      try search.take(entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
+      try search.advance(past: entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
       found.append(AttributeValue(handle: entry.handle, value: Array(entry.value)))
     }
     return next
   }
 
-  /// Attribute Not Found ends the search; it is the answer only where there was nothing at all.
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  /// Attribute Not Found ends the search. It is an error only where no value was found.
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound, !found.isEmpty else { throw GATTClientError(error) }
     return .finish(.values(found))
   }
 
   private var next: ClientStep {
-    search.isOver
+    search.isComplete
       ? .finish(.values(found))
       : .send(ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: type))
   }
 }
 
-/// Several values, one behind the other (Vol 3, Part G, 4.8.4); only a caller who knows their lengths can part them.
+/// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). The response does not have the lengths of the values.
 struct MultipleRead: ClientProcedure {
   let handles: [AttributeHandle]
 
@@ -88,13 +89,13 @@ struct MultipleRead: ClientProcedure {
     return .send(ReadMultipleRequest(setOfHandles: handles))
   }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     .finish(.value([UInt8](copying: response.extracting(1...))))
   }
 }
 
-/// Several values with their lengths (Vol 3, Part G, 4.8.5). A server cuts what does not fit its PDU; values that are
-/// not whole are left out, so the caller gets fewer than were asked for, in their order.
+/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The server cuts the list after ATT_MTU - 1
+/// octets; a value that was cut is omitted.
 struct MultipleVariableRead: ClientProcedure {
   let handles: [AttributeHandle]
 
@@ -103,7 +104,7 @@ struct MultipleVariableRead: ClientProcedure {
     return .send(ReadMultipleVariableRequest(setOfHandles: handles))
   }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let tuples = try decode(ReadMultipleVariableResponse.self, response).values
     guard tuples.count <= handles.count else {
       throw .malformedResponse(
@@ -118,5 +119,6 @@ struct MultipleVariableRead: ClientProcedure {
 }
 
 extension GATTClientError {
-  fileprivate static let needsTwoHandles = Self.invalidParameters("reading several values takes two handles or more")
+  fileprivate static let needsTwoHandles = Self.invalidParameters(
+    "read of multiple values failed: fewer than two handles. Use a read of one value")
 }

@@ -1,7 +1,7 @@
 import BLEATT
 import BLEWire
 
-/// Finds a characteristic's Client Characteristic Configuration descriptor and writes it (Vol 3, Part G, 3.3.3.3).
+/// Finds the Client Characteristic Configuration descriptor of a characteristic, and writes it (Vol 3, Part G, 3.3.3.3).
 struct SubscriptionProcedure: ClientProcedure {
   private enum State {
     case searching(DescriptorDiscovery)
@@ -23,21 +23,21 @@ struct SubscriptionProcedure: ClientProcedure {
     return try follow(search.begin(mtu: mtu), search)
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
-    case .searching(var search): return try follow(try search.take(response, mtu: mtu), search)
+    case .searching(var search): return try follow(try search.receive(response, mtu: mtu), search)
     case .writing(let handle):
       _ = try decode(WriteResponse.self, response)
       return .finish(.configured(handle))
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard case .searching(var search) = state else { throw GATTClientError(error) }
-    return try follow(try search.refused(error), search)
+    return try follow(try search.receive(error), search)
   }
 
-  /// Goes on searching until the descriptor is found, which is then written.
+  /// Continues the search until the descriptor is found, then writes it.
   private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(GATTClientError) -> ClientStep
   {
     if let descriptor = search.found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) {
@@ -54,7 +54,7 @@ struct SubscriptionProcedure: ClientProcedure {
   }
 }
 
-/// Finds the Service Changed characteristic of the Generic Attribute service and asks for its indications (Vol 3, Part G,
+/// Finds the Service Changed characteristic of the Generic Attribute service, and subscribes to its indications (Vol 3, Part G,
 /// 7.1).
 struct ServiceChangedProcedure: ClientProcedure {
   private enum State {
@@ -65,7 +65,7 @@ struct ServiceChangedProcedure: ClientProcedure {
 
   private let limit: Int
   private var state: State
-  /// The value handle of Service Changed, once found.
+  /// The value handle of Service Changed, nil until it is found.
   private(set) var valueHandle: AttributeHandle?
 
   init(limit: Int) {
@@ -80,36 +80,36 @@ struct ServiceChangedProcedure: ClientProcedure {
     return step
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
     case .findingService(var search):
-      let step = try search.take(response, mtu: mtu)
+      let step = try search.receive(response, mtu: mtu)
       state = .findingService(search)
       return try follow(step, mtu: mtu)
     case .findingCharacteristic(var discovery, let end):
-      let step = try discovery.take(response, mtu: mtu)
+      let step = try discovery.receive(response, mtu: mtu)
       state = .findingCharacteristic(discovery, end: end)
       return try follow(step, mtu: mtu)
     case .configuring(var configuration):
-      let step = try configuration.take(response, mtu: mtu)
+      let step = try configuration.receive(response, mtu: mtu)
       state = .configuring(configuration)
       return try follow(step, mtu: mtu)
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     switch state {
-    case .findingService(var search): return try follow(try search.refused(error), mtu: ATT.defaultMTU)
+    case .findingService(var search): return try follow(try search.receive(error), mtu: ATT.defaultMTU)
     case .findingCharacteristic(var discovery, _):
-      return try follow(try discovery.refused(error), mtu: ATT.defaultMTU)
+      return try follow(try discovery.receive(error), mtu: ATT.defaultMTU)
     case .configuring(var configuration):
-      let step = try configuration.refused(error)
+      let step = try configuration.receive(error)
       state = .configuring(configuration)
       return step
     }
   }
 
-  /// Passes requests on, and what each part found to the next part.
+  /// Returns the step of a part; the result of a part begins the next part.
   private mutating func follow(_ step: ClientStep, mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .finish(let outcome) = step else { return step }
     switch (state, outcome) {

@@ -1,21 +1,21 @@
 import BLEATT
 import BLEWire
 
-/// A value that fits one PDU, acknowledged (Vol 3, Part G, 4.9.3 and 4.12.3).
+/// Write Characteristic Value and Write Characteristic Descriptors (Vol 3, Part G, 4.9.3 and 4.12.3).
 struct ValueWrite: ClientProcedure {
   let handle: AttributeHandle
   let value: [UInt8]
 
   func begin(mtu: Int) -> ClientStep { .send(WriteRequest(handle: handle, value: value[...])) }
 
-  func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     _ = try decode(WriteResponse.self, response)
     return .finish(.done)
   }
 }
 
-/// Values queued in parts on the server, then written all at once: a long value (Vol 3, Part G, 4.9.4, 4.12.4) or several
-/// values reliably (4.9.5).
+/// Write Long Characteristic Values and Descriptors (Vol 3, Part G, 4.9.4 and 4.12.4) and Reliable Writes (4.9.5): the parts
+/// are queued by the server, then written together.
 ///
 /// ```
 ///   preparing ──last part──► executing ──► done
@@ -31,7 +31,7 @@ struct QueuedWrites: ClientProcedure {
   }
 
   private let writes: [GATTClient.Operation.QueuedWrite]
-  /// Whether each part is compared with its echo.
+  /// Whether each part is compared with its echo: Reliable Writes.
   private let comparesEchoes: Bool
   private var state = State.preparing
   private var current = 0
@@ -44,18 +44,19 @@ struct QueuedWrites: ClientProcedure {
   }
 
   mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
-    guard !writes.isEmpty else { throw .invalidParameters("a reliable write of no values") }
+    guard !writes.isEmpty else { throw .invalidParameters("reliable write failed: there are no values") }
     for write in writes {
       let end = write.offset.addingReportingOverflow(write.value.count)
       guard write.offset >= 0, !end.overflow, end.partialValue <= ATT.maximumValueLength else {
         throw .invalidParameters(
-          "\(write.value.count) octets from offset \(write.offset) on pass the \(ATT.maximumValueLength) of a value")
+          "write failed: \(write.value.count) octets at offset \(write.offset). A value has at most \(ATT.maximumValueLength)"
+        )
       }
     }
     return prepare(mtu: mtu)
   }
 
-  mutating func take(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
     case .preparing:
       let echo: PrepareWriteResponse
@@ -83,7 +84,7 @@ struct QueuedWrites: ClientProcedure {
     }
   }
 
-  mutating func refused(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
+  mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     switch state {
     case .preparing: return cancel(GATTClientError(error))
     case .executing: throw GATTClientError(error)
@@ -96,7 +97,7 @@ struct QueuedWrites: ClientProcedure {
     return .send(ExecuteWriteRequest(flags: .cancel))
   }
 
-  /// The next part; an empty value is one empty part. The opcode, the handle and the offset take 5 octets.
+  /// The request for the next part. An empty value is one empty part. The opcode, the handle and the offset have 5 octets.
   private mutating func prepare(mtu: Int) -> ClientStep {
     let write = writes[current]
     part = PrepareWriteRequest(

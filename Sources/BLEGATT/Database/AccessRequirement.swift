@@ -1,34 +1,38 @@
 import BLEATT
 
-/// How far a link is secured, and how far an attribute demands it: LE security mode 1 (Vol 3, Part C, 10.2.1).
+/// The security of a link, or the security that an attribute requires: the levels of LE security mode 1 (Vol 3, Part C,
+/// 10.2.1).
 public enum SecurityLevel: UInt8, Comparable, Sendable {
   /// Level 1: no security.
   case none
-  /// Level 2: encrypted, from a pairing without protection against a man in the middle.
+  /// Level 2: encrypted with the key of an unauthenticated pairing.
   case encrypted
-  /// Level 3: encrypted, from a pairing with that protection.
+  /// Level 3: encrypted with the key of an authenticated pairing.
   case authenticated
-  /// Level 4: as level 3, from LE Secure Connections with a 128-bit key.
+  /// Level 4: encrypted with a 128-bit key of an authenticated LE Secure Connections pairing.
   case secureConnections
 
+  /// Whether `a` is the lower level.
   @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What a link must have before an attribute may be read or written (Vol 3, Part C, 10.3.1).
+/// The security that a link must have before a client may read, write or subscribe (Vol 3, Part C, 10.3.1).
 public struct AccessRequirement: Hashable, Sendable {
+  /// The lowest level that is sufficient.
   public var security: SecurityLevel
-  /// The shortest encryption key that will do, in octets (7 to 16); looked at where ``security`` is not `none`.
+  /// The shortest encryption key that is sufficient, in octets, 7 to 16. It has no effect where ``security`` is `none`.
   public var minimumKeySize: UInt8
-  /// Whether the user must have allowed this client, ``SecurityState/isAuthorized``.
+  /// Whether the application must have authorized the client (``SecurityState/isAuthorized``).
   public var authorization: Bool
 
+  /// A requirement; without arguments it is ``open``.
   public init(security: SecurityLevel = .none, minimumKeySize: UInt8 = 7, authorization: Bool = false) {
     self.security = security
     self.minimumKeySize = minimumKeySize
     self.authorization = authorization
   }
 
-  /// Demands whatever one of the two demands.
+  /// The requirement that a link meets if and only if it meets both.
   public func combined(with other: Self) -> Self {
     func keySize(_ requirement: Self) -> UInt8 { requirement.security == .none ? 0 : requirement.minimumKeySize }
     return Self(
@@ -36,43 +40,57 @@ public struct AccessRequirement: Hashable, Sendable {
       authorization: authorization || other.authorization)
   }
 
-  /// Anyone may.
+  /// No requirement: each client has access.
   public static let open = Self()
+  /// An encrypted link.
   public static let encrypted = Self(security: .encrypted)
+  /// A link that is encrypted with an authenticated key.
   public static let authenticated = Self(security: .authenticated)
+  /// A link that is encrypted with an authenticated LE Secure Connections key of 16 octets.
   public static let secureConnections = Self(security: .secureConnections, minimumKeySize: 16)
 }
 
-/// Who may read and who may write an attribute's value; nil is nobody (Vol 3, Part F, 3.2.5).
+/// The permissions of an attribute value (Vol 3, Part F, 3.2.5).
 ///
-/// The write side stands for Write Request, Write Command and prepared writes alike: a characteristic's properties tell
-/// clients which of them to use, its permissions say what the server lets through.
+/// The server checks the write permission for Write Request, Write Command and Prepare Write Request alike. The
+/// ``GATTCharacteristicProperties`` of a characteristic are information for clients; the server does not enforce them
+/// (Docs/Decisions/0023).
 public struct GATTAttributePermissions: Hashable, Sendable {
+  /// The requirement for reads; nil: no client may read.
   public var read: AccessRequirement?
+  /// The requirement for writes; nil: no client may write.
   public var write: AccessRequirement?
 
+  /// The permissions; without arguments no client may read or write.
   public init(read: AccessRequirement? = nil, write: AccessRequirement? = nil) {
     self.read = read
     self.write = write
   }
 
+  /// Each client may read, none may write.
   public static let readable = Self(read: .open)
+  /// Each client may write, none may read.
   public static let writable = Self(write: .open)
+  /// Each client may read and write.
   public static let readableAndWritable = Self(read: .open, write: .open)
 }
 
-/// What a link really has; the host passes it with each PDU.
+/// The security of a link at the moment. The owner of the link passes it with each PDU.
 public struct SecurityState: Hashable, Sendable {
+  /// The level that encryption and key give the link.
   public var level: SecurityLevel
-  /// The size of the encryption key in octets; 0 on a link in the clear.
+  /// The size of the encryption key in octets, 7 to 16; 0 where the link is not encrypted.
   public var keySize: UInt8
-  /// Whether a long term key is stored for the address that the peer uses: decides between the errors 0x05 and 0x0F on a
-  /// link in the clear. Any device can use that address; ``isBondProven`` says whether it is the bonded one.
+  /// Whether a long term key is stored for the address of the peer. It selects between the errors Insufficient
+  /// Authentication (0x05) and Insufficient Encryption (0x0F) on a link that is not encrypted. Any device can use that
+  /// address: see ``isBondProven``.
   public var isBonded: Bool
-  /// Whether this link has proven the bond: it is encrypted with the bond's key, or the pairing on it made the bond.
+  /// Whether this link has proven the bond: it is encrypted with the key of the bond, or the bond was made on it.
   public var isBondProven: Bool
+  /// Whether the application has authorized the client (Vol 3, Part C, 10.5).
   public var isAuthorized: Bool
 
+  /// A security state; without arguments it is ``none``.
   @inlinable public init(
     level: SecurityLevel = .none, keySize: UInt8 = 0, isBonded: Bool = false,
     isBondProven: Bool = false, isAuthorized: Bool = false
@@ -84,13 +102,13 @@ public struct SecurityState: Hashable, Sendable {
     self.isAuthorized = isAuthorized
   }
 
-  /// A link in the clear with a stranger.
+  /// A link that is not encrypted, to a peer without a bond.
   @inlinable public static var none: Self { Self() }
 }
 
-/// An ``AccessRequirement``, or that there is no access at all, in two octets.
+/// An optional ``AccessRequirement`` in two octets.
 struct PackedRequirement: Equatable, Sendable {
-  /// Bit 0: permitted; bits 1 and 2: the level; bit 3: authorization; bits 8 to 15: the least key size.
+  /// Bit 0: access is possible; bits 1 and 2: the level; bit 3: authorization; bits 8 to 15: the minimum key size.
   private var bits: UInt16
 
   init(_ requirement: AccessRequirement?) {
@@ -102,16 +120,15 @@ struct PackedRequirement: Equatable, Sendable {
     if requirement.security != .none { bits |= UInt16(requirement.minimumKeySize) << 8 }
   }
 
-  static let open = Self(.open)
-  static let never = Self(nil)
-
-  /// Why this link may not, or nil if it may (Vol 3, Part C, 10.3.1.1 and Part F, 4).
+  /// The error for a link that does not meet the requirement, nil where it does (Vol 3, Part C, 10.3.1.1 and Part F, 4).
+  ///
+  /// - Parameter notPermitted: the error where no client has access.
   @inline(__always)
-  func refusal(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
-    bits == 1 ? nil : closerLook(security, notPermitted)
+  func error(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
+    bits == 1 ? nil : detailedError(for: security, otherwise: notPermitted)
   }
 
-  private func closerLook(_ security: SecurityState, _ notPermitted: ATTErrorCode) -> ATTErrorCode? {
+  private func detailedError(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
     guard bits & 1 != 0 else { return notPermitted }
     let needed = UInt8(truncatingIfNeeded: bits >> 1) & 3
     if security.level == .none, needed > 0 {

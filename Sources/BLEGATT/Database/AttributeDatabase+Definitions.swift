@@ -1,19 +1,23 @@
 public import BLEATT
 public import BLEWire
 
-/// One attribute with the handle it must have, for a database that is built handle by handle: one that another server
-/// had, or one whose handles a specification fixes.
+/// An attribute with its handle, for a database whose handles are given: a copy of another server's database, or one whose
+/// handles a specification determines.
 public struct AttributeDefinition: Sendable {
+  /// The handle, 0x0001 to 0xFFFF.
   public var handle: AttributeHandle
+  /// The attribute type, such as `.primaryService`.
   public var type: BluetoothUUID
+  /// The permissions of the value. A fixed value cannot be written.
   public var permissions: GATTAttributePermissions
-  /// Of a declaration: its value as it travels.
+  /// The source of the value. The value of a declaration has the format of the specification (Vol 3, Part G, 3.1 to 3.3).
   public var value: ValueSource
-  /// What events call it; nil for one that no event needs to name.
+  /// The identifier in events; nil where no event needs it.
   public var id: AttributeID?
-  /// Of a service declaration: the last handle of the service; nil is the last attribute before the next service.
+  /// For a service declaration, the last handle of the service; nil is the last attribute before the next service.
   public var groupEnd: AttributeHandle?
 
+  /// An attribute with these fields.
   public init(
     handle: AttributeHandle, type: BluetoothUUID, permissions: GATTAttributePermissions = .readable, value: ValueSource,
     id: AttributeID? = nil, groupEnd: AttributeHandle? = nil
@@ -28,22 +32,25 @@ public struct AttributeDefinition: Sendable {
 }
 
 extension AttributeDatabase {
-  /// Builds a database from attributes in ascending order of their handles, taken as they are.
+  /// A database of these attributes, which must be in ascending order of their handles.
   ///
-  /// An attribute of type 0x2902 becomes a Client Characteristic Configuration descriptor with a value of its own for
-  /// each client; what it offers are the properties in the characteristic declaration before it. Services get
-  /// identifiers in their order, from 0 on.
+  /// An attribute of type 0x2902 is a Client Characteristic Configuration descriptor: each client has a value of its own,
+  /// and the properties of the characteristic declaration before it determine the bits that can be set. Services get the
+  /// identifiers 0, 1, 2 … in their order.
   ///
+  /// - Parameters:
+  ///   - definitions: the attributes.
+  ///   - databaseHashCMAC: as in ``GenericServices/databaseHashCMAC``.
   /// - Throws: ``DatabaseError/handlesNotAscending(_:)``, ``DatabaseError/duplicateAttribute(_:)``,
-  ///   ``DatabaseError/reservedIdentifier(_:)``,
-  ///   ``DatabaseError/malformedDeclaration(_:)``, or what is wrong with a value.
+  ///   ``DatabaseError/reservedIdentifier(_:)``, ``DatabaseError/malformedDeclaration(_:)``,
+  ///   ``DatabaseError/valueTooLong(_:octets:)``, or ``DatabaseError/lengthNotAllowed(_:octets:allowed:)``.
   public init(
     attributes definitions: [AttributeDefinition],
     databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])? = nil
   ) throws(DatabaseError) {
     self.databaseHashCMAC = databaseHashCMAC
     attributes.reserveCapacity(definitions.count)
-    var characteristic: (properties: UInt8, value: AttributeHandle)?
+    var characteristic: (properties: UInt8, declaration: AttributeHandle)?
     for definition in definitions {
       guard definition.handle > (attributes.last?.handle ?? .none) else {
         throw .handlesNotAscending(definition.handle)
@@ -53,14 +60,14 @@ extension AttributeDatabase {
       switch attribute.kind {
       case .service:
         finishService(before: definition.handle)
-        try begin(definition)
+        try beginService(definition)
         characteristic = nil
       case .characteristic:
         let value = octets[attribute.range]
         characteristic = value.count >= 3 ? (value[value.startIndex], definition.handle) : nil
       case .clientConfiguration:
         attribute.configuration = UInt16(characteristic?.properties ?? 0x30)
-        if let characteristic, let place = attributes.lastIndex(where: { $0.handle == characteristic.value }),
+        if let characteristic, let place = attributes.lastIndex(where: { $0.handle == characteristic.declaration }),
           place + 1 < attributes.count
         {
           attributes[place + 1].configuration = definition.handle.rawValue
@@ -91,10 +98,10 @@ extension AttributeDatabase {
     case .dynamic: kind = .dynamic
     }
     switch type {
-    case AttributeType.primaryService, AttributeType.secondaryService: kind = .service
-    case AttributeType.include: kind = .include
-    case AttributeType.characteristic: kind = .characteristic
-    case AttributeType.clientConfiguration: (kind, write) = (.clientConfiguration, definition.permissions.write)
+    case .primaryService, .secondaryService: kind = .service
+    case .include: kind = .include
+    case .characteristic: kind = .characteristic
+    case .clientCharacteristicConfiguration: (kind, write) = (.clientConfiguration, definition.permissions.write)
     default: break
     }
     var attribute = AttributeEntry(
@@ -106,7 +113,7 @@ extension AttributeDatabase {
     return attribute
   }
 
-  private mutating func begin(_ definition: AttributeDefinition) throws(DatabaseError) {
+  private mutating func beginService(_ definition: AttributeDefinition) throws(DatabaseError) {
     guard let octets = definition.value.octets, octets.count != 4, let uuid = BluetoothUUID(littleEndian: octets) else {
       throw .malformedDeclaration(definition.handle)
     }
@@ -114,7 +121,7 @@ extension AttributeDatabase {
       ServiceEntry(
         id: ServiceID(rawValue: UInt32(truncatingIfNeeded: services.count)), start: definition.handle,
         end: definition.groupEnd ?? .none, uuid: uuid.value, uuidSize: UInt8(truncatingIfNeeded: octets.count),
-        isPrimary: definition.type == AttributeType.primaryService))
+        isPrimary: definition.type == .primaryService))
   }
 
   private mutating func finishService(before handle: AttributeHandle?) {
@@ -127,7 +134,7 @@ extension AttributeDatabase {
 }
 
 extension ValueSource {
-  /// The value, where it is known here.
+  /// The value, nil where it is dynamic.
   fileprivate var octets: [UInt8]? {
     switch self {
     case .fixed(let octets), .stored(let octets, _): octets

@@ -1,18 +1,18 @@
 import BLEATT
 import BLEWire
 
-/// Two orders of the attributes, for searches that do not go by handle.
+/// Two orders for searches by type and by service UUID.
 struct DatabaseIndex: Sendable {
   var isCurrent = false
-  /// The places of all attributes, by type and then by handle.
+  /// Indexes in `attributes`, sorted by type and then by handle.
   var byType: [UInt16] = []
-  /// The places in `services`, by service UUID, its size, and then by handle.
+  /// Indexes in `services`, sorted by UUID, its size, and then by handle.
   var servicesByUUID: [UInt16] = []
 }
 
 extension AttributeDatabase {
-  /// Sorts what changed since the last search; all searches that use the index call it first.
-  mutating func bringIndexUpToDate() {
+  /// Builds the index where the attributes have changed. It precedes each search by the index.
+  mutating func updateIndex() {
     guard !index.isCurrent else { return }
     index.byType = attributes.indices.map { UInt16(truncatingIfNeeded: $0) }
     index.byType.sort { a, b in
@@ -28,7 +28,7 @@ extension AttributeDatabase {
     index.isCurrent = true
   }
 
-  /// Where in `index.byType` the attributes of this type begin that do not lie before `place`.
+  /// The index in `index.byType` of the first attribute of this type at or after `place`.
   func firstEntry(ofType type: UInt128, fromPlace place: Int) -> Int {
     var low = 0
     var high = index.byType.count
@@ -41,7 +41,7 @@ extension AttributeDatabase {
     return low
   }
 
-  /// Where in `index.servicesByUUID` the services with this UUID begin that do not lie below `handle`.
+  /// The index in `index.servicesByUUID` of the first service with this UUID at or above `handle`.
   func firstEntry(ofService uuid: BluetoothUUID, from handle: AttributeHandle) -> Int {
     var low = 0
     var high = index.servicesByUUID.count
@@ -58,7 +58,7 @@ extension AttributeDatabase {
     return low
   }
 
-  /// The place in `services` of the first one that does not begin below `handle`.
+  /// The index in `services` of the first service at or above `handle`.
   func firstService(from handle: AttributeHandle) -> Int {
     var low = 0
     var high = services.count
@@ -69,8 +69,8 @@ extension AttributeDatabase {
     return low
   }
 
-  /// Where the group ends that the attribute at `place` begins; its own handle where it begins none
-  /// (Vol 3, Part G, 2.5.3: services and characteristics are groups).
+  /// The last handle of the group that begins with the attribute at `place`; its own handle where it is no declaration of a
+  /// service or of a characteristic (Vol 3, Part G, 2.5.3).
   func groupEnd(of place: Int) -> AttributeHandle {
     let attribute = attributes[place]
     guard attribute.kind == .service || attribute.kind == .characteristic else { return attribute.handle }

@@ -1,19 +1,20 @@
 public import BLEATT
 import BLEWire
 
-/// The handles that a published service got.
+/// The handles that the database assigned to a service.
 public struct ServiceHandles: Hashable, Sendable {
   /// From the service declaration to the last attribute of the service.
   public var range: ClosedRange<AttributeHandle>
-  /// The handle of each characteristic value and descriptor that the application named.
+  /// The handles of the characteristic values and descriptors.
   public var attributes: [AttributeID: AttributeHandle]
 }
 
-/// Services come and go.
+/// Adding and removing services.
 extension AttributeDatabase {
-  /// Publishes a service, behind the ones there are while handles last.
+  /// Adds a service after the others, or in a gap where the handles after them are not sufficient. Clients must be
+  /// informed: ``GATTServer/serviceChanged(_:database:now:into:)``.
   ///
-  /// - Throws: what is wrong with the definition; nothing was changed then.
+  /// - Throws: the first fault of the definition; the database is unchanged then.
   @discardableResult
   public mutating func add(_ service: ServiceDefinition) throws(DatabaseError) -> ServiceHandles {
     try check(service)
@@ -22,11 +23,11 @@ extension AttributeDatabase {
     return insert(service, at: start)
   }
 
-  /// Takes a service away. Clients that know it must be told: ``GATTServer/serviceChanged(_:database:now:into:)``.
+  /// Removes a service. Clients must be informed: ``GATTServer/serviceChanged(_:database:now:into:)``.
   ///
-  /// - Returns: the handles it had.
+  /// - Returns: the handles of the service.
   /// - Throws: ``DatabaseError/unknownService(_:)``, ``DatabaseError/stillIncluded(_:by:)``, or
-  ///   ``DatabaseError/reservedIdentifier(_:)`` for the stack's own services.
+  ///   ``DatabaseError/reservedIdentifier(_:)`` for the Generic Access and Generic Attribute services.
   @discardableResult
   public mutating func remove(_ service: ServiceID) throws(DatabaseError) -> ClosedRange<AttributeHandle> {
     guard !service.isReserved else { throw .reservedIdentifier(service.rawValue) }
@@ -39,22 +40,22 @@ extension AttributeDatabase {
     return range
   }
 
-  /// Takes every service of the application away; the stack's own stay.
+  /// Removes every service except Generic Access and Generic Attribute.
   ///
-  /// - Returns: the handles from the first of them to the last, nil if there were none.
+  /// - Returns: the range from the first to the last removed handle, nil where there was no service.
   @discardableResult
   public mutating func removeAll() -> ClosedRange<AttributeHandle>? {
-    let gone = services.filter { !$0.id.isReserved }
-    guard let first = gone.first, let last = gone.last else { return nil }
+    let removed = services.filter { !$0.id.isReserved }
+    guard let first = removed.first, let last = removed.last else { return nil }
     services.removeAll { !$0.id.isReserved }
     let kept = services.map { $0.start...$0.end }
     removeAttributes { handle in !kept.contains { $0.contains(handle) } }
     return first.start...last.end
   }
 
-  private mutating func removeAttributes(where isGone: (AttributeHandle) -> Bool) {
+  private mutating func removeAttributes(where isRemoved: (AttributeHandle) -> Bool) {
     attributes.removeAll { attribute in
-      guard isGone(attribute.handle) else { return false }
+      guard isRemoved(attribute.handle) else { return false }
       if attribute.id != .stack { handles[attribute.id] = nil }
       return true
     }
@@ -66,32 +67,29 @@ extension AttributeDatabase {
     guard !service.id.isReserved else { throw .reservedIdentifier(service.id.rawValue) }
     guard !services.contains(where: { $0.id == service.id }) else { throw .duplicateService(service.id) }
     for include in service.includes where range(of: include) == nil { throw .unknownInclude(include) }
-    var named: Set<AttributeID> = []
+    var seen: Set<AttributeID> = []
     for characteristic in service.characteristics {
-      try check(characteristic.id, characteristic.uuid, characteristic.value, &named)
+      try check(characteristic.id, type: characteristic.uuid, characteristic.value, seen: &seen)
       for descriptor in characteristic.descriptors {
-        try check(descriptor.id, descriptor.uuid, descriptor.value, &named)
-        if descriptor.uuid == AttributeType.extendedProperties || descriptor.uuid == AttributeType.clientConfiguration {
-          throw .madeByTheStack(descriptor.id, descriptor.uuid)
+        try check(descriptor.id, type: descriptor.uuid, descriptor.value, seen: &seen)
+        if [.characteristicExtendedProperties, .clientCharacteristicConfiguration].contains(descriptor.uuid) {
+          throw .reservedType(descriptor.id, descriptor.uuid)
         }
       }
     }
   }
 
   private func check(
-    _ id: AttributeID, _ uuid: BluetoothUUID, _ value: ValueSource, _ named: inout Set<AttributeID>
+    _ id: AttributeID, type: BluetoothUUID, _ value: ValueSource, seen: inout Set<AttributeID>
   ) throws(DatabaseError) {
     guard id != .stack else { throw .reservedIdentifier(id.rawValue) }
-    guard handles[id] == nil, named.insert(id).inserted else { throw .duplicateAttribute(id) }
-    let declarations = [
-      AttributeType.primaryService, AttributeType.secondaryService, AttributeType.include, AttributeType.characteristic,
-    ]
-    guard !declarations.contains(uuid) else { throw .madeByTheStack(id, uuid) }
+    guard handles[id] == nil, seen.insert(id).inserted else { throw .duplicateAttribute(id) }
+    guard !type.isDeclaration else { throw .reservedType(id, type) }
     try value.check(for: id)
   }
 
-  /// The lowest of `count` handles in a row: behind all that were ever given away, else in the first gap that is wide
-  /// enough.
+  /// The lowest of `count` consecutive free handles: above all that were ever assigned, or in the first gap of sufficient
+  /// size.
   private func freeHandles(_ count: Int) -> Int? {
     if nextHandle + count - 1 <= 0xFFFF { return nextHandle }
     var start = 1
@@ -102,7 +100,7 @@ extension AttributeDatabase {
     return start + count - 1 <= 0xFFFF ? start : nil
   }
 
-  /// Makes the attributes of a service whose definition was checked, from a handle on that was found free.
+  /// Makes the attributes of a checked definition, from a free handle on.
   @discardableResult
   mutating func insert(_ service: ServiceDefinition, at start: Int) -> ServiceHandles {
     let included = service.includes.compactMap { id in services.first { $0.id == id } }
@@ -125,7 +123,7 @@ extension AttributeDatabase {
 }
 
 extension ServiceDefinition {
-  /// How many attributes the database makes of it.
+  /// The number of attributes that the database makes of it.
   var attributeCount: Int {
     1 + includes.count + characteristics.reduce(0) { $0 + $1.attributeCount }
   }
@@ -134,7 +132,7 @@ extension ServiceDefinition {
 extension CharacteristicDefinition {
   var attributeCount: Int { 2 + (hasExtendedProperties ? 1 : 0) + (isConfigurable ? 1 : 0) + descriptors.count }
   var hasExtendedProperties: Bool { !extendedProperties.isEmpty || properties.contains(.extendedProperties) }
-  /// Whether clients can subscribe.
+  /// Whether it has a Client Characteristic Configuration descriptor.
   var isConfigurable: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
 }
 

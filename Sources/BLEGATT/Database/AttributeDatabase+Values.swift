@@ -1,9 +1,9 @@
 import BLEATT
 import BLEWire
 
-/// Values: where they lie, and how they change.
+/// The values, and the hash over the database.
 extension AttributeDatabase {
-  /// Changes a value that the stack keeps; no client is told.
+  /// Sets a stored value. Clients are not informed: ``GATTServer/sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``.
   ///
   /// - Throws: ``DatabaseError/unknownAttribute(_:)``, ``DatabaseError/notStored(_:)``, or
   ///   ``DatabaseError/lengthNotAllowed(_:octets:allowed:)``.
@@ -17,7 +17,7 @@ extension AttributeDatabase {
     replace(at: place, with: Array(value).span)
   }
 
-  /// The value that the stack keeps or that is fixed; nil for a dynamic or unknown one.
+  /// A stored or fixed value; nil where the value is dynamic, and where the database does not have the attribute.
   public func storedValue(of attribute: AttributeID) -> [UInt8]? {
     guard let handle = handles[attribute], let place = place(of: handle), attributes[place].kind != .dynamic else {
       return nil
@@ -25,7 +25,7 @@ extension AttributeDatabase {
     return Array(octets[attributes[place].range])
   }
 
-  /// Appends octets for an attribute that is being made.
+  /// Appends the value of a new entry to the octets.
   mutating func place(_ value: some Collection<UInt8>, in attribute: inout AttributeEntry) {
     attribute.start = UInt32(truncatingIfNeeded: octets.count)
     attribute.length = UInt16(clamping: value.count)
@@ -33,25 +33,31 @@ extension AttributeDatabase {
     octets.append(contentsOf: value)
   }
 
-  /// Replaces the value at `place`, whose length was checked. A value that outgrows its room moves to the end and gets
-  /// room for the longest one allowed, so it moves once.
+  /// Replaces the value at `place` with one of an allowed length. A value that outgrows its capacity moves to the end, with
+  /// the capacity for the longest allowed value: it moves once.
   mutating func replace(at place: Int, with value: Span<UInt8>) {
     let count = value.count
-    if count > Int(attributes[place].capacity) { makeRoom(at: place, for: count) }
+    if count > Int(attributes[place].capacity) { increaseCapacity(at: place, to: count) }
     attributes[place].length = UInt16(truncatingIfNeeded: count)
     octets.overwrite(at: Int(attributes[place].start), copying: value)
   }
 
-  private mutating func makeRoom(at place: Int, for count: Int) {
-    abandonedOctets += Int(attributes[place].capacity)
-    if abandonedOctets > 4096, abandonedOctets > octets.count / 2 { packOctets() }
+  /// Writes the first octets of a value of fixed length; the others are unchanged (Vol 3, Part F, 3.4.5.1).
+  mutating func overwriteFront(at place: Int, with value: Span<UInt8>) {
+    guard value.count <= Int(attributes[place].length) else { return }
+    octets.overwrite(at: Int(attributes[place].start), copying: value)
+  }
+
+  private mutating func increaseCapacity(at place: Int, to count: Int) {
+    unusedOctets += Int(attributes[place].capacity)
+    if unusedOctets > 4096, unusedOctets > octets.count / 2 { packOctets() }
     let capacity = max(count, Int(attributes[place].maximumLength))
     attributes[place].start = UInt32(truncatingIfNeeded: octets.count)
     attributes[place].capacity = UInt16(truncatingIfNeeded: capacity)
     octets.append(contentsOf: repeatElement(0, count: capacity))
   }
 
-  /// Copies what attributes own and leaves the rest behind.
+  /// Removes the octets that belong to no attribute.
   mutating func packOctets() {
     var packed: [UInt8] = []
     for place in attributes.indices {
@@ -60,37 +66,37 @@ extension AttributeDatabase {
       packed.append(contentsOf: octets[start..<start + Int(attributes[place].capacity)])
     }
     octets = packed
-    abandonedOctets = 0
+    unusedOctets = 0
   }
 }
 
-/// The Database Hash, by which a client that was away learns whether anything changed (Vol 3, Part G, 7.3).
+/// The Database Hash: a client that reconnects compares it with the hash of the database that it knows (Vol 3, Part G, 7.3).
 extension AttributeDatabase {
-  /// The Database Hash as it travels, least significant octet first; nil where the database was made without a CMAC.
+  /// The Database Hash, 16 octets, least significant octet first; nil where the database was made without a CMAC.
   public func databaseHash() -> [UInt8]? {
     databaseHashCMAC.map { databaseHash(cmac: $0) }
   }
 
-  /// The Database Hash as it travels, least significant octet first.
+  /// The Database Hash, 16 octets, least significant octet first.
   ///
-  /// - Parameter cmac: AES-CMAC with a key of zeroes: message in, sixteen octets out, most significant first.
+  /// - Parameter cmac: AES-CMAC with a key of zeros: the message as argument, the 16 octets of the code as result, most
+  ///   significant octet first.
   public func databaseHash(cmac: (_ message: [UInt8]) -> [UInt8]) -> [UInt8] {
     cmac(databaseHashMessage).reversed()
   }
 
-  /// What goes through the CMAC: handle, type and value of declarations and extended properties; handle and type of the
-  /// other descriptors that GATT itself defines (Vol 3, Part G, 7.3.1).
+  /// The message of the CMAC: handle, type and value of declarations and extended properties, and handle and type of the
+  /// other descriptors 0x2901 to 0x2905 (Vol 3, Part G, 7.3.1).
   var databaseHashMessage: [UInt8] {
     var message: [UInt8] = []
     for attribute in attributes where attribute.hasShortType {
-      let type = BluetoothUUID(attribute.shortType)
-      let isWhole =
+      let hasValue =
         [.service, .include, .characteristic].contains(attribute.kind)
-        || type == AttributeType.extendedProperties
-      guard isWhole || AttributeType.hashedDescriptors.contains(attribute.shortType) else { continue }
+        || attribute.uuid == .characteristicExtendedProperties
+      guard hasValue || (0x2900...0x2905).contains(attribute.shortType) else { continue }
       message.append(littleEndian: attribute.handle.rawValue)
       message.append(littleEndian: attribute.shortType)
-      if isWhole { message.append(contentsOf: octets[attribute.range]) }
+      if hasValue { message.append(contentsOf: octets[attribute.range]) }
     }
     return message
   }

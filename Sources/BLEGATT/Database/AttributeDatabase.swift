@@ -1,11 +1,11 @@
 public import BLEATT
 public import BLEWire
 
-/// Every attribute of a server, shared by all its clients (Vol 3, Part F, 3.2 and Part G, 2.5).
+/// The attributes of a GATT server, shared by all its clients (Vol 3, Part F, 3.2 and Part G, 2.5).
 ///
-/// Attributes lie in one array in the order of their handles, and a table leads from a handle to its place, so a request
-/// costs the same whether there are 75 of them or 16,000. Searches by type and by service UUID have an index, made anew
-/// at the first search after a change. What differs from client to client is not here but in ``GATTServer``.
+/// The attributes are one array in the order of their handles, and a table has the index of each handle: the cost of a
+/// request does not depend on the number of attributes. Searches by type and by service UUID use an index, which the first
+/// search after a change builds. The state of one client is in ``GATTServer``.
 ///
 /// ```swift
 /// var database = AttributeDatabase(services: GenericServices(deviceName: "Thermometer"))
@@ -21,59 +21,59 @@ public import BLEWire
 /// try database.setStored(temperature, [0, 0x6E, 0x01, 0, 0xFF])
 /// ```
 public struct AttributeDatabase: Sendable {
-  /// In ascending order of their handles.
+  /// In ascending order of the handles.
   var attributes: [AttributeEntry] = []
-  /// For each handle from 0 up to the highest one: the index of the first attribute that does not lie below it.
+  /// For each handle from 0 to the highest one: the index of the first attribute whose handle is not lower.
   var slots: [UInt16] = [0]
-  /// The values, each at the place its attribute names.
+  /// The values; each entry has the place of its value.
   var octets: [UInt8] = []
-  /// How many of ``octets`` belong to no attribute any more.
-  var abandonedOctets = 0
-  /// In ascending order of their handles.
+  /// The number of ``octets`` that belong to no attribute.
+  var unusedOctets = 0
+  /// In ascending order of the handles.
   var services: [ServiceEntry] = []
   var handles: [AttributeID: AttributeHandle] = [:]
-  /// Rises with each change of what clients can discover, so that a bearer sees that its client knows an old database.
+  /// Increases with each change that a client can discover. A server compares it with the revision that its client knows.
   private(set) var revision: UInt64 = 0
-  /// One above the highest handle ever given away: handles of removed services are not given to others while there
-  /// are fresh ones, since a client may still hold them.
+  /// One above the highest handle that was ever assigned. A client can remember the handles of a removed service, so they
+  /// are assigned again only when no others are left.
   var nextHandle = 1
   var index = DatabaseIndex()
   let databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
-  /// A group of attributes that a service declaration begins (Vol 3, Part G, 3.1).
+  /// A service: the group of attributes that begins with a service declaration (Vol 3, Part G, 3.1).
   struct ServiceEntry: Sendable {
     var id: ServiceID
     var start: AttributeHandle
     var end: AttributeHandle
-    /// The service's UUID as a 128-bit number.
+    /// The UUID of the service as a 128-bit number.
     var uuid: UInt128
-    /// How many octets its UUID takes in the declaration.
+    /// The size of the UUID in the declaration, in octets: 2 or 16.
     var uuidSize: UInt8
     var isPrimary: Bool
     var includes: [ServiceID] = []
   }
 
-  /// A database without any attribute, not even the stack's own services.
+  /// A database without attributes, also without the Generic Access and Generic Attribute services.
   public init() { databaseHashCMAC = nil }
 
-  /// A database that begins with the Generic Access and Generic Attribute services.
+  /// A database with the Generic Access and Generic Attribute services.
   public init(services: GenericServices) {
     databaseHashCMAC = services.databaseHashCMAC
     append(services)
   }
 
-  /// How many attributes there are.
+  /// The number of attributes.
   public var count: Int { attributes.count }
 
-  /// The handle of a characteristic value or descriptor that the application named.
+  /// The handle of a characteristic value or descriptor, nil where the database does not have it.
   public func handle(of attribute: AttributeID) -> AttributeHandle? { handles[attribute] }
 
-  /// The handles of a published service.
+  /// The handles of a service, nil where the database does not have it.
   public func range(of service: ServiceID) -> ClosedRange<AttributeHandle>? {
     services.first { $0.id == service }.map { $0.start...$0.end }
   }
 
-  /// The place of the attribute with this handle.
+  /// The index of the attribute with this handle.
   @inline(__always)
   func place(of handle: AttributeHandle) -> Int? {
     let slot = Int(handle.rawValue)
@@ -82,14 +82,14 @@ public struct AttributeDatabase: Sendable {
     return place < attributes.count && attributes[place].handle == handle ? place : nil
   }
 
-  /// The place of the first attribute that does not lie below `handle`; the number of attributes where all do.
+  /// The index of the first attribute whose handle is not lower than `handle`; the number of attributes where there is none.
   @inline(__always)
   func firstPlace(from handle: AttributeHandle) -> Int {
     let slot = Int(handle.rawValue)
     return slot < slots.count ? Int(slots[slot]) : attributes.count
   }
 
-  /// To be called when attributes came or went: makes ``slots`` anew from `handle` on and marks the index as old.
+  /// Updates ``slots`` from `handle` on, the revision and the index after attributes were added or removed.
   mutating func attributesChanged(from handle: AttributeHandle) {
     let kept = min(Int(handle.rawValue), slots.count)
     slots.removeLast(slots.count - kept)
@@ -105,7 +105,7 @@ public struct AttributeDatabase: Sendable {
     index.isCurrent = false
   }
 
-  /// Searches without ``slots``, which are being made.
+  /// A binary search, for the time in which ``slots`` is incomplete.
   private func firstPlace(above handle: Int) -> Int {
     var low = 0
     var high = attributes.count
@@ -117,57 +117,63 @@ public struct AttributeDatabase: Sendable {
   }
 }
 
-/// Why the database refuses what the application describes; nothing was changed then.
+/// The reason why an ``AttributeDatabase`` rejected a change. The database is unchanged then.
 public enum DatabaseError: Error, Equatable, Sendable {
-  /// A service with this identifier is published already.
+  /// The database has a service with this identifier.
   case duplicateService(ServiceID)
-  /// An attribute with this identifier is published already, or named twice in one service.
+  /// The database has an attribute with this identifier, or the service definition has two.
   case duplicateAttribute(AttributeID)
-  /// The identifier is one that the stack keeps for itself (the two or one highest numbers).
+  /// The identifier is reserved: `UInt32.max`, or for a service also `UInt32.max - 1`.
   case reservedIdentifier(UInt32)
-  /// A service is included that has not been published.
+  /// The database does not have the service that is to be included.
   case unknownInclude(ServiceID)
+  /// The database does not have this service.
   case unknownService(ServiceID)
+  /// The database does not have this attribute.
   case unknownAttribute(AttributeID)
-  /// The service is still included by another, which must go first.
+  /// Another service includes this one.
   case stillIncluded(ServiceID, by: ServiceID)
-  /// No attribute value has more than 512 octets (Vol 3, Part F, 3.2.9).
+  /// The value, or the allowed length, is longer than 512 octets (Vol 3, Part F, 3.2.9).
   case valueTooLong(AttributeID, octets: Int)
-  /// The value, or a bound of its length, does not agree with the lengths allowed.
+  /// The length of the value is not one of the allowed lengths.
   case lengthNotAllowed(AttributeID, octets: Int, allowed: ClosedRange<Int>)
-  /// The value is not one that the stack keeps: it is fixed or dynamic.
+  /// The value is fixed or dynamic.
   case notStored(AttributeID)
-  /// 0x2900 and 0x2902 are made from the properties, and declarations from the definitions.
-  case madeByTheStack(AttributeID, BluetoothUUID)
-  /// So many handles in a row are not free.
+  /// The database itself makes the attributes of this type: declarations, 0x2900 and 0x2902.
+  case reservedType(AttributeID, BluetoothUUID)
+  /// The service needs more consecutive handles than are free.
   case handlesExhausted(needed: Int)
-  /// A list of attributes with handles must be in ascending order, from 0x0001 on.
+  /// The handle is not above the one before it, or is 0x0000.
   case handlesNotAscending(AttributeHandle)
-  /// The declaration with this handle does not hold what it declares: a service's holds a UUID of 2 or 16 octets.
+  /// The value of the service declaration with this handle is not a UUID of 2 or 16 octets.
   case malformedDeclaration(AttributeHandle)
 }
 
 extension DatabaseError: CustomStringConvertible {
+  /// What failed, why, and what to do.
   public var description: String {
     switch self {
     case .duplicateService(let id):
-      "\(id) is published already: remove it first, or give the new one its own identifier"
-    case .duplicateAttribute(let id): "\(id) is named twice: give each characteristic and descriptor its own identifier"
-    case .reservedIdentifier(let number): "the identifier \(number) is the stack's own: choose a smaller one"
-    case .unknownInclude(let id): "\(id) is included but not published: add it before the service that includes it"
-    case .unknownService(let id): "\(id) is not published"
-    case .unknownAttribute(let id): "\(id) is not published"
-    case .stillIncluded(let id, let by): "\(id) is included by \(by): remove that one first"
-    case .valueTooLong(let id, let octets): "the value of \(id) has \(octets) octets; an attribute holds at most 512"
+      "\(id) rejected: the identifier is in use. Remove that service or choose another identifier"
+    case .duplicateAttribute(let id):
+      "\(id) rejected: the identifier is in use. Choose one for each characteristic and descriptor"
+    case .reservedIdentifier(let number): "identifier \(number) rejected: it is reserved. Choose a smaller one"
+    case .unknownInclude(let id): "include of \(id) rejected: the database does not have it. Add it first"
+    case .unknownService(let id): "the database does not have \(id)"
+    case .unknownAttribute(let id): "the database does not have \(id)"
+    case .stillIncluded(let id, let by): "\(id) not removed: \(by) includes it. Remove that service first"
+    case .valueTooLong(let id, let octets):
+      "value of \(id) rejected: \(octets) octets, and an attribute value has at most 512"
     case .lengthNotAllowed(let id, let octets, let allowed):
-      "\(octets) octets for \(id), which takes \(allowed.lowerBound) to \(allowed.upperBound)"
-    case .notStored(let id): "the value of \(id) is not kept by the stack: publish it as .stored to change it"
-    case .madeByTheStack(let id, let uuid):
-      "\(id) has the type \(uuid), which the stack makes from the properties: leave it out"
-    case .handlesExhausted(let needed): "no \(needed) free handles in a row are left of 65,535"
-    case .handlesNotAscending(let handle): "the handle \(handle) does not lie above the one before it"
+      "value of \(id) rejected: \(octets) octets, and \(allowed.lowerBound) to \(allowed.upperBound) are allowed"
+    case .notStored(let id): "value of \(id) not set: it is fixed or dynamic. Define it as .stored"
+    case .reservedType(let id, let uuid):
+      "\(id) rejected: the database makes the attributes of type \(uuid) from the properties. Leave it out"
+    case .handlesExhausted(let needed):
+      "service rejected: \(needed) consecutive handles are not free. Remove other services"
+    case .handlesNotAscending(let handle): "handle \(handle) rejected: it is not above the handle before it"
     case .malformedDeclaration(let handle):
-      "the service declaration \(handle) must hold a UUID of 2 or 16 octets, least significant first"
+      "service declaration \(handle) rejected: the value must be a UUID of 2 or 16 octets, least significant octet first"
     }
   }
 }

@@ -1,20 +1,28 @@
 import BLEATT
 import BLEWire
 
-/// What the services that every GATT server has say about the device: Generic Access and Generic Attribute
-/// (Vol 3, Part C, 12 and Part G, 7). The database makes and answers them.
+/// The values of the services that each GATT server has: Generic Access and Generic Attribute (Vol 3, Part C, 12 and Part G,
+/// 7). The database makes their attributes and the server answers their requests.
 public struct GenericServices: Sendable {
-  /// Up to 248 octets of UTF-8; what lies past them is cut off at a character (Vol 3, Part C, 12.1).
+  /// The Device Name. A name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1).
   public var deviceName: String
-  /// From the Assigned Numbers; 0 is unknown (Vol 3, Part C, 12.2).
+  /// The Appearance, a number of the Assigned Numbers; 0 is unknown (Vol 3, Part C, 12.2).
   public var appearance: UInt16
-  /// Whether to say that this device resolves private addresses when it is a central (Vol 3, Part C, 12.4);
-  /// nil leaves the characteristic out.
+  /// The Central Address Resolution characteristic: whether this device, as a central, resolves private addresses (Vol 3,
+  /// Part C, 12.4). Without a value there is no such characteristic.
   public var centralAddressResolution: Bool?
-  /// AES-CMAC with a key of zeroes: message in, sixteen octets out, most significant first. Nil leaves out the Database
-  /// Hash and with it robust caching (Vol 3, Part G, 7.3).
+  /// AES-CMAC with a key of zeros: the message as argument, the 16 octets of the code as result, most significant octet
+  /// first. Without it there are no Database Hash and no Client Supported Features, and thus no robust caching (Vol 3,
+  /// Part G, 7.2 and 7.3).
+  ///
+  /// ```swift
+  /// services.databaseHashCMAC = { message in
+  ///   ((try? LibCrypto().cmac(message, key: 0)) ?? 0).bigEndianOctets
+  /// }
+  /// ```
   public var databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
+  /// The services with these values.
   public init(
     deviceName: String, appearance: UInt16 = 0, centralAddressResolution: Bool? = nil,
     databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])? = nil
@@ -26,64 +34,70 @@ public struct GenericServices: Sendable {
   }
 }
 
-/// The stack's own services, from handle 0x0001 on.
 extension AttributeDatabase {
-  /// Appends Generic Access (Vol 3, Part C, 12) and Generic Attribute (Vol 3, Part G, 7).
-  mutating func append(_ stack: GenericServices) {
+  /// Adds Generic Access from handle 0x0001 on, and Generic Attribute after it.
+  mutating func append(_ generic: GenericServices) {
     var access = [
       CharacteristicDefinition(
-        id: .stack, uuid: "2A00", properties: .read, permissions: .readable,
-        value: .stored(Self.deviceNameOctets(stack.deviceName), length: 0...248)),
+        id: .stack, uuid: .deviceName, properties: .read, permissions: .readable,
+        value: .stored(Self.deviceNameOctets(generic.deviceName), length: 0...248)),
       CharacteristicDefinition(
-        id: .stack, uuid: "2A01", properties: .read, permissions: .readable,
-        value: .stored(
-          [UInt8(truncatingIfNeeded: stack.appearance), UInt8(truncatingIfNeeded: stack.appearance >> 8)],
-          length: 2...2)),
+        id: .stack, uuid: .appearance, properties: .read, permissions: .readable,
+        value: .stored(Self.octets(generic.appearance), length: 2...2)),
     ]
-    if let resolves = stack.centralAddressResolution {
+    if let resolves = generic.centralAddressResolution {
       access.append(
         CharacteristicDefinition(
-          id: .stack, uuid: "2AA6", properties: .read, permissions: .readable,
+          id: .stack, uuid: .centralAddressResolution, properties: .read, permissions: .readable,
           value: .stored([resolves ? 1 : 0], length: 1...1)))
     }
-    insert(ServiceDefinition(id: .genericAccess, uuid: "1800", characteristics: access), at: 1)
+    insert(ServiceDefinition(id: .genericAccess, uuid: .genericAccess, characteristics: access), at: 1)
 
     var attribute = [
       CharacteristicDefinition(
-        id: .stack, uuid: "2A05", properties: .indicate, permissions: GATTAttributePermissions(), value: .fixed([]))
+        id: .stack, uuid: .serviceChanged, properties: .indicate, permissions: GATTAttributePermissions(),
+        value: .fixed([]))
     ]
-    if stack.databaseHashCMAC != nil {
+    if generic.databaseHashCMAC != nil {
       attribute += [
         CharacteristicDefinition(
-          id: .stack, uuid: "2B29", properties: [.read, .write], permissions: .readableAndWritable,
+          id: .stack, uuid: .clientSupportedFeatures, properties: [.read, .write], permissions: .readableAndWritable,
           value: .stored([0], length: 1...ATT.maximumValueLength)),
         CharacteristicDefinition(
-          id: .stack, uuid: "2B2A", properties: .read, permissions: .readable, value: .fixed([])),
+          id: .stack, uuid: .databaseHash, properties: .read, permissions: .readable, value: .fixed([])),
       ]
     }
     let handles = insert(
-      ServiceDefinition(id: .genericAttribute, uuid: "1801", characteristics: attribute), at: nextHandle)
+      ServiceDefinition(id: .genericAttribute, uuid: .genericAttribute, characteristics: attribute), at: nextHandle)
     for place in attributes.indices where handles.range.contains(attributes[place].handle) {
-      if attributes[place].uuid == "2B29" { attributes[place].kind = .clientFeatures }
-      if attributes[place].uuid == "2B2A" { attributes[place].kind = .databaseHash }
+      if attributes[place].uuid == .clientSupportedFeatures { attributes[place].kind = .clientFeatures }
+      if attributes[place].uuid == .databaseHash { attributes[place].kind = .databaseHash }
     }
   }
 
-  /// Changes the Device Name characteristic; cut to 248 octets at a character (Vol 3, Part C, 12.1). Without Generic
-  /// Access service nothing happens.
+  /// The value handle of the Service Changed characteristic, nil where the database does not have it.
+  var serviceChangedHandle: AttributeHandle? {
+    guard let range = range(of: .genericAttribute) else { return nil }
+    return attributes.first { range.contains($0.handle) && $0.uuid == .serviceChanged }?.handle
+  }
+
+  /// Sets the Device Name; a name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1). It has
+  /// no effect without the Generic Access service.
   public mutating func setDeviceName(_ name: String) {
-    setStackValue("2A00", Self.deviceNameOctets(name))
+    setGenericAccessValue(.deviceName, Self.deviceNameOctets(name))
   }
 
-  /// Changes the Appearance characteristic (Vol 3, Part C, 12.2). Without Generic Access service nothing happens.
+  /// Sets the Appearance (Vol 3, Part C, 12.2). It has no effect without the Generic Access service.
   public mutating func setAppearance(_ appearance: UInt16) {
-    setStackValue("2A01", [UInt8(truncatingIfNeeded: appearance), UInt8(truncatingIfNeeded: appearance >> 8)])
+    setGenericAccessValue(.appearance, Self.octets(appearance))
   }
 
-  /// Changes the Central Address Resolution characteristic (Vol 3, Part C, 12.4). Without it nothing happens.
-  public mutating func setCentralAddressResolution(_ resolves: Bool) { setStackValue("2AA6", [resolves ? 1 : 0]) }
+  /// Sets the Central Address Resolution (Vol 3, Part C, 12.4). It has no effect without the characteristic.
+  public mutating func setCentralAddressResolution(_ resolves: Bool) {
+    setGenericAccessValue(.centralAddressResolution, [resolves ? 1 : 0])
+  }
 
-  private mutating func setStackValue(_ type: BluetoothUUID, _ value: [UInt8]) {
+  private mutating func setGenericAccessValue(_ type: BluetoothUUID, _ value: [UInt8]) {
     guard let range = range(of: .genericAccess) else { return }
     var place = firstPlace(from: range.lowerBound)
     while place < attributes.count, attributes[place].handle <= range.upperBound {
@@ -92,12 +106,18 @@ extension AttributeDatabase {
     }
   }
 
-  static func deviceNameOctets(_ name: String) -> [UInt8] {
+  private static func deviceNameOctets(_ name: String) -> [UInt8] {
     var octets: [UInt8] = []
     for character in name {
       guard octets.count + character.utf8.count <= 248 else { break }
       octets.append(contentsOf: character.utf8)
     }
+    return octets
+  }
+
+  private static func octets(_ number: UInt16) -> [UInt8] {
+    var octets: [UInt8] = []
+    octets.append(littleEndian: number)
     return octets
   }
 }

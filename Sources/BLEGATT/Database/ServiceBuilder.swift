@@ -1,25 +1,25 @@
 import BLEATT
 import BLEWire
 
-/// Makes the attributes of one service, with handles that follow each other (Vol 3, Part G, 3.1 to 3.3).
+/// Makes the attributes of one service, with consecutive handles (Vol 3, Part G, 3.1 to 3.3).
 ///
 ///     service declaration
 ///     include declaration …
 ///     characteristic declaration, value, extended properties, client configuration, descriptors … …
 struct ServiceBuilder {
-  /// The database's octets, taken over while the service is made.
+  /// The octets of the database while the builder has them.
   var octets: [UInt8] = []
   private(set) var attributes: [AttributeEntry] = []
   private(set) var named: [AttributeID: AttributeHandle] = [:]
   private var nextHandle: Int
 
-  /// Takes `octets` over, to append the values; the caller swaps them back.
+  /// Takes `octets`, to which it appends the values; the caller swaps them back.
   init(firstHandle: Int, octets: inout [UInt8]) {
     nextHandle = firstHandle
     swap(&self.octets, &octets)
   }
 
-  /// The handles given away.
+  /// The assigned handles.
   var range: ClosedRange<AttributeHandle> {
     let first = attributes.first?.handle ?? .first
     return first...max(first, attributes.last?.handle ?? .first)
@@ -27,19 +27,19 @@ struct ServiceBuilder {
 
   mutating func append(_ service: ServiceDefinition, including included: [AttributeDatabase.ServiceEntry]) {
     append(
-      service.isPrimary ? AttributeType.primaryService : AttributeType.secondaryService, .service,
+      service.isPrimary ? .primaryService : .secondaryService, .service,
       value: service.uuid.attributeType.littleEndian)
     for other in included { append(other) }
     for characteristic in service.characteristics { append(characteristic) }
   }
 
-  /// The UUID is told only where it is one of 16 bits (Vol 3, Part G, 3.2).
+  /// The declaration has the UUID only where it is a 16-bit one (Vol 3, Part G, 3.2).
   private mutating func append(_ included: AttributeDatabase.ServiceEntry) {
     var value: [UInt8] = []
     value.append(littleEndian: included.start.rawValue)
     value.append(littleEndian: included.end.rawValue)
     if included.uuidSize == 2 { value.append(littleEndian: UInt16(truncatingIfNeeded: included.uuid >> 96)) }
-    append(AttributeType.include, .include, value: value)
+    append(.include, .include, value: value)
   }
 
   private mutating func append(_ characteristic: CharacteristicDefinition) {
@@ -48,14 +48,14 @@ struct ServiceBuilder {
     var declaration = [properties.rawValue]
     declaration.append(littleEndian: UInt16(truncatingIfNeeded: nextHandle + 1))
     characteristic.uuid.attributeType.append(to: &declaration)
-    append(AttributeType.characteristic, .characteristic, value: declaration)
+    append(.characteristic, .characteristic, value: declaration)
 
     append(characteristic.id, characteristic.uuid, characteristic.permissions, characteristic.value)
     let value = attributes.count - 1
     if characteristic.hasExtendedProperties {
       var bits: [UInt8] = []
       bits.append(littleEndian: characteristic.extendedProperties.rawValue)
-      append(AttributeType.extendedProperties, .fixed, value: bits)
+      append(.characteristicExtendedProperties, .fixed, value: bits)
     }
     if characteristic.isConfigurable {
       attributes[value].configuration = UInt16(truncatingIfNeeded: nextHandle)
@@ -66,10 +66,10 @@ struct ServiceBuilder {
     }
   }
 
-  /// Anyone may read it; who may write it, and be sent updates, says ``CharacteristicDefinition/updateRequirement``.
+  /// Each client may read it; ``CharacteristicDefinition/updateRequirement`` is its write permission.
   private mutating func appendConfiguration(of characteristic: CharacteristicDefinition) {
     append(
-      AttributeType.clientConfiguration, .clientConfiguration, id: characteristic.id,
+      .clientCharacteristicConfiguration, .clientConfiguration, id: characteristic.id,
       write: characteristic.updateRequirement, value: [])
     attributes[attributes.count - 1].configuration = UInt16(characteristic.properties.rawValue)
   }

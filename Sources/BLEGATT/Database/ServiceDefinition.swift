@@ -1,30 +1,22 @@
 public import BLEWire
 
-/// The application's name for one of its services, unique in one ``AttributeDatabase``.
+/// The identifier of a service, chosen by the application and unique in an ``AttributeDatabase``.
 ///
-/// Handles change when services come and go; these do not.
+/// It is independent of the handles, which the database assigns.
 public struct ServiceID: RawRepresentable, Hashable, Sendable {
   public var rawValue: UInt32
   @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// The stack's own Generic Access service.
+  /// The Generic Access service of ``GenericServices``; reserved.
   public static let genericAccess = Self(rawValue: .max)
-  /// The stack's own Generic Attribute service.
+  /// The Generic Attribute service of ``GenericServices``; reserved.
   public static let genericAttribute = Self(rawValue: .max - 1)
 
   @inlinable var isReserved: Bool { rawValue >= .max - 1 }
 }
 
-/// The application's name for one of its characteristic values or descriptors, unique in one ``AttributeDatabase``.
-public struct AttributeID: RawRepresentable, Hashable, Sendable {
-  public var rawValue: UInt32
-  @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
-
-  /// What attributes of the stack's own are called: declarations, CCCDs, the GAP and GATT services.
-  static let stack = Self(rawValue: .max)
-}
-
 extension ServiceID: CustomStringConvertible {
+  /// `service 1`, or the name of a reserved one.
   public var description: String {
     switch self {
     case .genericAccess: "Generic Access"
@@ -34,21 +26,37 @@ extension ServiceID: CustomStringConvertible {
   }
 }
 
+/// The identifier of a characteristic value or of a descriptor, chosen by the application and unique in an
+/// ``AttributeDatabase``. `UInt32.max` is reserved.
+///
+/// It is independent of the handle, which the database assigns.
+public struct AttributeID: RawRepresentable, Hashable, Sendable {
+  public var rawValue: UInt32
+  @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// The attributes that the stack makes: declarations, generated descriptors, Generic Access and Generic Attribute.
+  static let stack = Self(rawValue: .max)
+}
+
 extension AttributeID: CustomStringConvertible {
+  /// `attribute 1`.
   public var description: String { self == .stack ? "the stack's attribute" : "attribute \(rawValue)" }
 }
 
-/// A service as the application describes it; ``AttributeDatabase/add(_:)`` makes attributes of it (Vol 3, Part G, 3.1).
+/// The definition of a service (Vol 3, Part G, 3.1). ``AttributeDatabase/add(_:)`` makes its attributes.
 public struct ServiceDefinition: Sendable {
+  /// The identifier.
   public var id: ServiceID
-  /// A 32-bit UUID travels as one of 128 bits (Vol 3, Part F, 3.2.1).
+  /// The type of the service. In PDUs, a 32-bit UUID has 128 bits (Vol 3, Part F, 3.2.1).
   public var uuid: BluetoothUUID
-  /// A secondary service is found only through one that includes it.
+  /// Whether it is a primary service. A client finds a secondary service only through a service that includes it.
   public var isPrimary: Bool
-  /// Services of the same database, published before.
+  /// The included services, which the database already has.
   public var includes: [ServiceID]
+  /// The characteristics in the order of their handles.
   public var characteristics: [CharacteristicDefinition]
 
+  /// A service with these fields.
   public init(
     id: ServiceID, uuid: BluetoothUUID, isPrimary: Bool = true, includes: [ServiceID] = [],
     characteristics: [CharacteristicDefinition] = []
@@ -61,26 +69,34 @@ public struct ServiceDefinition: Sendable {
   }
 }
 
-/// A characteristic as the application describes it (Vol 3, Part G, 3.3).
+/// The definition of a characteristic (Vol 3, Part G, 3.3).
 ///
-/// The database adds the Client Characteristic Configuration descriptor where ``properties`` offer notifications or
-/// indications, and the Extended Properties descriptor where ``extendedProperties`` say something.
+/// The database adds the Client Characteristic Configuration descriptor where ``properties`` contain notify or indicate, and
+/// the Characteristic Extended Properties descriptor where ``extendedProperties`` are not empty.
 public struct CharacteristicDefinition: Sendable {
+  /// The identifier of the characteristic value.
   public var id: AttributeID
+  /// The type of the characteristic.
   public var uuid: BluetoothUUID
+  /// The properties in the declaration.
   public var properties: GATTCharacteristicProperties
-  public var extendedProperties: ExtendedProperties
+  /// The value of the Characteristic Extended Properties descriptor.
+  public var extendedProperties: CharacteristicExtendedProperties
+  /// The permissions of the value.
   public var permissions: GATTAttributePermissions
   /// The requirement on the link before a client may write the Client Characteristic Configuration descriptor, and before
   /// it is sent a notification or an indication (Vol 3, Part C, 10.3.1). It is independent of the permission to read:
   /// see ``hasUnprotectedUpdates``.
   public var updateRequirement: AccessRequirement
+  /// The source of the value.
   public var value: ValueSource
+  /// The descriptors except 0x2900 and 0x2902, which the database adds.
   public var descriptors: [DescriptorDefinition]
 
+  /// A characteristic with these fields.
   public init(
     id: AttributeID, uuid: BluetoothUUID, properties: GATTCharacteristicProperties,
-    extendedProperties: ExtendedProperties = [], permissions: GATTAttributePermissions,
+    extendedProperties: CharacteristicExtendedProperties = [], permissions: GATTAttributePermissions,
     updateRequirement: AccessRequirement = .open, value: ValueSource, descriptors: [DescriptorDefinition] = []
   ) {
     self.id = id
@@ -93,20 +109,25 @@ public struct CharacteristicDefinition: Sendable {
     self.descriptors = descriptors
   }
 
-  /// Whether any client can subscribe to a value that not every client may read.
+  /// Whether each client can subscribe to a value that not each client may read.
   public var hasUnprotectedUpdates: Bool {
     guard isConfigurable, let read = permissions.read else { return false }
     return read != .open && updateRequirement == .open
   }
 }
 
-/// A descriptor as the application describes it (Vol 3, Part G, 3.3.3); 0x2900 and 0x2902 are made by the database.
+/// The definition of a descriptor of a characteristic (Vol 3, Part G, 3.3.3).
 public struct DescriptorDefinition: Sendable {
+  /// The identifier.
   public var id: AttributeID
+  /// The type; neither 0x2900 nor 0x2902.
   public var uuid: BluetoothUUID
+  /// The permissions of the value.
   public var permissions: GATTAttributePermissions
+  /// The source of the value.
   public var value: ValueSource
 
+  /// A descriptor with these fields.
   public init(
     id: AttributeID, uuid: BluetoothUUID, permissions: GATTAttributePermissions = .readable, value: ValueSource
   ) {
@@ -117,37 +138,57 @@ public struct DescriptorDefinition: Sendable {
   }
 }
 
-/// Where an attribute's value comes from; at most 512 octets in every case (Vol 3, Part F, 3.2.9).
+/// The source of an attribute value. A value has at most 512 octets (Vol 3, Part F, 3.2.9).
 public enum ValueSource: Hashable, Sendable {
-  /// A constant that the stack answers by itself. Writes are refused.
+  /// A constant. The server responds to reads and rejects writes.
   case fixed([UInt8])
-  /// Kept by the stack: reads are answered from it, a permitted write of an allowed length changes it, and
-  /// ``GATTServer/Event/stored(_:)`` tells the application.
+  /// A variable of the database, with the allowed lengths in octets. The server responds to reads; a write of an allowed
+  /// length changes the value and is reported by ``GATTServer/Event/stored(_:)``.
   case stored([UInt8], length: ClosedRange<Int>)
-  /// The application answers each read and each write.
+  /// The application responds to each read and each write.
   case dynamic
 }
 
-/// The Characteristic Properties of a characteristic declaration (Vol 3, Part G, 3.3.1.1).
-public struct GATTCharacteristicProperties: OptionSet, Hashable, Sendable {
+/// The Characteristic Properties in a characteristic declaration (Vol 3, Part G, 3.3.1.1).
+public struct GATTCharacteristicProperties: AssignedBits {
   public var rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// The value can be in advertising data (0x01).
   public static let broadcast = Self(rawValue: 0x01)
+  /// Reads (0x02).
   public static let read = Self(rawValue: 0x02)
+  /// Write Commands (0x04).
   public static let writeWithoutResponse = Self(rawValue: 0x04)
+  /// Write Requests (0x08).
   public static let write = Self(rawValue: 0x08)
+  /// Notifications (0x10).
   public static let notify = Self(rawValue: 0x10)
+  /// Indications (0x20).
   public static let indicate = Self(rawValue: 0x20)
+  /// Signed Write Commands (0x40).
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
+  /// There is a Characteristic Extended Properties descriptor (0x80).
   public static let extendedProperties = Self(rawValue: 0x80)
+
+  public static let names: [Self: StaticString] = [
+    .broadcast: "Broadcast", .read: "Read", .writeWithoutResponse: "Write Without Response", .write: "Write",
+    .notify: "Notify", .indicate: "Indicate", .authenticatedSignedWrites: "Authenticated Signed Writes",
+    .extendedProperties: "Extended Properties",
+  ]
 }
 
 /// The bits of the Characteristic Extended Properties descriptor (Vol 3, Part G, 3.3.3.1).
-public struct ExtendedProperties: OptionSet, Hashable, Sendable {
+public struct CharacteristicExtendedProperties: AssignedBits {
   public var rawValue: UInt16
   @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+  /// Reliable writes (0x0001).
   public static let reliableWrite = Self(rawValue: 0x0001)
+  /// Clients can write the Characteristic User Description descriptor (0x0002).
   public static let writableAuxiliaries = Self(rawValue: 0x0002)
+
+  public static let names: [Self: StaticString] = [
+    .reliableWrite: "Reliable Write", .writableAuxiliaries: "Writable Auxiliaries",
+  ]
 }

@@ -1,113 +1,112 @@
 import BLEATT
 public import BLEWire
 
-/// A request that waits for the application.
+/// A request that the application has not answered.
 struct UnansweredRequest: Sendable {
   var token: RequestToken
-  var opcode: UInt8
+  var opcode: ATTOpcode
   var deadline: Instant
   var step: Step
 
   enum Step: Sendable {
     case read(AttributeHandle)
     case readByType(AttributeHandle)
-    case readMultiple(GatheredValues)
+    case readMultiple(PendingMultipleRead)
     case write(AttributeHandle)
     case execute(PreparedWrites)
   }
 }
 
-/// Requests that the application answers, and what waits behind them.
+/// Requests that the application answers, and the PDUs that wait meanwhile.
 extension GATTServer {
-  /// Whether a request waits for the application.
-  public var isWaitingForApplication: Bool { pending != nil }
+  /// Whether a request is unanswered by the application.
+  public var isWaitingForApplication: Bool { unanswered != nil }
 
-  /// Takes the application's answer to a request, sends the response, and goes on with what the client sent meanwhile.
+  /// Sends the response to a request, and handles the PDUs that have waited.
   ///
-  /// A read answered with `.success` is an empty value; a write answered with a value counts as success.
+  /// For a read, ``ApplicationResponse/success`` is an empty value; for a write, ``ApplicationResponse/value(_:)`` is
+  /// success.
   ///
-  /// - Returns: false where the request was answered before, timed out, or never was one of this bearer's.
+  /// - Returns: false where this server has no such request: it was answered before, or it timed out.
   @discardableResult
   public mutating func respond(
     to token: RequestToken, with response: ApplicationResponse, security: SecurityState,
-    database: inout AttributeDatabase, now: Instant, into output: inout GATTServer.Output
+    database: inout AttributeDatabase, now: Instant, into output: inout Output
   ) -> Bool {
-    guard let request = pending, request.token == token else { return false }
-    finish(request, with: response, security, &database, now, &output)
+    guard let request = unanswered, request.token == token else { return false }
+    complete(request, with: response, security: security, database: &database, now: now, into: &output)
     return true
   }
 
-  /// Asks the application for a dynamic value.
-  mutating func ask(
-    _ attribute: AttributeEntry, offset: Int, _ opcode: UInt8, _ step: UnansweredRequest.Step, _ now: Instant,
-    _ output: inout GATTServer.Output
+  /// Requests a dynamic value from the application.
+  mutating func requestValue(
+    of attribute: AttributeEntry, offset: Int, for opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant,
+    into output: inout Output
   ) {
-    let token = suspend(opcode, step, now)
+    let token = suspend(opcode, step, now: now)
     output.events.append(.read(token, attribute.id, offset: offset))
   }
 
-  mutating func suspend(_ opcode: UInt8, _ step: UnansweredRequest.Step, _ now: Instant) -> RequestToken {
-    nextToken += 1
-    let token = RequestToken(number: nextToken)
-    pending = UnansweredRequest(token: token, opcode: opcode, deadline: now + limits.applicationTimeout, step: step)
+  /// Suspends the server until the application has answered.
+  mutating func suspend(_ opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant) -> RequestToken {
+    lastToken += 1
+    let token = RequestToken(number: lastToken)
+    unanswered = UnansweredRequest(token: token, opcode: opcode, deadline: now + limits.applicationTimeout, step: step)
     return token
   }
 
-  /// Keeps a PDU that came while a request is pending; past the limit it is dropped. Of one that is too long for any
-  /// ATT_MTU only so much is kept as shows that.
-  mutating func keep(_ pdu: Span<UInt8>, into output: inout GATTServer.Output) {
-    let opcode = ATTOpcode(rawValue: pdu[0])
-    if !opcode.isCommand { output.events.append(.violation(.requestWhileOneIsPending)) }
+  /// Keeps a PDU that arrives while a request is unanswered; past the limit it is dropped. Of a PDU that exceeds every
+  /// ATT_MTU, one octet more than the largest ATT_MTU is kept.
+  mutating func enqueue(_ pdu: Span<UInt8>, into output: inout Output) {
+    if !ATTOpcode(rawValue: pdu[0]).isCommand { output.events.append(.violation(.overlappingRequest)) }
     guard waiting.count < limits.maximumWaitingPDUs else { return output.events.append(.pduDropped) }
     waiting.append { $0.append(copying: pdu.extracting(0..<min(pdu.count, ATT.maximumMTU + 1))) }
   }
 
-  mutating func finish(
-    _ request: UnansweredRequest, with response: ApplicationResponse, _ security: SecurityState,
-    _ database: inout AttributeDatabase, _ now: Instant, _ output: inout GATTServer.Output
+  /// Sends the response to an unanswered request.
+  mutating func complete(
+    _ request: UnansweredRequest, with response: ApplicationResponse, security: SecurityState,
+    database: inout AttributeDatabase, now: Instant, into output: inout Output
   ) {
-    pending = nil
+    unanswered = nil
     switch (request.step, response) {
     case (.read(let handle), .error(let code, _)), (.readByType(let handle), .error(let code, _)),
       (.write(let handle), .error(let code, _)):
-      output.refuse(request.opcode, handle, code.speakable)
-    case (.readMultiple(let gathered), .error(let code, _)):
-      output.refuse(request.opcode, gathered.handles[gathered.next], code.speakable)
+      output.reject(request.opcode, handle: handle, code.sendable)
+    case (.readMultiple(let read), .error(let code, _)):
+      output.reject(request.opcode, handle: read.nextHandle ?? .none, code.sendable)
     case (.execute(let queue), .error(let code, let attribute)):
-      output.refuse(request.opcode, queue.handle(of: attribute), code.speakable)
+      output.reject(request.opcode, handle: queue.handle(of: attribute), code.sendable)
     case (.read, _):
       let part = response.octets.prefix(mtu - 1)
       output.pdus.append { buffer in
-        buffer.append(request.opcode &+ 1)
+        buffer.append(request.opcode.rawValue &+ 1)
         buffer.append(contentsOf: part)
       }
     case (.readByType(let handle), _):
       let value = response.octets.prefix(min(mtu - 4, 253))
-      output.pdus.append { buffer in
-        buffer.append(ATTOpcode.readByTypeResponse.rawValue)
-        buffer.append(UInt8(truncatingIfNeeded: 2 + value.count))
-        buffer.append(handle)
-        buffer.append(contentsOf: value)
-      }
-    case (.readMultiple(var gathered), _):
-      gathered.append(response.octets.prefix(ATT.maximumValueLength))
-      gather(gathered, request.opcode, security, database, now, &output)
-    case (.write, _): output.pdus.append { $0.append(ATTOpcode.writeResponse.rawValue) }
-    case (.execute(let queue), _): executeAccepted(queue, request.opcode, security, &database, &output)
+      output.append(ReadByTypeResponse(attributeDataList: [.init(handle: handle, value: value)]))
+    case (.readMultiple(var read), _):
+      read.append(response.octets.prefix(ATT.maximumValueLength))
+      continueReading(
+        read, request.opcode, security: security, database: database, now: now, into: &output)
+    case (.write, _): output.append(WriteResponse())
+    case (.execute(let queue), _):
+      execute(queue, security: security, database: &database, into: &output)
     }
-    goOn(security, &database, now, &output)
+    handleWaiting(security: security, database: &database, now: now, into: &output)
   }
 
-  /// Handles what came while a request was pending, until the next one is.
-  private mutating func goOn(
-    _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant, _ output: inout GATTServer.Output
+  /// Handles the PDUs that have waited, until one of them is a request that the application must answer.
+  private mutating func handleWaiting(
+    security: SecurityState, database: inout AttributeDatabase, now: Instant, into output: inout Output
   ) {
-    guard pending == nil, !waiting.isEmpty else { return }
-    var kept = PacketBuffer()
-    swap(&kept, &waiting)
-    kept.forEach { pdu in
-      if pending == nil {
-        handle(pdu, pdu[0], security, &database, now, &output)
+    guard unanswered == nil, !waiting.isEmpty else { return }
+    var pdus = PacketBuffer()
+    swap(&pdus, &waiting)
+    pdus.forEach { pdu in
+      if unanswered == nil {
+        handle(pdu, opcode: pdu[0], security: security, database: &database, now: now, into: &output)
       } else {
         waiting.append { $0.append(copying: pdu) }
       }
@@ -122,6 +121,6 @@ extension ApplicationResponse {
 }
 
 extension ATTErrorCode {
-  /// 0x00 would tell the client that nothing is wrong.
-  fileprivate var speakable: Self { rawValue == 0 ? .unlikelyError : self }
+  /// The code in an Error Response: 0x00 is no error.
+  fileprivate var sendable: Self { rawValue == 0 ? .unlikelyError : self }
 }

@@ -1,24 +1,31 @@
 public import BLEATT
 public import BLEWire
 
-/// What a server keeps of a bonded client between connections (Vol 3, Part G, 2.5.2 and 3.3.3.3).
+/// The state of a bonded client that is stored between connections (Vol 3, Part G, 2.5.2 and 3.3.3.3).
 public struct ClientRecord: Hashable, Sendable {
-  /// One Client Characteristic Configuration descriptor that is not zero.
+  /// A Client Characteristic Configuration descriptor that is not zero.
   public struct Configuration: Hashable, Sendable {
+    /// The handle of the descriptor.
     public var descriptor: AttributeHandle
+    /// Its value.
     public var value: Subscription
 
+    /// A configuration with these fields.
     public init(descriptor: AttributeHandle, value: Subscription) {
       self.descriptor = descriptor
       self.value = value
     }
   }
 
+  /// The subscriptions.
   public var configurations: [Configuration]
+  /// The Client Supported Features.
   public var supportedFeatures: ClientSupportedFeatures
-  /// The Database Hash of the database the client knows, as it travels; empty where none was computed.
+  /// The Database Hash of the database that the client knows, 16 octets, least significant octet first. Empty: none was
+  /// computed, or the client has not confirmed a change.
   public var databaseHash: [UInt8]
 
+  /// A record with these fields; without arguments, that of a new client.
   public init(
     configurations: [Configuration] = [], supportedFeatures: ClientSupportedFeatures = [], databaseHash: [UInt8] = []
   ) {
@@ -29,86 +36,99 @@ public struct ClientRecord: Hashable, Sendable {
 }
 
 /// The bits of the Client Supported Features characteristic (Vol 3, Part G, 7.2).
-public struct ClientSupportedFeatures: OptionSet, Hashable, Sendable {
+public struct ClientSupportedFeatures: AssignedBits {
   public var rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// Robust caching (bit 0).
   public static let robustCaching = Self(rawValue: 0x01)
+  /// Enhanced ATT bearers (bit 1). The server does not support them.
   public static let enhancedATTBearer = Self(rawValue: 0x02)
+  /// Multiple Handle Value Notifications (bit 2).
   public static let multipleHandleValueNotifications = Self(rawValue: 0x04)
+
+  public static let names: [Self: StaticString] = [
+    .robustCaching: "Robust Caching", .enhancedATTBearer: "Enhanced ATT Bearer",
+    .multipleHandleValueNotifications: "Multiple Handle Value Notifications",
+  ]
 }
 
-/// Whether a client knows what the database looks like now (Vol 3, Part G, 2.5.2.1).
+/// Whether a client has the current database (Vol 3, Part G, 2.5.2.1).
 ///
-///     aware ──database changes──► unaware ──request with a handle──► toldOutOfSync ──another request──► aware
-///                                    ├──reads the Database Hash──► hashRead ──another request──────────► aware
-///                                    └──confirms Service Changed────────────────────────────────────────► aware
+/// ```
+///   aware ──database changes──► unaware ──request with a handle──► outOfSyncSent ──next request──► aware
+///                                  ├──reads the Database Hash──► hashRead ──next request─────────► aware
+///                                  └──confirms Service Changed──────────────────────────────────► aware
+/// ```
 ///
-/// Only clients that set Robust Caching in their Client Supported Features leave `aware`.
-enum ChangeAwareness: Sendable { case aware, unaware, toldOutOfSync, hashRead }
+/// A client without Robust Caching in its Client Supported Features is always aware.
+enum ChangeAwareness: Sendable {
+  case aware
+  case unaware
+  /// A request was rejected with Database Out Of Sync (0x12).
+  case outOfSyncSent
+  case hashRead
+}
 
-/// What the server knows of this client beyond the link: subscriptions, features, and how current its idea of the
-/// database is.
+/// The state of the client: subscriptions, features, change awareness.
 extension GATTServer {
-  /// What the client subscribed to.
+  /// The client's subscription to a characteristic value, empty where there is none.
   public func subscription(to attribute: AttributeID, database: AttributeDatabase) -> Subscription {
     guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return [] }
     return configuration(of: AttributeHandle(database.attributes[place].configuration))
   }
 
-  /// Every characteristic value that the client subscribed to.
+  /// The client's subscriptions.
   public func subscriptions(database: AttributeDatabase) -> [AttributeID: Subscription] {
     subscriptions(database) { _ in true }
   }
 
-  /// Those of them that a link of this security may be sent.
+  /// The client's subscriptions whose ``CharacteristicDefinition/updateRequirement`` a link with this security meets.
   ///
-  /// A bonded client's configuration outlives its links, and may demand more than the link that it is on has, or has yet:
-  /// it is kept, and nothing is sent meanwhile.
+  /// The subscriptions of a bonded client outlive its links. On a link that is not yet encrypted, nothing is sent to those
+  /// that require encryption.
   public func subscriptions(
     inForceFor security: SecurityState, database: AttributeDatabase
   ) -> [AttributeID: Subscription] {
-    subscriptions(database) { $0.write.refusal(for: security, otherwise: .writeNotPermitted) == nil }
+    subscriptions(database) { $0.write.error(for: security, otherwise: .writeNotPermitted) == nil }
   }
 
   private func subscriptions(
-    _ database: AttributeDatabase, where isWanted: (AttributeEntry) -> Bool
+    _ database: AttributeDatabase, where isIncluded: (AttributeEntry) -> Bool
   ) -> [AttributeID: Subscription] {
     var subscriptions: [AttributeID: Subscription] = [:]
     for configuration in configurations {
       guard let place = database.place(of: configuration.descriptor) else { continue }
       let descriptor = database.attributes[place]
-      if descriptor.id != .stack, isWanted(descriptor) { subscriptions[descriptor.id] = configuration.value }
+      if descriptor.id != .stack, isIncluded(descriptor) { subscriptions[descriptor.id] = configuration.value }
     }
     return subscriptions
   }
 
-  /// What the client said it can do.
-  public var supportedFeatures: ClientSupportedFeatures { features }
-
-  /// Whether the client knows how the database is now, as far as it promised to care.
+  /// Whether the client is change-aware (Vol 3, Part G, 2.5.2.1). A client without robust caching always is.
   public func isChangeAware(database: AttributeDatabase) -> Bool {
-    guard features.contains(.robustCaching), let knownRevision else { return true }
+    guard supportedFeatures.contains(.robustCaching), let knownRevision else { return true }
     return awareness == .aware && knownRevision == database.revision
   }
 
-  /// Tells the client that the attributes in `range` came, went or changed: indicated where the client configured
-  /// Service Changed (Vol 3, Part G, 7.1), and its subscriptions to attributes that are gone are forgotten. To be called
-  /// for each link after the database changed.
+  /// Informs the client that the attributes in `range` were added, removed or changed. Call it for each link after a change
+  /// of the database.
+  ///
+  /// The client gets an indication where it has subscribed to Service Changed (Vol 3, Part G, 7.1). Its subscriptions to
+  /// removed attributes end.
   public mutating func serviceChanged(
-    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant,
-    into output: inout GATTServer.Output
+    _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout Output
   ) {
     configurations.removeAll { range.contains($0.descriptor) && database.place(of: $0.descriptor) == nil }
-    withdrawIndications(&output) { _, handle in range.contains(handle) && database.place(of: handle) == nil }
-    reconsiderRevision(database)
+    discardIndications(into: &output) { _, handle in range.contains(handle) && database.place(of: handle) == nil }
+    updateRevision(database)
     guard !hasFailed, let handle = database.serviceChangedHandle, isConfigured(handle, database) else { return }
     var whole = range
     if let waiting = indications.changedRange?.range {
       whole = min(range.lowerBound, waiting.lowerBound)...max(range.upperBound, waiting.upperBound)
     }
     indications.changedRange = (handle, whole)
-    sendServiceChanged(now, &output)
+    sendServiceChanged(now: now, into: &output)
   }
 
   private func isConfigured(_ handle: AttributeHandle, _ database: AttributeDatabase) -> Bool {
@@ -116,63 +136,57 @@ extension GATTServer {
     return configuration(of: AttributeHandle(database.attributes[place].configuration)).contains(.indicate)
   }
 
-  /// What to keep of a bonded client. A client that has not confirmed a change is recorded as one that knows no
-  /// database, so that it is told again when it comes back.
+  /// The record of a bonded client. Where the client has not confirmed a change, the record has no hash:
+  /// ``restore(_:database:now:into:)`` then indicates Service Changed again.
   public func record(database: AttributeDatabase) -> ClientRecord {
-    let isUpToDate = isChangeAware(database: database) && !indications.isTellingOfChange
+    let isUpToDate = isChangeAware(database: database) && !indications.hasUnconfirmedChange
     return ClientRecord(
-      configurations: configurations, supportedFeatures: features,
+      configurations: configurations, supportedFeatures: supportedFeatures,
       databaseHash: isUpToDate ? database.databaseHash() ?? [] : [])
   }
 
-  /// Gives a bonded client back what it had configured. Where the database is not the one the client knew, Service
-  /// Changed is indicated for all of it, and configurations whose descriptor is gone are dropped.
+  /// Restores the state of a bonded client. Where the database is not the one of the record, Service Changed is indicated for
+  /// all handles. Configurations of descriptors that no longer exist are dropped.
   public mutating func restore(
-    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout GATTServer.Output
+    _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout Output
   ) {
-    features = record.supportedFeatures
+    supportedFeatures = record.supportedFeatures
     configurations = record.configurations.filter { configuration in
       database.place(of: configuration.descriptor).map { database.attributes[$0].kind == .clientConfiguration } ?? false
     }
     configurations.sort { $0.descriptor < $1.descriptor }
     knownRevision = database.revision
     guard let hash = database.databaseHash(), hash != record.databaseHash else { return }
-    awareness = features.contains(.robustCaching) ? .unaware : .aware
+    awareness = supportedFeatures.contains(.robustCaching) ? .unaware : .aware
     serviceChanged(.first ... .last, database: database, now: now, into: &output)
   }
 
-  /// Takes a new value of the Client Supported Features characteristic: bits are set, never cleared
-  /// (Vol 3, Part G, 7.2). Bits not known here are let go.
+  /// Sets the Client Supported Features, except those that the server does not support. A client must not clear a bit (Vol 3,
+  /// Part G, 7.2).
+  ///
+  /// - Returns: false where it does; nothing is set then.
   mutating func setFeatures(_ new: ClientSupportedFeatures) -> Bool {
-    guard features.isSubset(of: new) else { return false }
-    features = new.intersection([.robustCaching, .multipleHandleValueNotifications])
+    guard supportedFeatures.isSubset(of: new) else { return false }
+    supportedFeatures = new.intersection([.robustCaching, .multipleHandleValueNotifications])
     return true
   }
 
-  /// Called where the database changed or the client is not known to be aware, before a PDU is looked at.
-  mutating func reconsiderAwareness(_ opcode: UInt8, _ database: AttributeDatabase) {
-    reconsiderRevision(database)
+  /// Updates ``awareness`` before a PDU is handled, where the database has changed or the client is not aware.
+  mutating func updateAwareness(_ opcode: UInt8, _ database: AttributeDatabase) {
+    updateRevision(database)
     let isRequest = !ATTOpcode(rawValue: opcode).isCommand && !ATTOpcode(rawValue: opcode).isSentByServer
-    if isRequest, awareness == .toldOutOfSync || awareness == .hashRead { awareness = .aware }
+    if isRequest, awareness == .outOfSyncSent || awareness == .hashRead { awareness = .aware }
   }
 
-  private mutating func reconsiderRevision(_ database: AttributeDatabase) {
-    if let knownRevision, knownRevision != database.revision, features.contains(.robustCaching) {
+  private mutating func updateRevision(_ database: AttributeDatabase) {
+    if let knownRevision, knownRevision != database.revision, supportedFeatures.contains(.robustCaching) {
       awareness = .unaware
     }
     knownRevision = database.revision
   }
 
   @inline(__always)
-  mutating func noteRead(of attribute: AttributeEntry) {
+  mutating func recordRead(of attribute: AttributeEntry) {
     if attribute.kind == .databaseHash, awareness != .aware { awareness = .hashRead }
-  }
-}
-
-extension AttributeDatabase {
-  /// The value handle of the Service Changed characteristic, where there is one.
-  var serviceChangedHandle: AttributeHandle? {
-    guard let range = range(of: .genericAttribute) else { return nil }
-    return attributes.first { range.contains($0.handle) && $0.uuid == "2A05" }?.handle
   }
 }

@@ -1,79 +1,115 @@
 public import BLEATT
 public import BLEWire
 
-/// Names one request that waits for the application's answer; good for one answer.
-public struct RequestToken: Hashable, Sendable {
-  let number: UInt64
-}
-
 extension GATTServer {
-  /// What a server bearer produces: PDUs for the client and events for the application, in order. One is reused for all.
+  /// The output of a server: PDUs for the client and events for the application, in order.
+  ///
+  /// One value can serve all servers: drain it after each call, then ``removeAll()``.
   public struct Output: Sendable {
+    /// The PDUs for the client.
     public var pdus = PacketBuffer()
-    public var events: [GATTServer.Event] = []
+    /// The events for the application.
+    public var events: [Event] = []
 
+    /// An empty output.
     public init() {}
 
-    /// Forgets what was drained and keeps the memory.
+    /// Removes the PDUs and events and keeps the memory.
     @inlinable public mutating func removeAll() {
       pdus.removeAll()
       if !events.isEmpty { events.removeAll(keepingCapacity: true) }
     }
   }
-}
 
-extension GATTServer {
-  /// What a client did that the application has to answer, or may want to know.
+  /// An action of the client that the application must answer or may use.
   public enum Event: Equatable, Sendable {
-    /// A dynamic value is asked for, from `offset` on: answer with ``GATTServer/respond(to:with:security:database:now:into:)``.
+    /// The client reads a dynamic value from this offset on. The application answers with
+    /// ``GATTServer/respond(to:with:security:database:now:into:)``.
     case read(RequestToken, AttributeID, offset: Int)
-    /// Dynamic values are written. Without a token it is a command, which is not answered; with one, the parts take
-    /// effect together or not at all. `isPrepared`: they were queued by prepared writes.
+    /// The client writes dynamic values. With a token, the application answers, and the parts take effect together or not
+    /// at all; without one it is a command, which has no answer. `isPrepared`: the parts are prepared writes.
     case write(RequestToken?, [WritePart], isPrepared: Bool)
-    /// A client wrote a stored value; ``AttributeDatabase/storedValue(of:)`` has it.
+    /// The client wrote a stored value: ``AttributeDatabase/storedValue(of:)``.
     case stored(AttributeID)
-    /// The client changed its configuration of the characteristic with this value.
+    /// The client wrote the Client Characteristic Configuration descriptor of this characteristic.
     case subscription(AttributeID, Subscription)
-    /// The MTU exchange raised the ATT_MTU to this.
+    /// The client exchanged the ATT_MTU, in octets.
     case mtuChanged(Int)
     /// The client confirmed an indication of this value.
     case indicationConfirmed(AttributeID)
-    /// An indication of this value, the newest that waited, is not sent: the client unsubscribed, the service has gone, or the
-    /// link is not secure enough any more.
+    /// The newest waiting indication of this value is not sent: the client unsubscribed, the service was removed, or the
+    /// link no longer meets ``CharacteristicDefinition/updateRequirement``.
     case indicationDiscarded(AttributeID)
-    /// The client did not confirm an indication in 30 seconds: the bearer is finished and the link should be ended
-    /// (Vol 3, Part F, 3.3.3).
+    /// The client did not confirm an indication in time. The server has failed; disconnect the link (Vol 3, Part F, 3.3.3).
+    /// Without an attribute it was the indication of Service Changed.
     case indicationTimedOut(AttributeID?)
-    /// The application left this request unanswered; the client was answered Unlikely Error.
+    /// The application did not answer this request in time; the client got Unlikely Error (0x0E).
     case requestTimedOut(RequestToken)
-    /// The client sent more PDUs than are kept while a request waits, and one was dropped.
+    /// A PDU of the client was dropped: ``Limits-swift.struct/maximumWaitingPDUs``.
     case pduDropped
-    /// The client sent something that no client may send.
+    /// The client broke a rule of the protocol.
     case violation(ProtocolViolation)
+  }
+
+  /// The result of ``sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``.
+  public enum UpdateResult: Hashable, Sendable {
+    /// The notification or indication is in the output, or the indication waits for the confirmation of the one before.
+    case sent
+    /// The client has not subscribed.
+    case notSubscribed
+    /// The link does not meet ``CharacteristicDefinition/updateRequirement``.
+    case insufficientSecurity
+    /// ``Limits-swift.struct/maximumQueuedIndications`` indications wait.
+    case queueFull
+    /// The database has no characteristic with this identifier or handle.
+    case unknownAttribute
+    /// An indication was not confirmed in time: ``GATTServer/hasFailed``.
+    case bearerFailed
   }
 }
 
-/// How a client departed from the protocol without being owed an error response.
+/// A request that the application must answer. It can be answered once.
+public struct RequestToken: Hashable, Sendable {
+  let number: UInt64
+}
+
+/// A breach of the protocol that has no Error Response.
 public enum ProtocolViolation: Hashable, Sendable {
-  /// A confirmation, and no indication waits for one.
+  /// A confirmation without an indication.
   case unexpectedConfirmation
-  /// A PDU that only servers send arrived at the server.
+  /// A PDU that only a server sends.
   case unexpectedPDU(ATTOpcode)
-  /// A PDU longer than the ATT_MTU.
+  /// A PDU of this length, which exceeds the ATT_MTU.
   case exceedsMTU(octets: Int)
-  /// A request while another one waits for its answer; it was kept and is answered in turn.
-  case requestWhileOneIsPending
-  /// A second MTU exchange; answered, and without effect.
+  /// A request before the response to the previous one. It waits and gets a response.
+  case overlappingRequest
+  /// A second Exchange MTU Request. It gets a response and has no effect.
   case repeatedMTUExchange
 }
 
-/// Octets a client writes into one attribute.
+extension ProtocolViolation: CustomStringConvertible {
+  /// The breach in words, with the name and the number of an opcode.
+  public var description: String {
+    switch self {
+    case .unexpectedConfirmation: "\(ATTOpcode.handleValueConfirmation) without an indication"
+    case .unexpectedPDU(let opcode): "\(opcode) received from a client"
+    case .exceedsMTU(let octets): "PDU of \(octets) octets exceeds the ATT_MTU"
+    case .overlappingRequest: "request before the response to the previous one"
+    case .repeatedMTUExchange: "repeated \(ATTOpcode.exchangeMTURequest)"
+    }
+  }
+}
+
+/// The octets that a client writes to one attribute.
 public struct WritePart: Hashable, Sendable {
+  /// The attribute.
   public var attribute: AttributeID
-  /// Where they begin in the value; 0 but for prepared writes.
+  /// The offset in the value, in octets; 0 where it is no prepared write.
   public var offset: Int
+  /// The octets.
   public var value: [UInt8]
 
+  /// A part with these fields.
   public init(attribute: AttributeID, offset: Int, value: [UInt8]) {
     self.attribute = attribute
     self.offset = offset
@@ -81,40 +117,25 @@ public struct WritePart: Hashable, Sendable {
   }
 }
 
-/// What a client wants to be told about a characteristic value: the bits of its Client Characteristic Configuration
-/// descriptor (Vol 3, Part G, 3.3.3.3).
-public struct Subscription: OptionSet, Hashable, Sendable {
+/// The bits of a Client Characteristic Configuration descriptor (Vol 3, Part G, 3.3.3.3).
+public struct Subscription: AssignedBits {
   public var rawValue: UInt16
   @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+  /// The client receives notifications (0x0001).
   public static let notify = Self(rawValue: 0x0001)
+  /// The client receives indications (0x0002).
   public static let indicate = Self(rawValue: 0x0002)
+
+  public static let names: [Self: StaticString] = [.notify: "Notification", .indicate: "Indication"]
 }
 
 /// The application's answer to ``GATTServer/Event/read(_:_:offset:)`` or ``GATTServer/Event/write(_:_:isPrepared:)``.
 public enum ApplicationResponse: Hashable, Sendable {
-  /// To a read: the value from the offset asked for on. What the PDU cannot hold is cut off.
+  /// For a read: the value from the requested offset on. The server cuts it to the length of the response.
   case value(Bytes)
-  /// To a write: it took effect.
+  /// For a write: the value was written.
   case success
-  /// To either: refused. `attribute` names the one at fault in a write of several parts; nil is the first.
+  /// The request is rejected. In a write of several parts, `attribute` is the one at fault; nil is the first.
   case error(ATTErrorCode, attribute: AttributeID? = nil)
-}
-
-extension GATTServer {
-  /// What became of a value that the application wants a client to know.
-  public enum UpdateResult: Hashable, Sendable {
-    /// In the output, or queued behind an indication that waits for its confirmation.
-    case sent
-    /// The client has not subscribed.
-    case notSubscribed
-    /// The characteristic demands more of a link for its updates (``CharacteristicDefinition/updateRequirement``).
-    case insufficientSecurity
-    /// ``GATTServer/Limits/maximumQueuedIndications`` indications wait already.
-    case queueFull
-    /// No published characteristic has this identifier.
-    case unknownAttribute
-    /// An indication was never confirmed: nothing can be sent on this bearer any more.
-    case bearerFailed
-  }
 }

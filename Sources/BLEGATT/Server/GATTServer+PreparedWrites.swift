@@ -1,113 +1,112 @@
 import BLEATT
 import BLEWire
 
-/// Queued writes (Vol 3, Part F, 3.4.6).
+/// Queued writes (Vol 3, Part F, 3.4.6; Docs/Decisions/0022).
 ///
-///     Prepare ─► queue ─► Prepare … ─► Execute(write) ─► every part is tried on copies ─┬─► one fails: error, nothing changed
-///                                 └──► Execute(cancel) ─► forgotten                    └─► all fit: written
+/// ```
+///   Prepare ─► queue ─► Prepare … ─► Execute (write) ──► each part is applied to copies ─┬─► error: nothing is written
+///                                └─► Execute (cancel) ─► the queue is discarded          └─► no error: all is written
+/// ```
 ///
-/// Where the application has to accept parts first, the queue is kept and every part is tried again at its answer: services,
-/// values and the link's security may have changed while it decided.
+/// Where the queue has parts for the application, all parts are applied to copies again after its answer: services, values
+/// and the security of the link may have changed meanwhile.
 extension GATTServer {
-  /// Prepare Write (Vol 3, Part F, 3.4.6.1): permissions are looked at now, offset and length at the execution.
+  /// Prepare Write (Vol 3, Part F, 3.4.6.1). Permissions are checked now, offset and length by the execution.
   mutating func prepareWrite(
-    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: AttributeDatabase, _ output: inout GATTServer.Output
+    _ pdu: Span<UInt8>, security: SecurityState, database: AttributeDatabase, into output: inout Output
   ) {
-    let opcode = pdu[0]
-    guard pdu.count >= 5 else { return output.refuse(opcode, .none, .invalidPDU) }
-    let handle = AttributeHandle(pdu.uint16(at: 1) ?? 0)
-    guard let place = place(of: handle, opcode, database, &output) else { return }
-    if let refusal = database.attributes[place].write.refusal(for: security, otherwise: .writeNotPermitted) {
-      return output.refuse(opcode, handle, refusal)
+    guard let request: PrepareWriteRequest = decode(pdu, into: &output),
+      let place = place(of: request.handle, for: .prepareWriteRequest, database: database, into: &output)
+    else { return }
+    if let error = database.attributes[place].write.error(for: security, otherwise: .writeNotPermitted) {
+      return output.reject(.prepareWriteRequest, handle: request.handle, error)
     }
     guard prepared.parts.count < limits.maximumPreparedWrites,
-      prepared.octets.count + pdu.count - 5 <= limits.maximumPreparedOctets
-    else { return output.refuse(opcode, handle, .prepareQueueFull) }
-    prepared.append(database.attributes[place], offset: Int(pdu.uint16(at: 3) ?? 0), pdu.extracting(5...))
-    output.pdus.append { buffer in
-      buffer.append(ATTOpcode.prepareWriteResponse.rawValue)
-      buffer.append(copying: pdu.extracting(1...))
-    }
+      prepared.octets.count + request.partAttributeValue.count <= limits.maximumPreparedOctets
+    else { return output.reject(.prepareWriteRequest, handle: request.handle, .prepareQueueFull) }
+    prepared.append(request, to: database.attributes[place])
+    output.append(
+      PrepareWriteResponse(
+        handle: request.handle, valueOffset: request.valueOffset, partAttributeValue: request.partAttributeValue))
   }
 
-  /// Execute Write (Vol 3, Part F, 3.4.6.3): the queue is empty afterwards, whatever comes of it.
+  /// Execute Write (Vol 3, Part F, 3.4.6.3). The queue is empty afterwards, also after an error.
   mutating func executeWrite(
-    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant,
-    _ output: inout GATTServer.Output
+    _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout Output
   ) {
-    let opcode = pdu[0]
-    guard pdu.count == 2, pdu[1] <= 1 else { return output.refuse(opcode, .none, .invalidPDU) }
+    guard let request: ExecuteWriteRequest = decode(pdu, into: &output) else { return }
+    guard request.flags == .write || request.flags == .cancel else {
+      return output.reject(.executeWriteRequest, .invalidPDU)
+    }
     let queue = prepared
     prepared.removeAll()
-    guard pdu[1] == 1 else { return output.pdus.append { $0.append(ATTOpcode.executeWriteResponse.rawValue) } }
-    switch plan(queue, security, database) {
-    case .failure(let refusal): output.refuse(opcode, refusal.handle, refusal.code)
+    guard request.flags == .write else { return output.append(ExecuteWriteResponse()) }
+    switch plan(queue, security: security, database: database) {
+    case .failure(let error): output.reject(.executeWriteRequest, handle: error.handle, error.code)
     case .success(let plan):
       if plan.parts.isEmpty {
-        carryOut(plan, &database, &output)
+        execute(plan, database: &database, into: &output)
       } else {
-        let token = suspend(opcode, .execute(queue), now)
+        let token = suspend(.executeWriteRequest, .execute(queue), now: now)
         output.events.append(.write(token, plan.parts, isPrepared: true))
       }
     }
   }
 
-  /// Executes a queue whose parts for the application are accepted: all of it as things are now, or nothing.
-  mutating func executeAccepted(
-    _ queue: PreparedWrites, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
-    _ output: inout GATTServer.Output
+  /// Executes a queue whose dynamic parts the application has written.
+  mutating func execute(
+    _ queue: PreparedWrites, security: SecurityState, database: inout AttributeDatabase, into output: inout Output
   ) {
-    switch plan(queue, security, database) {
-    case .failure(let refusal): output.refuse(opcode, refusal.handle, refusal.code)
-    case .success(let plan): carryOut(plan, &database, &output)
+    switch plan(queue, security: security, database: database) {
+    case .failure(let error): output.reject(.executeWriteRequest, handle: error.handle, error.code)
+    case .success(let plan): execute(plan, database: &database, into: &output)
     }
   }
 
-  /// Why a queue cannot be executed.
-  struct Refusal: Error {
+  /// The reason why a queue is not executed.
+  struct ExecutionError: Error {
     let handle: AttributeHandle
     let code: ATTErrorCode
   }
 
-  /// Tries each part in the order it came, on copies.
+  /// Applies the parts to copies of the values, in the order of the requests.
   ///
-  /// A handle that another attribute has got since the part was prepared is as invalid as one that no attribute has: the
-  /// client meant the attribute that is gone.
+  /// A handle that belongs to another attribute since the part was prepared is an invalid handle: the attribute of the
+  /// request no longer exists.
   private func plan(
-    _ queue: PreparedWrites, _ security: SecurityState, _ database: AttributeDatabase
-  ) -> Result<ExecutionPlan, Refusal> {
+    _ queue: PreparedWrites, security: SecurityState, database: AttributeDatabase
+  ) -> Result<ExecutionPlan, ExecutionError> {
     var plan = ExecutionPlan()
     for part in queue.parts {
-      func refused(_ code: ATTErrorCode) -> Result<ExecutionPlan, Refusal> {
-        .failure(Refusal(handle: part.handle, code: code))
+      func failure(_ code: ATTErrorCode) -> Result<ExecutionPlan, ExecutionError> {
+        .failure(ExecutionError(handle: part.handle, code: code))
       }
-      guard let place = database.place(of: part.handle), part.names(database.attributes[place]) else {
-        return refused(.invalidHandle)
+      guard let place = database.place(of: part.handle), part.isFor(database.attributes[place]) else {
+        return failure(.invalidHandle)
       }
       let attribute = database.attributes[place]
-      if let refusal = attribute.write.refusal(for: security, otherwise: .writeNotPermitted) {
-        return refused(refusal)
-      }
+      if let error = attribute.write.error(for: security, otherwise: .writeNotPermitted) { return failure(error) }
       let value = queue.octets[part.range]
       if attribute.kind == .dynamic {
-        guard part.offset <= ATT.maximumValueLength else { return refused(.invalidOffset) }
-        guard part.offset + value.count <= ATT.maximumValueLength else { return refused(.invalidAttributeValueLength) }
+        guard part.offset <= ATT.maximumValueLength else { return failure(.invalidOffset) }
+        guard part.offset + value.count <= ATT.maximumValueLength else { return failure(.invalidAttributeValueLength) }
         plan.append(value, offset: part.offset, to: attribute)
       } else {
         let write = plan.write(to: part.handle) {
           part.offset == 0 && !attribute.hasFixedLength ? [] : currentValue(of: attribute, database)
         }
-        guard part.offset <= plan.writes[write].value.count else { return refused(.invalidOffset) }
-        plan.writes[write].overlay(value, at: part.offset)
+        guard part.offset <= plan.writes[write].value.count else { return failure(.invalidOffset) }
+        plan.writes[write].overwrite(at: part.offset, with: value)
         guard plan.writes[write].value.count <= ATT.maximumValueLength else {
-          return refused(.invalidAttributeValueLength)
+          return failure(.invalidAttributeValueLength)
         }
       }
     }
     for write in plan.writes {
       guard let place = database.place(of: write.handle) else { continue }
-      if let code = refusal(of: write.value, database.attributes[place]) {
-        return .failure(Refusal(handle: write.handle, code: code))
+      if let code = error(for: write.value, of: database.attributes[place]) {
+        return .failure(ExecutionError(handle: write.handle, code: code))
       }
     }
     return .success(plan)
@@ -115,26 +114,27 @@ extension GATTServer {
 
   private func currentValue(of attribute: AttributeEntry, _ database: AttributeDatabase) -> [UInt8] {
     var value: [UInt8] = []
-    appendValue(of: attribute, database, from: 0, count: valueLength(of: attribute, database), to: &value)
+    appendValue(of: attribute, in: database, from: 0, count: valueLength(of: attribute), to: &value)
     return value
   }
 
-  private func refusal(of value: [UInt8], _ attribute: AttributeEntry) -> ATTErrorCode? {
+  /// The error for a whole value that is not dynamic.
+  private func error(for value: [UInt8], of attribute: AttributeEntry) -> ATTErrorCode? {
     switch attribute.kind {
     case .stored: return attribute.allowedLengths.contains(value.count) ? nil : .invalidAttributeValueLength
     case .clientConfiguration:
       guard value.count == 2, let bits = value.span.uint16(at: 0) else { return .invalidAttributeValueLength }
-      return refusal(of: Subscription(rawValue: bits), attribute)
+      return error(for: Subscription(rawValue: bits), in: attribute)
     case .clientFeatures:
       guard let first = value.first else { return .invalidAttributeValueLength }
-      return features.isSubset(of: ClientSupportedFeatures(rawValue: first)) ? nil : .valueNotAllowed
+      return supportedFeatures.isSubset(of: ClientSupportedFeatures(rawValue: first)) ? nil : .valueNotAllowed
     default: return .writeNotPermitted
     }
   }
 
-  /// Writes what was found right, and answers.
-  private mutating func carryOut(
-    _ plan: ExecutionPlan, _ database: inout AttributeDatabase, _ output: inout GATTServer.Output
+  /// Writes the values of a plan without errors, and sends the response.
+  private mutating func execute(
+    _ plan: ExecutionPlan, database: inout AttributeDatabase, into output: inout Output
   ) {
     for write in plan.writes {
       guard let place = database.place(of: write.handle) else { continue }
@@ -144,29 +144,29 @@ extension GATTServer {
         database.replace(at: place, with: write.value.span)
         if attribute.id != .stack { output.events.append(.stored(attribute.id)) }
       case .clientConfiguration:
-        configure(attribute, Subscription(rawValue: write.value.span.uint16(at: 0) ?? 0), &output)
+        configure(attribute, Subscription(rawValue: write.value.span.uint16(at: 0) ?? 0), into: &output)
       case .clientFeatures: _ = setFeatures(ClientSupportedFeatures(rawValue: write.value.first ?? 0))
       default: break
       }
     }
-    output.pdus.append { $0.append(ATTOpcode.executeWriteResponse.rawValue) }
+    output.append(ExecuteWriteResponse())
   }
 }
 
-/// The prepared writes of one client, in the order they came.
+/// The prepared writes of one client, in the order of the requests.
 struct PreparedWrites: Sendable {
   struct Part: Sendable {
     var handle: AttributeHandle
-    /// What the handle named when the part was prepared.
+    /// The attribute with this handle when the part was prepared.
     var type: UInt128
     var id: AttributeID
     var kind: AttributeEntry.Kind
     var offset: Int
-    /// Where its octets lie in those of the queue.
+    /// The place of the value in the octets of the queue.
     var range: Range<Int>
 
-    /// Whether `attribute`, which has the part's handle now, is the one that had it then.
-    func names(_ attribute: AttributeEntry) -> Bool {
+    /// Whether this is the attribute that had the handle when the part was prepared.
+    func isFor(_ attribute: AttributeEntry) -> Bool {
       attribute.id == id && attribute.kind == kind && attribute.type == type
     }
   }
@@ -174,20 +174,19 @@ struct PreparedWrites: Sendable {
   private(set) var parts: [Part] = []
   private(set) var octets: [UInt8] = []
 
-  mutating func append(_ attribute: AttributeEntry, offset: Int, _ value: Span<UInt8>) {
+  mutating func append(_ request: PrepareWriteRequest, to attribute: AttributeEntry) {
     let start = octets.count
-    octets.append(copying: value)
+    octets.append(contentsOf: request.partAttributeValue)
     parts.append(
       Part(
-        handle: attribute.handle, type: attribute.type, id: attribute.id, kind: attribute.kind, offset: offset,
-        range: start..<octets.count))
+        handle: attribute.handle, type: attribute.type, id: attribute.id, kind: attribute.kind,
+        offset: Int(request.valueOffset), range: start..<octets.count))
   }
 
-  /// The handle to name in an error about `attribute`; where it is nil or not in the queue, that of the first part which
-  /// the application has to accept.
+  /// The handle of a dynamic attribute; where it is nil or not in the queue, that of the first dynamic one.
   func handle(of attribute: AttributeID?) -> AttributeHandle {
-    let asked = parts.filter { $0.kind == .dynamic }
-    return (asked.first { $0.id == attribute } ?? asked.first)?.handle ?? .none
+    let dynamic = parts.filter { $0.kind == .dynamic }
+    return (dynamic.first { $0.id == attribute } ?? dynamic.first)?.handle ?? .none
   }
 
   mutating func removeAll() {
@@ -196,27 +195,27 @@ struct PreparedWrites: Sendable {
   }
 }
 
-/// What an execution will write once nothing stands against it.
+/// The result of the parts of a queue, applied to copies.
 struct ExecutionPlan: Sendable {
   struct Write: Sendable {
     var handle: AttributeHandle
-    /// The whole value as it will be.
+    /// The whole value after the execution.
     var value: [UInt8]
 
-    mutating func overlay(_ part: Bytes, at offset: Int) {
+    mutating func overwrite(at offset: Int, with part: Bytes) {
       value.replaceSubrange(offset..<min(value.count, offset + part.count), with: part)
     }
   }
 
-  /// Values that the stack keeps, each attribute once.
+  /// The values that are not dynamic, each attribute once.
   var writes: [Write] = []
-  /// What the application must write; parts that continue each other are one.
+  /// The writes for the application. Consecutive parts of one value are one.
   private(set) var parts: [WritePart] = []
   private var lastHandle = AttributeHandle.none
 
-  /// The place in `writes` of this attribute, which begins with the value that `first` gives.
+  /// The index in `writes` of this attribute. A new entry gets the value of `first`.
   mutating func write(to handle: AttributeHandle, beginningWith first: () -> [UInt8]) -> Int {
-    if let known = writes.firstIndex(where: { $0.handle == handle }) { return known }
+    if let index = writes.firstIndex(where: { $0.handle == handle }) { return index }
     writes.append(Write(handle: handle, value: first()))
     return writes.count - 1
   }
@@ -231,9 +230,4 @@ struct ExecutionPlan: Sendable {
       lastHandle = attribute.handle
     }
   }
-}
-
-extension AttributeEntry {
-  /// Whether a shorter write leaves the rest of the value as it is (Vol 3, Part F, 3.4.5.1).
-  var hasFixedLength: Bool { kind == .stored && minimumLength == maximumLength }
 }

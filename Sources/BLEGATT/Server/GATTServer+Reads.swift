@@ -3,146 +3,147 @@ import BLEWire
 
 /// Reads (Vol 3, Part F, 3.4.4).
 extension GATTServer {
-  /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5).
+  /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5), decoded in place (Docs/Decisions/0002).
   ///
-  /// A blob of a short value is answered too: Attribute Not Long is for attributes that cannot be read in parts, and
-  /// there are none here.
+  /// Read Blob of a value that fits in one PDU succeeds. Attribute Not Long (0x0B) is for attributes that cannot be read in
+  /// parts, and the database has none.
   @inline(__always)
   mutating func read(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout GATTServer.Output
+    _ pdu: Span<UInt8>, opcode: UInt8, security: SecurityState, database: AttributeDatabase, now: Instant,
+    into output: inout Output
   ) {
     let isBlob = opcode == ATTOpcode.readBlobRequest.rawValue
-    guard pdu.count == (isBlob ? 5 : 3) else { return output.refuse(opcode, .none, .invalidPDU) }
+    let opcode = ATTOpcode(rawValue: opcode)
+    guard pdu.count == (isBlob ? 5 : 3) else { return output.reject(opcode, .invalidPDU) }
     let handle = AttributeHandle(pdu.uint16(at: 1) ?? 0)
     let offset = isBlob ? Int(pdu.uint16(at: 3) ?? 0) : 0
-    guard let place = place(of: handle, opcode, database, &output) else { return }
+    guard let place = place(of: handle, for: opcode, database: database, into: &output) else { return }
     let attribute = database.attributes[place]
-    if let refusal = attribute.read.refusal(for: security, otherwise: .readNotPermitted) {
-      return output.refuse(opcode, handle, refusal)
+    if let error = attribute.read.error(for: security, otherwise: .readNotPermitted) {
+      return output.reject(opcode, handle: handle, error)
     }
     if attribute.kind == .dynamic {
-      return ask(attribute, offset: offset, opcode, .read(handle), now, &output)
+      return requestValue(of: attribute, offset: offset, for: opcode, .read(handle), now: now, into: &output)
     }
-    noteRead(of: attribute)
-    let length = valueLength(of: attribute, database)
-    guard offset <= length else { return output.refuse(opcode, handle, .invalidOffset) }
+    recordRead(of: attribute)
+    let length = valueLength(of: attribute)
+    guard offset <= length else { return output.reject(opcode, handle: handle, .invalidOffset) }
     let count = min(length - offset, mtu - 1)
     output.pdus.append { buffer in
-      buffer.append(opcode &+ 1)
-      appendValue(of: attribute, database, from: offset, count: count, to: &buffer)
+      buffer.append(opcode.rawValue &+ 1)
+      appendValue(of: attribute, in: database, from: offset, count: count, to: &buffer)
     }
   }
 
-  /// The place of the attribute that a request names, or nil when the request was answered: there is no such handle, or
-  /// the client does not know how the database has changed (Vol 3, Part G, 2.5.2.1).
+  /// The index of the attribute in a request. Nil where the request was rejected: the database does not have the handle, or
+  /// the client is change-unaware (Vol 3, Part G, 2.5.2.1).
   @inline(__always)
   mutating func place(
-    of handle: AttributeHandle, _ opcode: UInt8, _ database: AttributeDatabase, _ output: inout GATTServer.Output
+    of handle: AttributeHandle, for opcode: ATTOpcode, database: AttributeDatabase, into output: inout Output
   ) -> Int? {
     if awareness == .unaware {
-      awareness = .toldOutOfSync
-      output.refuse(opcode, handle, .databaseOutOfSync)
+      awareness = .outOfSyncSent
+      output.reject(opcode, handle: handle, .databaseOutOfSync)
       return nil
     }
     guard let place = database.place(of: handle) else {
-      output.refuse(opcode, handle, .invalidHandle)
+      output.reject(opcode, handle: handle, .invalidHandle)
       return nil
     }
     return place
   }
 
-  /// Read By Type (Vol 3, Part F, 3.4.4.1): the first value sets the length, and the list ends where another length, an
-  /// attribute that this client may not read, or a value that the application must be asked for follows.
+  /// Read By Type (Vol 3, Part F, 3.4.4.1). The first value determines the length of all. The list ends before a value of
+  /// another length, before an attribute that the client may not read, and before a dynamic value.
   mutating func readByType(
-    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: inout AttributeDatabase, _ now: Instant,
-    _ output: inout GATTServer.Output
+    _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout Output
   ) {
-    let opcode = pdu[0]
-    guard pdu.count == 7 || pdu.count == 21 else { return output.refuse(opcode, .none, .invalidPDU) }
-    guard let range = handleRange(pdu, &output) else { return }
-    let type = pdu.attributeType(at: 5)
-    database.bringIndexUpToDate()
+    guard let request: ReadByTypeRequest = decode(pdu, into: &output),
+      let range = range(request.startingHandle, request.endingHandle, for: .readByTypeRequest, into: &output)
+    else { return }
+    let type = request.attributeType.value
+    database.updateIndex()
     var entry = database.firstEntry(ofType: type, fromPlace: database.firstPlace(from: range.lowerBound))
     guard let first = database.attribute(atEntry: entry, ofType: type, upTo: range.upperBound) else {
-      return output.refuse(opcode, range.lowerBound, .attributeNotFound)
+      return output.reject(.readByTypeRequest, handle: range.lowerBound, .attributeNotFound)
     }
-    if let refusal = first.read.refusal(for: security, otherwise: .readNotPermitted) {
-      return output.refuse(opcode, first.handle, refusal)
+    if let error = first.read.error(for: security, otherwise: .readNotPermitted) {
+      return output.reject(.readByTypeRequest, handle: first.handle, error)
     }
     if first.kind == .dynamic {
-      return ask(first, offset: 0, opcode, .readByType(first.handle), now, &output)
+      return requestValue(
+        of: first, offset: 0, for: .readByTypeRequest, .readByType(first.handle), now: now, into: &output)
     }
-    noteRead(of: first)
+    recordRead(of: first)
     let longest = min(mtu - 4, 253)
-    let count = min(valueLength(of: first, database), longest)
-    var room = (mtu - 2) / (2 + count)
+    let count = min(valueLength(of: first), longest)
+    var capacity = (mtu - 2) / (2 + count)
     output.pdus.append { buffer in
       buffer.append(ATTOpcode.readByTypeResponse.rawValue)
       buffer.append(UInt8(truncatingIfNeeded: 2 + count))
-      while room > 0, let attribute = database.attribute(atEntry: entry, ofType: type, upTo: range.upperBound),
-        attribute.kind != .dynamic, min(valueLength(of: attribute, database), longest) == count,
-        attribute.read.refusal(for: security, otherwise: .readNotPermitted) == nil
+      while capacity > 0, let attribute = database.attribute(atEntry: entry, ofType: type, upTo: range.upperBound),
+        attribute.kind != .dynamic, min(valueLength(of: attribute), longest) == count,
+        attribute.read.error(for: security, otherwise: .readNotPermitted) == nil
       {
         buffer.append(attribute.handle)
-        appendValue(of: attribute, database, from: 0, count: count, to: &buffer)
+        appendValue(of: attribute, in: database, from: 0, count: count, to: &buffer)
         entry += 1
-        room -= 1
+        capacity -= 1
       }
     }
   }
 
-  /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11): all or nothing, and the first
-  /// handle that cannot be read is the one in the error. The Set Of Handles is two or more: fewer make no such request.
+  /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11). All values are read or none; an error
+  /// has the first handle that cannot be read.
   mutating func readMultiple(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout GATTServer.Output
+    _ handles: [AttributeHandle], _ opcode: ATTOpcode, security: SecurityState, database: AttributeDatabase,
+    now: Instant, into output: inout Output
   ) {
-    guard pdu.count >= 5, pdu.count % 2 == 1 else { return output.refuse(opcode, .none, .invalidPDU) }
-    var gathered = GatheredValues(hasLengths: opcode == ATTOpcode.readMultipleVariableRequest.rawValue)
-    for index in stride(from: 1, to: pdu.count, by: 2) {
-      let handle = AttributeHandle(pdu.uint16(at: index) ?? 0)
-      guard let place = place(of: handle, opcode, database, &output) else { return }
-      if let refusal = database.attributes[place].read.refusal(for: security, otherwise: .readNotPermitted) {
-        return output.refuse(opcode, handle, refusal)
+    for handle in handles {
+      guard let place = place(of: handle, for: opcode, database: database, into: &output) else { return }
+      if let error = database.attributes[place].read.error(for: security, otherwise: .readNotPermitted) {
+        return output.reject(opcode, handle: handle, error)
       }
-      gathered.handles.append(handle)
     }
-    gather(gathered, opcode, security, database, now, &output)
+    let read = PendingMultipleRead(handles: handles, hasLengths: opcode == .readMultipleVariableRequest)
+    continueReading(read, opcode, security: security, database: database, now: now, into: &output)
   }
 
-  /// Reads on where `gathered` stands; asks the application where a value is dynamic, and sends the response when all
-  /// are there or no more fit.
-  mutating func gather(
-    _ gathered: GatheredValues, _ opcode: UInt8, _ security: SecurityState, _ database: AttributeDatabase,
-    _ now: Instant, _ output: inout GATTServer.Output
+  /// Reads from the next handle on. A dynamic value is requested from the application; the response is sent after the last
+  /// value, or when it is full.
+  mutating func continueReading(
+    _ read: PendingMultipleRead, _ opcode: ATTOpcode, security: SecurityState, database: AttributeDatabase,
+    now: Instant, into output: inout Output
   ) {
-    var gathered = gathered
-    while gathered.next < gathered.handles.count, gathered.octets.count < mtu - 1 {
-      let handle = gathered.handles[gathered.next]
-      guard let place = database.place(of: handle) else { return output.refuse(opcode, handle, .invalidHandle) }
+    var read = read
+    while let handle = read.nextHandle, read.octets.count < mtu - 1 {
+      guard let place = database.place(of: handle) else {
+        return output.reject(opcode, handle: handle, .invalidHandle)
+      }
       let attribute = database.attributes[place]
-      if let refusal = attribute.read.refusal(for: security, otherwise: .readNotPermitted) {
-        return output.refuse(opcode, handle, refusal)
+      if let error = attribute.read.error(for: security, otherwise: .readNotPermitted) {
+        return output.reject(opcode, handle: handle, error)
       }
       if attribute.kind == .dynamic {
-        return ask(attribute, offset: 0, opcode, .readMultiple(gathered), now, &output)
+        return requestValue(of: attribute, offset: 0, for: opcode, .readMultiple(read), now: now, into: &output)
       }
-      noteRead(of: attribute)
+      recordRead(of: attribute)
       var value: [UInt8] = []
-      appendValue(of: attribute, database, from: 0, count: valueLength(of: attribute, database), to: &value)
-      gathered.append(value[...])
+      appendValue(of: attribute, in: database, from: 0, count: valueLength(of: attribute), to: &value)
+      read.append(value[...])
     }
-    let values = gathered.octets.prefix(mtu - 1)
-    output.pdus.append { buffer in
-      buffer.append(opcode &+ 1)
-      buffer.append(contentsOf: values)
+    let values = read.octets.prefix(mtu - 1)
+    if read.hasLengths {
+      output.append(ReadMultipleVariableResponse(lengthValueTupleList: values))
+    } else {
+      output.append(ReadMultipleResponse(setOfValues: values))
     }
   }
 
-  /// How many octets the value has, of a kind that the stack answers.
+  /// The length of a value that is not dynamic, in octets.
   @inline(__always)
-  func valueLength(of attribute: AttributeEntry, _ database: AttributeDatabase) -> Int {
+  func valueLength(of attribute: AttributeEntry) -> Int {
     switch attribute.kind {
     case .clientConfiguration: 2
     case .clientFeatures: 1
@@ -151,10 +152,11 @@ extension GATTServer {
     }
   }
 
-  /// Appends `count` octets of the value, which has so many from `offset` on.
+  /// Appends the octets of a value from `offset` on. The value has at least `offset` and `count` octets together.
   @inline(__always)
   func appendValue(
-    of attribute: AttributeEntry, _ database: AttributeDatabase, from offset: Int, count: Int, to buffer: inout [UInt8]
+    of attribute: AttributeEntry, in database: AttributeDatabase, from offset: Int, count: Int,
+    to buffer: inout [UInt8]
   ) {
     switch attribute.kind {
     case .clientConfiguration, .clientFeatures, .databaseHash:
@@ -166,13 +168,13 @@ extension GATTServer {
     }
   }
 
-  /// The value of an attribute that each client sees differently, or that is computed.
+  /// The value of an attribute that each client has for itself, or that is computed.
   private func clientValue(of attribute: AttributeEntry, _ database: AttributeDatabase) -> [UInt8] {
     switch attribute.kind {
     case .clientConfiguration:
       let bits = configuration(of: attribute.handle).rawValue
       return [UInt8(truncatingIfNeeded: bits), UInt8(truncatingIfNeeded: bits >> 8)]
-    case .clientFeatures: return [features.rawValue]
+    case .clientFeatures: return [supportedFeatures.rawValue]
     case .databaseHash: return database.databaseHash() ?? []
     default: return []
     }
@@ -180,7 +182,7 @@ extension GATTServer {
 }
 
 extension AttributeDatabase {
-  /// The attribute at an entry of the index, if it has this type and does not lie above `last`.
+  /// The attribute at an entry of the index, nil where it has another type or a handle above `last`.
   @inline(__always)
   fileprivate func attribute(atEntry entry: Int, ofType type: UInt128, upTo last: AttributeHandle) -> AttributeEntry? {
     guard entry < index.byType.count else { return nil }
@@ -189,20 +191,25 @@ extension AttributeDatabase {
   }
 }
 
-/// The values of a Read Multiple request as far as they are known.
-struct GatheredValues: Sendable {
-  /// Whether each value follows its length.
+/// A Read Multiple Request, and the values that have been read.
+struct PendingMultipleRead: Sendable {
+  let handles: [AttributeHandle]
+  /// Whether each value follows its length: Read Multiple Variable.
   let hasLengths: Bool
-  var handles: [AttributeHandle] = []
-  /// Which of the handles is read next.
-  var next = 0
-  var octets: [UInt8] = []
+  private var count = 0
+  private(set) var octets: [UInt8] = []
 
-  init(hasLengths: Bool) { self.hasLengths = hasLengths }
+  init(handles: [AttributeHandle], hasLengths: Bool) {
+    self.handles = handles
+    self.hasLengths = hasLengths
+  }
+
+  /// The first handle whose value has not been read, nil after the last.
+  var nextHandle: AttributeHandle? { count < handles.count ? handles[count] : nil }
 
   mutating func append(_ value: Bytes) {
     if hasLengths { octets.append(littleEndian: UInt16(clamping: value.count)) }
     octets.append(contentsOf: value)
-    next += 1
+    count += 1
   }
 }

@@ -1,34 +1,42 @@
 public import BLEATT
 public import BLEWire
 
-/// Values the client did not ask for: notifications and indications (Vol 3, Part F, 3.4.7).
+/// Notifications and indications (Vol 3, Part F, 3.4.7).
 extension GATTServer {
-  /// Sends a characteristic value the way the client configured: as a notification, else as an indication. What does
-  /// not fit into ATT_MTU - 3 octets is cut off.
+  /// Sends a characteristic value as the client has configured it: as a notification, or else as an indication. The value is
+  /// cut after ``maximumUpdateLength`` octets.
   ///
-  /// An indication waits while another one is unconfirmed; notifications go out at once.
+  /// A notification is sent at once. An indication waits for the confirmation of the one before.
+  ///
+  /// - Parameters:
+  ///   - attribute: the characteristic value.
+  ///   - value: its octets.
+  ///   - security: the security of the link now.
+  ///   - database: the database.
+  ///   - now: the current time.
+  ///   - output: gets the PDU.
   public mutating func sendUpdate(
     of attribute: AttributeID, value: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant,
-    into output: inout GATTServer.Output
-  ) -> GATTServer.UpdateResult {
+    into output: inout Output
+  ) -> UpdateResult {
     guard let handle = database.handles[attribute] else { return .unknownAttribute }
     return sendUpdate(of: handle, value: value, security: security, database: database, now: now, into: &output)
   }
 
-  /// The same for a caller that knows the handle of the characteristic value.
+  /// Sends a characteristic value, as ``sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``, by the
+  /// handle of the value.
   public mutating func sendUpdate(
     of handle: AttributeHandle, value: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant,
-    into output: inout GATTServer.Output
-  ) -> GATTServer.UpdateResult {
+    into output: inout Output
+  ) -> UpdateResult {
     guard !hasFailed else { return .bearerFailed }
     guard let place = database.place(of: handle) else { return .unknownAttribute }
     let descriptor = AttributeHandle(database.attributes[place].configuration)
     let configuration = configuration(of: descriptor)
     guard !configuration.isEmpty, database.attributes[place].kind != .clientConfiguration else { return .notSubscribed }
-    guard let descriptorPlace = database.place(of: descriptor),
-      database.attributes[descriptorPlace].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
-    else { return .insufficientSecurity }
+    guard database.allowsUpdates(to: descriptor, security: security) else { return .insufficientSecurity }
     if configuration.contains(.notify) {
+      // Encoded in place (Docs/Decisions/0002).
       let count = min(value.count, maximumUpdateLength)
       output.pdus.append { buffer in
         buffer.append(ATTOpcode.handleValueNotification.rawValue)
@@ -39,42 +47,43 @@ extension GATTServer {
     }
     let indication = IndicationQueue.Indication(
       handle: handle, id: database.attributes[place].id, value: [UInt8](copying: value))
-    return indicate(indication, now, &output)
+    return indicate(indication, now: now, into: &output)
   }
 
-  /// Sends several values in one PDU, in the order given, to a client that said it understands that
-  /// (``ClientSupportedFeatures/multipleHandleValueNotifications``; Vol 3, Part F, 3.4.7.4).
+  /// Sends several values in one PDU, in their order (Multiple Handle Value Notification; Vol 3, Part F, 3.4.7.4).
   ///
-  /// - Returns: false where nothing was sent: the client does not understand it, has not subscribed to notifications of
-  ///   each value, there are fewer than two, or they do not fit into one PDU. Each can still be sent by itself.
+  /// - Returns: false where nothing was sent: the client does not have
+  ///   ``ClientSupportedFeatures/multipleHandleValueNotifications``, or has not subscribed to notifications of each value;
+  ///   there are fewer than two values; or they do not fit in one PDU. Send each value by itself then.
   public mutating func sendMultipleNotification(
     of values: [(attribute: AttributeID, value: Bytes)], security: SecurityState, database: AttributeDatabase,
-    into output: inout GATTServer.Output
+    into output: inout Output
   ) -> Bool {
-    guard !hasFailed, features.contains(.multipleHandleValueNotifications), values.count >= 2 else { return false }
+    guard !hasFailed, supportedFeatures.contains(.multipleHandleValueNotifications), values.count >= 2 else {
+      return false
+    }
     var tuples: [MultipleHandleValueNotification.HandleLengthValueTuple] = []
     for (attribute, value) in values {
       guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return false }
       let descriptor = AttributeHandle(database.attributes[place].configuration)
-      guard configuration(of: descriptor).contains(.notify), let descriptorPlace = database.place(of: descriptor),
-        database.attributes[descriptorPlace].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
+      guard configuration(of: descriptor).contains(.notify),
+        database.allowsUpdates(to: descriptor, security: security)
       else { return false }
       tuples.append(.init(handle: handle, value: value))
     }
     guard tuples.reduce(1, { $0 + 4 + $1.value.count }) <= mtu else { return false }
-    let pdu = MultipleHandleValueNotification(tuples: tuples)
-    output.pdus.append { pdu.encodePDU(to: &$0) }
+    output.append(MultipleHandleValueNotification(tuples: tuples))
     return true
   }
 
-  /// How many octets of a value an update can carry to this client.
+  /// The longest value of a notification or an indication to this client, in octets: ATT_MTU - 3, at most 512.
   public var maximumUpdateLength: Int { min(mtu - 3, ATT.maximumValueLength) }
 
   private mutating func indicate(
-    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout GATTServer.Output
-  ) -> GATTServer.UpdateResult {
+    _ indication: IndicationQueue.Indication, now: Instant, into output: inout Output
+  ) -> UpdateResult {
     if indications.isIdle {
-      send(indication, now, &output)
+      send(indication, now: now, into: &output)
     } else {
       guard indications.queued.count < limits.maximumQueuedIndications else { return .queueFull }
       indications.queued.append(indication)
@@ -82,38 +91,31 @@ extension GATTServer {
     return .sent
   }
 
-  private mutating func send(
-    _ indication: IndicationQueue.Indication, _ now: Instant, _ output: inout GATTServer.Output
-  ) {
+  private mutating func send(_ indication: IndicationQueue.Indication, now: Instant, into output: inout Output) {
     let value = indication.value.prefix(maximumUpdateLength)
-    output.pdus.append { buffer in
-      buffer.append(ATTOpcode.handleValueIndication.rawValue)
-      buffer.append(indication.handle)
-      buffer.append(contentsOf: value)
-    }
-    indications.outstanding = .init(indication: indication, deadline: now + limits.indicationTimeout)
+    output.append(HandleValueIndication(handle: indication.handle, value: value))
+    indications.unconfirmed = .init(indication: indication, deadline: now + limits.indicationTimeout)
   }
 
-  /// Handle Value Confirmation (Vol 3, Part F, 3.4.7.3): the next indication may go.
+  /// Handle Value Confirmation (Vol 3, Part F, 3.4.7.3): sends the next indication.
   mutating func confirm(
-    _ pdu: Span<UInt8>, _ security: SecurityState, _ database: AttributeDatabase, _ now: Instant,
-    _ output: inout GATTServer.Output
+    _ pdu: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant, into output: inout Output
   ) {
-    guard pdu.count == 1, let confirmed = indications.outstanding?.indication else {
+    guard pdu.count == 1, let confirmed = indications.unconfirmed?.indication else {
       return output.events.append(.violation(.unexpectedConfirmation))
     }
-    indications.outstanding = nil
+    indications.unconfirmed = nil
     if confirmed.id != .stack {
       output.events.append(.indicationConfirmed(confirmed.id))
     } else if indications.changedRange == nil {
       awareness = .aware
     }
-    sendServiceChanged(now, &output)
+    sendServiceChanged(now: now, into: &output)
     while indications.isIdle, !indications.queued.isEmpty {
       let next = indications.queued.removeFirst()
-      // The link may be worth less than when the value was handed over.
-      if isAllowed(next, security, database) {
-        send(next, now, &output)
+      // The security of the link may have changed since the indication was queued.
+      if isAllowed(next, security: security, database: database) {
+        send(next, now: now, into: &output)
       } else {
         output.events.append(.indicationDiscarded(next.id))
       }
@@ -121,33 +123,40 @@ extension GATTServer {
   }
 
   private func isAllowed(
-    _ indication: IndicationQueue.Indication, _ security: SecurityState, _ database: AttributeDatabase
+    _ indication: IndicationQueue.Indication, security: SecurityState, database: AttributeDatabase
   ) -> Bool {
     guard let place = database.place(of: indication.handle) else { return false }
-    let descriptor = AttributeHandle(database.attributes[place].configuration)
-    guard let place = database.place(of: descriptor) else { return false }
-    return database.attributes[place].write.refusal(for: security, otherwise: .writeNotPermitted) == nil
+    return database.allowsUpdates(
+      to: AttributeHandle(database.attributes[place].configuration), security: security)
   }
 
-  mutating func sendServiceChanged(_ now: Instant, _ output: inout GATTServer.Output) {
+  mutating func sendServiceChanged(now: Instant, into output: inout Output) {
     guard indications.isIdle, let changed = indications.changedRange else { return }
     indications.changedRange = nil
-    send(.serviceChanged(changed.handle, changed.range), now, &output)
+    send(.serviceChanged(changed.handle, changed.range), now: now, into: &output)
   }
 
-  /// Takes back indications that wait and must not be sent any more.
-  mutating func withdrawIndications(
-    _ output: inout GATTServer.Output, where isWithdrawn: (AttributeID, AttributeHandle) -> Bool
+  /// Discards queued indications that must not be sent any more.
+  mutating func discardIndications(
+    into output: inout Output, where isDiscarded: (AttributeID, AttributeHandle) -> Bool
   ) {
-    for indication in indications.queued where isWithdrawn(indication.id, indication.handle) {
+    for indication in indications.queued where isDiscarded(indication.id, indication.handle) {
       output.events.append(.indicationDiscarded(indication.id))
     }
-    indications.queued.removeAll { isWithdrawn($0.id, $0.handle) }
+    indications.queued.removeAll { isDiscarded($0.id, $0.handle) }
   }
 }
 
-/// Indications go one at a time: the next one leaves when the client has confirmed the one before
-/// (Vol 3, Part F, 3.3.2).
+extension AttributeDatabase {
+  /// Whether a link with this security may be sent the values of a Client Characteristic Configuration descriptor.
+  @inline(__always)
+  fileprivate func allowsUpdates(to descriptor: AttributeHandle, security: SecurityState) -> Bool {
+    guard let place = place(of: descriptor) else { return false }
+    return attributes[place].write.error(for: security, otherwise: .writeNotPermitted) == nil
+  }
+}
+
+/// The indications of one client. An indication is sent after the confirmation of the one before (Vol 3, Part F, 3.3.2).
 struct IndicationQueue: Sendable {
   struct Indication: Sendable {
     var handle: AttributeHandle
@@ -162,28 +171,30 @@ struct IndicationQueue: Sendable {
     }
   }
 
-  struct Outstanding: Sendable {
+  struct Unconfirmed: Sendable {
     var indication: Indication
     var deadline: Instant
   }
 
-  var outstanding: Outstanding?
+  /// The indication that was sent last, until it is confirmed.
+  var unconfirmed: Unconfirmed?
   var queued: [Indication] = []
-  /// A Service Changed that waits: later changes widen it, so it needs no place in the queue.
+  /// A Service Changed indication that waits. A later change extends its range, so it is not in the queue.
   var changedRange: (handle: AttributeHandle, range: ClosedRange<AttributeHandle>)?
 
-  var isIdle: Bool { outstanding == nil }
-  var deadline: Instant? { outstanding?.deadline }
+  var isIdle: Bool { unconfirmed == nil }
+  var deadline: Instant? { unconfirmed?.deadline }
 
-  /// Whether the client has yet to confirm that services changed.
-  var isTellingOfChange: Bool { changedRange != nil || outstanding?.indication.id == .stack }
+  /// Whether the client has not confirmed a Service Changed indication.
+  var hasUnconfirmedChange: Bool { changedRange != nil || unconfirmed?.indication.id == .stack }
 
-  /// Forgets what was to be sent, and tells which value was not confirmed; nil for the stack's own. That the client does
-  /// not know of a change is kept, for its record.
-  mutating func finish() -> AttributeID? {
-    let (last, isTellingOfChange) = (outstanding?.indication, isTellingOfChange)
+  /// Discards all indications. An unconfirmed Service Changed is kept for the record of the client.
+  ///
+  /// - Returns: the characteristic value of the unconfirmed indication, nil for Service Changed.
+  mutating func fail() -> AttributeID? {
+    let (last, hasUnconfirmedChange) = (unconfirmed?.indication, hasUnconfirmedChange)
     self = Self()
-    if isTellingOfChange, let last { changedRange = (last.handle, .first ... .last) }
+    if hasUnconfirmedChange, let last { changedRange = (last.handle, .first ... .last) }
     return last?.id == .stack ? nil : last?.id
   }
 }

@@ -1,178 +1,51 @@
 public import BLEATT
 public import BLEWire
 
-/// The server's end of one ATT bearer: everything that one client's requests need but the database, which all clients
-/// share (Vol 3, Part F, 3.3 and 3.4).
+/// The server of one client on one ATT bearer (Vol 3, Part F, 3.3 and 3.4; Part G, 4). It has the state of that client: the
+/// MTU, the subscriptions, the prepared writes, the request without a response. All servers share one
+/// ``AttributeDatabase``.
 ///
-/// What one request goes through:
+/// ```
+///   receive ─► decode ─► permissions ─┬─► fixed or stored value ─────────────► response
+///                                     └─► dynamic value: event ─► respond ──► response
+/// ```
 ///
-///     receive ─► decode in place ─► permissions ─┬─► fixed or stored ──────────► response
-///                                                └─► dynamic: event ─► pending ─► respond ─► response
+/// While a request is unanswered by the application, further PDUs of the client wait in order; confirmations do not wait. A
+/// request always gets a response or an Error Response, a command never does.
 ///
-/// While a request is pending, what else the client sends is kept in order and handled when the answer is there;
-/// confirmations are let through. Commands are never answered, requests always are: with a response or an error.
+/// Read Request, Read Blob Request, Write Request, Write Command and the notification are decoded and encoded in place,
+/// without an allocation; all other requests are decoded as the packets that BLEATT declares
+/// (Docs/Decisions/0002).
 ///
-/// The host gives each client its own bearer and calls ``tick(now:security:database:into:)`` at ``deadline``.
+/// ```swift
+/// var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
+/// var server = GATTServer()
+/// var output = GATTServer.Output()
+/// let request: [UInt8] = [0x0A, 0x03, 0x00]
+/// server.receive(request.span, security: .none, database: &database, now: .start, into: &output)
+/// // output.pdus[0] == [0x0B, 0x4C, 0x61, 0x6D, 0x70], the Device Name
+/// ```
 public struct GATTServer: Sendable {
-  public let limits: GATTServer.Limits
-  /// The ATT_MTU in force.
-  public internal(set) var mtu = ATT.defaultMTU
-  /// Whether an indication was never confirmed, after which nothing is sent or received (Vol 3, Part F, 3.3.3).
-  public internal(set) var hasFailed = false
-  var mtuWasExchanged = false
-  /// The Client Characteristic Configuration descriptors that are not zero, by ascending handle.
-  var configurations: [ClientRecord.Configuration] = []
-  var features: ClientSupportedFeatures = []
-  var awareness = ChangeAwareness.aware
-  /// The revision of the database that ``awareness`` speaks of; nil before the first PDU.
-  var knownRevision: UInt64?
-  var prepared = PreparedWrites()
-  var pending: UnansweredRequest?
-  var nextToken: UInt64 = 0
-  /// PDUs that came while a request was pending, in order.
-  var waiting = PacketBuffer()
-  var indications = IndicationQueue()
-
-  public init(limits: GATTServer.Limits = GATTServer.Limits()) { self.limits = limits }
-
-  /// The client half of the same bearer has exchanged the MTU: it is one for both directions (Vol 3, Part F, 3.4.2).
-  public mutating func setMTU(_ mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
-
-  /// When ``tick(now:security:database:into:)`` wants to be called next; nil while nothing can time out.
-  public var deadline: Instant? { .nearer(pending?.deadline, indications.deadline) }
-
-  /// Takes one PDU from the client. An empty one says nothing and is passed over.
-  public mutating func receive(
-    _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
-    into output: inout GATTServer.Output
-  ) {
-    guard pdu.count > 0, !hasFailed else { return }
-    let opcode = pdu[0]
-    if opcode == ATTOpcode.handleValueConfirmation.rawValue {
-      return confirm(pdu, security, database, now, &output)
-    }
-    if case .some = pending { return keep(pdu, into: &output) }
-    handle(pdu, opcode, security, &database, now, &output)
-  }
-
-  /// Lets time pass: answers for an application that took too long, and ends the bearer of a client that did not confirm.
-  public mutating func tick(
-    now: Instant, security: SecurityState, database: inout AttributeDatabase, into output: inout GATTServer.Output
-  ) {
-    if let due = indications.deadline, due <= now {
-      hasFailed = true
-      output.events.append(.indicationTimedOut(indications.finish()))
-      pending = nil
-      waiting.removeAll()
-    }
-    if let request = pending, request.deadline <= now {
-      output.events.append(.requestTimedOut(request.token))
-      finish(request, with: .error(.unlikelyError), security, &database, now, &output)
-    }
-  }
-
-  /// Takes a request or command while none is pending.
-  @inline(__always)
-  mutating func handle(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
-    _ now: Instant, _ output: inout GATTServer.Output
-  ) {
-    if pdu.count > mtu { return refuseTooLong(pdu.count, ATTOpcode(rawValue: opcode), &output) }
-    if database.revision != knownRevision || awareness != .aware { reconsiderAwareness(opcode, database) }
-    switch opcode {
-    case 0x0A, 0x0C: read(pdu, opcode, security, database, now, &output)
-    case 0x12, 0x52: write(pdu, opcode, security, &database, now, &output)
-    default: handleRarer(pdu, opcode, security, &database, now, &output)
-    }
-  }
-
-  private mutating func handleRarer(
-    _ pdu: Span<UInt8>, _ opcode: UInt8, _ security: SecurityState, _ database: inout AttributeDatabase,
-    _ now: Instant, _ output: inout GATTServer.Output
-  ) {
-    switch ATTOpcode(rawValue: opcode) {
-    case .exchangeMTURequest: exchangeMTU(pdu, &output)
-    case .findInformationRequest: findInformation(pdu, database, &output)
-    case .findByTypeValueRequest: findByTypeValue(pdu, security, &database, &output)
-    case .readByTypeRequest: readByType(pdu, security, &database, now, &output)
-    case .readByGroupTypeRequest: readByGroupType(pdu, database, &output)
-    case .readMultipleRequest, .readMultipleVariableRequest:
-      readMultiple(pdu, opcode, security, database, now, &output)
-    case .prepareWriteRequest: prepareWrite(pdu, security, database, &output)
-    case .executeWriteRequest: executeWrite(pdu, security, &database, now, &output)
-    case let other where other.isCommand:
-      // Signed writes among them: without a signing key nothing can be verified (Vol 3, Part F, 3.4.5.4).
-      break
-    case let other where other.isSentByServer: output.events.append(.violation(.unexpectedPDU(other)))
-    default: output.refuse(opcode, .none, .requestNotSupported)
-    }
-  }
-
-  private func refuseTooLong(_ count: Int, _ opcode: ATTOpcode, _ output: inout GATTServer.Output) {
-    output.events.append(.violation(.exceedsMTU(octets: count)))
-    if !opcode.isCommand, !opcode.isSentByServer { output.refuse(opcode.rawValue, .none, .invalidPDU) }
-  }
-
-  /// Vol 3, Part F, 3.4.2. The exchange happens once; a client that repeats it gets the same answer, and what is in
-  /// force stays, so that both ends keep one idea of it.
-  private mutating func exchangeMTU(_ pdu: Span<UInt8>, _ output: inout GATTServer.Output) {
-    guard pdu.count == 3, let client = pdu.uint16(at: 1) else {
-      return output.refuse(pdu[0], .none, .invalidPDU)
-    }
-    let offered = limits.maximumMTU
-    output.pdus.append {
-      $0.append(ATTOpcode.exchangeMTUResponse.rawValue)
-      $0.append(littleEndian: UInt16(truncatingIfNeeded: offered))
-    }
-    guard !mtuWasExchanged else { return output.events.append(.violation(.repeatedMTUExchange)) }
-    mtuWasExchanged = true
-    let agreed = max(ATT.defaultMTU, min(offered, Int(client)))
-    guard agreed != mtu else { return }
-    mtu = agreed
-    output.events.append(.mtuChanged(agreed))
-  }
-}
-
-extension GATTServer.Output {
-  /// Appends an error response (Vol 3, Part F, 3.4.1.1).
-  mutating func refuse(_ opcode: UInt8, _ handle: AttributeHandle, _ code: ATTErrorCode) {
-    pdus.append {
-      $0.append(ATTOpcode.errorResponse.rawValue)
-      $0.append(opcode)
-      $0.append(UInt8(truncatingIfNeeded: handle.rawValue))
-      $0.append(UInt8(truncatingIfNeeded: handle.rawValue >> 8))
-      $0.append(code.rawValue)
-    }
-  }
-}
-
-extension [UInt8] {
-  @inline(__always)
-  mutating func append(_ handle: AttributeHandle) {
-    append(UInt8(truncatingIfNeeded: handle.rawValue))
-    append(UInt8(truncatingIfNeeded: handle.rawValue >> 8))
-  }
-}
-
-extension GATTServer {
-  /// What one client can make the server keep, and how long the server waits.
+  /// The limits of a server.
   public struct Limits: Hashable, Sendable {
-    /// The largest ATT_MTU offered; 23 to 517 make sense, others are brought into that range.
+    /// The Server Rx MTU in octets, 23 to 517.
     public var maximumMTU: Int
-    /// Prepared writes of one client; one more is answered Prepare Queue Full (0x09).
+    /// The prepared writes of the client. One more is rejected with Prepare Queue Full (0x09).
     public var maximumPreparedWrites: Int
-    /// Octets in all prepared writes of one client; more are answered Prepare Queue Full (0x09).
+    /// The octets of all prepared writes of the client. More are rejected with Prepare Queue Full (0x09).
     public var maximumPreparedOctets: Int
-    /// PDUs kept while the application answers a request; the next one is dropped, with ``GATTServer/Event/pduDropped``.
+    /// The PDUs that wait while a request is unanswered. One more is dropped, with ``GATTServer/Event/pduDropped``.
     public var maximumWaitingPDUs: Int
-    /// Indications waiting for the confirmation of the one before.
+    /// The indications that wait for the confirmation of the one before. One more is not sent:
+    /// ``GATTServer/UpdateResult/queueFull``.
     public var maximumQueuedIndications: Int
-    /// How long the application may take over a request before the client is answered Unlikely Error (0x0E): just under
-    /// the 30 seconds after which the client gives the link up.
+    /// The time for the application's answer to a request. Then the client gets Unlikely Error (0x0E), before its own
+    /// timeout of 30 seconds.
     public var applicationTimeout: Duration
-    /// How long the client may take to confirm an indication (Vol 3, Part F, 3.3.3).
+    /// The time for the confirmation of an indication (Vol 3, Part F, 3.3.3).
     public var indicationTimeout: Duration
 
+    /// The limits; a value outside its range becomes the nearest one inside.
     public init(
       maximumMTU: Int = ATT.maximumMTU, maximumPreparedWrites: Int = 64, maximumPreparedOctets: Int = 4096,
       maximumWaitingPDUs: Int = 32, maximumQueuedIndications: Int = 16, applicationTimeout: Duration = .seconds(29),
@@ -186,5 +59,175 @@ extension GATTServer {
       self.applicationTimeout = applicationTimeout
       self.indicationTimeout = indicationTimeout
     }
+  }
+
+  /// The limits, fixed for the life of the server.
+  public let limits: Limits
+  /// The ATT_MTU in force, in octets.
+  public internal(set) var mtu = ATT.defaultMTU
+  /// Whether an indication was not confirmed in time: the server neither sends nor receives (Vol 3, Part F, 3.3.3).
+  public internal(set) var hasFailed = false
+  var hasExchangedMTU = false
+  /// The Client Characteristic Configuration descriptors that are not zero, in ascending order of their handles.
+  var configurations: [ClientRecord.Configuration] = []
+  /// The Client Supported Features that the client has set.
+  public internal(set) var supportedFeatures: ClientSupportedFeatures = []
+  var awareness = ChangeAwareness.aware
+  /// The revision of the database that ``awareness`` refers to; nil before the first PDU.
+  var knownRevision: UInt64?
+  var prepared = PreparedWrites()
+  var unanswered: UnansweredRequest?
+  var lastToken: UInt64 = 0
+  /// The PDUs that wait while a request is unanswered, in order.
+  var waiting = PacketBuffer()
+  var indications = IndicationQueue()
+  /// The octets of the request that is decoded; the memory is reused.
+  var requestOctets: [UInt8] = []
+
+  /// The server of a new link.
+  public init(limits: Limits = Limits()) { self.limits = limits }
+
+  /// Sets the ATT_MTU, in octets, after the client of the same bearer has exchanged it: both directions have one (Vol 3,
+  /// Part F, 3.4.2). A value outside 23 to ``Limits/maximumMTU`` becomes the nearest one inside.
+  public mutating func setMTU(_ mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
+
+  /// The time at which ``tick(now:security:database:into:)`` must be called; nil while nothing can time out.
+  public var deadline: Instant? { .nearer(unanswered?.deadline, indications.deadline) }
+
+  /// Receives one PDU of the client. A PDU without octets has no effect.
+  ///
+  /// - Parameters:
+  ///   - pdu: the PDU, from the opcode on.
+  ///   - security: the security of the link now.
+  ///   - database: the database; a write to a stored value changes it.
+  ///   - now: the current time.
+  ///   - output: gets the PDUs for the client and the events for the application.
+  public mutating func receive(
+    _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout Output
+  ) {
+    guard pdu.count > 0, !hasFailed else { return }
+    let opcode = pdu[0]
+    if opcode == ATTOpcode.handleValueConfirmation.rawValue {
+      return confirm(pdu, security: security, database: database, now: now, into: &output)
+    }
+    if case .some = unanswered { return enqueue(pdu, into: &output) }
+    handle(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
+  }
+
+  /// Ends what has timed out: a request that the application has not answered is rejected; the server of a client that has
+  /// not confirmed an indication fails.
+  public mutating func tick(
+    now: Instant, security: SecurityState, database: inout AttributeDatabase, into output: inout Output
+  ) {
+    if let due = indications.deadline, due <= now {
+      hasFailed = true
+      output.events.append(.indicationTimedOut(indications.fail()))
+      unanswered = nil
+      waiting.removeAll()
+    }
+    if let request = unanswered, request.deadline <= now {
+      output.events.append(.requestTimedOut(request.token))
+      complete(
+        request, with: .error(.unlikelyError), security: security, database: &database, now: now, into: &output)
+    }
+  }
+
+  /// Handles a PDU while no request is unanswered.
+  @inline(__always)
+  mutating func handle(
+    _ pdu: Span<UInt8>, opcode: UInt8, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout Output
+  ) {
+    if pdu.count > mtu { return rejectTooLong(pdu.count, ATTOpcode(rawValue: opcode), into: &output) }
+    if database.revision != knownRevision || awareness != .aware { updateAwareness(opcode, database) }
+    switch opcode {
+    // Read Request and Read Blob Request.
+    case 0x0A, 0x0C: read(pdu, opcode: opcode, security: security, database: database, now: now, into: &output)
+    // Write Request and Write Command.
+    case 0x12, 0x52: write(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
+    default:
+      handleDeclared(
+        pdu, ATTOpcode(rawValue: opcode), security: security, database: &database, now: now, into: &output)
+    }
+  }
+
+  /// Handles the requests that are decoded as declared packets.
+  private mutating func handleDeclared(
+    _ pdu: Span<UInt8>, _ opcode: ATTOpcode, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+    into output: inout Output
+  ) {
+    switch opcode {
+    case .exchangeMTURequest: exchangeMTU(pdu, into: &output)
+    case .findInformationRequest: findInformation(pdu, database: database, into: &output)
+    case .findByTypeValueRequest: findByTypeValue(pdu, security: security, database: &database, into: &output)
+    case .readByTypeRequest: readByType(pdu, security: security, database: &database, now: now, into: &output)
+    case .readByGroupTypeRequest: readByGroupType(pdu, database: database, into: &output)
+    case .readMultipleRequest:
+      guard let request: ReadMultipleRequest = decode(pdu, into: &output) else { return }
+      readMultiple(
+        request.setOfHandles, opcode, security: security, database: database, now: now, into: &output)
+    case .readMultipleVariableRequest:
+      guard let request: ReadMultipleVariableRequest = decode(pdu, into: &output) else { return }
+      readMultiple(
+        request.setOfHandles, opcode, security: security, database: database, now: now, into: &output)
+    case .prepareWriteRequest: prepareWrite(pdu, security: security, database: database, into: &output)
+    case .executeWriteRequest: executeWrite(pdu, security: security, database: &database, now: now, into: &output)
+    case let other where other.isCommand:
+      // Also Signed Write Command: without a signing key no signature can be verified (Vol 3, Part F, 3.4.5.4).
+      break
+    case let other where other.isSentByServer: output.events.append(.violation(.unexpectedPDU(other)))
+    default: output.reject(opcode, .requestNotSupported)
+    }
+  }
+
+  /// Decodes a request as a declared packet; a malformed one is rejected with Invalid PDU.
+  mutating func decode<Request: ATTPacket>(_ pdu: Span<UInt8>, into output: inout Output) -> Request? {
+    requestOctets.removeAll(keepingCapacity: true)
+    requestOctets.append(copying: pdu.extracting(1...))
+    do throws(CodecError) {
+      return try Request(decoding: requestOctets[...])
+    } catch {
+      output.reject(Request.opcode, .invalidPDU)
+      return nil
+    }
+  }
+
+  private func rejectTooLong(_ count: Int, _ opcode: ATTOpcode, into output: inout Output) {
+    output.events.append(.violation(.exceedsMTU(octets: count)))
+    if !opcode.isCommand, !opcode.isSentByServer { output.reject(opcode, .invalidPDU) }
+  }
+
+  /// Exchange MTU (Vol 3, Part F, 3.4.2). Only the first exchange has an effect; a repeated one gets the same response.
+  private mutating func exchangeMTU(_ pdu: Span<UInt8>, into output: inout Output) {
+    guard let request: ExchangeMTURequest = decode(pdu, into: &output) else { return }
+    let offered = limits.maximumMTU
+    output.append(ExchangeMTUResponse(serverRxMTU: UInt16(truncatingIfNeeded: offered)))
+    guard !hasExchangedMTU else { return output.events.append(.violation(.repeatedMTUExchange)) }
+    hasExchangedMTU = true
+    let agreed = max(ATT.defaultMTU, min(offered, Int(request.clientRxMTU)))
+    guard agreed != mtu else { return }
+    mtu = agreed
+    output.events.append(.mtuChanged(agreed))
+  }
+}
+
+extension GATTServer.Output {
+  /// Appends a PDU.
+  mutating func append(_ packet: some ATTPacket) { pdus.append { packet.encodePDU(to: &$0) } }
+
+  /// Appends an Error Response.
+  ///
+  /// - Parameter handle: the attribute at fault; 0x0000 where the request has no handle or is malformed.
+  mutating func reject(_ opcode: ATTOpcode, handle: AttributeHandle = .none, _ code: ATTErrorCode) {
+    append(ErrorResponse(to: opcode, handle: handle, code: code))
+  }
+}
+
+extension [UInt8] {
+  @inline(__always)
+  mutating func append(_ handle: AttributeHandle) {
+    append(UInt8(truncatingIfNeeded: handle.rawValue))
+    append(UInt8(truncatingIfNeeded: handle.rawValue >> 8))
   }
 }

@@ -27,7 +27,7 @@ extension HostCore {
         // All are used up: the key is of no use any more.
         links[index].client.allowSigning(.max..<(.max), now: now, into: &scratch.client)
       } else if signCounters.isFailing {
-        links[index].client.refuseSigning(now: now, into: &scratch.client)
+        links[index].client.rejectSignedWrites(now: now, into: &scratch.client)
       } else {
         links[index].signing.ownDeadline = links[index].signing.ownDeadline ?? now + configuration.bondStorageTimeout
         return
@@ -139,7 +139,7 @@ extension HostCore {
     signCounters.isFailing = true
     if links[index].signing.ownDeadline.map({ $0 <= now }) ?? false {
       links[index].signing.ownDeadline = nil
-      links[index].client.refuseSigning(now: now, into: &scratch.client)
+      links[index].client.rejectSignedWrites(now: now, into: &scratch.client)
       drainClient(index, now: now, into: &output)
     }
     deliverPending(index, now: now, into: &output)

@@ -25,7 +25,7 @@ extension CBError {
     let code: Code =
       switch error {
       case .handlesExhausted: .outOfSpace
-      case .madeByTheStack: .uuidNotAllowed
+      case .reservedType: .uuidNotAllowed
       default: .invalidParameters
       }
     self.init(code, "\(error)")

@@ -102,7 +102,8 @@ struct ClientReadTests {
     #expect(try talk.run(.readMultiple([3, 7]), [("0e03000700", "0f010203")]) == .success(.value([1, 2, 3])))
     #expect(
       try talk.run(.readMultiple([3]), [])
-        == .failure(.invalidParameters("reading several values takes two handles or more")))
+        == .failure(
+          .invalidParameters("read of multiple values failed: fewer than two handles. Use a read of one value")))
     #expect(
       try talk.run(.readMultiple(Array(repeating: 3, count: 12)), [])
         == .failure(

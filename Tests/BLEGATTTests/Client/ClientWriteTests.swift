@@ -94,7 +94,7 @@ struct ClientWriteTests {
     talk.client.allowSigning(20..<21, now: .start, into: &talk.output)
     #expect(talk.sent() == ["d20700021400000014" + "00000000000000"] && talk.client.awaitsSignCounter)
     _ = talk.events()
-    talk.client.refuseSigning(now: .start, into: &talk.output)
+    talk.client.rejectSignedWrites(now: .start, into: &talk.output)
     #expect(talk.sent() == ["0a0100"] && !talk.client.awaitsSignCounter)
     #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.signCounterNotStored))])
     // Encrypted, it needs none.
@@ -164,7 +164,9 @@ struct ClientWriteTests {
         [
           ("16070000000102", "17070000000102"), ("160900010003", "170900010003"), ("1801", "19"),
         ]) == .success(.done))
-    #expect(try talk.run(.reliableWrite([]), []) == .failure(.invalidParameters("a reliable write of no values")))
+    #expect(
+      try talk.run(.reliableWrite([]), []) == .failure(.invalidParameters("reliable write failed: there are no values"))
+    )
   }
 
   /// GATT/CL/GAW/BI-14-C: handle, offset, octets, or their number.

@@ -38,7 +38,7 @@ struct GATTClientTests {
     #expect(talk.sent() == [])
     #expect(
       talk.events() == [
-        .finished(first, .failure(.invalidParameters("an ATT_MTU of \(size) lies outside 23…517")))
+        .finished(first, .failure(.invalidParameters("exchange of the MTU failed: \(size) octets. Use 23 to 517")))
       ])
   }
 

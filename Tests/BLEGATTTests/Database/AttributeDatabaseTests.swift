@@ -104,13 +104,13 @@ struct AttributeDatabaseTests {
     #expect(refused(with(.stored([], length: 0...513))) == .valueTooLong(nine, octets: 513))
     #expect(
       refused(with(.stored([1], length: 2...4))) == .lengthNotAllowed(nine, octets: 1, allowed: 2...4))
-    #expect(refused(with(.dynamic, uuid: "2803")) == .madeByTheStack(nine, "2803"))
+    #expect(refused(with(.dynamic, uuid: "2803")) == .reservedType(nine, "2803"))
     for uuid: BluetoothUUID in ["2900", "2902"] {
       var definition = with(.dynamic)
       definition.characteristics[0].descriptors = [
         DescriptorDefinition(id: AttributeID(rawValue: 10), uuid: uuid, value: .fixed([0, 0]))
       ]
-      #expect(refused(definition) == .madeByTheStack(AttributeID(rawValue: 10), uuid))
+      #expect(refused(definition) == .reservedType(AttributeID(rawValue: 10), uuid))
     }
     var twice = with(.dynamic)
     twice.characteristics.append(twice.characteristics[0])

@@ -138,7 +138,7 @@ struct ServerApplicationTests {
     #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.short))).encoded) == [])
     #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.dynamic))).encoded) == [])
     #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.both))).encoded) == [])
-    #expect(server.takeEvents() == Array(repeating: .violation(.requestWhileOneIsPending), count: 3))
+    #expect(server.takeEvents() == Array(repeating: .violation(.overlappingRequest), count: 3))
     // Updates are not held up.
     #expect(server.notify(.both, [9]) == (.sent, [[0x1B] + server.handle(.both).encoded + [9]]))
     #expect(server.respond(token, .value([7])) == [[0x0B, 7], [0x0B, 1]])

@@ -96,7 +96,7 @@ struct ServerSubscriptionSecurityTests {
       server.security = link
       #expect(server.notify(.both, [5]).0 == (refusal == nil ? .sent : .insufficientSecurity))
       var output = GATTServer.Output()
-      server.bearer.features = .multipleHandleValueNotifications
+      server.bearer.supportedFeatures = .multipleHandleValueNotifications
       let isSent = server.bearer.sendMultipleNotification(
         of: [(.both, [1]), (.both, [2])], security: link, database: server.database, into: &output)
       #expect(isSent == (refusal == nil))
