@@ -12,8 +12,8 @@ struct Scanner: Sendable {
   /// What the controller was last told.
   var applied: ScanParameters?
 
-  /// The scan that is on is not the application's.
-  var isForItself: Bool { wanted == nil && applied != nil }
+  /// The application does not scan: a scan that is on is for an address to connect to, and reports are not for the application.
+  var isForItself: Bool { wanted == nil }
   /// The controller does not listen while it waits to connect.
   var cannotSeek = false
   /// Extended advertisements of which the controller has reported only a part.

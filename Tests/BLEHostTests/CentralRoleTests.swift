@@ -59,6 +59,7 @@ struct CentralRoleTests {
           },
         ]
       })
+    bench.perform(.startScanning(ScanParameters()))
     _ = bench.takeEvents()
     bench.receive(event)
     let heard = bench.events.compactMap { event -> Discovery? in

@@ -82,6 +82,7 @@ import Testing
   @Test func aBondedDeviceIsFoundAndCalledByItsPrivateAddress() throws {
     var (bench, _) = serving()
     let octets = try #require(DeviceAddress(Self.privateAddress, kind: .random)).octets.littleEndian
+    bench.perform(.startScanning(ScanParameters()))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x01] + octets + [0, 0xC0])
     guard case .discovered(let discovery) = bench.events.last else { Issue.record("not heard"); return }
     #expect(discovery.address == Self.identity)
