@@ -62,7 +62,7 @@ package final class HostConnection: HostLink {
         guard waiting.count < Self.waitingLimit else { return }
         waiting.append(command)
         phase = .idle(waiting: waiting)
-      case .open(let host, _): host.post(command)
+      case .open(_, let attachment): attachment.post(command)
       case .failed: break
       }
     }
@@ -89,8 +89,9 @@ package final class HostConnection: HostLink {
         var waiting: [HostCommand] = []
         if case .idle(let commands) = phase { waiting = commands }
         // Attached first, so that the answers find somebody.
-        phase = .open(host, host.attach(sink))
-        for command in waiting { host.post(command) }
+        let attachment = host.attach(sink)
+        phase = .open(host, attachment)
+        for command in waiting { attachment.post(command) }
       }
     case .failure(let error):
       let failure = AdapterError(error)

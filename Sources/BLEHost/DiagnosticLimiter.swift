@@ -46,7 +46,7 @@ extension HostCore {
     _ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil, into output: inout HostOutput
   ) {
     guard admitsDiagnostic(origin, peer) else { return }
-    output.events.append(.diagnostic(Diagnostic(origin, text, peer: peer)))
+    output.append(.diagnostic(Diagnostic(origin, text, peer: peer)))
   }
 
   /// Whether one more line about a link, or about none, is within the limits.
@@ -82,6 +82,6 @@ extension HostCore {
     _ origin: Diagnostic.Origin, _ count: Int, peer: PeerID? = nil, into output: inout HostOutput
   ) {
     guard count > 0 else { return }
-    output.events.append(.diagnostic(Diagnostic(origin, "\(count) more suppressed", peer: peer)))
+    output.append(.diagnostic(Diagnostic(origin, "\(count) more suppressed", peer: peer)))
   }
 }

@@ -4,9 +4,10 @@ package import BLEHCI
 package import BLESMP
 package import BLEWire
 
-/// What the application asks of the host. Commands are performed in the order they were posted.
+/// What an owner asks of the host. Commands are performed in the order they were posted.
 ///
-/// Every identifier in a command is chosen by the one who posts it; the events that answer carry it back.
+/// The poster chooses every identifier in a command, unique among all owners; the events that answer carry it back, to the
+/// owner alone.
 package enum HostCommand: Sendable {
   // The database (Vol 3, Part G). Answered by ``HostEvent/serviceAdded(_:_:)`` and ``HostEvent/serviceRemoved(_:_:)``.
   case addService(ServiceDefinition)
@@ -28,7 +29,10 @@ package enum HostCommand: Sendable {
   case update(UpdateToken, AttributeID, [UInt8], to: [PeerID]?)
 
   // Links.
+  /// Ends a link, whoever uses it.
   case disconnect(PeerID, HCIErrorCode)
+  /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
+  case release(PeerID)
   case updateConnection(PeerID, ConnectionParameters)
   case readRSSI(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
@@ -57,6 +61,8 @@ package enum HostCommand: Sendable {
   // The central's side.
   case startScanning(ScanParameters)
   case stopScanning
+  /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our central
+  /// made for another owner is shared, and reported at once.
   case connect(ConnectID, DeviceAddress, ConnectionParameters)
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)

@@ -69,9 +69,13 @@ package enum ControllerOwnership: Sendable {
 package struct HostOutput: Sendable {
   package var packets = PacketBuffer()
   package var directives: [SecurityDirective] = []
-  package var events: [HostEvent] = []
+  package var events: [AddressedEvent<HostEvent>] = []
 
   package init() {}
+
+  mutating func append(_ event: HostEvent, to recipient: Recipient = .everyone) {
+    events.append(AddressedEvent(event, to: recipient))
+  }
 
   /// Forgets what was drained and keeps the memory.
   package mutating func removeAll() {

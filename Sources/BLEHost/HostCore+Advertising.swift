@@ -26,6 +26,7 @@ struct Advertisement: Sendable {
   var isOnAir: Bool { phase == .advertising || phase == .configuring(.hold) }
 
   let id: AdvertisingID
+  let owner: OwnerID
   var intent: AdvertisingIntent
   /// The advertising handle of extended commands.
   var set: UInt8
@@ -47,16 +48,16 @@ enum AdvertisingStep: Sendable { case parameters, randomAddress, data, scanRespo
 
 extension HostCore {
   mutating func startAdvertising(
-    _ id: AdvertisingID, _ intent: AdvertisingIntent, now: Instant, into output: inout HostOutput
+    _ id: AdvertisingID, _ intent: AdvertisingIntent, for owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
     do throws(HostError) {
       try check(id, intent)
     } catch {
-      return output.events.append(.advertisingStarted(id, .failure(error)))
+      return output.append(.advertisingStarted(id, .failure(error)), to: owner.recipient)
     }
     let used = Set(advertisements.map(\.set))
     let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
-    advertisements.append(Advertisement(id: id, intent: intent, set: set, phase: .suspended))
+    advertisements.append(Advertisement(id: id, owner: owner, intent: intent, set: set, phase: .suspended))
     take(.parameters, advertisements.count - 1, now: now, into: &output)
   }
 
@@ -90,8 +91,10 @@ extension HostCore {
     }
   }
 
-  mutating func stopAdvertising(_ id: AdvertisingID, now: Instant, into output: inout HostOutput) {
-    guard let index = advertisements.firstIndex(where: { $0.id == id }) else { return }
+  mutating func stopAdvertising(
+    _ id: AdvertisingID, of owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id && $0.owner == owner }) else { return }
     switch advertisements[index].phase {
     case .configuring: advertisements[index].isStopping = true
     case .advertising: take(.disable, index, now: now, into: &output)
@@ -135,32 +138,33 @@ extension HostCore {
     if advertisements[index].wasHeld {
       advertisements[index].wasHeld = false
     } else if advertisements[index].isAnnounced {
-      output.events.append(.advertisingResumed(advertisements[index].id))
+      output.append(.advertisingResumed(advertisements[index].id), to: advertisements[index].owner.recipient)
     } else {
       advertisements[index].isAnnounced = true
-      output.events.append(.advertisingStarted(advertisements[index].id, .success(())))
+      output.append(
+        .advertisingStarted(advertisements[index].id, .success(())), to: advertisements[index].owner.recipient)
     }
   }
 
   private mutating func advertisingFailed(
     _ index: Int, _ step: AdvertisingStep, _ opcode: HCIOpcode, _ status: HCIErrorCode, into output: inout HostOutput
   ) {
-    let id = advertisements[index].id
+    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
     // No room beside the links that are up: it waits for one of them to end.
     if step == .enable, !links.isEmpty, !advertisements[index].isStopping {
       (advertisements[index].phase, advertisements[index].wasHeld) = (.resting, false)
       if !advertisements[index].isAnnounced {
         advertisements[index].isAnnounced = true
-        output.events.append(.advertisingStarted(id, .success(())))
+        output.append(.advertisingStarted(id, .success(())), to: recipient)
       }
-      return output.events.append(.advertisingPaused(id, status))
+      return output.append(.advertisingPaused(id, status), to: recipient)
     }
     let wasAnnounced = advertisements[index].isAnnounced
     advertisements.remove(at: index)
     if wasAnnounced {
-      output.events.append(.refused(.controller(opcode, status)))
+      output.append(.refused(.controller(opcode, status)), to: recipient)
     } else {
-      output.events.append(.advertisingStarted(id, .failure(.controller(opcode, status))))
+      output.append(.advertisingStarted(id, .failure(.controller(opcode, status))), to: recipient)
     }
   }
 
@@ -185,14 +189,15 @@ extension HostCore {
   private mutating func advertisingTaken(_ index: Int, now: Instant, into output: inout HostOutput) {
     if advertisements[index].phase == .configuring(.hold) { return advertisements[index].wasTaken = true }
     advertisements[index].phase = .resting
+    let (id, owner) = (advertisements[index].id, advertisements[index].owner)
     if advertisements[index].intent.continuesWhileConnected {
       enable(index, now: now, into: &output)
     } else if advertisements[index].intent.resumesAfterDisconnection {
-      output.events.append(.advertisingPaused(advertisements[index].id, nil))
+      output.append(.advertisingPaused(id, nil), to: owner.recipient)
     } else {
-      output.events.append(.advertisingPaused(advertisements[index].id, nil))
+      output.append(.advertisingPaused(id, nil), to: owner.recipient)
       advertisements[index].phase = .suspended
-      stopAdvertising(advertisements[index].id, now: now, into: &output)
+      stopAdvertising(id, of: owner, now: now, into: &output)
     }
   }
 
@@ -260,7 +265,7 @@ extension HostCore {
     advertisements[index].wasTaken = false
     advertisements[index].phase = .held
     if advertisements[index].isStopping {
-      stopAdvertising(advertisements[index].id, now: now, into: &output)
+      stopAdvertising(advertisements[index].id, of: advertisements[index].owner, now: now, into: &output)
     } else if wasTaken {
       advertisingTaken(index, now: now, into: &output)
     } else {

@@ -9,17 +9,27 @@ extension GATTClient.OperationID {
   static let stack = Self(rawValue: .max)
 }
 
+extension Link {
+  /// The owner whose operation an event ends; else the users of the link.
+  mutating func takeRecipient(of event: GATTClient.Event) -> Recipient {
+    if case .finished(let id, _) = event { return operationOwners.removeValue(forKey: id)?.recipient ?? .everyone }
+    return users.isEmpty || users.contains(.process) ? .everyone : users.count == 1 ? .owner(users[0]) : .owners(users)
+  }
+}
+
 /// The client's half of a link: what we ask of the peer's server.
 extension HostCore {
   mutating func client(
-    _ peer: PeerID, _ operation: GATTClient.Operation, now: Instant, into output: inout HostOutput
+    _ peer: PeerID, _ operation: GATTClient.Operation, from owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
     guard let index = index(of: peer) else {
-      return output.events.append(.client(peer, .finished(operation.id, .failure(.linkEnded))))
+      return output.append(.client(peer, .finished(operation.id, .failure(.linkEnded))), to: owner.recipient)
     }
     if refusesOperations(links[index]) {
-      return output.events.append(.client(peer, .finished(operation.id, .failure(.notEncrypted))))
+      return output.append(.client(peer, .finished(operation.id, .failure(.notEncrypted))), to: owner.recipient)
     }
+    if !links[index].users.contains(owner) { links[index].users.append(owner) }
+    links[index].operationOwners[operation.id] = owner
     noteOperation(operation, on: index)
     links[index].client.perform(operation, now: now, into: &scratch.client)
     drainClient(index, now: now, into: &output)
@@ -55,25 +65,27 @@ extension HostCore {
       case .finished(.stack, _): break
       case .notification, .indication, .servicesChanged:
         if links[index].reconnection == .none {
-          output.events.append(.client(links[index].peer, event))
+          output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
         } else {
           reportDroppedUpdate(index, into: &output)
         }
       case .finished(let id, let result):
         if !parks(id, result, event, on: index, now: now, into: &output) {
-          output.events.append(.client(links[index].peer, event))
+          output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
         }
       case .mtu(let mtu):
         links[index].server.setMTU(mtu)
-        output.events.append(.mtu(links[index].peer, mtu))
+        output.append(.mtu(links[index].peer, mtu))
       case .bearerFailed:
         report(
           .peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: links[index].peer, into: &output
         )
         closings.append(links[index].peer)
-        output.events.append(.client(links[index].peer, event))
+        output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
       case .violation:
-        if admitsDiagnostic(.peer, links[index].peer) { output.events.append(.client(links[index].peer, event)) }
+        if admitsDiagnostic(.peer, links[index].peer) {
+          output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
+        }
       }
     }
     drained.removeAll()

@@ -98,12 +98,13 @@ extension HostCore {
       guard let index = index(of: event.connectionHandle) else { return }
       guard event.status == .success else {
         let error = HostError.controller(.leConnectionUpdate, event.status)
-        return output.events.append(.connectionUpdateRefused(links[index].peer, error))
+        return output.append(
+          .connectionUpdateRefused(links[index].peer, error), to: links[index].parametersOwner.recipient)
       }
       links[index].timing = LinkTiming(
         interval: event.connectionInterval, latency: event.peripheralLatency,
         supervisionTimeout: event.supervisionTimeout)
-      output.events.append(.connectionUpdated(links[index].peer, links[index].timing))
+      output.append(.connectionUpdated(links[index].peer, links[index].timing))
     case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
     case let event as HCI.LEAdvertisingSetTerminated: advertisingSetTerminated(event, now: now, into: &output)
@@ -203,15 +204,15 @@ extension HostCore {
       }
     case .endingSuperseded(let handle):
       if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }
-    case .connectionUpdate(let peer):
+    case .connectionUpdate(let peer, let owner):
       if status != .success {
-        output.events.append(.connectionUpdateRefused(peer, .controller(opcode, status)))
+        output.append(.connectionUpdateRefused(peer, .controller(opcode, status)), to: owner.recipient)
       }
-    case .rssi(let peer):
+    case .rssi(let peer, let owner):
       guard status == .success, let response = try? HCI.ReadRSSI.Response(returned: returned) else {
-        return output.events.append(.rssi(peer, .failure(.controller(opcode, status))))
+        return output.append(.rssi(peer, .failure(.controller(opcode, status))), to: owner.recipient)
       }
-      output.events.append(.rssi(peer, .success(response.rssi)))
+      output.append(.rssi(peer, .success(response.rssi)), to: owner.recipient)
     case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
     case .stillness: stillStepCompleted(opcode, status, now: now, into: &output)
     case .reply:

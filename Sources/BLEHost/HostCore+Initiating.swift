@@ -13,6 +13,7 @@ import BLEWire
 struct Initiator: Sendable {
   struct Wish: Equatable, Sendable {
     var id: ConnectID
+    var owner: OwnerID
     var address: DeviceAddress
     var parameters: ConnectionParameters
   }
@@ -29,6 +30,15 @@ struct Initiator: Sendable {
   /// What the controller was given.
   var applied: [Call] = []
 
+  /// One wish for each device that is wanted, in the order in which they came.
+  var devices: [Wish] {
+    var devices: [Wish] = []
+    for wish in wishes where !devices.contains(where: { $0.address.identity == wish.address.identity }) {
+      devices.append(wish)
+    }
+    return devices
+  }
+
   /// A create command was accepted and no event has ended it.
   var isWaiting: Bool { phase == .waiting || phase == .cancelling || phase == .working(.cancel) }
 
@@ -37,29 +47,46 @@ struct Initiator: Sendable {
     applied = []
   }
 
-  /// A link came up: which wish it fulfils.
-  mutating func succeeded(_ address: DeviceAddress) -> ConnectID? {
+  /// A link came up: the wishes that it fulfils, at most one of each owner.
+  mutating func succeeded(_ address: DeviceAddress) -> [Wish] {
     phase = .off
     applied = []
-    guard let index = wishes.firstIndex(where: { $0.address.identity == address.identity }) else { return nil }
-    return wishes.remove(at: index).id
+    let fulfilled = wishes.filter { $0.address.identity == address.identity }
+    wishes.removeAll(where: fulfilled.contains)
+    return fulfilled
+  }
+
+  /// Removes the wishes of these calls, and those of other owners for the same devices.
+  mutating func takeWishes(of calls: [Call]) -> [Wish] {
+    let failed = wishes.filter { wish in
+      calls.contains { call in
+        let isOther = call.wish.owner != wish.owner && call.wish.address.identity == wish.address.identity
+        return isOther || call.wish == wish
+      }
+    }
+    wishes.removeAll(where: failed.contains)
+    return failed
   }
 }
 
 extension HostCore {
   mutating func connect(
-    _ id: ConnectID, _ address: DeviceAddress, _ parameters: ConnectionParameters, now: Instant,
+    _ id: ConnectID, _ address: DeviceAddress, _ parameters: ConnectionParameters, for owner: OwnerID, now: Instant,
     into output: inout HostOutput
   ) {
-    func refuse(_ error: HostError) { output.events.append(.connectionFailed(id, error)) }
+    func refuse(_ error: HostError) { output.append(.connectionFailed(id, error), to: owner.recipient) }
     let address = bonds.identity(of: address, toolbox)
     guard state == .poweredOn, shutdownDeadline == nil else { return refuse(.notPoweredOn) }
     guard parameters.isValid else {
       return refuse(.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(parameters)"))
     }
-    guard !initiator.wishes.contains(where: { $0.id == id || $0.address.identity == address.identity }) else {
+    let isPending = initiator.wishes.contains {
+      $0.id == id || ($0.address.identity == address.identity && $0.owner == owner)
+    }
+    guard !isPending else {
       return refuse(.invalidParameters("a connection to \(address) is pending already"))
     }
+    if shareLink(to: address, with: owner, id, into: &output) { return }
     // A device that only claims the identity, as a central, is no reason not to connect to the one that has it.
     let isConnected = links.contains {
       $0.identity == address.identity && ($0.role == .central || $0.security.isBondProven)
@@ -69,15 +96,20 @@ extension HostCore {
     }
     // One device needs no list; more need an entry each.
     let limit = min(max(1, controller.acceptListSize), configuration.maximumPendingConnections)
-    guard initiator.wishes.count < limit else { return refuse(.tooMany("pending connections", limit: limit)) }
-    initiator.wishes.append(Initiator.Wish(id: id, address: address, parameters: parameters))
+    let isWanted = initiator.wishes.contains { $0.address.identity == address.identity }
+    guard initiator.wishes.count < configuration.maximumPendingConnections,
+      isWanted || initiator.devices.count < limit
+    else { return refuse(.tooMany("pending connections", limit: limit)) }
+    initiator.wishes.append(Initiator.Wish(id: id, owner: owner, address: address, parameters: parameters))
     reconcileInitiator(now: now, into: &output)
   }
 
-  mutating func cancelConnect(_ id: ConnectID, now: Instant, into output: inout HostOutput) {
-    guard let index = initiator.wishes.firstIndex(where: { $0.id == id }) else { return }
+  mutating func cancelConnect(
+    _ id: ConnectID, of owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
+    guard let index = initiator.wishes.firstIndex(where: { $0.id == id && $0.owner == owner }) else { return }
     initiator.wishes.remove(at: index)
-    output.events.append(.connectionFailed(id, .cancelled))
+    output.append(.connectionFailed(id, .cancelled), to: owner.recipient)
     reconcileInitiator(now: now, into: &output)
   }
 
@@ -123,21 +155,21 @@ extension HostCore {
   /// The controller gave up: by our cancellation, or for a reason of its own.
   mutating func initiatingEnded(_ status: HCIErrorCode, now: Instant, into output: inout HostOutput) {
     let wasCancelled = status == .unknownConnectionIdentifier
-    let tried = initiator.applied.map(\.wish)
+    let tried = initiator.applied
     initiator.suspend()
-    if !wasCancelled, tried.count == 1, let wish = tried.first, initiator.wishes.contains(wish) {
-      initiator.wishes.removeAll { $0 == wish }
-      output.events.append(.connectionFailed(wish.id, .controller(.leCreateConnection, status)))
+    if !wasCancelled, tried.count == 1 {
+      for wish in initiator.takeWishes(of: tried) {
+        output.append(.connectionFailed(wish.id, .controller(.leCreateConnection, status)), to: wish.owner.recipient)
+      }
     }
     reconcileInitiator(now: now, into: &output)
   }
 
   private mutating func failWishes(_ error: HostError, now: Instant, into output: inout HostOutput) {
-    let tried = initiator.applied.map(\.wish)
+    let tried = initiator.applied
     initiator.suspend()
-    for wish in tried where initiator.wishes.contains(wish) {
-      initiator.wishes.removeAll { $0 == wish }
-      output.events.append(.connectionFailed(wish.id, error))
+    for wish in initiator.takeWishes(of: tried) {
+      output.append(.connectionFailed(wish.id, error), to: wish.owner.recipient)
     }
     reconcileInitiator(now: now, into: &output)
   }
@@ -161,7 +193,7 @@ extension HostCore {
   /// by the address it was last heard with.
   private var wantedCalls: [Initiator.Call] {
     guard !stillness.isHolding else { return [] }
-    return initiator.wishes.map { wish in
+    return initiator.devices.map { wish in
       let heard = resolving.resolves(wish.address) ? nil : bonds.lastAddress(of: wish.address)
       return Initiator.Call(wish: wish, address: bonds[wish.address]?.addressOnAir ?? heard ?? wish.address)
     }

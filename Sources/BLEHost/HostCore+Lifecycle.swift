@@ -140,8 +140,9 @@ extension HostCore {
   /// A command that will have no answer any more.
   func abandon(_ purpose: Purpose, into output: inout HostOutput) {
     switch purpose {
-    case .rssi(let peer): output.events.append(.rssi(peer, .failure(.notPoweredOn)))
-    case .connectionUpdate(let peer): output.events.append(.connectionUpdateRefused(peer, .notPoweredOn))
+    case .rssi(let peer, let owner): output.append(.rssi(peer, .failure(.notPoweredOn)), to: owner.recipient)
+    case .connectionUpdate(let peer, let owner):
+      output.append(.connectionUpdateRefused(peer, .notPoweredOn), to: owner.recipient)
     // The state that follows tells the rest.
     case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .stillness, .reply:
       break
@@ -150,8 +151,8 @@ extension HostCore {
 
   private mutating func setState(_ new: AdapterState, _ error: HostError?, into output: inout HostOutput) {
     guard new != state || error != nil else { return }
-    state = new
-    output.events.append(.state(new, error))
+    (state, stateReason) = (new, error)
+    output.append(.state(new, error))
   }
 
   /// Puts the controller away: advertising off, links ended. ``isShutDown`` tells when there is nothing more to wait for.
@@ -161,11 +162,13 @@ extension HostCore {
     reportAllBonds(into: &output)
     guard state == .poweredOn else { return finishShutdown() }
     shutdownDeadline = now + configuration.shutdownTimeout
-    for advertisement in advertisements { stopAdvertising(advertisement.id, now: now, into: &output) }
-    stopScanning(now: now, into: &output)
-    for wish in initiator.wishes { cancelConnect(wish.id, now: now, into: &output) }
+    for advertisement in advertisements {
+      stopAdvertising(advertisement.id, of: advertisement.owner, now: now, into: &output)
+    }
+    stopAllScanning(now: now, into: &output)
+    for wish in initiator.wishes { cancelConnect(wish.id, of: wish.owner, now: now, into: &output) }
     for link in links {
-      performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), now: now, into: &output)
+      performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), from: .process, now: now, into: &output)
     }
     checkShutdown()
   }

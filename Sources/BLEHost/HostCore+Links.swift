@@ -23,17 +23,20 @@ extension HostCore {
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
     let identity = resolved ?? bonds.identity(of: address, toolbox)
-    let request = ours == .central ? initiator.succeeded(identity) : nil
+    let requests = ours == .central ? initiator.succeeded(identity) : []
     var link = Link(
       peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
       timing: timing, limits: configuration.serverLimits)
+    link.users = requests.map(\.owner)
     if isReported(identity) { link.reportedAddress = drawReportedAddress() }
     links.append(link)
     links[links.count - 1].security.isBonded = bonds[identity] != nil
     setSigningKey(links.count - 1)
     acl.addLink(handle)
-    output.events.append(
-      .connected(Connection(peer: peer, address: link.reportedAddress, role: ours, timing: timing, request: request)))
+    output.append(.connected(link.connection(request: requests.first?.id)))
+    for request in requests.dropFirst() {
+      output.append(.connected(link.connection(request: request.id)), to: request.owner.recipient)
+    }
     if ours == .central {
       startClient(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
@@ -58,24 +61,27 @@ extension HostCore {
     link.pairing?.linkEnded(into: &pairingEffects)
     for effect in pairingEffects {
       switch effect {
-      case .withdraw(let id): output.events.append(.pairingQuestionWithdrawn(link.peer, id))
-      case .failed(let failure): output.events.append(.pairingFailed(link.peer, failure))
+      case .withdraw(let id): output.append(.pairingQuestionWithdrawn(link.peer, id))
+      case .failed(let failure): output.append(.pairingFailed(link.peer, failure))
       default: break
       }
     }
     for attribute in link.reportedSubscriptions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      output.events.append(.subscription(link.peer, attribute, []))
+      output.append(.subscription(link.peer, attribute, []), to: recipient(of: attribute))
     }
     for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
-    for (_, refusal) in link.demands.parked { output.events.append(.client(link.peer, refusal)) }
+    for (operation, refusal) in link.demands.parked {
+      let owner = link.operationOwners.removeValue(forKey: operation.id)
+      output.append(.client(link.peer, refusal), to: owner?.recipient ?? .everyone)
+    }
     if !isSuperseded { acl.removeLink(handle, into: &output.packets) }
     var events = GATTClient.Output()
     link.client.linkEnded(into: &events)
     for event in events.events {
       if case .finished(.stack, _) = event { continue }
-      output.events.append(.client(link.peer, event))
+      output.append(.client(link.peer, event), to: link.takeRecipient(of: event))
     }
-    output.events.append(.disconnected(link.peer, reason))
+    output.append(.disconnected(link.peer, reason))
   }
 
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
@@ -154,10 +160,12 @@ extension HostCore {
         let parameters = ConnectionParameters(
           interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.latency,
           supervisionTimeout: request.timeout)
-        sendConnectionUpdate(index, parameters, now: now, into: &output)
+        sendConnectionUpdate(index, parameters, for: .process, now: now, into: &output)
       case .parameterUpdateFinished(.accepted): break
       case .parameterUpdateFinished(let outcome):
-        output.events.append(.connectionUpdateRefused(links[index].peer, .peerRefused("\(outcome)")))
+        output.append(
+          .connectionUpdateRefused(links[index].peer, .peerRefused("\(outcome)")),
+          to: links[index].parametersOwner.recipient)
       }
     }
   }
@@ -202,21 +210,29 @@ extension HostCore {
     tickReconnection(index, now: now, into: &output)
   }
 
-  mutating func performLink(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+  mutating func performLink(
+    _ command: HostCommand, from owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
+    func refuse() { output.append(.refused(.notConnected), to: owner.recipient) }
     switch command {
     case .disconnect(let peer, let reason):
-      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
+      guard let index = index(of: peer) else { return refuse() }
       close(index, reason, now: now, into: &output)
+    case .release(let peer):
+      guard let index = index(of: peer) else { return refuse() }
+      release(index, by: owner, now: now, into: &output)
     case .updateConnection(let peer, let parameters):
-      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
-      updateConnection(index, parameters, now: now, into: &output)
+      guard let index = index(of: peer) else { return refuse() }
+      updateConnection(index, parameters, for: owner, now: now, into: &output)
     case .readRSSI(let peer):
-      guard let index = index(of: peer) else { return output.events.append(.rssi(peer, .failure(.notConnected))) }
+      guard let index = index(of: peer) else {
+        return output.append(.rssi(peer, .failure(.notConnected)), to: owner.recipient)
+      }
       let handle = links[index].handle
-      send(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer), now: now, into: &output)
+      send(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner), now: now, into: &output)
     case .requestSecurity(let peer):
-      guard let index = index(of: peer) else { return output.events.append(.refused(.notConnected)) }
-      requestSecurity(index, now: now, into: &output)
+      guard let index = index(of: peer) else { return refuse() }
+      requestSecurity(index, for: owner, now: now, into: &output)
     default: break
     }
   }
@@ -235,15 +251,15 @@ extension HostCore {
   }
 
   private mutating func updateConnection(
-    _ index: Int, _ parameters: ConnectionParameters, now: Instant, into output: inout HostOutput
+    _ index: Int, _ parameters: ConnectionParameters, for owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
     let peer = links[index].peer
     guard parameters.isValid else {
       let error = HostError.invalidParameters("connection parameters outside Vol 4, Part E, 7.8.18: \(parameters)")
-      return output.events.append(.connectionUpdateRefused(peer, error))
+      return output.append(.connectionUpdateRefused(peer, error), to: owner.recipient)
     }
     guard links[index].role == .peripheral, configuration.ownership == .exclusive else {
-      return sendConnectionUpdate(index, parameters, now: now, into: &output)
+      return sendConnectionUpdate(index, parameters, for: owner, now: now, into: &output)
     }
     var request = ConnectionParameterUpdateRequest()
     request.intervalMin = parameters.interval.lowerBound
@@ -252,20 +268,22 @@ extension HostCore {
     request.timeout = parameters.supervisionTimeout
     do throws(SignallingChannel.RequestRefusal) {
       try links[index].signalling.requestParameterUpdate(request, now: now, into: &scratch.signalling)
+      links[index].parametersOwner = owner
     } catch {
-      output.events.append(.connectionUpdateRefused(peer, .invalidParameters("\(error)")))
+      output.append(.connectionUpdateRefused(peer, .invalidParameters("\(error)")), to: owner.recipient)
     }
     drainSignalling(index, into: &output)
   }
 
   mutating func sendConnectionUpdate(
-    _ index: Int, _ parameters: ConnectionParameters, now: Instant, into output: inout HostOutput
+    _ index: Int, _ parameters: ConnectionParameters, for owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
+    links[index].parametersOwner = owner
     let (handle, peer) = (links[index].handle, links[index].peer)
     let command = HCI.LEConnectionUpdate {
       $0.connectionHandle = handle
       $0.parameters = parameters.wire
     }
-    send(command, for: .connectionUpdate(peer), now: now, into: &output)
+    send(command, for: .connectionUpdate(peer, owner), now: now, into: &output)
   }
 }

@@ -21,29 +21,35 @@ extension HostCore {
         databaseHashCMAC: cmac))
   }
 
-  mutating func performDatabase(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+  mutating func performDatabase(
+    _ command: HostCommand, from owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
     switch command {
     case .addService(let definition):
       do throws(DatabaseError) {
         let handles = try database.add(definition)
+        serviceOwners.add(definition, of: owner)
         serviceChanged(handles.range, now: now, into: &output)
-        output.events.append(.serviceAdded(definition.id, .success(handles)))
+        output.append(.serviceAdded(definition.id, .success(handles)), to: owner.recipient)
       } catch {
-        output.events.append(.serviceAdded(definition.id, .failure(error)))
+        output.append(.serviceAdded(definition.id, .failure(error)), to: owner.recipient)
       }
     case .removeService(let id):
       do throws(DatabaseError) {
+        guard serviceOwners.owner(of: id) ?? owner == owner else { throw .unknownService(id) }
         let range = try database.remove(id)
+        serviceOwners.remove(id)
         serviceChanged(range, now: now, into: &output)
-        output.events.append(.serviceRemoved(id, .success(range)))
+        output.append(.serviceRemoved(id, .success(range)), to: owner.recipient)
       } catch {
-        output.events.append(.serviceRemoved(id, .failure(error)))
+        output.append(.serviceRemoved(id, .failure(error)), to: owner.recipient)
       }
     case .setValue(let attribute, let value):
       do throws(DatabaseError) {
+        guard serviceOwners.owner(of: attribute) ?? owner == owner else { throw .unknownAttribute(attribute) }
         try database.setStored(attribute, value)
       } catch {
-        output.events.append(.refused(.invalidParameters("\(error)")))
+        output.append(.refused(.invalidParameters("\(error)")), to: owner.recipient)
       }
     case .setIdentity(let name, let appearance):
       if let name { database.setDeviceName(name) }
@@ -66,10 +72,26 @@ extension HostCore {
   }
 
   mutating func respond(
-    _ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer, now: Instant, into output: inout HostOutput
+    _ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer, from owner: OwnerID, now: Instant,
+    into output: inout HostOutput
   ) {
-    // The link may have ended while the application was thinking.
+    // The link may have ended meanwhile.
     guard let index = index(of: peer) else { return }
+    switch links[index].request?.take(answer, to: token, from: owner) {
+    case .incomplete: return
+    case .complete(let answer):
+      links[index].request = nil
+      respond(index, token, answer, now: now, into: &output)
+    case .unknown, nil:
+      output.append(
+        .diagnostic(Diagnostic(.application, "a request was answered twice or too late", peer: peer)),
+        to: owner.recipient)
+    }
+  }
+
+  private mutating func respond(
+    _ index: Int, _ token: RequestToken, _ answer: RequestAnswer, now: Instant, into output: inout HostOutput
+  ) {
     let response: ApplicationResponse =
       switch answer {
       case .success(let value): .value(value[...])
@@ -78,18 +100,24 @@ extension HostCore {
     let isKnown = links[index].server.respond(
       to: token, with: response, security: links[index].security, database: &database, now: now,
       into: &scratch.server)
-    if !isKnown { report(.application, "a request was answered twice or too late", peer: peer, into: &output) }
+    if !isKnown {
+      report(.application, "a request was answered twice or too late", peer: links[index].peer, into: &output)
+    }
     drainServer(index, now: now, into: &output)
   }
 
   mutating func update(
-    _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], to peers: [PeerID]?, now: Instant,
-    into output: inout HostOutput
+    _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], to peers: [PeerID]?, from owner: OwnerID,
+    now: Instant, into output: inout HostOutput
   ) {
-    guard updates.begin(token, limit: configuration.maximumPendingUpdates) else {
-      output.events.append(
-        .refused(.tooMany("values waiting to be notified", limit: configuration.maximumPendingUpdates)))
-      return output.events.append(.updateFinished(token))
+    guard serviceOwners.owner(of: attribute) ?? owner == owner else {
+      output.append(.refused(.invalidParameters("\(DatabaseError.unknownAttribute(attribute))")), to: owner.recipient)
+      return output.append(.updateFinished(token), to: owner.recipient)
+    }
+    let limit = configuration.maximumPendingUpdates
+    guard updates.begin(token, of: owner, limit: limit) else {
+      output.append(.refused(.tooMany("values waiting to be notified", limit: limit)), to: owner.recipient)
+      return output.append(.updateFinished(token), to: owner.recipient)
     }
     for index in links.indices where peers?.contains(links[index].peer) ?? true {
       send(token, attribute, value, on: index, now: now, into: &output)
@@ -126,7 +154,7 @@ extension HostCore {
 
   /// One copy of a value has left, or its link has gone.
   mutating func finishCopy(of token: UpdateToken, into output: inout HostOutput) {
-    if updates.finishCopy(of: token) { output.events.append(.updateFinished(token)) }
+    if let owner = updates.finishCopy(of: token) { output.append(.updateFinished(token), to: owner.recipient) }
   }
 
   /// Frames that the controller has sent.
@@ -159,17 +187,23 @@ extension HostCore {
     let peer = links[index].peer
     switch event {
     case .read(let token, let attribute, let offset):
-      output.events.append(.read(peer, token, attribute, offset: offset))
-    case .write(let token, let parts, _): output.events.append(.write(peer, token, parts))
+      let owner = serviceOwners.owner(of: attribute) ?? .process
+      links[index].request = PendingAnswer(token: token, owners: [owner])
+      output.append(.read(peer, token, attribute, offset: offset), to: owner.recipient)
+    case .write(let token, let parts, _):
+      let shares = serviceOwners.shares(of: parts)
+      if let token { links[index].request = PendingAnswer(token: token, owners: shares.map(\.owner)) }
+      for share in shares { output.append(.write(peer, token, share.parts), to: share.owner.recipient) }
     case .stored(let attribute):
-      output.events.append(.stored(peer, attribute, database.storedValue(of: attribute) ?? []))
+      output.append(
+        .stored(peer, attribute, database.storedValue(of: attribute) ?? []), to: recipient(of: attribute))
     case .subscription(let attribute, let subscription):
       links[index].reportedSubscriptions[attribute] = subscription.isEmpty ? nil : subscription
-      output.events.append(.subscription(peer, attribute, subscription))
+      output.append(.subscription(peer, attribute, subscription), to: recipient(of: attribute))
       keepRecord(of: links[index], into: &output)
     case .mtuChanged(let mtu):
       links[index].client.mtu = mtu
-      output.events.append(.mtu(peer, mtu))
+      output.append(.mtu(peer, mtu))
     case .indicationConfirmed(let attribute):
       indicationEnded(links[index].indications.firstIndex { $0.attribute == attribute }, on: index, into: &output)
     case .indicationDiscarded(let attribute):
@@ -178,7 +212,10 @@ extension HostCore {
     case .indicationTimedOut:
       report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer, into: &output)
       closings.append(peer)
-    case .requestTimedOut(let token): output.events.append(.requestTimedOut(peer, token))
+    case .requestTimedOut(let token):
+      let request = links[index].request
+      links[index].request = nil
+      for owner in request?.owners ?? [] { output.append(.requestTimedOut(peer, token), to: owner.recipient) }
     case .pduDropped:
       report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer, into: &output)
     case .violation(let violation): report(.peer, "\(violation)", peer: peer, into: &output)
@@ -194,7 +231,8 @@ extension HostCore {
     links[index].reportedSubscriptions = after
     for attribute in Set(before.keys).union(after.keys).sorted(by: { $0.rawValue < $1.rawValue })
     where before[attribute] != after[attribute] {
-      output.events.append(.subscription(links[index].peer, attribute, after[attribute] ?? []))
+      output.append(
+        .subscription(links[index].peer, attribute, after[attribute] ?? []), to: recipient(of: attribute))
     }
   }
 
@@ -208,6 +246,7 @@ extension HostCore {
 struct PendingUpdates: Sendable {
   private struct Entry {
     var token: UpdateToken
+    var owner: OwnerID
     var copies: Int
   }
   private var entries: [UInt32: Entry] = [:]
@@ -215,10 +254,10 @@ struct PendingUpdates: Sendable {
   private var lastTag: UInt32 = 0
 
   /// Takes a value in, with one copy that stands for the handing over itself; false when `limit` are there already.
-  mutating func begin(_ token: UpdateToken, limit: Int) -> Bool {
+  mutating func begin(_ token: UpdateToken, of owner: OwnerID, limit: Int) -> Bool {
     guard entries.count < limit, tags[token] == nil else { return false }
     repeat { lastTag = lastTag == .max ? 1 : lastTag + 1 } while entries[lastTag] != nil
-    entries[lastTag] = Entry(token: token, copies: 1)
+    entries[lastTag] = Entry(token: token, owner: owner, copies: 1)
     tags[token] = lastTag
     return true
   }
@@ -228,17 +267,17 @@ struct PendingUpdates: Sendable {
     entries[tag]?.copies += 1
   }
 
-  /// Whether it was the last copy.
-  mutating func finishCopy(of token: UpdateToken) -> Bool {
-    guard let tag = tags[token], var entry = entries[tag] else { return false }
+  /// The owner of the value, where it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> OwnerID? {
+    guard let tag = tags[token], var entry = entries[tag] else { return nil }
     entry.copies -= 1
     guard entry.copies <= 0 else {
       entries[tag] = entry
-      return false
+      return nil
     }
     entries[tag] = nil
     tags[token] = nil
-    return true
+    return entry.owner
   }
 
   /// The mark of this value's frames in the scheduler; 0 is none.

@@ -23,6 +23,8 @@ package struct HostCore: Sendable {
   var random: RandomSource
 
   package internal(set) var state = AdapterState.unknown
+  /// The reason for ``state``, where it is below powered on.
+  var stateReason: HostError?
   package internal(set) var controller = ControllerCapabilities()
   /// Our identity: the public address, or a static random one. What the air sees is ``addressOnAir``.
   package internal(set) var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -31,6 +33,7 @@ package struct HostCore: Sendable {
   var acl: ACLScheduler
 
   package internal(set) var database: AttributeDatabase
+  var serviceOwners = ServiceOwners()
   var links: [Link] = []
   /// Handles of links that have ended for the application and not yet at the controller.
   var supersededHandles: Set<ConnectionHandle> = []
@@ -131,27 +134,30 @@ package struct HostCore: Sendable {
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }
 
-  /// Performs what the application asks.
-  package mutating func perform(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
+  /// Performs a command of one owner.
+  package mutating func perform(
+    _ command: HostCommand, from owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
     time = now
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
-      performDatabase(command, now: now, into: &output)
-    case .startAdvertising(let id, let intent): startAdvertising(id, intent, now: now, into: &output)
-    case .stopAdvertising(let id): stopAdvertising(id, now: now, into: &output)
-    case .respond(let peer, let token, let answer): respond(peer, token, answer, now: now, into: &output)
+      performDatabase(command, from: owner, now: now, into: &output)
+    case .startAdvertising(let id, let intent): startAdvertising(id, intent, for: owner, now: now, into: &output)
+    case .stopAdvertising(let id): stopAdvertising(id, of: owner, now: now, into: &output)
+    case .respond(let peer, let token, let answer): respond(peer, token, answer, from: owner, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
-      update(token, attribute, value, to: peers, now: now, into: &output)
+      update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
-    case .setPrivacy(let settings): setPrivacy(settings, now: now, into: &output)
-    case .disconnect, .updateConnection, .readRSSI, .requestSecurity:
-      performLink(command, now: now, into: &output)
-    case .startScanning(let parameters): startScanning(parameters, now: now, into: &output)
-    case .stopScanning: stopScanning(now: now, into: &output)
-    case .connect(let id, let address, let parameters): connect(id, address, parameters, now: now, into: &output)
-    case .cancelConnect(let id): cancelConnect(id, now: now, into: &output)
-    case .client(let peer, let operation): client(peer, operation, now: now, into: &output)
+    case .setPrivacy(let settings): setPrivacy(settings, from: owner, now: now, into: &output)
+    case .disconnect, .updateConnection, .readRSSI, .requestSecurity, .release:
+      performLink(command, from: owner, now: now, into: &output)
+    case .startScanning(let parameters): startScanning(parameters, for: owner, now: now, into: &output)
+    case .stopScanning: stopScanning(for: owner, now: now, into: &output)
+    case .connect(let id, let address, let parameters):
+      connect(id, address, parameters, for: owner, now: now, into: &output)
+    case .cancelConnect(let id): cancelConnect(id, of: owner, now: now, into: &output)
+    case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
     endClosings(now: now, into: &output)
     settle(now: now, into: &output)
@@ -174,8 +180,8 @@ enum Purpose: Sendable, Equatable {
   case initiating(Initiator.Step)
   case disconnect(PeerID)
   case endingSuperseded(ConnectionHandle)
-  case connectionUpdate(PeerID)
-  case rssi(PeerID)
+  case connectionUpdate(PeerID, OwnerID)
+  case rssi(PeerID, OwnerID)
   case encryption(PeerID)
   case stillness
   /// Nothing depends on the answer; a refusal is reported.

@@ -19,6 +19,8 @@ struct Link: Sendable {
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
+  /// The owners that connected this link or operate on it, as a central: they receive what the peer's server sends unasked.
+  var users: [OwnerID] = []
   var timing: LinkTiming
   var security = SecurityState.none
   var cipher = LinkCipher()
@@ -45,6 +47,12 @@ struct Link: Sendable {
   var notifications: [UpdateToken] = []
   /// The update each indication belongs to, in the order they were handed to the server; nil for the stack's own.
   var indications: [Indication] = []
+  /// The request that the owners of its attributes answer.
+  var request: PendingAnswer?
+  /// The owner of each operation of our client that has not ended.
+  var operationOwners: [GATTClient.OperationID: OwnerID] = [:]
+  /// The owner that asked for other connection parameters last.
+  var parametersOwner = OwnerID.process
   var diagnostics = DiagnosticLimiter()
   /// We asked for the end of the link; nothing more is sent on it.
   var isClosing = false

@@ -2,7 +2,7 @@ package import BLECrypto
 package import BLEHost
 package import BLELinux
 
-/// A running host stack: commands from any thread, events on the thread of the stack.
+/// A running host stack: commands of owners from any thread, events on the thread of the stack.
 ///
 /// A host lives as long as it or one of its attachments is referenced. Then the stack is shut down: advertising stops, links
 /// end, and the thread ends.
@@ -10,7 +10,7 @@ package import BLELinux
 /// ```swift
 /// let host = try Host.shared(LaunchOptions.transport())
 /// let attachment = host.attach { events in print(events) }
-/// host.post(.stopScanning)
+/// attachment.post(.startScanning(ScanParameters()))
 /// ```
 package final class Host: Sendable {
   package let transport: TransportSpec
@@ -31,19 +31,20 @@ package final class Host: Sendable {
 
   deinit { mailbox.shutDown() }
 
-  /// Posts a command. Commands are performed in the order in which they are posted. The call does not wait.
+  /// Posts a command on behalf of the process (``OwnerID/process``): its events go to every attachment, and nothing withdraws
+  /// what it declares. ``HostAttachment/post(_:)`` posts one of an attachment.
   ///
-  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait,
-  ///   which ``HostEvent/refused(_:)`` reports, too.
+  /// - Returns: as ``HostAttachment/post(_:)``.
   @discardableResult
   package func post(_ command: HostCommand) -> Bool { mailbox.post(command) }
 
-  /// Adds a sink for every later event; the newest ``HostEvent/state(_:_:)`` comes first.
+  /// Attaches an owner. `sink` receives the newest ``HostEvent/state(_:_:)`` and the links that are up first, then every event
+  /// that is addressed to the owner or to everyone.
   ///
-  /// `sink` is called on the thread of the stack with batches in order, as long as the attachment is referenced. It must not
-  /// wait; it may post commands.
+  /// `sink` is called on the stack's thread with batches in order, until the attachment is released. It must not wait; it
+  /// may post.
   package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> HostAttachment {
-    HostAttachment(host: self, id: mailbox.attach(sink))
+    HostAttachment(host: self, owner: mailbox.attach(sink))
   }
 
   /// The application has handled `count` events, of unknown attachments.
@@ -69,20 +70,28 @@ package final class Host: Sendable {
   }
 }
 
-/// The attachment of a sink to a host. It ends when it is not referenced any more.
+/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws what it
+/// declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
 package final class HostAttachment: Sendable {
   private let host: Host
-  private let id: UInt64
+  private let owner: OwnerID
 
-  init(host: Host, id: UInt64) {
+  init(host: Host, owner: OwnerID) {
     self.host = host
-    self.id = id
+    self.owner = owner
   }
 
-  deinit { host.mailbox.detach(id) }
+  deinit { host.mailbox.detach(owner) }
 
-  /// The owner of the sink has handled `count` of its events.
-  package func consumed(_ count: Int) { host.mailbox.consumed(count, by: id) }
+  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not wait.
+  ///
+  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
+  ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
+  @discardableResult
+  package func post(_ command: HostCommand) -> Bool { host.mailbox.post(command, from: owner) }
+
+  /// The owner has handled `count` of its events.
+  package func consumed(_ count: Int) { host.mailbox.consumed(count, by: owner) }
 }
 
 extension Host {

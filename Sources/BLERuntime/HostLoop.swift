@@ -1,3 +1,4 @@
+internal import BLEHost
 internal import BLELinux
 internal import BLEWire
 
@@ -10,7 +11,7 @@ internal import BLEWire
 /// 3. **Input**: flush the transport where it can send again, then receive; each packet is traced, then goes to the machine.
 /// 4. **Time**: open or accept again where that is due, then `tick`.
 /// 5. **Output**: directives, then all packets in one call, traced before.
-/// 6. **Events**: one batch to each sink.
+/// 6. **Events**: one batch to each sink that an event is addressed to.
 ///
 /// The connection:
 ///
@@ -30,8 +31,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
 
   private let mailbox: Mailbox
   private var items: [Mailbox.Item] = []
-  private var sinks: [(id: UInt64, sink: Mailbox.Sink)] = []
-  private var newestState: Machine.Event?
+  private var sinks: [(owner: OwnerID, sink: Mailbox.Sink)] = []
 
   /// What the poller watches of the open transport.
   private var interest: Poller.Interest = []
@@ -250,24 +250,29 @@ extension HostLoop where Transport: ~Copyable {
 extension HostLoop where Transport: ~Copyable {
   private mutating func takeItems() {
     mailbox.waker.drain()
-    let hasRefused = mailbox.take(into: &items)
+    let refused = mailbox.take(into: &items)
     for item in items {
       switch item {
-      case .command(let command): stack.perform(command)
-      case .attach(let id, let sink): attach(id, sink)
-      case .detach(let id): sinks.removeAll { $0.id == id }
+      case .command(let command, let owner): stack.perform(command, from: owner)
+      case .attach(let owner, let sink): attach(owner, sink)
+      case .detach(let owner):
+        sinks.removeAll { $0.owner == owner }
+        stack.detach(owner)
       case .shutdown: shutDown()
       }
     }
     items.removeAll(keepingCapacity: true)
-    if hasRefused { stack.report(.commandsRefused(limit: mailbox.commandLimit)) }
+    for owner in refused {
+      stack.report(.commandsRefused(limit: mailbox.commandLimit), to: owner == .process ? .everyone : .owner(owner))
+    }
   }
 
-  private mutating func attach(_ id: UInt64, _ sink: @escaping Mailbox.Sink) {
+  private mutating func attach(_ owner: OwnerID, _ sink: @escaping Mailbox.Sink) {
     // Earlier events go to the sinks that were attached when they happened.
     deliverEvents()
-    sinks.append((id, sink))
-    if let newestState, mailbox.willDeliver(1, to: id) { sink([newestState]) }
+    sinks.append((owner, sink))
+    stack.attach(owner)
+    deliverEvents()
   }
 
   private mutating func shutDown() {
@@ -290,8 +295,10 @@ extension HostLoop where Transport: ~Copyable {
 
   private mutating func deliverEvents() {
     guard !stack.output.events.isEmpty else { return }
-    if let state = stack.output.events.last(where: Machine.isState) { newestState = state }
-    for (id, sink) in sinks where mailbox.willDeliver(stack.output.events.count, to: id) { sink(stack.output.events) }
+    for (owner, sink) in sinks {
+      let events = stack.output.events.compactMap { $0.recipient.includes(owner) ? $0.event : nil }
+      if !events.isEmpty, mailbox.willDeliver(events.count, to: owner) { sink(events) }
+    }
     stack.output.events.removeAll(keepingCapacity: true)
   }
 }

@@ -22,14 +22,16 @@ package protocol HostMachine: Sendable {
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
   /// Receives a report of the system's security manager.
   mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output)
-  mutating func perform(_ command: Command, now: Instant, into output: inout Output)
+  /// An owner attaches: it alone receives the present state of everything.
+  mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
+  /// An owner detaches: what it declared is withdrawn.
+  mutating func detach(_ owner: OwnerID, now: Instant, into output: inout Output)
+  mutating func perform(_ command: Command, from owner: OwnerID, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
   /// The transport is closed, or cannot be opened.
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)
   mutating func shutdown(now: Instant, into output: inout Output)
 
-  /// Whether the event is a state of the adapter: a sink that is attached later receives the newest one first.
-  static func isState(_ event: Event) -> Bool
   /// The event for a report of the loop itself.
   static func event(_ report: LoopReport) -> Event
 }
@@ -41,14 +43,14 @@ package protocol HostMachineOutput: Sendable {
   var packets: PacketBuffer { get set }
   /// Requests to the system's security manager.
   var directives: [SecurityDirective] { get set }
-  /// Events for the application.
-  var events: [Event] { get set }
+  /// Events, each for the owners that it is addressed to.
+  var events: [AddressedEvent<Event>] { get set }
   init()
 }
 
 /// What ``HostLoop`` reports itself.
 package enum LoopReport: Equatable, Sendable {
-  /// At least one command was refused because this many wait.
+  /// At least one command of the recipient was refused because this many wait.
   case commandsRefused(limit: Int)
   /// A line for the log.
   case notice(String)
@@ -63,10 +65,6 @@ extension HostCore: HostMachine {
       case .malformed, .unavailable, .busy, .unsupported, .closed, .inputOutput: .resetting
       }
     transportFailed(.transport("\(error)"), state: state, now: now, into: &output)
-  }
-
-  package static func isState(_ event: HostEvent) -> Bool {
-    if case .state = event { true } else { false }
   }
 
   package static func event(_ report: LoopReport) -> HostEvent {

@@ -1,3 +1,4 @@
+package import BLEHost
 package import BLELinux
 internal import Synchronization
 
@@ -7,21 +8,27 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// One thing for the loop to do.
   enum Item: Sendable {
-    case command(Command)
-    case attach(UInt64, Sink)
-    case detach(UInt64)
+    case command(Command, OwnerID)
+    case attach(OwnerID, Sink)
+    case detach(OwnerID)
     case shutdown
   }
 
   private struct State {
     var items: [Item] = []
     var commandCount = 0
-    var hasRefused = false
+    /// The owners whose commands were refused since the loop last took what waits.
+    var refused: Set<OwnerID> = []
     var isEnding = false
-    var nextSink: UInt64 = 0
-    /// Events that each sink has and has not consumed.
-    var outstanding: [UInt64: Int] = [:]
+    var lastOwner = OwnerID.process
+    /// Events that the sink of each owner has and has not consumed.
+    var outstanding: [OwnerID: Int] = [:]
     var isHeldBack = false
+
+    mutating func makeOwner() -> OwnerID {
+      repeat { lastOwner.rawValue &+= 1 } while lastOwner == .process || outstanding[lastOwner] != nil
+      return lastOwner
+    }
   }
 
   /// Commands that can wait for the loop.
@@ -41,48 +48,46 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// Appends a command to the queue.
   ///
-  /// - Returns: false where it was rejected: the queue is full, which an event reports, too, or the loop has ended.
-  package func post(_ command: Command) -> Bool {
+  /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has detached, or
+  ///   the stack has ended.
+  package func post(_ command: Command, from owner: OwnerID = .process) -> Bool {
     let (isTaken, wakes) = state.withLock { state in
-      guard !state.isEnding else { return (false, false) }
-      guard state.commandCount < commandLimit else {
-        defer { state.hasRefused = true }
-        return (false, !state.hasRefused)
-      }
+      guard !state.isEnding, owner == .process || state.outstanding[owner] != nil else { return (false, false) }
+      guard state.commandCount < commandLimit else { return (false, state.refused.insert(owner).inserted) }
       state.commandCount += 1
-      state.items.append(.command(command))
+      state.items.append(.command(command, owner))
       return (true, state.items.count == 1)
     }
     if wakes { waker.wake() }
     return isTaken
   }
 
-  /// Adds a sink, which is called with every later event: on the thread of the loop, in batches, in order.
-  package func attach(_ sink: @escaping Sink) -> UInt64 {
-    let id = state.withLock { state in
-      state.nextSink += 1
-      state.outstanding[state.nextSink] = 0
-      state.items.append(.attach(state.nextSink, sink))
-      return state.nextSink
+  /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
+  package func attach(_ sink: @escaping Sink) -> OwnerID {
+    let owner = state.withLock { state in
+      let owner = state.makeOwner()
+      state.outstanding[owner] = 0
+      state.items.append(.attach(owner, sink))
+      return owner
     }
     waker.wake()
-    return id
+    return owner
   }
 
-  /// Removes a sink; it is not called with later batches.
-  package func detach(_ sink: UInt64) {
+  /// Detaches an owner: its sink receives no event of a later batch, and what it declared is withdrawn.
+  package func detach(_ owner: OwnerID) {
     state.withLock { state in
-      state.items.append(.detach(sink))
-      state.outstanding[sink] = nil
+      guard state.outstanding.removeValue(forKey: owner) != nil else { return }
+      state.items.append(.detach(owner))
     }
     waker.wake()
   }
 
-  /// The owner of `sink` has handled `count` of its events.
-  package func consumed(_ count: Int, by sink: UInt64) {
+  /// The owner has handled `count` of its events.
+  package func consumed(_ count: Int, by owner: OwnerID) {
     let wakes = state.withLock { state in
-      guard let outstanding = state.outstanding[sink] else { return false }
-      state.outstanding[sink] = max(0, outstanding - max(0, count))
+      guard let outstanding = state.outstanding[owner] else { return false }
+      state.outstanding[owner] = max(0, outstanding - max(0, count))
       return state.isHeldBack && isBelowHalf(state)
     }
     if wakes { waker.wake() }
@@ -124,24 +129,25 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 extension HostMailbox {
   /// Takes all items, in order.
   ///
-  /// - Returns: whether a command was rejected since the last call.
-  func take(into items: inout [Item]) -> Bool {
+  /// - Returns: the owners whose commands were refused since the last time, in the order of their identifiers.
+  func take(into items: inout [Item]) -> [OwnerID] {
     items.removeAll(keepingCapacity: true)
     return state.withLock { state in
       swap(&items, &state.items)
       state.commandCount = 0
-      defer { state.hasRefused = false }
-      return state.hasRefused
+      guard !state.refused.isEmpty else { return [] }
+      defer { state.refused = [] }
+      return state.refused.sorted { $0.rawValue < $1.rawValue }
     }
   }
 
-  /// Counts events that a sink is about to get.
+  /// Counts events that the sink of an owner is about to get.
   ///
-  /// - Returns: false where the sink was detached.
-  func willDeliver(_ count: Int, to sink: UInt64) -> Bool {
+  /// - Returns: false where the owner has detached.
+  func willDeliver(_ count: Int, to owner: OwnerID) -> Bool {
     state.withLock { state in
-      guard let outstanding = state.outstanding[sink] else { return false }
-      state.outstanding[sink] = outstanding + count
+      guard let outstanding = state.outstanding[owner] else { return false }
+      state.outstanding[owner] = outstanding + count
       return true
     }
   }

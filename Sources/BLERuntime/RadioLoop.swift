@@ -123,7 +123,7 @@ struct RadioLoop: ~Copyable {
     _ = mailbox.take(into: &items)
     for item in items {
       switch item {
-      case .command(let request): try perform(request, now)
+      case .command(let request, _): try perform(request, now)
       case .shutdown: isEnding = true
       // The radio has no events.
       case .attach, .detach: break

@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLEHost
 internal import BLELinux
 internal import BLESMP
 internal import BLEWire
@@ -21,7 +22,13 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
 
   mutating func start() { machine.start(now: now, into: &output) }
 
-  mutating func perform(_ command: Machine.Command) { machine.perform(command, now: now, into: &output) }
+  mutating func attach(_ owner: OwnerID) { machine.attach(owner, now: now, into: &output) }
+
+  mutating func detach(_ owner: OwnerID) { machine.detach(owner, now: now, into: &output) }
+
+  mutating func perform(_ command: Machine.Command, from owner: OwnerID) {
+    machine.perform(command, from: owner, now: now, into: &output)
+  }
 
   mutating func tickIfDue() {
     if let deadline = machine.deadline, deadline <= now { machine.tick(now: now, into: &output) }
@@ -36,7 +43,9 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
     output.directives.removeAll()
   }
 
-  mutating func report(_ report: LoopReport) { output.events.append(Machine.event(report)) }
+  mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {
+    output.events.append(AddressedEvent(Machine.event(report), to: recipient))
+  }
 
   /// Writes the packets of the output to the trace.
   mutating func traceOutput() {

@@ -233,9 +233,9 @@ import Testing
       bond.lastUse = [9, 1, 2, 5, 3, 4][number]
       return bond
     }
-    core.perform(.setBonds(bonds), now: .start, into: &output)
-    for bond in bonds { core.perform(.removeBond(bond.identity), now: .start, into: &output) }
-    let kept = output.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
+    core.perform(.setBonds(bonds), from: .process, now: .start, into: &output)
+    for bond in bonds { core.perform(.removeBond(bond.identity), from: .process, now: .start, into: &output) }
+    let kept = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
     #expect(kept == [0, 1, 3].map { bonds[$0].identity })
   }
 }

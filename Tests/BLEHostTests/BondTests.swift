@@ -281,9 +281,9 @@ import Testing
         identity: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public),
         strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
     }
-    core.perform(.setBonds(bonds), now: .start, into: &output)
-    for bond in bonds { core.perform(.removeBond(bond.identity), now: .start, into: &output) }
-    let removed = output.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
+    core.perform(.setBonds(bonds), from: .process, now: .start, into: &output)
+    for bond in bonds { core.perform(.removeBond(bond.identity), from: .process, now: .start, into: &output) }
+    let removed = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
     #expect(removed == bonds.suffix(128).map(\.identity))
   }
 

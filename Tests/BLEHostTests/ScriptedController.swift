@@ -151,6 +151,8 @@ struct Bench {
   var controller: ScriptedController
   private(set) var now = Instant.start
   private(set) var events: [HostEvent] = []
+  /// The recipient of each event.
+  private(set) var recipients: [Recipient] = []
   /// What it asked of the system's security manager.
   private var directives: [SecurityDirective] = []
   /// ACL packets the host sent, whole, in order.
@@ -169,8 +171,18 @@ struct Bench {
     settle()
   }
 
-  mutating func perform(_ command: HostCommand) {
-    core.perform(command, now: now, into: &output)
+  mutating func perform(_ command: HostCommand, from owner: OwnerID = .process) {
+    core.perform(command, from: owner, now: now, into: &output)
+    settle()
+  }
+
+  mutating func attach(_ owner: OwnerID) {
+    core.attach(owner, now: now, into: &output)
+    settle()
+  }
+
+  mutating func detach(_ owner: OwnerID) {
+    core.detach(owner, now: now, into: &output)
     settle()
   }
 
@@ -237,8 +249,13 @@ struct Bench {
   }
 
   mutating func takeEvents() -> [HostEvent] {
-    defer { events = [] }
+    defer { (events, recipients) = ([], []) }
     return events
+  }
+
+  mutating func takeAddressed() -> [(HostEvent, Recipient)] {
+    let recipients = recipients
+    return Array(zip(takeEvents(), recipients))
   }
 
   /// Hands packets to and fro until nobody has anything to say.
@@ -246,9 +263,10 @@ struct Bench {
     while !output.packets.isEmpty || !output.events.isEmpty || !output.directives.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
-      events += drained.events
+      events += drained.events.map(\.event)
+      recipients += drained.events.map(\.recipient)
       directives += drained.directives
-      for event in drained.events { transcript?.reported(event, by: 0) }
+      for addressed in drained.events { transcript?.reported(addressed.event, by: 0) }
       for directive in drained.directives { transcript?.asked(directive, by: 0) }
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])

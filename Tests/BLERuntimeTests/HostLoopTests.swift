@@ -99,8 +99,38 @@ import Testing
       mailbox.detach(first)
       #expect(mailbox.post(.mark(2)))
       #expect(late.wait(for: .performed(2)))
-      #expect(late.events == [.state(1), .performed(2)])
+      #expect(late.events == [.state(1), .detached(first), .performed(2)])
       #expect(!early.events.contains(.performed(2)), "detached before")
+    }
+  }
+
+  @Test func aSinkReceivesOnlyWhatIsAddressedToItsOwner() throws {
+    try withLoop { (mailbox, _) throws in
+      let (mine, others) = (EventLog<ToyMachine.Event>(), EventLog<ToyMachine.Event>())
+      let owner = mailbox.attach(mine.sink)
+      _ = mailbox.attach(others.sink)
+      #expect(others.wait(for: .state(1)))
+      let batches = others.batches
+      #expect(mailbox.post(.markForOwner(1), from: owner))
+      #expect(mine.wait(for: .performed(1)))
+      #expect(others.batches == batches, "a batch with nothing for a sink does not wake it")
+      #expect(mailbox.post(.mark(2), from: owner))
+      #expect(others.wait(for: .performed(2)))
+      #expect(mine.wait(for: .performed(2)))
+      #expect(!others.events.contains(.performed(1)))
+    }
+  }
+
+  @Test func anOwnerThatHasDetachedPostsNothing() throws {
+    try withLoop { (mailbox, _) throws in
+      let log = EventLog<ToyMachine.Event>()
+      let (first, second) = (mailbox.attach { _ in }, mailbox.attach(log.sink))
+      #expect(first != second)
+      mailbox.detach(first)
+      #expect(!mailbox.post(.mark(1), from: first))
+      #expect(mailbox.post(.mark(2), from: second))
+      #expect(log.wait(for: .performed(2)))
+      #expect(!log.events.contains(.performed(1)))
     }
   }
 

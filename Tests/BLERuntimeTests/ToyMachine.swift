@@ -1,3 +1,4 @@
+import BLEHost
 import BLELinux
 import BLERuntime
 import BLESMP
@@ -15,6 +16,8 @@ struct ToyMachine: HostMachine {
     case setDeadline(Duration)
     /// Tells so many events at once.
     case burst(Int)
+    /// Tells that it was performed, its owner alone.
+    case markForOwner(Int)
   }
 
   enum Event: Equatable, Sendable {
@@ -26,6 +29,7 @@ struct ToyMachine: HostMachine {
     case failed(TransportError)
     case state(Int)
     case shutDown
+    case detached(OwnerID)
     case loop(LoopReport)
     case item
   }
@@ -33,7 +37,11 @@ struct ToyMachine: HostMachine {
   struct Output: HostMachineOutput {
     var packets = PacketBuffer()
     var directives: [SecurityDirective] = []
-    var events: [Event] = []
+    var events: [AddressedEvent<Event>] = []
+
+    mutating func append(_ events: Event..., to recipient: Recipient = .everyone) {
+      self.events += events.map { AddressedEvent($0, to: recipient) }
+    }
   }
 
   /// Sent when the pipe opens and when the machine is shut down.
@@ -48,6 +56,7 @@ struct ToyMachine: HostMachine {
   var shutdownNeedsAnswer = false
   private var isEnding = false
   private var starts = 0
+  private var state: Int?
 
   init(answers: Bool = false, shutdownNeedsAnswer: Bool = false) {
     self.answers = answers
@@ -56,48 +65,53 @@ struct ToyMachine: HostMachine {
 
   mutating func start(now: Instant, into output: inout Output) {
     starts += 1
-    output.events += [.started, .state(starts)]
+    state = starts
+    output.append(.started, .state(starts))
     output.packets.append { $0 += Self.hello }
   }
 
   mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output) {
-    output.events.append(.reported(report))
+    output.append(.reported(report))
   }
 
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output) {
-    output.events.append(.received([UInt8](copying: packet)))
+    output.append(.received([UInt8](copying: packet)))
     if answers { output.packets.append { $0.append(copying: packet) } }
     if isEnding { isShutDown = true }
   }
 
-  mutating func perform(_ command: Command, now: Instant, into output: inout Output) {
+  mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output) {
+    if let state { output.append(.state(state), to: .owner(owner)) }
+  }
+
+  mutating func detach(_ owner: OwnerID, now: Instant, into output: inout Output) { output.append(.detached(owner)) }
+
+  mutating func perform(_ command: Command, from owner: OwnerID, now: Instant, into output: inout Output) {
     switch command {
     case .send(let number, let packet):
       output.packets.append { $0 += packet }
-      output.events.append(.performed(number))
-    case .mark(let number): output.events.append(.performed(number))
+      output.append(.performed(number))
+    case .mark(let number): output.append(.performed(number))
     case .setDeadline(let delay): deadline = now + delay
-    case .burst(let count): output.events += Array(repeating: .item, count: count)
+    case .burst(let count): for _ in 0..<count { output.append(.item) }
+    case .markForOwner(let number): output.append(.performed(number), to: .owner(owner))
     }
   }
 
   mutating func tick(now: Instant, into output: inout Output) {
     deadline = nil
-    output.events.append(.ticked)
+    output.append(.ticked)
   }
 
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output) {
-    output.events += [.failed(error), .state(0)]
+    state = 0
+    output.append(.failed(error), .state(0))
   }
 
   mutating func shutdown(now: Instant, into output: inout Output) {
-    output.events.append(.shutDown)
+    output.append(.shutDown)
     output.packets.append { $0 += Self.farewell }
     if shutdownNeedsAnswer { isEnding = true } else { isShutDown = true }
-  }
-
-  static func isState(_ event: Event) -> Bool {
-    if case .state = event { true } else { false }
   }
 
   static func event(_ report: LoopReport) -> Event { .loop(report) }

@@ -50,16 +50,19 @@ extension HostCore {
   /// The same as own-address type, which host-made private addresses have no part in (Vol 4, Part E, 7.8.5).
   var ownAddressType: HCI.OwnAddressType { addressOnAir.kind == .random ? .random : .public }
 
-  mutating func setPrivacy(_ settings: PrivacySettings?, now: Instant, into output: inout HostOutput) {
+  mutating func setPrivacy(
+    _ settings: PrivacySettings?, from owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
     guard settings != privacy.settings else { return }
     guard configuration.ownership == .exclusive else {
-      return output.events.append(
+      return output.append(
         .refused(
-          .unsupported("private address of ours: the kernel chooses the adapter's; take the adapter with hci-socket:N"))
-      )
+          .unsupported("private address of ours: the kernel chooses the adapter's; take the adapter with hci-socket:N")),
+        to: owner.recipient)
     }
     if let settings, !PrivacySettings.rotations.contains(settings.rotation) {
-      return output.events.append(.refused(.invalidParameters("a private address is used for 1 s to 1 h")))
+      return output.append(
+        .refused(.invalidParameters("a private address is used for 1 s to 1 h")), to: owner.recipient)
     }
     let isSameAddress = settings.map { $0.hasSameAddress(as: privacy.settings) } ?? false
     privacy.settings = settings

@@ -104,13 +104,13 @@ extension HostCore {
       forgetSigningKey(index)
     }
     if isSecuredBySystem { output.directives.append(.forget(bond.identity)) }
-    output.events.append(.bondRemoved(bond.identity))
+    output.append(.bondRemoved(bond.identity))
   }
 
   private mutating func reportBond(_ identity: DeviceAddress, into output: inout HostOutput) {
     guard let bond = bonds[identity] else { return }
     bondReports.wasReported(bond.identity)
-    output.events.append(.bondChanged(bond))
+    output.append(.bondChanged(bond))
   }
 
   private mutating func reportBondSoon(_ identity: DeviceAddress, into output: inout HostOutput) {

@@ -31,7 +31,7 @@ extension HostCore {
     case .authorize(let peer, let isAuthorized):
       guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
       links[index].security.isAuthorized = isAuthorized
-      output.events.append(.security(peer, links[index].security))
+      output.append(.security(peer, links[index].security))
       reportSubscriptions(index, into: &output)
     case .answerPairing(let peer, let question, let answer):
       guard let index = index(of: peer) else { return ignore(.notOpen, peer: peer, into: &output) }

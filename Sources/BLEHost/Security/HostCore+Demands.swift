@@ -73,7 +73,9 @@ extension HostCore {
 
   /// It could not be encrypted: the refusals are told after all.
   mutating func releaseParked(_ index: Int, into output: inout HostOutput) {
-    for (_, refusal) in links[index].demands.parked { output.events.append(.client(links[index].peer, refusal)) }
+    for (_, refusal) in links[index].demands.parked {
+      output.append(.client(links[index].peer, refusal), to: links[index].takeRecipient(of: refusal))
+    }
     links[index].demands.parked = []
   }
 }

@@ -26,7 +26,7 @@ extension HostCore {
     links[index].cipher.hasMissedKey = true
     refuseKey(handle, now: now, into: &output)
     let loss: BondLoss = bond == nil ? .missingHere : .keysDiffer
-    output.events.append(.bondLost(links[index].peer, links[index].identity, loss))
+    output.append(.bondLost(links[index].peer, links[index].identity, loss))
   }
 
   private mutating func giveKey(
@@ -84,7 +84,7 @@ extension HostCore {
       links[index].client.isLinkEncrypted = false
       (links[index].security.level, links[index].security.keySize) = (.none, 0)
       links[index].security.isBondProven = false
-      output.events.append(.security(links[index].peer, links[index].security))
+      output.append(.security(links[index].peer, links[index].security))
       return reportSubscriptions(index, into: &output)
     }
     // The system knows the key and tells what it is worth.
@@ -105,7 +105,7 @@ extension HostCore {
     links[index].security.keySize = start.strength.size
     let isNewProof = start.origin == .bond && proveBond(index, into: &output)
     let place = isNewProof ? confirmIdentity(index, now: now, into: &output) : index
-    output.events.append(.security(links[place].peer, links[place].security))
+    output.append(.security(links[place].peer, links[place].security))
     reportSubscriptions(place, into: &output)
     switch start.origin {
     case .bond: if isNewProof { recognised(place, now: now, into: &output) }
@@ -138,7 +138,7 @@ extension HostCore {
   /// A link ended while it was being encrypted.
   mutating func cipherEnded(_ link: Link, _ reason: HCIErrorCode, into output: inout HostOutput) {
     guard let loss = BondLoss(linkEnded: reason, of: link) else { return }
-    output.events.append(.bondLost(link.peer, link.identity, loss))
+    output.append(.bondLost(link.peer, link.identity, loss))
   }
 
   /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and

@@ -41,7 +41,7 @@ extension HostCore {
       links[index].reportedAddress = identity
       // The application authorized an unknown device.
       links[index].security.isAuthorized = false
-      output.events.append(.identified(peer, identity))
+      output.append(.identified(peer, identity))
     }
     return index
   }

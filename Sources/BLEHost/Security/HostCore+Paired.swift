@@ -13,13 +13,13 @@ extension HostCore {
     let old = bonds[identity]
     // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
     if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.refusal(replacing: $0.strength) }) {
-      output.events.append(.pairingFailed(link.peer, PairingFailure(refusal, .local)))
-      return output.events.append(.bondLost(link.peer, identity, .forgottenByPeer))
+      output.append(.pairingFailed(link.peer, PairingFailure(refusal, .local)))
+      return output.append(.bondLost(link.peer, identity, .forgottenByPeer))
     }
     // Nor does a device without authentication take the place of one that is there and has proven its bond.
     let isInUse = links.contains { $0.peer != link.peer && $0.identity == identity && $0.security.isBondProven }
     if outcome.isBonded, isInUse, !outcome.strength.isAuthenticated {
-      output.events.append(.pairingFailed(link.peer, PairingFailure(.keyRejected, .local)))
+      output.append(.pairingFailed(link.peer, PairingFailure(.keyRejected, .local)))
       return
     }
     // A device that hides behind private addresses and tells no identity cannot be known again.
@@ -39,8 +39,8 @@ extension HostCore {
     }
     if outcome.isBondDeclined || makesBond && !isBonded { reportDeclinedBond(link.peer, into: &output) }
     let device = PairedDevice(identity: identity, isBonded: isBonded, strength: outcome.strength)
-    output.events.append(.paired(link.peer, device))
-    if isBonded { output.events.append(.security(link.peer, links[index].security)) }
+    output.append(.paired(link.peer, device))
+    if isBonded { output.append(.security(link.peer, links[index].security)) }
   }
 
   /// The bond of a pairing on this link.
@@ -61,10 +61,10 @@ extension HostCore {
       forgetSigningKey(index)
       guard links[index].security.isBondProven else { continue }
       links[index].security.isBondProven = false
-      output.events.append(.security(links[index].peer, links[index].security))
+      output.append(.security(links[index].peer, links[index].security))
     }
     guard !(link.security.isBondProven && link.identity == old.identity) else { return }
-    output.events.append(.bondReplaced(link.peer, old.identity))
+    output.append(.bondReplaced(link.peer, old.identity))
     guard !strength.isAuthenticated else { return }
     report(
       .peer, "the bond of \(old.identity) was replaced by an unauthenticated pairing", peer: link.peer, into: &output)

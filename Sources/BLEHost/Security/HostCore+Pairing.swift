@@ -83,13 +83,13 @@ extension HostCore {
     let peer = links[index].peer
     switch effect {
     case .send(let pdu): sendSMP(index, pdu, into: &output)
-    case .ask(let id, let question): output.events.append(.pairing(peer, id, question))
-    case .withdraw(let id): output.events.append(.pairingQuestionWithdrawn(peer, id))
+    case .ask(let id, let question): output.append(.pairing(peer, id, question))
+    case .withdraw(let id): output.append(.pairingQuestionWithdrawn(peer, id))
     case .ignoredAnswer(let fault): ignore(fault, peer: peer, into: &output)
     case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
     case .securityRequested(let authReq): secure(index, authReq, isConsented: false, now: now, into: &output)
     case .completed(let outcome): paired(index, outcome, now: now, into: &output)
-    case .keypress(let keypress): output.events.append(.keypress(peer, keypress))
+    case .keypress(let keypress): output.append(.keypress(peer, keypress))
     case .failed(let failure):
       attempts.failed(links[index].identity, failure, now: now)
       if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
@@ -104,10 +104,10 @@ extension HostCore {
     _ index: Int, _ failure: PairingFailure, claimed: DeviceAddress? = nil, into output: inout HostOutput
   ) {
     let peer = links[index].peer
-    output.events.append(.pairingFailed(peer, failure))
+    output.append(.pairingFailed(peer, failure))
     let identity = claimed ?? links[index].pairing?.claimedIdentity ?? links[index].identity
     if isForBond(of: identity, failure, on: links[index]) {
-      output.events.append(.bondLost(peer, identity, .forgottenByPeer))
+      output.append(.bondLost(peer, identity, .forgottenByPeer))
     }
     releaseParked(index, into: &output)
   }
@@ -137,9 +137,11 @@ extension HostCore {
   }
 
   /// The application wants the link secured: a peripheral asks its central, a central encrypts or pairs.
-  mutating func requestSecurity(_ index: Int, now: Instant, into output: inout HostOutput) {
+  mutating func requestSecurity(
+    _ index: Int, for owner: OwnerID, now: Instant, into output: inout HostOutput
+  ) {
     guard let settings = pairingSettings else {
-      return output.events.append(.refused(.unsupported("pairing: it is switched off")))
+      return output.append(.refused(.unsupported("pairing: it is switched off")), to: owner.recipient)
     }
     if isSecuredBySystem {
       secureBySystem(index, isAuthenticated: settings.requiresMITM, isConsented: true, now: now, into: &output)

@@ -56,7 +56,7 @@ extension HostCore {
 
   /// Reports a bond loss on a link that is still up, and ends or keeps the operations that wait.
   mutating func bondKeyFailed(_ index: Int, _ loss: BondLoss, now: Instant, into output: inout HostOutput) {
-    output.events.append(.bondLost(links[index].peer, links[index].identity, loss))
+    output.append(.bondLost(links[index].peer, links[index].identity, loss))
     releaseParked(index, into: &output)
     guard links[index].reconnection.isPending else { return }
     links[index].reconnection = .bondLost

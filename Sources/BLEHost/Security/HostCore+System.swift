@@ -70,7 +70,7 @@ extension HostCore {
 
   mutating func ask(_ question: PairingQuestion, on index: Int, into output: inout HostOutput) {
     let id = links[index].system.questions.ask(question, after: &lastQuestion)
-    output.events.append(.pairing(links[index].peer, id, question))
+    output.append(.pairing(links[index].peer, id, question))
   }
 
   /// The application's answer to one question. What is shown may be rejected until the pairing has ended.
@@ -116,7 +116,7 @@ extension HostCore {
   @discardableResult
   mutating func endSystemPairing(_ index: Int, into output: inout HostOutput) -> SystemPairing {
     if let id = links[index].system.questions.withdraw() {
-      output.events.append(.pairingQuestionWithdrawn(links[index].peer, id))
+      output.append(.pairingQuestionWithdrawn(links[index].peer, id))
     }
     defer { links[index].system = SystemPairing() }
     return links[index].system
@@ -140,12 +140,12 @@ extension HostCore {
     forgetWithheld(link, into: &output)
     keysMayFollow(link)
     if let open = link.system.questions.open {
-      output.events.append(.pairingQuestionWithdrawn(link.peer, open.id))
+      output.append(.pairingQuestionWithdrawn(link.peer, open.id))
     }
     // With a bonded device it would have been no pairing.
     guard link.system.isPairing || (link.system.isOurWish && bonds[link.identity] == nil) else { return }
     let failure = link.system.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
-    output.events.append(.pairingFailed(link.peer, failure))
+    output.append(.pairingFailed(link.peer, failure))
   }
 
   /// The system says what a link is worth: it knows the key.
@@ -165,7 +165,7 @@ extension HostCore {
     if strength == nil { links[index].security.isBondProven = false }
     let isNewProof = strength != nil && !links[index].system.isPairing && proveBond(index, into: &output)
     let index = isNewProof ? confirmIdentity(index, now: now, into: &output) : index
-    output.events.append(.security(links[index].peer, links[index].security))
+    output.append(.security(links[index].peer, links[index].security))
     reportSubscriptions(index, into: &output)
     guard strength != nil else { return systemHasNotEncrypted(index, now: now, into: &output) }
     if !links[index].system.isPairing { endSystemPairing(index, into: &output) }
@@ -205,7 +205,7 @@ extension HostCore {
       return
     }
     let loss: BondLoss = bonds[links[index].identity] == nil ? .missingHere : .keysDiffer
-    output.events.append(.bondLost(links[index].peer, links[index].identity, loss))
+    output.append(.bondLost(links[index].peer, links[index].identity, loss))
   }
 
   /// Asks the system to secure a link; as a peripheral, to ask its central.

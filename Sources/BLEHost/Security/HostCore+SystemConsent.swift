@@ -28,7 +28,7 @@ extension HostCore {
       }
       (links[index].security.level, links[index].security.keySize) = (.none, 0)
       links[index].security.isBondProven = false
-      output.events.append(.security(links[index].peer, links[index].security))
+      output.append(.security(links[index].peer, links[index].security))
       reportSubscriptions(index, into: &output)
     }
     guard links[index].system.questions.open == nil else { return }
@@ -83,7 +83,7 @@ extension HostCore {
   /// Takes the application's own request as the answer to an open question for consent.
   mutating func consentToOpenQuestion(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let open = links[index].system.questions.open, open.question == .consent else { return }
-    output.events.append(.pairingQuestionWithdrawn(links[index].peer, open.id))
+    output.append(.pairingQuestionWithdrawn(links[index].peer, open.id))
     answerSystem(index, open.id, .accept, now: now, into: &output)
   }
 }

@@ -1,0 +1,34 @@
+import BLEHCI
+import BLEWire
+
+/// What a part of the host causes. The router applies the effects of one input front to back; an effect that makes another part
+/// emit effects is applied with all of them before the next one. A part has finished its own transition before its first
+/// effect is applied.
+enum Effect<Own: Sendable>: Sendable {
+  /// Sends a command to the controller, or queues it until the controller takes one.
+  case command(any HCICommand, for: Purpose)
+  case event(HostEvent, to: Recipient)
+  /// A line for the log, within the limits of ``DiagnosticLog``.
+  case report(Diagnostic.Origin, String, peer: PeerID?)
+  /// What only this part causes.
+  case own(Own)
+}
+
+extension HostCore {
+  /// Applies the effects of a part, in order.
+  ///
+  /// - Parameter perform: applies one effect of the part's own.
+  mutating func apply<Own>(
+    _ effects: [Effect<Own>], now: Instant, into output: inout HostOutput,
+    _ perform: (inout HostCore, Own, inout HostOutput) -> Void
+  ) {
+    for effect in effects {
+      switch effect {
+      case .command(let command, let purpose): send(command, for: purpose, now: now, into: &output)
+      case .event(let event, let recipient): output.append(event, to: recipient)
+      case .report(let origin, let text, let peer): report(origin, text, peer: peer, into: &output)
+      case .own(let own): perform(&self, own, &output)
+      }
+    }
+  }
+}

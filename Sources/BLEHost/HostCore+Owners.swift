@@ -1,0 +1,91 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+package import BLEWire
+
+/// Owners that attach and detach, and links that several of them use.
+extension HostCore {
+  /// Reports the adapter's state and each link that is up to a new owner, and to no other one.
+  package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
+    time = now
+    let recipient = owner.recipient
+    if state != .unknown { output.append(.state(state, stateReason), to: recipient) }
+    for link in links {
+      output.append(.connected(link.connection(request: nil)), to: recipient)
+      let mtu = link.client.mtu
+      if mtu != ATT.defaultMTU { output.append(.mtu(link.peer, mtu), to: recipient) }
+      if link.security != .none { output.append(.security(link.peer, link.security), to: recipient) }
+    }
+  }
+
+  /// Withdraws everything that an owner declared. No event answers: none has a recipient.
+  ///
+  /// Requests that wait for its answer get Unlikely Error; its services, advertisements, scan and pending connections are
+  /// removed; the links that our central made end where no other owner uses them.
+  package mutating func detach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
+    guard owner != .process else { return }
+    time = now
+    for peer in links.map(\.peer) { rejectRequests(of: owner, on: peer, now: now, into: &output) }
+    for service in serviceOwners.services(of: owner) {
+      performDatabase(.removeService(service), from: owner, now: now, into: &output)
+    }
+    for advertisement in advertisements where advertisement.owner == owner {
+      stopAdvertising(advertisement.id, of: owner, now: now, into: &output)
+    }
+    stopScanning(for: owner, now: now, into: &output)
+    for wish in initiator.wishes where wish.owner == owner {
+      cancelConnect(wish.id, of: owner, now: now, into: &output)
+    }
+    for peer in links.map(\.peer) {
+      if let index = index(of: peer) { release(index, by: owner, now: now, into: &output) }
+    }
+    endClosings(now: now, into: &output)
+    settle(now: now, into: &output)
+  }
+
+  /// Answers the request that waits for an owner, and those that follow it in the queue of the link's server.
+  private mutating func rejectRequests(
+    of owner: OwnerID, on peer: PeerID, now: Instant, into output: inout HostOutput
+  ) {
+    while let index = index(of: peer), let request = links[index].request, request.owners.contains(owner) {
+      respond(peer, request.token, .failure(.unlikelyError), from: owner, now: now, into: &output)
+    }
+  }
+
+  /// Ends an owner's use of a link; a link that our central made ends when no owner uses it.
+  mutating func release(_ index: Int, by owner: OwnerID, now: Instant, into output: inout HostOutput) {
+    guard let place = links[index].users.firstIndex(of: owner) else { return }
+    links[index].users.remove(at: place)
+    guard links[index].role == .central else { return }
+    if links[index].users.isEmpty {
+      close(index, .remoteUserTerminatedConnection, now: now, into: &output)
+    } else {
+      output.append(.disconnected(links[index].peer, .terminatedByLocalHost), to: owner.recipient)
+    }
+  }
+
+  /// Lets an owner use a link that our central made for other owners, in the place of a new one.
+  ///
+  /// - Returns: whether there is such a link.
+  mutating func shareLink(
+    to address: DeviceAddress, with owner: OwnerID, _ request: ConnectID, into output: inout HostOutput
+  ) -> Bool {
+    let index = links.firstIndex {
+      $0.identity == address.identity && $0.role == .central && !$0.isClosing && !$0.users.contains(owner)
+    }
+    guard let index else { return false }
+    links[index].users.append(owner)
+    output.append(.connected(links[index].connection(request: request)), to: owner.recipient)
+    return true
+  }
+
+  /// The recipient of events about an attribute.
+  func recipient(of attribute: AttributeID) -> Recipient { (serviceOwners.owner(of: attribute) ?? .process).recipient }
+}
+
+extension Link {
+  /// The link as it is reported.
+  func connection(request: ConnectID?) -> Connection {
+    Connection(peer: peer, address: reportedAddress, role: role, timing: timing, request: request)
+  }
+}

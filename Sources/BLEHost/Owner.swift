@@ -1,0 +1,41 @@
+/// One attachment to a host: a manager, or an adapter of the Swift API.
+///
+/// Services, advertisements, scans, pending connections, operations and updates belong to the owner whose command declared
+/// them. Their events go to that owner alone, and the host withdraws them when the owner detaches (Docs/Decisions/0092).
+package struct OwnerID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// The process: bonds, pairing policy and privacy are set on its behalf. It never detaches, and the events for it go to
+  /// everyone.
+  package static let process = Self(rawValue: 0)
+
+  /// The recipient of what this owner is to receive.
+  var recipient: Recipient { self == .process ? .everyone : .owner(self) }
+}
+
+/// The owners that receive an event.
+package enum Recipient: Hashable, Sendable {
+  case everyone
+  case owner(OwnerID)
+  case owners([OwnerID])
+
+  package func includes(_ owner: OwnerID) -> Bool {
+    switch self {
+    case .everyone: true
+    case .owner(let only): only == owner
+    case .owners(let some): some.contains(owner)
+    }
+  }
+}
+
+/// An event and the owners that receive it.
+package struct AddressedEvent<Event: Sendable>: Sendable {
+  package var recipient: Recipient
+  package var event: Event
+
+  package init(_ event: Event, to recipient: Recipient = .everyone) {
+    self.event = event
+    self.recipient = recipient
+  }
+}

@@ -1,0 +1,72 @@
+import BLEATT
+import BLEGATT
+
+/// The owner of each service, and of the attributes in it.
+struct ServiceOwners: Sendable {
+  private var owners: [ServiceID: OwnerID] = [:]
+  private var attributes: [AttributeID: OwnerID] = [:]
+  private var contents: [ServiceID: [AttributeID]] = [:]
+
+  mutating func add(_ service: ServiceDefinition, of owner: OwnerID) {
+    let members = service.characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) }
+    (owners[service.id], contents[service.id]) = (owner, members)
+    for attribute in members { attributes[attribute] = owner }
+  }
+
+  mutating func remove(_ service: ServiceID) {
+    owners[service] = nil
+    for attribute in contents.removeValue(forKey: service) ?? [] { attributes[attribute] = nil }
+  }
+
+  /// The owner; nil where there is no such service.
+  func owner(of service: ServiceID) -> OwnerID? { owners[service] }
+  /// The owner; nil where no owner declared the attribute.
+  func owner(of attribute: AttributeID) -> OwnerID? { attributes[attribute] }
+
+  func services(of owner: OwnerID) -> [ServiceID] {
+    owners.filter { $0.value == owner }.keys.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// The parts of a write, by the owners of their attributes, in the order of the parts.
+  func shares(of parts: [WritePart]) -> [(owner: OwnerID, parts: [WritePart])] {
+    var shares: [(owner: OwnerID, parts: [WritePart])] = []
+    for part in parts {
+      let owner = owner(of: part.attribute) ?? .process
+      if let index = shares.firstIndex(where: { $0.owner == owner }) {
+        shares[index].parts.append(part)
+      } else {
+        shares.append((owner, [part]))
+      }
+    }
+    return shares
+  }
+}
+
+/// A request of a client that waits for the answers of the owners of its attributes: one, or several for a queued write whose
+/// parts belong to several owners.
+struct PendingAnswer: Equatable, Sendable {
+  enum Outcome: Equatable, Sendable {
+    /// The request is not open, or this owner has answered it or was not asked.
+    case unknown
+    /// Other owners have not answered.
+    case incomplete
+    /// All have answered: the first rejection, else the last answer.
+    case complete(RequestAnswer)
+  }
+
+  let token: RequestToken
+  private(set) var owners: [OwnerID]
+  private var rejection: RequestAnswer?
+
+  init(token: RequestToken, owners: [OwnerID]) {
+    self.token = token
+    self.owners = owners
+  }
+
+  mutating func take(_ answer: RequestAnswer, to token: RequestToken, from owner: OwnerID) -> Outcome {
+    guard token == self.token, let index = owners.firstIndex(of: owner) else { return .unknown }
+    owners.remove(at: index)
+    if case .failure = answer { rejection = rejection ?? answer }
+    return owners.isEmpty ? .complete(rejection ?? answer) : .incomplete
+  }
+}
