@@ -13,10 +13,10 @@ import Synchronization
 /// idle ──attach──▶ opening ──▶ open     the host is there; what was posted meanwhile is handed on
 ///                     └──────▶ failed   the sink hears of it as a state
 /// ```
-package final class HostConnection: HostLink {
+package final class HostConnection: AdapterLink {
   private let options: AdapterOptions
   private let phase = Mutex(Phase.idle(waiting: []))
-  private let heldKeeper = Mutex<SecurityKeeper?>(nil)
+  private let heldKeeper = Mutex<BondStorage?>(nil)
 
   /// Commands kept while the transport is being opened; further ones are dropped, for managers post none that matter then.
   package static let waitingLimit = 64
@@ -53,7 +53,7 @@ package final class HostConnection: HostLink {
     return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
   }
 
-  package var keeper: SecurityKeeper? { heldKeeper.withLock { $0 } }
+  package var keeper: BondStorage? { heldKeeper.withLock { $0 } }
 
   package func post(_ command: HostCommand) {
     phase.withLock { phase in
@@ -83,7 +83,7 @@ package final class HostConnection: HostLink {
     case .success(let host):
       Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
       // The bonds are there before the first command of a manager.
-      let keeper = SecurityKeeper.shared(for: host, options, log: BluetoothLog.write)
+      let keeper = BondStorage.shared(for: host, options, log: BluetoothLog.write)
       heldKeeper.withLock { $0 = keeper }
       phase.withLock { phase in
         var waiting: [HostCommand] = []

@@ -12,7 +12,7 @@ import Testing
 @testable import BLEEngine
 
 /// When bonds are saved, and what happens where they cannot be loaded or saved.
-@Suite struct SecurityKeeperTests {
+@Suite struct BondStorageTests {
   /// A clock that stands still until it is moved, and a timer that runs then.
   final class Clock: Sendable {
     private struct State {
@@ -21,8 +21,8 @@ import Testing
     }
     private let state = Mutex(State())
 
-    var timing: SecurityKeeper.Timing {
-      SecurityKeeper.Timing(
+    var timing: BondStorage.Timing {
+      BondStorage.Timing(
         now: { [self] in state.withLock { $0.now } },
         after: { [self] delay, body in state.withLock { $0.timers.append((due: $0.now + delay, body: body)) } })
     }
@@ -73,8 +73,8 @@ import Testing
   private let clock = Clock()
   private let lines = Lines()
 
-  private func keeper() -> SecurityKeeper {
-    SecurityKeeper(store, log: { [lines] in lines.append($1) }, timing: clock.timing)
+  private func keeper() -> BondStorage {
+    BondStorage(store, log: { [lines] in lines.append($1) }, timing: clock.timing)
   }
 
   /// The host waits with sign counters until their bond is stored.
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test func whatWaitsIsSavedWhenThingsSettleAndWhenTheKeeperEnds() {
-    var keeper: SecurityKeeper? = keeper()
+    var keeper: BondStorage? = keeper()
     let bond = Self.bond(1)
     for number in 0..<2 { keeper?.receive(.bondChanged(Self.subscribed(bond, number))) }
     keeper?.settle()
@@ -223,7 +223,7 @@ import Testing
     #expect(lines.take().first == "bonds of 4 devices are loaded now")
   }
 
-  private static func key(_ keeper: SecurityKeeper) -> SecretKey? {
+  private static func key(_ keeper: BondStorage) -> SecretKey? {
     if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
       settings.identityResolvingKey
     } else {
@@ -236,7 +236,7 @@ import Testing
     let folder = try BondFixtures.Folder()
     folder.write(Data("{".utf8))
     let (file, lines) = (FileBondStore(path: folder.file), lines)
-    let keeper = SecurityKeeper(file, log: { lines.append($1) }, timing: clock.timing)
+    let keeper = BondStorage(file, log: { lines.append($1) }, timing: clock.timing)
     #expect(lines.take().first?.contains("corrupt-1") == true)
     keeper.receive(.bondChanged(Self.bond(1)))
     keeper.settle()
@@ -247,7 +247,7 @@ import Testing
   /// A program that shares the store wrote a bond between our load and our key.
   @Test func sharingTheKeyKeepsTheBondsOfOthers() throws {
     let folder = try BondFixtures.Folder()
-    let keeper = SecurityKeeper(FileBondStore(path: folder.file), log: { _, _ in }, timing: clock.timing)
+    let keeper = BondStorage(FileBondStore(path: folder.file), log: { _, _ in }, timing: clock.timing)
     let theirs = BondFixtures.record(4, bonds: 2)
     try FileBondStore(path: folder.file).save(theirs)
     keeper.shareKey()

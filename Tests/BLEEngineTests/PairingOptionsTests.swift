@@ -12,7 +12,7 @@ import Testing
   @Test func theKeeperHandsOverWhatWasSavedAndSavesWhatChanges() throws {
     let known = BondFixtures.record(3)
     let notebook = BondFixtures.Notebook(known)
-    let keeper = SecurityKeeper(notebook, log: { _, _ in })
+    let keeper = BondStorage(notebook, log: { _, _ in })
     let commands = keeper.commands(PairingOptions())
     guard commands.count == 3, case .setBonds(let bonds) = commands[0],
       case .setPairing(let settings?) = commands[1], case .setPrivacy(nil) = commands[2]
@@ -34,7 +34,7 @@ import Testing
     (Duration.seconds(900), Duration.seconds(900)), (.zero, .seconds(1)), (.seconds(86_400), .seconds(3600)),
   ])
   func aPrivateAddressIsMadeWithTheKeyThatPeersAreGiven(wanted: Duration, taken: Duration) {
-    let keeper = SecurityKeeper(BondFixtures.Notebook(BondFixtures.record(1)), log: { _, _ in })
+    let keeper = BondStorage(BondFixtures.Notebook(BondFixtures.record(1)), log: { _, _ in })
     var privacy = PrivacyOptions()
     (privacy.usesPrivateAddress, privacy.rotation) = (true, wanted)
     let commands = keeper.commands(PairingOptions(), privacy)
@@ -74,8 +74,8 @@ import Testing
   /// Two programs that begin with one new file give their peers one key.
   @Test func programsThatShareAStoreShareTheKey() throws {
     let folder = try BondFixtures.Folder()
-    let keepers = (0..<2).map { _ in SecurityKeeper(FileBondStore(path: folder.file), log: { _, _ in }) }
-    func key(_ keeper: SecurityKeeper) -> SecretKey? {
+    let keepers = (0..<2).map { _ in BondStorage(FileBondStore(path: folder.file), log: { _, _ in }) }
+    func key(_ keeper: BondStorage) -> SecretKey? {
       if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
         settings.identityResolvingKey
       } else {
@@ -86,7 +86,7 @@ import Testing
     for keeper in keepers { keeper.shareKey() }
     #expect(key(keepers[0]) == key(keepers[1]) && key(keepers[0]) != nil)
     // A store that keeps nothing leaves the key as it is.
-    let forgetful = SecurityKeeper(MemoryBondStore(), log: { _, _ in })
+    let forgetful = BondStorage(MemoryBondStore(), log: { _, _ in })
     let before = key(forgetful)
     forgetful.shareKey()
     #expect(key(forgetful) == before)
@@ -94,7 +94,7 @@ import Testing
 
   @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {
     let lines = Lines()
-    let keeper = SecurityKeeper(BondFixtures.Notebook(isFull: true), log: { lines.append($1) })
+    let keeper = BondStorage(BondFixtures.Notebook(isFull: true), log: { lines.append($1) })
     let bond = BondFixtures.record(3).bonds[0]
     keeper.receive(.bondChanged(bond.record))
     keeper.settle()

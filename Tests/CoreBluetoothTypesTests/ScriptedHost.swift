@@ -14,9 +14,9 @@ import Synchronization
 final class ScriptedHost: Sendable {
   private let state = Mutex(State())
   /// Whose bonds its managers see.
-  let keeper: SecurityKeeper?
+  let keeper: BondStorage?
 
-  init(keeper: SecurityKeeper? = nil) { self.keeper = keeper }
+  init(keeper: BondStorage? = nil) { self.keeper = keeper }
 
   private struct State {
     var commands: [HostCommand] = []
@@ -62,7 +62,7 @@ final class ScriptedHost: Sendable {
   }
 
   /// A manager's way to this host.
-  func link(failure: AdapterError? = nil, isSpeaker: Bool = true) -> any HostLink {
+  func link(failure: AdapterError? = nil, isSpeaker: Bool = true) -> any AdapterLink {
     ScriptedLink(self, failure: failure, isSpeaker: isSpeaker)
   }
 
@@ -129,7 +129,7 @@ final class ScriptedHost: Sendable {
 }
 
 /// One manager's way to a scripted host; the hearing ends with it.
-private final class ScriptedLink: HostLink {
+private final class ScriptedLink: AdapterLink {
   private let host: ScriptedHost
   private let number = Mutex(0)
   let failure: AdapterError?
@@ -143,7 +143,7 @@ private final class ScriptedLink: HostLink {
 
   deinit { host.detach(number.withLock { $0 }) }
 
-  var keeper: SecurityKeeper? { host.keeper }
+  var keeper: BondStorage? { host.keeper }
 
   func post(_ command: HostCommand) { host.post(command) }
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {

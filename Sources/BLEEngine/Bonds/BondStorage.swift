@@ -12,7 +12,7 @@ import Synchronization
 /// All managers of a host share it; it lives as long as one of them. The store is called on a queue of its own, with the
 /// newest state only where several changes come at once; ``BondSaveSchedule`` says when. A store that could not be
 /// loaded is not saved to: each attempt to save loads it first, until that succeeds.
-package final class SecurityKeeper: Sendable {
+package final class BondStorage: Sendable {
   /// The clock and the timer, which tests replace.
   package struct Timing: Sendable {
     package var now: @Sendable () -> Instant
@@ -51,11 +51,11 @@ package final class SecurityKeeper: Sendable {
     var consumed = 0
   }
 
-  private struct Reference: Sendable { weak var keeper: SecurityKeeper? }
+  private struct Reference: Sendable { weak var keeper: BondStorage? }
   private static let keepers = Mutex<[ObjectIdentifier: Reference]>([:])
 
   /// The keeper of a host, made by the first who asks; `options` count only then.
-  package static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> SecurityKeeper
+  package static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> BondStorage
   {
     keepers.withLock { keepers in
       keepers = keepers.filter { $0.value.keeper != nil }
@@ -68,7 +68,7 @@ package final class SecurityKeeper: Sendable {
         }
         return keeper
       }
-      let keeper = SecurityKeeper(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
+      let keeper = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
       keeper.begin(host, options)
       keepers[ObjectIdentifier(host)] = Reference(keeper: keeper)
       return keeper
@@ -179,7 +179,7 @@ package final class SecurityKeeper: Sendable {
   }
 }
 
-extension SecurityKeeper.State {
+extension BondStorage.State {
   fileprivate mutating func update(_ bond: BLEHost.Bond, now: Instant) {
     guard let index = record.bonds.firstIndex(where: { $0.record.identity == bond.identity }) else {
       record.bonds.append(Bond(bond))
@@ -194,7 +194,7 @@ extension SecurityKeeper.State {
 
   fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
     record.bonds.removeAll { $0.record.identity == identity }
-    if !isLoaded { removed = removed.suffix(SecurityKeeper.removedLimit - 1) + [identity] }
+    if !isLoaded { removed = removed.suffix(BondStorage.removedLimit - 1) + [identity] }
     schedule.change(.atOnce, now: now)
   }
 
@@ -210,7 +210,7 @@ extension SecurityKeeper.State {
 }
 
 /// Saving, on the queue.
-extension SecurityKeeper {
+extension BondStorage {
   private func startTimer() {
     let now = timing.now()
     let delay: Duration? = state.withLock { state in

@@ -13,11 +13,11 @@ public struct PairingReply: Sendable, Identifiable {
     package init(_ question: PairingQuestionID) { rawValue = question.rawValue }
   }
 
-  private let link: any HostLink
+  private let link: any AdapterLink
   private let peer: PeerID
   private let question: PairingQuestionID
 
-  package init(link: any HostLink, peer: PeerID, question: PairingQuestionID) {
+  package init(link: any AdapterLink, peer: PeerID, question: PairingQuestionID) {
     (self.link, self.peer, self.question) = (link, peer, question)
   }
 

@@ -61,7 +61,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// A manager over `link`; the tests play the host there.
   init(
-    delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
     limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(CentralState(limits: limits))

@@ -40,7 +40,7 @@ public enum CBManagerAuthorization: Int, Sendable {
 ///
 /// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time.
 open class CBManager: NSObject, @unchecked Sendable {
-  let link: any HostLink
+  let link: any AdapterLink
   let queue: DispatchQueue
   let log: Log
   private let adapter = Mutex(Adapter())
@@ -53,7 +53,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     var reason: (any Error)?
   }
 
-  init(link: any HostLink, queue: DispatchQueue?, log: @escaping Log) {
+  init(link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log) {
     self.link = link
     self.queue = queue ?? .main
     self.log = log
@@ -80,7 +80,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   @discardableResult
   public static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
     let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
-    SecurityKeeper.saveAll()
+    BondStorage.saveAll()
     return isInTime
   }
 

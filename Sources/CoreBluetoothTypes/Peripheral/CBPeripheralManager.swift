@@ -68,7 +68,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// A manager over `link`; the tests play the host there.
   init(
-    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any HostLink,
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
     limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     self.limits = limits

@@ -172,7 +172,7 @@ import Testing
   /// A new run of the program connects to a device that it has not heard yet.
   @Test func whoIsBondedIsRetrievedUnseen() throws {
     let record = BondFixtures.record(1)
-    let keeper = SecurityKeeper(BondFixtures.Notebook(record), log: { _, _ in })
+    let keeper = BondStorage(BondFixtures.Notebook(record), log: { _, _ in })
     let stage = CentralStage(host: ScriptedHost(keeper: keeper))
     let bond = record.bonds[1]
     let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)

@@ -1,7 +1,7 @@
 package import BLEHost
 
 /// One manager's way to the host; it ends when it is let go. Tests play the host behind it with a script.
-package protocol HostLink: AnyObject, Sendable {
+package protocol AdapterLink: AnyObject, Sendable {
   /// Hands a command over; commands are performed in the order they were posted.
   func post(_ command: HostCommand)
   /// Hears the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter comes
@@ -14,9 +14,9 @@ package protocol HostLink: AnyObject, Sendable {
   /// Whether this manager is the one of its host's that writes the host's own lines into the log.
   var isSpeaker: Bool { get }
   /// Who keeps the host's bonds; nil before there is a host.
-  var keeper: SecurityKeeper? { get }
+  var keeper: BondStorage? { get }
 }
 
-extension HostLink {
-  package var keeper: SecurityKeeper? { nil }
+extension AdapterLink {
+  package var keeper: BondStorage? { nil }
 }
