@@ -4,56 +4,40 @@ import BLERuntime
 import Dispatch
 import Synchronization
 
-/// A manager's way to the real host, which all managers of one transport share.
+/// A client's attachment to the real host, which all clients of one transport share.
 ///
-/// The transport is opened on a queue of its own, because a controller behind a wire may take seconds to be reached and
-/// whoever makes a manager is not to wait for it.
+/// The transport is opened on a queue of its own, because a controller behind a wire may take seconds to be reached.
 ///
 /// ```
-/// idle ──attach──▶ opening ──▶ open     the host is there; what was posted meanwhile is handed on
-///                     └──────▶ failed   the sink hears of it as a state
+/// idle ──attach──▶ opening ──▶ open ──detach──▶ detached    the host is there; commands that wait are posted
+///                     └──────▶ failed                       the sink receives a state
 /// ```
 package final class HostConnection: AdapterLink {
   private let options: AdapterOptions
   private let phase = Mutex(Phase.idle(waiting: []))
-  private let heldKeeper = Mutex<BondStorage?>(nil)
+  private let heldHub = Mutex<AdapterHub?>(nil)
 
-  /// Commands kept while the transport is being opened; further ones are dropped, for managers post none that matter then.
+  /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter then.
   package static let waitingLimit = 64
 
   private enum Phase: Sendable {
     case idle(waiting: [HostCommand])
-    case open(BLERuntime.Host, HostAttachment)
+    /// The attachment keeps the host.
+    case open(HostAttachment)
     case failed(AdapterError)
+    case detached
   }
 
   private static let opener = DispatchQueue(label: "BluetoothLE.opening", attributes: .concurrent)
 
-  /// The connections of each host, the oldest first: that one speaks for it.
-  private static let connections = Mutex<[ObjectIdentifier: [ObjectIdentifier]]>([:])
-
   package init(_ options: AdapterOptions) { self.options = options }
-
-  deinit {
-    guard case .open(let host, _) = phase.withLock({ $0 }) else { return }
-    let (name, connection) = (ObjectIdentifier(host), ObjectIdentifier(self))
-    Self.connections.withLock { connections in
-      connections[name]?.removeAll { $0 == connection }
-      if connections[name]?.isEmpty == true { connections[name] = nil }
-    }
-  }
 
   /// How many commands wait for the transport.
   package var waitingCount: Int {
     if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
   }
 
-  package var isSpeaker: Bool {
-    guard case .open(let host, _) = phase.withLock({ $0 }) else { return true }
-    return Self.connections.withLock { $0[ObjectIdentifier(host)]?.first } == ObjectIdentifier(self)
-  }
-
-  package var keeper: BondStorage? { heldKeeper.withLock { $0 } }
+  package var hub: AdapterHub? { heldHub.withLock { $0 } }
 
   package func post(_ command: HostCommand) {
     phase.withLock { phase in
@@ -62,8 +46,8 @@ package final class HostConnection: AdapterLink {
         guard waiting.count < Self.waitingLimit else { return }
         waiting.append(command)
         phase = .idle(waiting: waiting)
-      case .open(_, let attachment): attachment.post(command)
-      case .failed: break
+      case .open(let attachment): attachment.post(command)
+      case .failed, .detached: break
       }
     }
   }
@@ -71,7 +55,7 @@ package final class HostConnection: AdapterLink {
   package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
-      // Whoever wanted the host may be gone; it ends with this reference then.
+      // The client may be gone; the host ends with this reference then.
       self?.opened(result, sink)
     }
   }
@@ -81,29 +65,40 @@ package final class HostConnection: AdapterLink {
   ) {
     switch result {
     case .success(let host):
-      Self.connections.withLock { $0[ObjectIdentifier(host), default: []].append(ObjectIdentifier(self)) }
-      // The bonds are there before the first command of a manager.
-      let keeper = BondStorage.shared(for: host, options, log: BluetoothLog.write)
-      heldKeeper.withLock { $0 = keeper }
+      // The bonds are there before the first command of a client.
+      let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
+      heldHub.withLock { $0 = hub }
       phase.withLock { phase in
-        var waiting: [HostCommand] = []
-        if case .idle(let commands) = phase { waiting = commands }
-        // Attached first, so that the answers find somebody.
+        guard case .idle(let waiting) = phase else { return }
+        // Attached first, so that the sink receives the answers.
         let attachment = host.attach(sink)
-        phase = .open(host, attachment)
+        phase = .open(attachment)
         for command in waiting { attachment.post(command) }
       }
     case .failure(let error):
       let failure = AdapterError(error)
-      phase.withLock { $0 = .failed(failure) }
-      sink([.state(failure.state, nil)])
+      let isAttached = phase.withLock { phase in
+        guard case .idle = phase else { return false }
+        phase = .failed(failure)
+        return true
+      }
+      if isAttached { sink([.state(failure.state, nil)]) }
     }
   }
 
   package func consumed(_ count: Int) {
     // The lock is held while the sink is attached, so events find the attachment here.
-    guard case .open(_, let attachment) = phase.withLock({ $0 }) else { return }
+    guard case .open(let attachment) = phase.withLock({ $0 }) else { return }
     attachment.consumed(count)
+  }
+
+  package func detach() {
+    let ended = phase.withLock { phase in
+      defer { phase = .detached }
+      return phase
+    }
+    // The attachment and perhaps the host are released here, outside of the lock.
+    _ = consume ended
   }
 
   package var failure: AdapterError? {

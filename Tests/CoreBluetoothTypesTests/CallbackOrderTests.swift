@@ -51,6 +51,49 @@ import Testing
     #expect(stage.heard() == ["isReady"])
   }
 
+  /// A refusal that the application causes while the end of the link waits comes before it.
+  @Test func nothingOfAPeripheralFollowsItsDisconnection() throws {
+    var limits = CentralLimits()
+    limits.pendingOperations = 1
+    let stage = CentralStage(limits: limits)
+    let peripheral = try stage.connect(1)
+    peripheral.readRSSI()
+    stage.recorder.react { [weak peripheral] line in
+      guard line == "rssi -40" else { return }
+      for _ in 0..<2 { peripheral?.discoverServices(nil) }
+    }
+    let peer = PeerID(rawValue: 1)
+    stage.say(.rssi(peer, .success(-40)), .disconnected(peer, .connectionTimeout))
+    #expect(
+      stage.heard() == [
+        "rssi -40", "services  outOfSpace", "services  connectionTimeout", "disconnected connectionTimeout",
+      ])
+    peripheral.openL2CAPChannel(0x80)
+    #expect(stage.heard().isEmpty && stage.logged().count == 1)
+  }
+
+  @Test func nothingOfACentralFollowsItsDisconnection() {
+    let stage = Stage()
+    let central = stage.connect(1)
+    stage.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    _ = stage.heard()
+    stage.manager.requestConnectionParameters(ConnectionParameterRequest(latency: 500), for: central)
+    #expect(stage.heard().isEmpty && stage.logged().count == 1)
+  }
+
+  /// The calls come one at a time, in the host's order, on whatever queue.
+  @Test func theOrderHoldsOnAConcurrentQueue() {
+    let host = ScriptedHost()
+    let recorder = CentralRecorder()
+    let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
+    let manager = CentralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in })
+    let states: [AdapterState] = [.poweredOn, .resetting, .poweredOff, .unsupported]
+    for round in 0..<100 { host.say(.state(states[round % 4], nil)) }
+    manager.client.queue.sync {}
+    let expected = (0..<100).map { "state \(["poweredOn", "resetting", "poweredOff", "unsupported"][$0 % 4])" }
+    #expect(recorder.take() == expected)
+  }
+
   @Test func rule7_willRestoreStateIsNeverCalled() {
     let stage = Stage(.unknown)
     stage.say(.state(.poweredOn, nil))

@@ -4,6 +4,7 @@ import BluetoothLE
 import EngineFixtures
 import Testing
 
+@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Section 1 of CoreBluetooth's rules: states, queues, what happens below powered on.
@@ -43,9 +44,14 @@ import Testing
     #expect(stage.manager.authorization == .denied)
   }
 
-  @Test func rule1_2_noQueueIsTheMainQueue() {
+  @Test func rule1_2_noQueueIsTheMainQueue() async {
     let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
-    #expect(manager.queue.label == DispatchQueue.main.label)
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    let isMain = await withCheckedContinuation { continuation in
+      manager.client.queue.async { continuation.resume(returning: DispatchQueue.getSpecific(key: key)) }
+    }
+    #expect(isMain == true)
   }
 
   @Test func rule1_2_everyCallComesOnTheQueue() {

@@ -1,9 +1,11 @@
 import BLEATT
+import BLEEngine
 import BLEGAP
 import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 
 @testable import BLEGATT
@@ -13,10 +15,14 @@ import Synchronization
 /// what the test wants said.
 final class ScriptedHost: Sendable {
   private let state = Mutex(State())
-  /// Whose bonds its managers see.
-  let keeper: BondStorage?
+  /// What its managers share.
+  let hub: AdapterHub
+  /// The lines that the managers and the hub log.
+  let log = Lines()
 
-  init(keeper: BondStorage? = nil) { self.keeper = keeper }
+  init(bonds: BondStorage? = nil) {
+    hub = AdapterHub(bonds ?? BondStorage(MemoryBondStore(), log: { _, _ in }), log: { [log] in log.append($1) })
+  }
 
   private struct State {
     var commands: [HostCommand] = []
@@ -62,8 +68,8 @@ final class ScriptedHost: Sendable {
   }
 
   /// A manager's way to this host.
-  func link(failure: AdapterError? = nil, isSpeaker: Bool = true) -> any AdapterLink {
-    ScriptedLink(self, failure: failure, isSpeaker: isSpeaker)
+  func link(failure: AdapterError? = nil) -> any AdapterLink {
+    ScriptedLink(self, failure: failure)
   }
 
   fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> Int {
@@ -88,6 +94,7 @@ final class ScriptedHost: Sendable {
       for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
       return state.sinks.sorted { $0.key < $1.key }.map(\.value)
     }
+    hub.receive(events)
     for sink in sinks { sink(events) }
   }
 
@@ -133,17 +140,13 @@ private final class ScriptedLink: AdapterLink {
   private let host: ScriptedHost
   private let number = Mutex(0)
   let failure: AdapterError?
-  let isSpeaker: Bool
 
-  init(_ host: ScriptedHost, failure: AdapterError?, isSpeaker: Bool) {
+  init(_ host: ScriptedHost, failure: AdapterError?) {
     self.host = host
     self.failure = failure
-    self.isSpeaker = isSpeaker
   }
 
-  deinit { host.detach(number.withLock { $0 }) }
-
-  var keeper: BondStorage? { host.keeper }
+  var hub: AdapterHub? { host.hub }
 
   func post(_ command: HostCommand) { host.post(command) }
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
@@ -151,4 +154,5 @@ private final class ScriptedLink: AdapterLink {
     self.number.withLock { $0 = number }
   }
   func consumed(_ count: Int) { host.consumed(count) }
+  func detach() { host.detach(number.withLock { $0 }) }
 }

@@ -14,7 +14,6 @@ final class Stage: Sendable {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "delegate")
   let recorder: Recorder
-  private let log = Lines()
   private let held = Mutex<PeripheralManager?>(nil)
 
   init(
@@ -24,7 +23,7 @@ final class Stage: Sendable {
     self.host = host
     recorder = Recorder()
     let manager = PeripheralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [log] _, text in log.append(text) })
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
     if state != .unknown {
       host.say(.state(state, nil))
@@ -52,7 +51,7 @@ final class Stage: Sendable {
   /// What went into the log since the last call.
   func logged() -> [String] {
     settle()
-    return log.take()
+    return host.log.take()
   }
 
   func say(_ event: HostEvent) {

@@ -1,7 +1,6 @@
 import BLECrypto
 package import BLEHost
 import BLELinux
-package import BLERuntime
 import BLESMP
 package import BLEWire
 import Dispatch
@@ -9,9 +8,9 @@ import Synchronization
 
 /// Keeps one host's bonds: hands it those of earlier runs, and saves what changes.
 ///
-/// All managers of a host share it; it lives as long as one of them. The store is called on a queue of its own, with the
-/// newest state only where several changes come at once; ``BondSaveSchedule`` says when. A store that could not be
-/// loaded is not saved to: each attempt to save loads it first, until that succeeds.
+/// All clients of a host share it. The store is called on a queue of its own, with the newest state only where several changes
+/// come at once; ``BondSaveSchedule`` says when. A store that could not be loaded is not saved to: each attempt to save loads it
+/// first, until that succeeds.
 package final class BondStorage: Sendable {
   /// The clock and the timer, which tests replace.
   package struct Timing: Sendable {
@@ -40,46 +39,7 @@ package final class BondStorage: Sendable {
   private let log: Log
   private let timing: Timing
   private let queue: DispatchQueue
-  private let hearing = Mutex(Hearing())
-  /// Whether the host was told to hide.
-  private let isPrivate = Mutex(false)
-
-  private struct Hearing {
-    var attachment: HostAttachment?
-    var post: (@Sendable (HostCommand) -> Void)?
-    /// Events taken before the attachment was there to say so.
-    var consumed = 0
-  }
-
-  private struct Reference: Sendable { weak var keeper: BondStorage? }
-  private static let keepers = Mutex<[ObjectIdentifier: Reference]>([:])
-
-  /// The keeper of a host, made by the first who asks; `options` count only then.
-  package static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> BondStorage
-  {
-    keepers.withLock { keepers in
-      keepers = keepers.filter { $0.value.keeper != nil }
-      if let keeper = keepers[ObjectIdentifier(host)]?.keeper {
-        if options.privacy.usesPrivateAddress, !keeper.isPrivate.withLock({ $0 }) {
-          log(
-            .notice,
-            "\(host.transport): a manager asks for a private address, and another one opened the adapter without: the identity address is shown; ask for it in all of them"
-          )
-        }
-        return keeper
-      }
-      let keeper = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
-      keeper.begin(host, options)
-      keepers[ObjectIdentifier(host)] = Reference(keeper: keeper)
-      return keeper
-    }
-  }
-
-  /// Saves what is not saved yet, of all hosts; what a program does last.
-  package static func saveAll() {
-    let all = keepers.withLock { $0.values.compactMap(\.keeper) }
-    for keeper in all { keeper.settle(isLast: true) }
-  }
+  private let post = Mutex<(@Sendable (HostCommand) -> Void)?>(nil)
 
   /// Saves what is not saved yet, and waits for it.
   ///
@@ -120,39 +80,16 @@ package final class BondStorage: Sendable {
 
   deinit { save(isLast: true) }
 
-  private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
-    isPrivate.withLock { $0 = options.privacy.usesPrivateAddress }
-    if options.privacy.usesPrivateAddress { shareKey() }
-    if let warning = options.privacy.warning(options.pairing) { log(.notice, "\(host.transport): \(warning)") }
-    for command in commands(options.pairing, options.privacy) { host.post(command) }
-    let attached = host.attach { [weak self] events in
-      for event in events { self?.receive(event) }
-      self?.consumed(events.count)
-    }
-    hearing.withLock { $0.attachment = attached }
-    report { [weak host] in host?.post($0) }
-    consumed(0)
-  }
-
   /// Has `post` called with what the host is to know of the store.
-  func report(to post: @escaping @Sendable (HostCommand) -> Void) { hearing.withLock { $0.post = post } }
+  package func report(to post: @escaping @Sendable (HostCommand) -> Void) { self.post.withLock { $0 = post } }
 
   /// Saves our key before it is used: a program that shares the store and begins at the same time has the same one. To be
   /// called before anything else changes.
-  func shareKey() {
+  package func shareKey() {
     state.withLock { $0.schedule.change(.atOnce, now: timing.now()) }
     settle()
     guard let shared = queue.sync(execute: { try? store.load() }), let key = shared.identityResolvingKey else { return }
     state.withLock { ($0.record, $0.key) = (shared, key) }
-  }
-
-  private func consumed(_ count: Int) {
-    let (attachment, total) = hearing.withLock { hearing in
-      hearing.consumed += count
-      defer { if hearing.attachment != nil { hearing.consumed = 0 } }
-      return (hearing.attachment, hearing.consumed)
-    }
-    if total > 0 { attachment?.consumed(total) }
   }
 
   /// What a host is told first.
@@ -245,7 +182,7 @@ extension BondStorage {
       let record = state.withLock { $0.record }
       try store.save(record)
       // Sign counters wait for it.
-      hearing.withLock { $0.post }?(.bondsStored(record.bonds.map(\.record)))
+      post.withLock { $0 }?(.bondsStored(record.bonds.map(\.record)))
       let failures = state.withLock { $0.schedule.succeed() }
       if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {
@@ -267,6 +204,6 @@ extension BondStorage {
     }
     guard !loaded.bonds.isEmpty else { return }
     log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")
-    hearing.withLock { $0.post }?(.setBonds(bonds))
+    post.withLock { $0 }?(.setBonds(bonds))
   }
 }

@@ -79,7 +79,7 @@ extension CBCentralManager {
   private func giveUp(_ id: UInt64, after timeout: Duration, _ what: @escaping @Sendable () -> String) {
     let (seconds, attoseconds) = timeout.components
     let time = DispatchTime.now() + .seconds(Int(seconds)) + .nanoseconds(Int(attoseconds / 1_000_000_000))
-    queue.asyncAfter(deadline: time) { [weak self] in
+    client.queue.asyncAfter(deadline: time) { [weak self] in
       guard let self, let waiter = run({ $0.takeWaiter(id, into: &$1) }) else { return }
       let reason = stateReason.map { "; the adapter: \($0)" } ?? ""
       waiter.continuation.resume(

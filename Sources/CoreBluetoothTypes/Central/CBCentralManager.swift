@@ -44,7 +44,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
-  ///   - queue: where the delegates are called; nil is the main queue. A concurrent queue is not allowed.
+  ///   - queue: where the delegates are called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
   ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
@@ -77,7 +77,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   deinit {
     for stream in observers.withLock({ $0.takeAll() }) { stream.finish() }
-    for command in machine.withLock({ $0.lastCommands }) { link.post(command) }
+    for command in machine.withLock({ $0.lastCommands }) { client.perform(command) }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
@@ -192,27 +192,24 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   final func run<Result: Sendable>(
     _ body: (inout CentralState, inout CentralEffects) -> Result
   ) -> Result {
-    let (result, calls) = step(body)
-    if !calls.isEmpty {
-      queue.async { [weak self] in
-        for call in calls { self?.make(call) }
-      }
-    }
+    let (result, hasCalls) = step(body)
+    if hasCalls { scheduleCalls() }
     return result
   }
 
   private func step<Result: Sendable>(
     _ body: (inout CentralState, inout CentralEffects) -> Result
-  ) -> (Result, [CentralCall]) {
+  ) -> (Result, hasCalls: Bool) {
     let (result, effects) = machine.withLock { state in
       var effects = CentralEffects()
       let result = body(&state, &effects)
-      for command in effects.commands { link.post(command) }
+      for command in effects.commands { client.perform(command) }
+      append(effects.calls.map { .central($0) })
       return (result, effects)
     }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice, line) }
-    return (result, effects.calls)
+    return (result, !effects.calls.isEmpty)
   }
 
   override func peer(named name: PeerID) -> CBPeer? {
@@ -232,36 +229,37 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       state.sessions.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
     }
     guard let name else { return misuse("pair: \(peripheral) is not connected") }
-    link.post(.requestSecurity(name))
+    client.perform(.requestSecurity(name))
   }
 
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
-    case .refused(let error): relay("\(error)")
-    case .diagnostic(let diagnostic): relay("\(diagnostic)")
-    default: runOnQueue { $0.receive(event, into: &$1) }
+    default: _ = step { $0.receive(event, into: &$1) }
     }
   }
 
-  private func runOnQueue(_ body: (inout CentralState, inout CentralEffects) -> Void) {
-    for call in step(body).1 { make(call) }
+  override func make(_ call: ManagerCall) {
+    switch call {
+    case .stateChanged: delegate?.centralManagerDidUpdateState(self)
+    case .central(let call): make(call)
+    case .peripheral, .pairing: super.make(call)
+    }
   }
 
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
-    let reason = link.failure ?? reason.map { AdapterError($0) }
-    guard update(state: new, reason: reason) else { return }
+    guard update(state: new, reason: client.reason(reason)) else { return }
     if new == .poweredOn {
-      runOnQueue { $0.wakePowerWaiters(into: &$1) }
+      _ = step { $0.wakePowerWaiters(into: &$1) }
     } else {
-      runOnQueue { $0.fell(to: new, into: &$1) }
+      _ = step { $0.fell(to: new, into: &$1) }
     }
-    delegate?.centralManagerDidUpdateState(self)
+    append([.stateChanged])
   }
 
   /// A peripheral of this manager is gone. It may have gone anywhere, inside of the lock too.
   final func released(_ identifier: UUID) {
-    queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
+    client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }
 
   final func publish(_ peripheral: CBPeripheral, _ device: SightedDevice) {

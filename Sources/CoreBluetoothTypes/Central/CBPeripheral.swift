@@ -146,7 +146,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Not supported: the delegate hears ``CBError/operationNotSupported``.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
-    command("openL2CAPChannel") { $1.calls.append(.peripheral(self, .openedChannel(CBError.noL2CAPChannels))) }
+    command("openL2CAPChannel") { $0.openChannel(self, into: &$1) }
   }
 
   final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }

@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGAP
 import BLEHost
 import Foundation
@@ -63,7 +64,9 @@ extension CBCentralManager {
     case .resume(let waiter, let error?): waiter.continuation.resume(throwing: error)
     case .resume(let waiter, nil): waiter.continuation.resume()
     case .startLater(let seconds, let id):
-      queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in self?.run { $0.start(id, into: &$1) } }
+      client.queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in
+        self?.run { $0.start(id, into: &$1) }
+      }
     }
   }
 }

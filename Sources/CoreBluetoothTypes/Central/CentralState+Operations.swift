@@ -109,6 +109,12 @@ extension CentralState {
     return sessions[peer]?.mtu ?? ATT.defaultMTU
   }
 
+  /// Not supported; the delegate receives an error.
+  func openChannel(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
+    guard session(of: peripheral, for: "openL2CAPChannel", into: &effects) != nil else { return }
+    effects.calls.append(.peripheral(peripheral, .openedChannel(CBError.noL2CAPChannels)))
+  }
+
   @discardableResult
   mutating func readRSSI(
     _ peripheral: CBPeripheral, answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects

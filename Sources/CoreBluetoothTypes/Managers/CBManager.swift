@@ -1,6 +1,5 @@
 import BLEEngine
 import BLEHost
-import BLERuntime
 public import Foundation
 import Synchronization
 
@@ -36,17 +35,28 @@ public enum CBManagerAuthorization: Int, Sendable {
   case allowedAlways = 3
 }
 
+/// One thing to do for the application on the queue, as a value.
+enum ManagerCall: Sendable {
+  case stateChanged
+  case central(CentralCall)
+  case peripheral(DelegateCall)
+  case pairing(PairingCall)
+}
+
 /// What the two managers share: the adapter's state; mirrors `CBManager`.
 ///
-/// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time.
+/// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time, in the order in which the
+/// host reported the causes.
+///
+/// What changes lies in `Mutex`es: ``adapter``, ``calls`` and ``heldPairingDelegate`` here, one more in each role.
 open class CBManager: NSObject, @unchecked Sendable {
-  let link: any AdapterLink
-  let queue: DispatchQueue
+  /// The manager's end of the adapter. Its queue is serial and has the application's as its target.
+  let client: AdapterClient
   let log: Log
   private let adapter = Mutex(Adapter())
+  /// Calls that the application is to receive, in the order of the changes that cause them.
+  private let calls = Mutex<[ManagerCall]>([])
   private let heldPairingDelegate = Mutex(DelegateReference<any CBPairingDelegate> { nil })
-  /// Kinds of questions that were logged because there is no pairing delegate; each once, because a peer can cause them.
-  let declinedQuestions = Mutex<Set<String>>([])
 
   private struct Adapter {
     var state = CBManagerState.unknown
@@ -54,8 +64,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   }
 
   init(link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log) {
-    self.link = link
-    self.queue = queue ?? .main
+    client = AdapterClient(over: link, target: queue ?? .main, log: log)
     self.log = log
     super.init()
   }
@@ -79,25 +88,46 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// - Returns: whether all have ended in time.
   @discardableResult
   public static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
-    let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
-    BondStorage.saveAll()
-    return isInTime
+    AdapterHub.shutDownAll(atMost: patience)
   }
 
-  /// Begins to hear the host. Whatever it says comes to ``receive(_:)`` on the queue, in order.
+  /// Attaches the manager to the host.
   ///
-  /// The manager is taken hold of event by event: one that is released inside a callback ends there.
+  /// The manager is taken hold of call by call: one that is released inside a callback ends there.
   func listen() {
-    link.attach { [weak self, queue] events in
-      queue.async { [weak self] in
-        for event in events {
-          self?.receive(event)
-          self?.receiveSecurity(event)
-        }
-        self?.finishBatch()
-        self?.link.consumed(events.count)
+    let manager = WeakObject(self)
+    client.start { events in
+      for event in events {
+        manager.object?.receive(event)
+        manager.object?.receiveSecurity(event)
+        Self.makeCalls(of: manager)
       }
+      manager.object?.finishBatch()
+      Self.makeCalls(of: manager)
     }
+  }
+
+  /// Puts calls in line. It is called with the lock held under which their cause happened, so that they have its order.
+  final func append(_ new: [ManagerCall]) { calls.withLock { $0 += new } }
+
+  /// Makes the calls in line, on the queue, after what is on the queue already.
+  final func scheduleCalls() {
+    let manager = WeakObject(self)
+    client.queue.async { Self.makeCalls(of: manager) }
+  }
+
+  /// Makes the calls that are in line now; on the queue only.
+  private static func makeCalls(of manager: WeakObject<CBManager>) {
+    let all = manager.object?.calls.withLock { calls in
+      defer { calls.removeAll(keepingCapacity: true) }
+      return calls
+    }
+    for call in all ?? [] { manager.object?.make(call) }
+  }
+
+  /// Makes one call; on the queue only. The roles override it.
+  func make(_ call: ManagerCall) {
+    if case .pairing(let call) = call { makePairingCall(call) }
   }
 
   /// Who is asked and told about pairing; it is not kept alive. Without one, questions are declined.
@@ -136,11 +166,6 @@ open class CBManager: NSObject, @unchecked Sendable {
     misuse(
       "\(command) is dropped: the manager can only accept this command while in the powered on state (now \(state))")
     return false
-  }
-
-  /// What the host says to all its managers goes into the log once.
-  final func relay(_ line: String) {
-    if link.isSpeaker { log(.notice, line) }
   }
 
   final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }

@@ -13,7 +13,7 @@ extension CBPeripheralManager {
         .invalidParameters,
         "\(request) is not allowed: 7.5 ms to 4 s, latency 0 to 499, timeout 100 ms to 32 s and longer than 2 × interval × (latency + 1)"
       )
-      run { $1.calls.append(.connectionUpdated(central, nil, error)) }
+      run { $0.refuseConnectionUpdate(of: central, error, into: &$1) }
       return
     }
     run { $0.command("requestConnectionParameters", central, { .updateConnection($0, parameters) }, into: &$1) }

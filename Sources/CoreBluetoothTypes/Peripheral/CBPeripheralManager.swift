@@ -46,7 +46,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
-  ///   - queue: where the delegate is called; nil is the main queue. A concurrent queue is not allowed.
+  ///   - queue: where the delegate is called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
   ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
   public init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
@@ -85,7 +85,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       state.shutDown(into: &effects)
       return (effects.commands, effects.calls)
     }
-    for command in commands { link.post(command) }
+    for command in commands { client.perform(command) }
     for case .resume(let waiter, let error?) in calls { waiter.continuation.resume(throwing: error) }
   }
 
@@ -228,27 +228,24 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   final func run<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let (result, calls) = try step(body)
-    if !calls.isEmpty {
-      queue.async { [weak self] in
-        for call in calls { self?.make(call) }
-      }
-    }
+    let (result, hasCalls) = try step(body)
+    if hasCalls { scheduleCalls() }
     return result
   }
 
   private func step<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
-  ) throws(Failure) -> (Result, [DelegateCall]) {
+  ) throws(Failure) -> (Result, hasCalls: Bool) {
     let (result, effects) = try machine.withLock { state throws(Failure) in
       var effects = PeripheralEffects()
       let result = try body(&state, &effects)
-      for command in effects.commands { link.post(command) }
+      for command in effects.commands { client.perform(command) }
+      append(effects.calls.map { .peripheral($0) })
       return (result, effects)
     }
     for line in effects.misuses { misuse(line) }
     for line in effects.warnings { warn(line) }
-    return (result, effects.calls)
+    return (result, !effects.calls.isEmpty)
   }
 
   override func peer(named name: PeerID) -> CBPeer? {
@@ -261,23 +258,24 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
-    case .refused(let error): relay("\(error)")
-    case .diagnostic(let diagnostic): relay("\(diagnostic)")
-    default: runOnQueue { $0.receive(event, into: &$1) }
+    default: _ = step { $0.receive(event, into: &$1) }
     }
   }
 
-  override func finishBatch() { runOnQueue { $0.finishBatch(into: &$1) } }
+  override func finishBatch() { _ = step { $0.finishBatch(into: &$1) } }
 
-  private func runOnQueue(_ body: (inout PeripheralRole, inout PeripheralEffects) -> Void) {
-    for call in step(body).1 { make(call) }
+  override func make(_ call: ManagerCall) {
+    switch call {
+    case .stateChanged: delegate?.peripheralManagerDidUpdateState(self)
+    case .peripheral(let call): make(call)
+    case .central, .pairing: super.make(call)
+    }
   }
 
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
-    let reason = link.failure ?? reason.map { AdapterError($0) }
-    guard update(state: new, reason: reason) else { return }
-    if new != .poweredOn { runOnQueue { $0.fell(to: new, into: &$1) } }
-    delegate?.peripheralManagerDidUpdateState(self)
+    guard update(state: new, reason: client.reason(reason)) else { return }
+    if new != .poweredOn { _ = step { $0.fell(to: new, into: &$1) } }
+    append([.stateChanged])
   }
 }
 

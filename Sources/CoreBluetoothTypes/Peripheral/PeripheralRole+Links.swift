@@ -86,6 +86,14 @@ extension PeripheralRole {
     }
   }
 
+  /// The parameters are not allowed; the delegate receives an error.
+  func refuseConnectionUpdate(of central: CBCentral, _ error: CBError, into effects: inout PeripheralEffects) {
+    guard links[central.peer]?.central === central else {
+      return effects.misuses.append("requestConnectionParameters: \(central) is not connected")
+    }
+    effects.calls.append(.connectionUpdated(central, nil, error))
+  }
+
   mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
     switch result {

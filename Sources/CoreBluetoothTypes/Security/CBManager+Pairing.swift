@@ -6,85 +6,91 @@ import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
 extension CBManager {
-  /// The devices that are known again, the oldest bond first. All managers of an adapter share them.
-  public final var bonds: [BLEEngine.Bond] { link.keeper?.bonds ?? [] }
+  /// The devices that are bonded, the oldest bond first. All managers of an adapter share them.
+  public final var bonds: [BLEEngine.Bond] { client.bonds }
 
   /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
   /// device has to be told to forget, too, before the two can pair anew.
-  public final func remove(_ bond: BLEEngine.Bond) { link.post(.removeBond(bond.record.identity)) }
+  public final func remove(_ bond: BLEEngine.Bond) { client.remove(bond) }
 
   /// Changes how the adapter pairs from now on. What is under way goes on as it began; ``PairingOptions/storage`` stays
   /// what it was.
-  public final func setPairing(_ options: PairingOptions) {
-    for command in link.keeper?.commands(options) ?? [] {
-      if case .setPairing = command { link.post(command) }
-    }
+  public final func setPairing(_ options: PairingOptions) { client.setPairing(options) }
+
+  /// What is asked and reported about trust, on the queue.
+  final func receiveSecurity(_ event: HostEvent) {
+    if let call = securityCall(event) { append([.pairing(call)]) }
   }
 
-  /// What is asked and told of trust, on the queue.
-  final func receiveSecurity(_ event: HostEvent) {
+  private func securityCall(_ event: HostEvent) -> PairingCall? {
     switch event {
     case .pairing(let name, let id, let question):
-      guard let peer = peer(named: name) else { return }
-      ask(question, of: peer, reply: PairingReply(link: link, peer: name, question: id))
-    case .pairingQuestionWithdrawn(let name, let id):
-      guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didWithdrawQuestion: PairingReply.ID(id), of: peer)
-    case .keypress(let name, let keypress):
-      guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else { return }
-      pairingDelegate?.manager(self, peer: peer, didType: keypress)
-    case .paired(let name, let device):
-      guard let peer = peer(named: name) else { return }
-      let bond = device.isBonded ? bonds.first { $0.record.identity == device.identity } : nil
-      pairingDelegate?.manager(self, didPairWith: peer, bond: bond)
-    case .pairingFailed(let name, let failure):
-      guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didFailToPairWith: peer, error: PairingError(failure))
-    case .security(let name, let security):
-      guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didChangeSecurityOf: peer, to: PeerSecurity(security))
-    case .bondRemoved(let identity):
-      pairingDelegate?.manager(self, didRemoveBondOf: UUID(identity))
-    case .bondReplaced(let name, _):
-      guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didReplaceBondOf: peer)
-    case .bondLost(let name, _, let loss):
-      guard let peer = peer(named: name) else { return }
-      pairingDelegate?.manager(self, didLoseBondOf: peer, error: BondLostError(loss))
-    default: break
-    }
-  }
-
-  private func ask(_ question: PairingQuestion, of peer: CBPeer, reply: PairingReply) {
-    let delegate = pairingDelegate
-    switch question {
-    case .consent:
-      guard let delegate else { return decline("whether to pair", reply) }
-      delegate.manager(self, shouldPairWith: peer, reply: reply)
-    case .replaceBond:
-      guard let delegate else { return decline("whether to replace a bond", reply) }
-      delegate.manager(self, shouldReplaceBondOf: peer, reply: reply)
-    case .display(let passkey):
-      guard let delegate else {
-        return logOnce("to display a passkey")
+      let peer = peer(named: name)
+      guard let peer, pairingDelegate != nil else {
+        client.decline(question, id, of: name, isConcerned: peer != nil)
+        return nil
       }
-      delegate.manager(self, display: passkey.digits, toPairWith: peer, reply: reply)
-    case .enterPasskey:
-      guard let delegate else { return decline("for a passkey", reply) }
-      delegate.manager(self, enterPasskeyToPairWith: peer, reply: reply)
-    case .compare(let number):
-      guard let delegate else { return decline("to compare two numbers", reply) }
-      delegate.manager(self, compare: number.digits, toPairWith: peer, reply: reply)
+      return .question(question, peer, client.reply(to: id, of: name))
+    case .pairingQuestionWithdrawn(let name, let id):
+      return peer(named: name).map { .withdrawn(PairingReply.ID(id), $0) }
+    case .keypress(let name, let keypress):
+      guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else {
+        return nil
+      }
+      return .keypress(keypress, peer)
+    case .paired(let name, let device):
+      let bond = device.isBonded ? bonds.first { $0.record.identity == device.identity } : nil
+      return peer(named: name).map { .paired($0, bond) }
+    case .pairingFailed(let name, let failure): return peer(named: name).map { .failed($0, PairingError(failure)) }
+    case .security(let name, let security): return peer(named: name).map { .security($0, PeerSecurity(security)) }
+    case .bondRemoved(let identity): return .bondRemoved(UUID(identity))
+    case .bondReplaced(let name, _): return peer(named: name).map { .bondReplaced($0) }
+    case .bondLost(let name, _, let loss): return peer(named: name).map { .bondLost($0, BondLostError(loss)) }
+    default: return nil
     }
   }
 
-  private func decline(_ what: String, _ reply: PairingReply) {
-    logOnce(what)
-    reply.reject()
+  /// Calls the pairing delegate; on the queue only.
+  final func makePairingCall(_ call: PairingCall) {
+    let delegate = pairingDelegate
+    switch call {
+    case .question(let question, let peer, let reply):
+      // It may have been released since.
+      guard let delegate else { return reply.reject() }
+      ask(delegate, question, of: peer, reply: reply)
+    case .withdrawn(let id, let peer): delegate?.manager(self, didWithdrawQuestion: id, of: peer)
+    case .keypress(let keypress, let peer): delegate?.manager(self, peer: peer, didType: keypress)
+    case .paired(let peer, let bond): delegate?.manager(self, didPairWith: peer, bond: bond)
+    case .failed(let peer, let error): delegate?.manager(self, didFailToPairWith: peer, error: error)
+    case .security(let peer, let security): delegate?.manager(self, didChangeSecurityOf: peer, to: security)
+    case .bondRemoved(let identifier): delegate?.manager(self, didRemoveBondOf: identifier)
+    case .bondReplaced(let peer): delegate?.manager(self, didReplaceBondOf: peer)
+    case .bondLost(let peer, let error): delegate?.manager(self, didLoseBondOf: peer, error: error)
+    }
   }
 
-  private func logOnce(_ what: String) {
-    guard declinedQuestions.withLock({ $0.insert(what).inserted }) else { return }
-    log(.notice, "a pairing asks \(what) and there is no pairing delegate: it is declined. Set pairingDelegate")
+  private func ask(
+    _ delegate: any CBPairingDelegate, _ question: PairingQuestion, of peer: CBPeer, reply: PairingReply
+  ) {
+    switch question {
+    case .consent: delegate.manager(self, shouldPairWith: peer, reply: reply)
+    case .replaceBond: delegate.manager(self, shouldReplaceBondOf: peer, reply: reply)
+    case .display(let passkey): delegate.manager(self, display: passkey.digits, toPairWith: peer, reply: reply)
+    case .enterPasskey: delegate.manager(self, enterPasskeyToPairWith: peer, reply: reply)
+    case .compare(let number): delegate.manager(self, compare: number.digits, toPairWith: peer, reply: reply)
+    }
   }
+}
+
+/// One call of a ``CBPairingDelegate``, as a value.
+enum PairingCall: Sendable {
+  case question(PairingQuestion, CBPeer, PairingReply)
+  case withdrawn(PairingReply.ID, CBPeer)
+  case keypress(PasskeyKeypress, CBPeer)
+  case paired(CBPeer, BLEEngine.Bond?)
+  case failed(CBPeer, PairingError)
+  case security(CBPeer, PeerSecurity)
+  case bondRemoved(UUID)
+  case bondReplaced(CBPeer)
+  case bondLost(CBPeer, BondLostError)
 }

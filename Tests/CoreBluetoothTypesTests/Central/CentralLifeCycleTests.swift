@@ -6,6 +6,7 @@ import BluetoothLE
 import EngineFixtures
 import Testing
 
+@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Section 1 of CoreBluetooth's rules, for the central role.
@@ -19,9 +20,14 @@ import Testing
     #expect(stage.heard() == ["state resetting", "state poweredOn"])
   }
 
-  @Test func rule1_2_noQueueIsTheMainQueue() {
+  @Test func rule1_2_noQueueIsTheMainQueue() async {
     let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
-    #expect(manager.queue.label == DispatchQueue.main.label)
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    let isMain = await withCheckedContinuation { continuation in
+      manager.client.queue.async { continuation.resume(returning: DispatchQueue.getSpecific(key: key)) }
+    }
+    #expect(isMain == true)
   }
 
   @Test func rule1_2_everyCallComesOnTheQueue() throws {

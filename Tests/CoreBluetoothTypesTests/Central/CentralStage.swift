@@ -14,7 +14,6 @@ final class CentralStage: Sendable {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "central delegate")
   let recorder = CentralRecorder()
-  private let log = Lines()
   private let held = Mutex<CentralManager?>(nil)
   private let seen = Mutex(0)
 
@@ -23,7 +22,7 @@ final class CentralStage: Sendable {
   ) {
     self.host = host
     let manager = CentralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [log] _, text in log.append(text) })
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
     if state != .unknown {
       host.say(.state(state, nil))
@@ -51,7 +50,7 @@ final class CentralStage: Sendable {
   /// What went into the log since the last call.
   func logged() -> [String] {
     settle()
-    return log.take()
+    return host.log.take()
   }
 
   func say(_ events: HostEvent...) {

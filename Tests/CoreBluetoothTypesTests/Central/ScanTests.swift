@@ -173,7 +173,7 @@ import Testing
   @Test func whoIsBondedIsRetrievedUnseen() throws {
     let record = BondFixtures.record(1)
     let keeper = BondStorage(BondFixtures.Notebook(record), log: { _, _ in })
-    let stage = CentralStage(host: ScriptedHost(keeper: keeper))
+    let stage = CentralStage(host: ScriptedHost(bonds: keeper))
     let bond = record.bonds[1]
     let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
     #expect(peripheral.identifier == bond.id)

@@ -164,6 +164,45 @@ import Testing
     #expect(central.isEncrypted)
   }
 
+  /// A question goes to every manager of the adapter; the answer of one is enough.
+  @Test func aManagerWithADelegateAnswersForOneWithout() {
+    let host = ScriptedHost()
+    let silent = Stage(host: host)
+    let stage = Stage(host: host)
+    let central = stage.connect(7)
+    silent.settle()
+    let listener = Listener { $0.accept() }
+    stage.manager.pairingDelegate = listener
+    for number in 1...2 {
+      host.say(.pairing(central.peer, id(UInt64(number)), .consent))
+      silent.settle()
+      stage.settle()
+    }
+    #expect(answers(stage) == [.accept, .accept] && stage.logged().isEmpty)
+    stage.manager.pairingDelegate = nil
+    host.say(.pairing(central.peer, id(3), .consent))
+    silent.settle()
+    stage.settle()
+    #expect(answers(stage) == [.accept, .accept, .reject] && stage.logged().count == 1)
+  }
+
+  /// The one manager that might answer is released: the question is rejected at once.
+  @Test func aQuestionIsRejectedWhenTheLastThatMightAnswerIsReleased() {
+    let host = ScriptedHost()
+    let silent = Stage(host: host)
+    let stage = Stage(host: host)
+    let central = stage.connect(7)
+    silent.settle()
+    let listener = Listener { _ in }
+    stage.manager.pairingDelegate = listener
+    host.say(.pairing(central.peer, id(1), .consent))
+    silent.settle()
+    stage.settle()
+    #expect(answers(silent).isEmpty && listener.lines.take() == ["consent"])
+    stage.releaseManager()
+    #expect(answers(silent) == [.reject])
+  }
+
   /// Links of another manager of the same host are not this one's to answer for.
   @Test func linksOfOthersAreLeftToThem() {
     let stage = Stage()

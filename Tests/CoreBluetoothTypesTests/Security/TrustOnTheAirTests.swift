@@ -130,16 +130,16 @@ import Testing
       if round == 1 { await vault.wait(for: "paired") }
       // Any change of the settings draws another address.
       hiding.privacy.rotation = .seconds(3599)
-      for command in manager?.link.keeper?.commands(hiding.pairing, hiding.privacy) ?? [] {
-        if case .setPrivacy = command { manager?.link.post(command) }
+      for command in manager?.client.hub?.bonds.commands(hiding.pairing, hiding.privacy) ?? [] {
+        if case .setPrivacy = command { manager?.client.perform(command) }
       }
       try await central?.disconnect(peripheral, timeout: .seconds(20))
       await vault.wait(for: "disconnected")
     }
     #expect(manager?.bonds.count == 1 && manager?.bonds.first?.isProtected == true)
     #expect(central?.bonds.count == 1 && central?.bonds.first?.usesSecureConnections == true)
-    manager?.link.keeper?.settle()
-    central?.link.keeper?.settle()
+    manager?.client.hub?.bonds.settle()
+    central?.client.hub?.bonds.settle()
     let records = [ours, theirs].compactMap { $0.records.withLock { $0.last } }
     #expect(records.count == 2)
     if let bond = manager?.bonds.first { manager?.remove(bond) }

@@ -1,0 +1,81 @@
+package import BLEHost
+import BLERuntime
+import Synchronization
+
+/// What the clients of one adapter share: the storage of its bonds, the questions of its pairings, and its lines in the log.
+///
+/// It is attached to the host before the first client, and lives as long as a client holds it.
+package final class AdapterHub: Sendable {
+  package let bonds: BondStorage
+  package let questions = DeclinedQuestions()
+  private let log: Log
+  private let attachment = Mutex<HostAttachment?>(nil)
+  /// Whether the host uses private addresses.
+  private let isPrivate: Bool
+
+  private struct Reference: Sendable { weak var hub: AdapterHub? }
+  private static let hubs = Mutex<[ObjectIdentifier: Reference]>([:])
+
+  /// - Parameter isPrivate: whether the host uses private addresses.
+  package init(_ bonds: BondStorage, isPrivate: Bool = false, log: @escaping Log) {
+    (self.bonds, self.isPrivate, self.log) = (bonds, isPrivate, log)
+  }
+
+  /// The hub of a host, made for the first client; `options` count only then.
+  static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> AdapterHub {
+    hubs.withLock { hubs in
+      hubs = hubs.filter { $0.value.hub != nil }
+      if let hub = hubs[ObjectIdentifier(host)]?.hub {
+        if options.privacy.usesPrivateAddress, !hub.isPrivate {
+          log(
+            .notice,
+            "\(host.transport): a manager asks for a private address, and another one opened the adapter without: the identity address is shown; ask for it in all of them"
+          )
+        }
+        return hub
+      }
+      let bonds = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
+      let hub = AdapterHub(bonds, isPrivate: options.privacy.usesPrivateAddress, log: log)
+      hub.begin(host, options)
+      hubs[ObjectIdentifier(host)] = Reference(hub: hub)
+      return hub
+    }
+  }
+
+  /// Ends every host of the process in good order, waits for it, and saves what is not saved yet: advertising off, links closed,
+  /// transports closed.
+  ///
+  /// - Returns: whether all have ended in time.
+  package static func shutDownAll(atMost patience: Duration) -> Bool {
+    let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
+    for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) { hub.bonds.settle(isLast: true) }
+    return isInTime
+  }
+
+  private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
+    if isPrivate { bonds.shareKey() }
+    if let warning = options.privacy.warning(options.pairing) { log(.notice, "\(host.transport): \(warning)") }
+    for command in bonds.commands(options.pairing, options.privacy) { host.post(command) }
+    attachment.withLock {
+      $0 = host.attach { [weak self] events in
+        self?.receive(events)
+        // The lock is held while the sink is attached, so events find the attachment here.
+        self?.attachment.withLock { $0 }?.consumed(events.count)
+      }
+    }
+    bonds.report { [weak host] in host?.post($0) }
+  }
+
+  /// What the host reports to everyone, before the clients receive it.
+  package func receive(_ events: [HostEvent]) {
+    for event in events {
+      switch event {
+      case .refused(let error): log(.notice, "\(error)")
+      case .diagnostic(let diagnostic): log(.notice, "\(diagnostic)")
+      case .bondChanged, .bondRemoved: bonds.receive(event)
+      case .pairingQuestionWithdrawn(let peer, let id): questions.withdrawn(id, of: peer)
+      default: break
+      }
+    }
+  }
+}

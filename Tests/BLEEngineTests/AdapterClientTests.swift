@@ -1,0 +1,161 @@
+import BLEHost
+import BLESMP
+import BLEWire
+import Dispatch
+import EngineFixtures
+import Synchronization
+import Testing
+
+@testable import BLEEngine
+
+@Suite(.timeLimit(.minutes(1))) struct AdapterClientTests {
+  /// A host that says what the test wants.
+  private final class Link: AdapterLink {
+    private let state = Mutex(State())
+    let hub: AdapterHub? = AdapterHub(BondStorage(MemoryBondStore(), log: { _, _ in }), log: { _, _ in })
+    let failure: AdapterError?
+
+    private struct State {
+      var commands: [HostCommand] = []
+      var sink: (@Sendable ([HostEvent]) -> Void)?
+      var taken = 0
+      var detachments = 0
+    }
+
+    init(failure: AdapterError? = nil) { self.failure = failure }
+
+    func post(_ command: HostCommand) { state.withLock { $0.commands.append(command) } }
+    func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { state.withLock { $0.sink = sink } }
+    func consumed(_ count: Int) { state.withLock { $0.taken += count } }
+    func detach() {
+      let sink = state.withLock { state in
+        state.detachments += 1
+        return state.sink.take()
+      }
+      _ = consume sink
+    }
+
+    func say(_ events: HostEvent...) { state.withLock { $0.sink }?(events) }
+    var commandCount: Int { state.withLock { $0.commands.count } }
+    var taken: Int { state.withLock { $0.taken } }
+    var detachments: Int { state.withLock { $0.detachments } }
+  }
+
+  private static func number(_ event: HostEvent) -> Int? {
+    if case .mtu(_, let mtu) = event { mtu } else { nil }
+  }
+
+  private static func event(_ number: Int) -> HostEvent { .mtu(PeerID(rawValue: 1), number) }
+
+  @Test func handsOutBatchesInOrderAndCountsThemAsTaken() {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    let seen = Mutex<[Int]>([])
+    client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
+    for number in 0..<100 { link.say(Self.event(2 * number), Self.event(2 * number + 1)) }
+    client.queue.sync {}
+    #expect(seen.withLock { $0 } == Array(0..<200) && link.taken == 200)
+  }
+
+  /// What the client puts on its queue has one order with the events.
+  @Test func ownWorkKeepsItsPlaceAmongTheEvents() {
+    let link = Link()
+    let target = DispatchQueue(label: "application")
+    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let seen = Mutex<[Int]>([])
+    client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
+    target.suspend()
+    link.say(Self.event(1))
+    client.queue.async { seen.withLock { $0.append(2) } }
+    link.say(Self.event(3))
+    target.resume()
+    client.queue.sync {}
+    #expect(seen.withLock { $0 } == [1, 2, 3])
+  }
+
+  @Test func handsOutNothingAfterDetach() {
+    let link = Link()
+    let target = DispatchQueue(label: "application")
+    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let count = Mutex(0)
+    client.start { events in count.withLock { $0 += events.count } }
+    target.suspend()
+    link.say(Self.event(1))
+    client.detach()
+    client.detach()
+    target.resume()
+    client.queue.sync {}
+    #expect(count.withLock { $0 } == 0 && link.detachments == 1)
+  }
+
+  @Test func detachesWithItsEnd() {
+    let link = Link()
+    AdapterClient(over: link, log: { _, _ in }).start { _ in }
+    #expect(link.detachments == 1)
+  }
+
+  @Test func eventsAreASequenceThatEndsWithTheClient() async {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    let events = client.events()
+    link.say(Self.event(1), Self.event(2))
+    var iterator = events.makeAsyncIterator()
+    #expect(await iterator.next().flatMap(Self.number) == 1 && link.taken == 0)
+    #expect(await iterator.next().flatMap(Self.number) == 2 && link.taken == 1)
+    client.detach()
+    #expect(await iterator.next() == nil && link.taken == 2)
+  }
+
+  @Test func theEndOfTheTaskDetachesTheClient() async {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    let task = Task {
+      for await _ in client.events() {}
+    }
+    task.cancel()
+    await task.value
+    #expect(link.detachments == 1)
+  }
+
+  @Test(arguments: [(8, false), (9, true)])
+  func aTaskThatTakesNoEventsIsDetachedPastTheLimit(count: Int, isDetached: Bool) {
+    let link = Link()
+    let lines = Lines()
+    let client = AdapterClient(over: link, log: { lines.append($1) })
+    let events = client.events(limit: 8)
+    for number in 0..<count { link.say(Self.event(number)) }
+    #expect((link.detachments == 1) == isDetached && lines.take().count == (isDetached ? 1 : 0))
+    withExtendedLifetime((client, events)) {}
+  }
+
+  /// Of more questions than the limit the oldest is left to its time limit.
+  @Test func rejectsQuestionsThatNoClientAnswers() {
+    let questions = DeclinedQuestions()
+    let peer = PeerID(rawValue: 1)
+    func question(_ number: Int) -> DeclinedQuestions.Question {
+      DeclinedQuestions.Question(id: PairingQuestionID(rawValue: UInt64(number)), peer: peer, kind: .consent)
+    }
+    questions.joined(1)
+    #expect(questions.declined(question(1), by: 1, isConcerned: true))
+    #expect(!questions.declined(question(2), by: 1, isConcerned: false), "nobody uses the link")
+    questions.joined(2)
+    #expect(!questions.declined(question(3), by: 1, isConcerned: true))
+    #expect(questions.declined(question(3), by: 2, isConcerned: false))
+    #expect(!questions.declined(question(4), by: 1, isConcerned: true))
+    questions.withdrawn(PairingQuestionID(rawValue: 4), of: peer)
+    #expect(questions.left(2).isEmpty)
+    questions.joined(2)
+    for number in 0...DeclinedQuestions.limit {
+      _ = questions.declined(question(100 + number), by: 1, isConcerned: true)
+    }
+    #expect(questions.left(2).map(\.id.rawValue) == (1...DeclinedQuestions.limit).map { UInt64(100 + $0) })
+  }
+
+  @Test func namesTheReasonOfTheStateInWordsForTheApplication() {
+    let plain = AdapterClient(over: Link(), log: { _, _ in })
+    #expect(plain.reason(nil) == nil)
+    #expect(plain.reason(.unsupported("LE"))?.kind == .unsupported)
+    let failure = AdapterError(HostError.transport("gone"))
+    #expect(AdapterClient(over: Link(failure: failure), log: { _, _ in }).reason(nil) == failure)
+  }
+}
