@@ -16,8 +16,8 @@ import Synchronization
 ///
 /// - ``perform(_:)`` may be called on any thread. Commands are performed in the order of the calls. Identifiers in them come from
 ///   ``HostNames``, unique in the process; the events that answer carry them.
-/// - ``start(_:)`` or ``events(limit:)`` is called once. The first event is the newest state of the adapter. Events come in the
-///   host's order, on ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
+/// - ``start(_:)`` or ``events(limit:)`` is called once. The state of the adapter, unless it
+///   is unknown, and the links that are up come first. Events come in the host's order, on ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
 ///   order for everything.
 /// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than 1,024 events
 ///   that one client has not taken, the transport is not read.

@@ -55,18 +55,20 @@ package final class AdapterHub: Sendable {
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
     if isPrivate { bonds.shareKey() }
     if let warning = options.privacy.warning(options.pairing) { log(.notice, "\(host.transport): \(warning)") }
-    for command in bonds.commands(options.pairing, options.privacy) { host.post(command) }
-    attachment.withLock {
-      $0 = host.attach { [weak self] events in
+    let attached = attachment.withLock { attachment in
+      let attached = host.attach { [weak self] events in
         self?.receive(events)
         // The lock is held while the sink is attached, so events find the attachment here.
         self?.attachment.withLock { $0 }?.consumed(events.count)
       }
+      attachment = attached
+      return attached
     }
-    bonds.report { [weak host] in host?.post($0) }
+    for command in bonds.commands(options.pairing, options.privacy) { attached.post(command) }
+    bonds.report { [weak attached] in attached?.post($0) }
   }
 
-  /// What the host reports to everyone, before the clients receive it.
+  /// What the host reports to everyone, before the clients receive it, and what it refuses of the commands of the hub.
   package func receive(_ events: [HostEvent]) {
     for event in events {
       switch event {

@@ -187,7 +187,7 @@ import Testing
 
     first.releaseManager()
     #expect(host.listeners == 1)
-    #expect(host.takeCommands() == ["remove"])
+    #expect(host.takeCommands() == [], "the host withdraws what the manager declared")
     second.say(.state(.poweredOff, nil))
     #expect(second.heard() == ["didDisconnect 1 0x16", "state poweredOff"])
   }

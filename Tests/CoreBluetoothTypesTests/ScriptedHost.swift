@@ -94,7 +94,11 @@ final class ScriptedHost: Sendable {
       for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
       return state.sinks.sorted { $0.key < $1.key }.map(\.value)
     }
-    hub.receive(events)
+    hub.receive(
+      events.filter { event in
+        // The host addresses it to the owner of the command.
+        if case .refused = event { false } else { true }
+      })
     for sink in sinks { sink(events) }
   }
 

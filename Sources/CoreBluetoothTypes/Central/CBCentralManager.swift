@@ -77,7 +77,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   deinit {
     for stream in observers.withLock({ $0.takeAll() }) { stream.finish() }
-    for command in machine.withLock({ $0.lastCommands }) { client.perform(command) }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
@@ -235,6 +234,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
+    case .refused(let error): log(.notice, "\(error)")
     default: _ = step { $0.receive(event, into: &$1) }
     }
   }

@@ -52,7 +52,7 @@ extension CentralState {
     case .connected(let peer, _):
       devices[device.address]?.phase = .disconnecting(peer, next: nil)
       peripheral.update(state: .disconnecting)
-      effects.commands.append(.disconnect(peer, .remoteUserTerminatedConnection))
+      effects.commands.append(.release(peer))
     case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: nil)
     case .disconnecting(let peer, _): devices[device.address]?.phase = .disconnecting(peer, next: nil)
     case .disconnected: break
@@ -63,27 +63,30 @@ extension CentralState {
     guard connection.role == .central else { return }
     guard let id = connection.request, let address = wishes.removeValue(forKey: id), let device = devices[address]
     else {
-      otherLinks[connection.peer] = connection.address.identity
+      guard sessions[connection.peer] == nil, otherLinks[connection.peer] == nil else { return }
+      otherLinks[connection.peer] = OtherLink(address: connection.address.identity)
       tell(.peerConnected, of: connection.address.identity, into: &effects)
       return
     }
+    let shared = otherLinks.removeValue(forKey: connection.peer)
     sessions[connection.peer] = Session(address: address, peer: connection.peer)
+    if let shared { mtuChanged(connection.peer, shared.mtu) }
     switch device.phase {
     case .connecting(_, let options, _):
       guard let object = device.object.object else {
         // Its object was let go while the event was on its way.
         devices[address]?.phase = .disconnecting(connection.peer, next: nil)
-        return effects.commands.append(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+        return effects.commands.append(.release(connection.peer))
       }
       devices[address]?.phase = .connected(connection.peer, options)
       object.connected()
       effects.calls.append(.connected(object))
-      tell(.peerConnected, of: address, into: &effects)
+      if shared == nil { tell(.peerConnected, of: address, into: &effects) }
       effects.calls += device.connectWaiters.map { .resume($0, nil) }
       devices[address]?.connectWaiters = []
     case .cancelling(_, let next):
       devices[address]?.phase = .disconnecting(connection.peer, next: next)
-      effects.commands.append(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+      effects.commands.append(.release(connection.peer))
     case .disconnected, .connected, .disconnecting: break
     }
   }
@@ -112,7 +115,7 @@ extension CentralState {
   }
 
   mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into effects: inout CentralEffects) {
-    if let address = otherLinks.removeValue(forKey: peer) { tell(.peerDisconnected, of: address, into: &effects) }
+    if let link = otherLinks.removeValue(forKey: peer) { tell(.peerDisconnected, of: link.address, into: &effects) }
     linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
 

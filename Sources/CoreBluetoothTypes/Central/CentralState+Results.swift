@@ -22,7 +22,10 @@ extension CentralState {
     }
   }
 
-  mutating func mtuChanged(_ peer: PeerID, _ mtu: Int) { sessions[peer]?.mtu = max(ATT.defaultMTU, mtu) }
+  mutating func mtuChanged(_ peer: PeerID, _ mtu: Int) {
+    sessions[peer]?.mtu = max(ATT.defaultMTU, mtu)
+    otherLinks[peer]?.mtu = mtu
+  }
 
   mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout CentralEffects) {
     guard let session = sessions[peer], let asker = session.rssiReads.first else { return }

@@ -27,8 +27,8 @@ struct CentralState: Sendable {
   // Connections (CentralState+Connections).
   var wishes: [ConnectID: DeviceAddress] = [:]
   var sessions: [PeerID: Session] = [:]
-  /// Links with other devices as peripherals, whoever made them in this process.
-  var otherLinks: [PeerID: DeviceAddress] = [:]
+  /// Links with other devices as peripherals that other managers of this process made.
+  var otherLinks: [PeerID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
   var powerWaiters: [CentralWaiter] = []
 
@@ -64,6 +64,12 @@ struct CentralState: Sendable {
     case disconnecting(PeerID, next: ConnectOptions?)
   }
 
+  /// A link of another manager. One that connects to the same device shares it.
+  struct OtherLink: Sendable {
+    var address: DeviceAddress
+    var mtu = ATT.defaultMTU
+  }
+
   /// What ``CBCentralManager/registerForConnectionEvents(options:)`` asked for.
   struct WatchedEvents: Equatable, Sendable {
     var services: [BluetoothUUID]
@@ -97,7 +103,7 @@ struct CentralEffects: Sendable {
 }
 
 extension CentralState {
-  /// One event of the host. What concerns other managers of the same host falls through.
+  /// One event of the host, which concerns this manager or everyone.
   mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
     switch event {
     case .discovered(let discovery): discovered(discovery, into: &effects)
@@ -107,7 +113,7 @@ extension CentralState {
       if let error { effects.notices.append("the scan ended: \(error)") }
     case .connected(let connection): connected(connection, into: &effects)
     case .identified(let peer, let identity):
-      if otherLinks[peer] != nil { otherLinks[peer] = identity.identity }
+      otherLinks[peer]?.address = identity.identity
     case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)
     case .disconnected(let peer, let reason): disconnected(peer, reason, into: &effects)
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
@@ -140,12 +146,6 @@ extension CentralState {
       devices[address]?.object = WeakObject(nil)
       devices[address]?.sighting = Sighting()
     }
-  }
-
-  /// What takes everything back that was begun: the manager is let go. (No task waits then: each holds the manager.)
-  var lastCommands: [HostCommand] {
-    (scan == nil ? [] : [.stopScanning]) + wishes.keys.map { .cancelConnect($0) }
-      + sessions.keys.map { .disconnect($0, .remoteUserTerminatedConnection) }
   }
 
   /// The device of a peripheral that is this manager's and still valid.
@@ -211,7 +211,7 @@ extension CentralState {
     case .connected(let peer, _):
       effects.misuses.append("ending the connection to \(address), whose peripheral nobody holds")
       devices[address]?.phase = .disconnecting(peer, next: nil)
-      effects.commands.append(.disconnect(peer, .remoteUserTerminatedConnection))
+      effects.commands.append(.release(peer))
     case .disconnected, .cancelling, .disconnecting: break
     }
   }

@@ -80,13 +80,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   deinit {
     for stream in observers.withLock({ $0.streams.values }) { stream.finish() }
-    let (commands, calls) = machine.withLock { state in
-      var effects = PeripheralEffects()
-      state.shutDown(into: &effects)
-      return (effects.commands, effects.calls)
+    // The host withdraws the services and the advertisement when the client detaches, which its end does.
+    for waiter in machine.withLock({ $0.waiters }) {
+      waiter.continuation.resume(throwing: CBError(.operationCancelled, "the peripheral manager was released"))
     }
-    for command in commands { client.perform(command) }
-    for case .resume(let waiter, let error?) in calls { waiter.continuation.resume(throwing: error) }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
@@ -258,6 +255,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
+    case .refused(let error): log(.notice, "\(error)")
     default: _ = step { $0.receive(event, into: &$1) }
     }
   }

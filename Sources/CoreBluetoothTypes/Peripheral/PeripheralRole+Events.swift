@@ -5,7 +5,7 @@ import BLEHCI
 import BLEHost
 
 extension PeripheralRole {
-  /// One event of the host. What concerns other managers of the same host falls through.
+  /// One event of the host, which concerns this manager or everyone.
   mutating func receive(_ event: HostEvent, into effects: inout PeripheralEffects) {
     switch event {
     case .serviceAdded(let id, let result): serviceAdded(id, result, into: &effects)
@@ -67,15 +67,6 @@ extension PeripheralRole {
     guard owesReady else { return }
     owesReady = false
     effects.calls.append(.isReady)
-  }
-
-  /// The manager is let go: nothing of it stays with the host.
-  mutating func shutDown(into effects: inout PeripheralEffects) {
-    for (key, _) in pending { effects.commands.append(.respond(key.peer, key.token, .failure(.unlikelyError))) }
-    pending = [:]
-    giveUpAdvertising(into: &effects)
-    for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
-    failWaiters(CBError(.operationCancelled, "the peripheral manager was released"), into: &effects)
   }
 
   mutating func flushAnswers(into effects: inout PeripheralEffects) {

@@ -57,7 +57,7 @@ extension PeripheralRole {
     effects.calls.append(.didReceiveWrite(requests))
   }
 
-  /// A request for a service that was just removed here; other managers' attributes are not ours to answer.
+  /// A request for a service that was just removed here.
   private func refuseRetired(
     _ attributes: [AttributeID], _ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects
   ) {

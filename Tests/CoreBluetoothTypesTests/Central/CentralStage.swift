@@ -78,6 +78,7 @@ final class CentralStage: Sendable {
     case .stopScanning: "stop scanning"
     case .connect(_, let address, _): "connect \(address.octets.value & 0xFF)"
     case .cancelConnect: "cancel connect"
+    case .release(let peer): "release \(peer.rawValue)"
     case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
     case .readRSSI(let peer): "rssi \(peer.rawValue)"
     case .client(let peer, let operation): "\(peer.rawValue) \(operation.kind)"

@@ -64,7 +64,7 @@ import Testing
     stage.manager.cancelPeripheralConnection(peripheral)
     stage.linkUp(1)
     #expect(stage.heard() == [])
-    #expect(stage.posted() == ["connect 1", "cancel connect", "disconnect 1 0x13"])
+    #expect(stage.posted() == ["connect 1", "cancel connect", "release 1"])
     stage.say(.disconnected(peer, .terminatedByLocalHost))
     #expect(stage.heard() == ["disconnected"])
   }
@@ -74,7 +74,7 @@ import Testing
     let peripheral = try stage.connect(1)
     stage.manager.cancelPeripheralConnection(peripheral)
     #expect(peripheral.state == .disconnecting)
-    #expect(stage.posted() == ["disconnect 1 0x13"])
+    #expect(stage.posted() == ["release 1"])
     stage.say(.disconnected(peer, .terminatedByLocalHost))
     #expect(stage.heard() == ["disconnected"])
     #expect(peripheral.state == .disconnected)
@@ -85,7 +85,7 @@ import Testing
     let peripheral = try stage.connect(1)
     stage.manager.cancelPeripheralConnection(peripheral)
     stage.manager.connect(peripheral)
-    #expect(stage.posted() == ["disconnect 1 0x13"])
+    #expect(stage.posted() == ["release 1"])
     stage.say(.disconnected(peer, .terminatedByLocalHost))
     #expect(stage.heard() == ["disconnected"])
     #expect(stage.posted() == ["connect 1"])
@@ -272,6 +272,27 @@ import Testing
     #expect(stage.heard() == ["connected"])
     stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: (0..<5).map { BluetoothUUID($0) }])
     #expect(stage.logged().contains { $0.contains("four at most") })
+  }
+
+  /// The host shares a link that another manager made: this one has its MTU, and one event for it.
+  @Test func sharesTheLinkOfAnotherManager() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1, "03030f18")
+    stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    let theirs = Connection(
+      peer: peer, address: CentralStage.address(1), role: .central, timing: timing,
+      request: ConnectID(rawValue: 0xFFFF_FFFE))
+    stage.say(.connected(theirs), .mtu(peer, 185))
+    stage.manager.connect(peripheral)
+    stage.linkUp(1, peer: peer.rawValue)
+    #expect(stage.heard() == ["event peerConnected", "connected"])
+    #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 182)
+    _ = stage.posted()
+    stage.manager.cancelPeripheralConnection(peripheral)
+    #expect(stage.posted() == ["release \(peer.rawValue)"])
+    stage.say(.disconnected(peer, .terminatedByLocalHost))
+    #expect(stage.heard() == ["disconnected", "event peerDisconnected"])
   }
 
   @Test func aCentralThatConnectsToUsIsNoPeripheral() {
