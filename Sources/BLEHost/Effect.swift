@@ -31,4 +31,18 @@ extension HostCore {
       }
     }
   }
+
+  /// Applies the effects of a part that has none of its own.
+  mutating func apply(_ effects: [Effect<Never>], now: Instant, into output: inout HostOutput) {
+    apply(effects, now: now, into: &output) { (_, _: Never, _) in }
+  }
+
+  /// Writes a line to the log. What a peer or the controller can cause is limited in rate.
+  mutating func report(
+    _ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil, into output: inout HostOutput
+  ) {
+    var effects: [Effect<Never>] = []
+    log.report(Diagnostic(origin, text, peer: peer), now: time, into: &effects)
+    apply(effects, now: time, into: &output)
+  }
 }

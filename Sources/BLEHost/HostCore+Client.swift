@@ -13,7 +13,7 @@ extension Link {
   /// The owner whose operation an event ends; else the users of the link.
   mutating func takeRecipient(of event: GATTClient.Event) -> Recipient {
     if case .finished(let id, _) = event { return operationOwners.removeValue(forKey: id)?.recipient ?? .everyone }
-    return users.isEmpty || users.contains(.process) ? .everyone : users.count == 1 ? .owner(users[0]) : .owners(users)
+    return Recipient(users) ?? .everyone
   }
 }
 
@@ -83,7 +83,7 @@ extension HostCore {
         closings.append(links[index].peer)
         output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
       case .violation:
-        if admitsDiagnostic(.peer, links[index].peer) {
+        if log.admits(.peer, peer: links[index].peer, now: now) {
           output.append(.client(links[index].peer, event), to: links[index].takeRecipient(of: event))
         }
       }

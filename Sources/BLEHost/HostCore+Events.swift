@@ -108,8 +108,8 @@ extension HostCore {
     case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
     case let event as HCI.LEAdvertisingSetTerminated: advertisingSetTerminated(event, now: now, into: &output)
-    case let event as HCI.LEAdvertisingReport: discovered(event, now: now, into: &output)
-    case let event as HCI.LEExtendedAdvertisingReport: discovered(event, now: now, into: &output)
+    case let event as HCI.LEAdvertisingReport: receive(event, now: now, into: &output)
+    case let event as HCI.LEExtendedAdvertisingReport: receive(event, now: now, into: &output)
     default: break
     }
   }
@@ -132,7 +132,7 @@ extension HostCore {
       }
       linkUp(handle, role: role, address: onAir, identity: resolved, timing: timing, now: now, into: &output)
     } else if initiator.isWaiting {
-      initiatingEnded(status, now: now, into: &output)
+      withInitiator(now: now, into: &output) { $0.ended(status, into: &$2) }
     }
   }
 
@@ -194,8 +194,10 @@ extension HostCore {
     case .setup(let step): setupCompleted(step, status, returned, now: now, into: &output)
     case .advertising(let id, let step):
       advertisingStepCompleted(id, step, opcode, status, now: now, into: &output)
-    case .scanning(let step): scanningStepCompleted(step, opcode, status, now: now, into: &output)
-    case .initiating(let step): initiatingStepCompleted(step, opcode, status, now: now, into: &output)
+    case .scanning(let step):
+      withScanner(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .initiating(let step):
+      withInitiator(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
     case .disconnect(let peer):
       // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
       if status == .unknownConnectionIdentifier, let index = index(of: peer) {

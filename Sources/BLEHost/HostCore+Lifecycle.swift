@@ -70,8 +70,8 @@ extension HostCore {
     database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
     restoreAdvertising(now: now, into: &output)
-    restoreScanning(now: now, into: &output)
-    restoreConnecting(now: now, into: &output)
+    reconcileScanner(now: now, into: &output)
+    reconcileInitiator(now: now, into: &output)
     settle(now: now, into: &output)
   }
 
@@ -165,8 +165,8 @@ extension HostCore {
     for advertisement in advertisements {
       stopAdvertising(advertisement.id, of: advertisement.owner, now: now, into: &output)
     }
-    stopAllScanning(now: now, into: &output)
-    for wish in initiator.wishes { cancelConnect(wish.id, of: wish.owner, now: now, into: &output) }
+    withScanner(now: now, into: &output) { $0.stopAll($1, into: &$2) }
+    withInitiator(now: now, into: &output) { $0.cancelAll(into: &$2) }
     for link in links {
       performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), from: .process, now: now, into: &output)
     }

@@ -23,13 +23,17 @@ extension HostCore {
     let peer = PeerID(rawValue: lastPeer)
     let ours: Connection.Role = role == .central ? .central : .peripheral
     let identity = resolved ?? bonds.identity(of: address, toolbox)
-    let requests = ours == .central ? initiator.succeeded(identity) : []
+    var requests: [PendingConnection] = []
+    if ours == .central {
+      withInitiator(now: now, into: &output) { requests = $0.connected(to: identity, into: &$2) }
+    }
     var link = Link(
       peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
       timing: timing, limits: configuration.serverLimits)
     link.users = requests.map(\.owner)
     if isReported(identity) { link.reportedAddress = drawReportedAddress() }
     links.append(link)
+    log.linkAdded(peer)
     links[links.count - 1].security.isBonded = bonds[identity] != nil
     setSigningKey(links.count - 1)
     acl.addLink(handle)
@@ -54,7 +58,7 @@ extension HostCore {
     keepRecord(of: link, into: &output)
     reportPendingBond(link.identity, into: &output)
     returnSignCounters(of: link)
-    peerDiagnostics.addSuppressed(link.diagnostics.suppressed)
+    log.linkEnded(link.peer)
     cipherEnded(link, reason, into: &output)
     systemLinkEnded(link, into: &output)
     var pairingEffects: [PairingEffect] = []

@@ -32,10 +32,8 @@ extension HostCore {
     for advertisement in advertisements where advertisement.owner == owner {
       stopAdvertising(advertisement.id, of: owner, now: now, into: &output)
     }
-    stopScanning(for: owner, now: now, into: &output)
-    for wish in initiator.wishes where wish.owner == owner {
-      cancelConnect(wish.id, of: owner, now: now, into: &output)
-    }
+    withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
+    withInitiator(now: now, into: &output) { $0.cancelAll(of: owner, into: &$2) }
     for peer in links.map(\.peer) {
       if let index = index(of: peer) { release(index, by: owner, now: now, into: &output) }
     }

@@ -41,7 +41,7 @@ package struct HostCore: Sendable {
 
   var advertisements: [Advertisement] = []
   var scanner = Scanner()
-  var initiator = Initiator()
+  var initiator: Initiator
   var updates = PendingUpdates()
   /// Peers whose links are to be ended as soon as nothing else is under way.
   var closings: [PeerID] = []
@@ -63,9 +63,7 @@ package struct HostCore: Sendable {
 
   /// When the call under way, or the last one, was made.
   var time = Instant.start
-  /// Diagnostics about peers, all links together, and about the controller.
-  var peerDiagnostics = DiagnosticLimiter()
-  var controllerDiagnostics = DiagnosticLimiter()
+  var log: DiagnosticLog
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
   var shutdownDeadline: Instant?
@@ -80,6 +78,8 @@ package struct HostCore: Sendable {
     self.random = random
     queue = CommandQueue(timeout: configuration.commandTimeout)
     acl = ACLScheduler(limits: configuration.linkQueue)
+    log = DiagnosticLog(limits: configuration.diagnosticLimits)
+    initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
     bonds.replaceAll(with: configuration.bonds, limit: configuration.maximumBonds)
@@ -89,10 +89,10 @@ package struct HostCore: Sendable {
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
     var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
-    deadline = .nearer(deadline, scanner.assembler.deadline)
+    deadline = .nearer(deadline, scanner.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
     deadline = .nearer(deadline, bondReports.deadline(configuration.bondReportInterval))
-    return .nearer(deadline, .nearer(peerDiagnostics.deadline, controllerDiagnostics.deadline))
+    return .nearer(deadline, log.deadline)
   }
 
   /// The pipe to the controller is open: brings the controller up.
@@ -126,11 +126,13 @@ package struct HostCore: Sendable {
     for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
       tickLink(index, now: now, into: &output)
     }
-    scanner.assembler.tick(now: now)
+    scanner.tick(now: now)
     endClosings(now: now, into: &output)
     rotateAddress(now: now, into: &output)
     reportDueBonds(into: &output)
-    summarizeDiagnostics(into: &output)
+    var lines: [Effect<Never>] = []
+    log.tick(now: now, into: &lines)
+    apply(lines, now: now, into: &output)
     if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
   }
 
@@ -152,11 +154,12 @@ package struct HostCore: Sendable {
     case .setPrivacy(let settings): setPrivacy(settings, from: owner, now: now, into: &output)
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity, .release:
       performLink(command, from: owner, now: now, into: &output)
-    case .startScanning(let parameters): startScanning(parameters, for: owner, now: now, into: &output)
-    case .stopScanning: stopScanning(for: owner, now: now, into: &output)
+    case .startScanning(let parameters):
+      withScanner(now: now, into: &output) { $0.start(parameters, for: owner, $1, into: &$2) }
+    case .stopScanning: withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
     case .connect(let id, let address, let parameters):
       connect(id, address, parameters, for: owner, now: now, into: &output)
-    case .cancelConnect(let id): cancelConnect(id, of: owner, now: now, into: &output)
+    case .cancelConnect(let id): withInitiator(now: now, into: &output) { $0.cancel(id, of: owner, into: &$2) }
     case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
     endClosings(now: now, into: &output)

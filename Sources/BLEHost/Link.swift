@@ -53,7 +53,6 @@ struct Link: Sendable {
   var operationOwners: [GATTClient.OperationID: OwnerID] = [:]
   /// The owner that asked for other connection parameters last.
   var parametersOwner = OwnerID.process
-  var diagnostics = DiagnosticLimiter()
   /// We asked for the end of the link; nothing more is sent on it.
   var isClosing = false
   /// The command to end it is on its way.
@@ -84,7 +83,7 @@ struct Link: Sendable {
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let machines = Instant?.nearer(.nearer(server.deadline, client.deadline), signalling.deadline)
-    let waits = Instant?.nearer(.nearer(diagnostics.deadline, reconnection.deadline), signing.deadline)
+    let waits = Instant?.nearer(reconnection.deadline, signing.deadline)
     return .nearer(.nearer(machines, pairing?.deadline), waits)
   }
 }

@@ -20,6 +20,12 @@ package enum Recipient: Hashable, Sendable {
   case owner(OwnerID)
   case owners([OwnerID])
 
+  /// These owners, the process being everyone; nil for none.
+  init?(_ owners: [OwnerID]) {
+    guard let first = owners.first else { return nil }
+    self = owners.contains(.process) ? .everyone : owners.count == 1 ? .owner(first) : .owners(owners)
+  }
+
   package func includes(_ owner: OwnerID) -> Bool {
     switch self {
     case .everyone: true

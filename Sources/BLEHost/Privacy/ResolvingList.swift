@@ -101,7 +101,7 @@ extension HostCore {
     }
     // A device we want to connect to may have another address than the one it is being called by. The kernel sees to that
     // itself.
-    if configuration.ownership == .exclusive, initiator.wishes.contains(where: { $0.address == identity }) {
+    if configuration.ownership == .exclusive, initiator.wants(identity) {
       reconcileInitiator(now: now, into: &output)
     }
     return identity

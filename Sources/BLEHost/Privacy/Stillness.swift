@@ -41,7 +41,7 @@ extension HostCore {
     holdAdvertising(now: now, into: &output)
     reconcileScanner(now: now, into: &output)
     reconcileInitiator(now: now, into: &output)
-    guard !isAdvertisingOnAir, scanner.phase == .off, initiator.phase == .off else { return }
+    guard !isAdvertisingOnAir, scanner.isOff, initiator.isOff else { return }
     if stillness.needsAddress {
       stillness.needsAddress = false
       if let address = drawPrivateAddress(into: &output) {

@@ -1,0 +1,193 @@
+import BLEHCI
+import BLEWire
+
+/// What the initiator alone causes.
+enum InitiatorEffect: Equatable, Sendable {
+  /// Other devices are wanted, or the controller has ended to connect: ``Initiator/reconcile(_:addresses:into:)`` is due.
+  case changed
+  /// The controller has begun or ended to connect.
+  case activityChanged
+  /// Devices are connected to from now on, or no longer: a scan for their addresses may be due.
+  case searchMayChange
+}
+
+/// The devices that owners want connected, and how far the controller is with them.
+///
+/// A controller connects to one device at a time. One device is given to it by address; several go through its filter accept
+/// list, so that an absent device does not delay the others (Vol 6, Part B, 4.4.4).
+///
+/// ```
+///   off ─► (clear list ─► add … ) ─► create ─► waiting ──── connected, or cancelled ───► off ─► next device
+/// ```
+struct Initiator: Sendable {
+  enum Step: Equatable, Sendable { case clear, add(Int), create, cancel }
+  enum Phase: Equatable, Sendable { case off, working(Step), waiting, cancelling }
+
+  private let maximumRequests: Int
+  private(set) var requests: [PendingConnection] = []
+  private var phase = Phase.off
+  /// What the controller was given.
+  private var applied: [InitiatorTarget] = []
+
+  init(maximumRequests: Int) { self.maximumRequests = maximumRequests }
+
+  /// Whether the controller does not connect, and no command that makes it connect is under way.
+  var isOff: Bool { phase == .off }
+
+  /// Whether a create command was accepted and no event has ended it.
+  var isWaiting: Bool { phase == .waiting || phase == .cancelling || phase == .working(.cancel) }
+
+  /// One request for each device that is wanted, in the order in which they came.
+  var devices: [PendingConnection] {
+    var devices: [PendingConnection] = []
+    for request in requests where !devices.contains(where: { $0.device == request.device }) { devices.append(request) }
+    return devices
+  }
+
+  func wants(_ device: DeviceAddress) -> Bool { requests.contains { $0.device == device } }
+
+  /// Why a request cannot be taken, links aside.
+  func rejection(of request: PendingConnection, _ radio: RadioContext) -> HostError? {
+    guard radio.acceptsRequests else { return .notPoweredOn }
+    guard request.parameters.isValid else {
+      return .invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(request.parameters)")
+    }
+    let isPending = requests.contains {
+      $0.id == request.id || ($0.device == request.device && $0.owner == request.owner)
+    }
+    return isPending ? .invalidParameters("a connection to \(request.device) is pending already") : nil
+  }
+
+  /// Takes a request that was not rejected, while there are not too many.
+  mutating func connect(
+    _ request: PendingConnection, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    // One device needs no list; more need an entry each.
+    let limit = min(max(1, radio.controller.acceptListSize), maximumRequests)
+    guard requests.count < maximumRequests, wants(request.device) || devices.count < limit else {
+      let error = HostError.tooMany("pending connections", limit: limit)
+      return effects.append(.event(.connectionFailed(request.id, error), to: request.owner.recipient))
+    }
+    requests.append(request)
+    effects.append(.own(.changed))
+  }
+
+  mutating func cancel(_ id: ConnectID, of owner: OwnerID, into effects: inout [Effect<InitiatorEffect>]) {
+    guard let index = requests.firstIndex(where: { $0.id == id && $0.owner == owner }) else { return }
+    requests.remove(at: index)
+    effects += [.event(.connectionFailed(id, .cancelled), to: owner.recipient), .own(.changed)]
+  }
+
+  mutating func cancelAll(of owner: OwnerID? = nil, into effects: inout [Effect<InitiatorEffect>]) {
+    for request in requests where owner ?? request.owner == request.owner {
+      cancel(request.id, of: request.owner, into: &effects)
+    }
+  }
+
+  /// The controller lost its state; the requests stay.
+  mutating func suspend() { (phase, applied) = (.off, []) }
+
+  /// A link came up. The caller reconciles when it has reported it.
+  ///
+  /// - Returns: the requests that it fulfils, at most one of each owner.
+  mutating func connected(
+    to device: DeviceAddress, into effects: inout [Effect<InitiatorEffect>]
+  ) -> [PendingConnection] {
+    suspend()
+    effects.append(.own(.activityChanged))
+    let fulfilled = requests.filter { $0.device == device.identity }
+    requests.removeAll(where: fulfilled.contains)
+    return fulfilled
+  }
+
+  /// The controller ended to connect: by our cancellation, or for a reason of its own.
+  mutating func ended(_ status: HCIErrorCode, into effects: inout [Effect<InitiatorEffect>]) {
+    let tried = applied
+    suspend()
+    if status != .unknownConnectionIdentifier, tried.count == 1 {
+      fail(tried, .controller(.leCreateConnection, status), into: &effects)
+    }
+    effects.append(.own(.changed))
+  }
+
+  /// Fails the requests of these targets, and those of other owners for the same devices.
+  private mutating func fail(
+    _ targets: [InitiatorTarget], _ error: HostError, into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    let failed = requests.filter { request in
+      targets.contains { target in
+        let isOther = target.request.owner != request.owner && target.request.device == request.device
+        return isOther || target.request == request
+      }
+    }
+    requests.removeAll(where: failed.contains)
+    effects += failed.map { .event(.connectionFailed($0.id, error), to: $0.owner.recipient) }
+  }
+}
+
+/// The commands, one after the other.
+extension Initiator {
+  /// Takes the next step towards the devices that are wanted.
+  ///
+  /// - Parameter addresses: the address that each of ``devices`` uses, in their order.
+  mutating func reconcile(
+    _ radio: RadioContext, addresses: [DeviceAddress], into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    guard radio.isPoweredOn, !radio.isShuttingDown || phase == .waiting else { return }
+    let targets = radio.isHeld ? [] : zip(devices, addresses).map { InitiatorTarget(request: $0, address: $1) }
+    switch phase {
+    case .working, .cancelling: break
+    case .waiting where applied != targets: take(.cancel, radio, into: &effects)
+    case .off where !targets.isEmpty:
+      applied = targets
+      take(targets.count > 1 ? .clear : .create, radio, into: &effects)
+    case .waiting, .off: break
+    }
+    effects.append(.own(.searchMayChange))
+  }
+
+  mutating func stepCompleted(
+    _ step: Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext,
+    into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    guard phase == .working(step) else { return }
+    if step == .cancel {
+      // Refused: the link came up, or failed, before; its event tells. Accepted: the event with status 0x02 follows.
+      phase = status == .success ? .cancelling : .waiting
+      return effects.append(.own(.activityChanged))
+    }
+    guard status == .success else {
+      let tried = applied
+      suspend()
+      fail(tried, .controller(opcode, status), into: &effects)
+      return effects.append(.own(.changed))
+    }
+    switch step {
+    case .clear: take(.add(0), radio, into: &effects)
+    case .add(let index) where index + 1 < applied.count: take(.add(index + 1), radio, into: &effects)
+    case .add: take(.create, radio, into: &effects)
+    case .create:
+      phase = .waiting
+      effects.append(.own(.changed))
+    case .cancel: break
+    }
+  }
+
+  private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]) {
+    let command: any HCICommand
+    switch step {
+    case .clear: command = HCI.LEClearFilterAcceptList()
+    case .add(let index):
+      guard applied.indices ~= index else { return }
+      let address = applied[index].address
+      command = HCI.LEAddDeviceToFilterAcceptList { $0.address = address }
+    case .create:
+      guard let first = applied.first else { return phase = .off }
+      command = first.command(
+        usesList: applied.count > 1, extended: radio.controller.scansByExtendedCommands, from: radio.ownAddressType)
+    case .cancel: command = HCI.LECreateConnectionCancel()
+    }
+    phase = .working(step)
+    effects.append(.command(command, for: .initiating(step)))
+  }
+}

@@ -1,0 +1,186 @@
+import BLEHCI
+import BLEWire
+
+/// What the scanner alone causes.
+enum ScannerEffect: Equatable, Sendable {
+  /// The controller has begun or ended to scan.
+  case activityChanged
+}
+
+/// The scans of the owners, and how far the controller is with the one that serves them all.
+///
+/// ```
+///   off ─► parameters ─► enable ─► on ── other parameters, or none ──► disable ─► off
+/// ```
+///
+/// The host scans for itself, too: for the address that a device uses which is to be connected to
+/// (``RadioContext/isSearchWanted``). Reports of that scan are not for an owner.
+struct Scanner: Sendable {
+  enum Step: Equatable, Sendable { case parameters, enable, disable }
+  enum Phase: Equatable, Sendable { case off, working(Step), on }
+
+  private var phase = Phase.off
+  /// The scan of each owner, in the order in which they began.
+  private var requests: [ScanRequest] = []
+  /// The controller is to forget which devices it has reported, for an owner that has begun.
+  private var restarts = false
+  /// What the controller was last told.
+  private var applied: ScanParameters?
+  /// The controller does not scan while it waits to connect.
+  private var cannotSearch = false
+  /// Extended advertisements of which the controller has reported only a part.
+  private var assembler = ExtendedReportAssembler()
+
+  /// Whether the controller does not scan.
+  var isOff: Bool { phase == .off }
+  /// When ``tick(now:)`` has work.
+  var deadline: Instant? { assembler.deadline }
+
+  /// Begins the scan of an owner, or changes it.
+  ///
+  /// The controller reports each device once to a scan that wants no duplicates. For an owner that begins later it forgets
+  /// whom it has reported, so that the owner receives the devices that the others have received.
+  mutating func start(
+    _ parameters: ScanParameters, for owner: OwnerID, _ radio: RadioContext,
+    into effects: inout [Effect<ScannerEffect>]
+  ) {
+    guard radio.acceptsRequests else {
+      return effects.append(.event(.scanStopped(.notPoweredOn), to: owner.recipient))
+    }
+    guard parameters.isValid else {
+      let error = HostError.invalidParameters(
+        "scan interval and window lie in 4 to 0x4000, the window within the interval")
+      return effects.append(.event(.scanStopped(error), to: owner.recipient))
+    }
+    if let index = requests.firstIndex(where: { $0.owner == owner }) {
+      requests[index].parameters = parameters
+    } else {
+      restarts = !requests.isEmpty && ScanParameters(serving: requests.map(\.parameters))?.allowsDuplicates == false
+      requests.append(ScanRequest(owner: owner, parameters: parameters))
+    }
+    reconcile(radio, into: &effects)
+  }
+
+  mutating func stop(for owner: OwnerID, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    requests.removeAll { $0.owner == owner }
+    reconcile(radio, into: &effects)
+  }
+
+  mutating func stopAll(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    requests = []
+    reconcile(radio, into: &effects)
+  }
+
+  /// The controller lost its state; the requests stay.
+  mutating func suspend() {
+    phase = .off
+    applied = nil
+    cannotSearch = false
+    restarts = false
+    assembler.removeAll()
+  }
+
+  mutating func tick(now: Instant) { assembler.tick(now: now) }
+
+  /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
+  mutating func reconcile(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    guard radio.isPoweredOn else { return }
+    let wanted = wanted(radio)
+    switch phase {
+    case .working: break
+    case .on where wanted != applied || restarts: take(.disable, radio, into: &effects)
+    case .off where wanted != nil: take(.parameters, radio, into: &effects)
+    case .on, .off: break
+    }
+  }
+
+  /// What serves every owner; else, where it is wanted, a passive scan for the host.
+  private func wanted(_ radio: RadioContext) -> ScanParameters? {
+    if radio.isHeld { return nil }
+    if let union = ScanParameters(serving: requests.map(\.parameters)) { return union }
+    guard radio.isSearchWanted, !cannotSearch else { return nil }
+    var parameters = ScanParameters()
+    parameters.isActive = false
+    return parameters
+  }
+
+  private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    if step == .parameters { (applied, restarts) = (wanted(radio), false) }
+    phase = .working(step)
+    let (parameters, isExtended) = (applied ?? ScanParameters(), radio.controller.scansByExtendedCommands)
+    let command =
+      step == .parameters
+      ? parameters.command(extended: isExtended, from: radio.ownAddressType)
+      : parameters.switchCommand(extended: isExtended, on: step == .enable)
+    effects.append(.command(command, for: .scanning(step)))
+  }
+
+  mutating func stepCompleted(
+    _ step: Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext,
+    into effects: inout [Effect<ScannerEffect>]
+  ) {
+    guard phase == .working(step) else { return }
+    effects.append(.own(.activityChanged))
+    guard status == .success else {
+      phase = .off
+      // No owner asked for this scan; the devices are called by the addresses that are known.
+      if requests.isEmpty { return cannotSearch = true }
+      let owners = requests.map(\.owner)
+      requests = []
+      effects += owners.map { .event(.scanStopped(.controller(opcode, status)), to: $0.recipient) }
+      return
+    }
+    switch step {
+    case .parameters:
+      phase = .off
+      if wanted(radio) == applied { return take(.enable, radio, into: &effects) }
+    case .enable: phase = .on
+    case .disable:
+      phase = .off
+      applied = nil
+      assembler.removeAll()
+    }
+    reconcile(radio, into: &effects)
+  }
+}
+
+/// Reports of advertisements.
+extension Scanner {
+  /// - Parameter identity: the device that uses the address of the report.
+  mutating func receive(
+    _ report: HCI.AdvertisingReport, by identity: DeviceAddress, into effects: inout [Effect<ScannerEffect>]
+  ) {
+    guard !requests.isEmpty else { return }
+    let type = report.eventType
+    discovered(
+      Discovery(
+        address: identity, isConnectable: type == .connectable || type == .directed,
+        isScanResponse: type == .scanResponse, data: Array(report.data), rssi: report.rssi),
+      into: &effects)
+  }
+
+  /// An advertisement in several reports is one discovery, at its last report (Vol 4, Part E, 7.7.65.13).
+  mutating func receive(
+    _ report: HCI.ExtendedAdvertisingReport, by identity: DeviceAddress, now: Instant,
+    into effects: inout [Effect<ScannerEffect>]
+  ) {
+    guard !requests.isEmpty, let advertisement = assembler.receive(report, now: now) else { return }
+    let whole = advertisement.report
+    discovered(
+      Discovery(
+        address: identity, isConnectable: whole.eventType.contains(.connectable),
+        isScanResponse: whole.eventType.contains(.scanResponse), data: Array(whole.data),
+        isTruncated: advertisement.isTruncated, rssi: whole.rssi),
+      into: &effects)
+  }
+
+  /// Reports a discovery to the owners for which it is no duplicate.
+  private mutating func discovered(_ discovery: Discovery, into effects: inout [Effect<ScannerEffect>]) {
+    var owners: [OwnerID] = []
+    for index in requests.indices {
+      // With one scan the controller filters.
+      if requests[index].admits(discovery) || requests.count == 1 { owners.append(requests[index].owner) }
+    }
+    if let recipient = Recipient(owners) { effects.append(.event(.discovered(discovery), to: recipient)) }
+  }
+}
