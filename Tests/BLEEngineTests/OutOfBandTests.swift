@@ -36,7 +36,7 @@ import Testing
     var options = PairingOptions()
     options.outOfBand = try OutOfBandPairing()
     let settings = try #require(options.settings(identityResolvingKey: SecretKey(1)))
-    #expect(settings.asksForMITM && settings.outOfBand.own != nil)
+    #expect(settings.requestsMITM && settings.outOfBand.own != nil)
     var text = "\(String(describing: options.outOfBand)) \(String(describing: options.outOfBand?.own))"
     dump(options.outOfBand, to: &text)
     dump(options.outOfBand?.own, to: &text)

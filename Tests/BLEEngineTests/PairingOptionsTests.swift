@@ -106,12 +106,12 @@ import Testing
     let key = SecretKey(1)
     var options = PairingOptions()
     let plain = try #require(options.settings(identityResolvingKey: key))
-    #expect(plain.ioCapability == .noInputNoOutput && plain.isBonding && !plain.asksForMITM && plain.allowsLegacy)
+    #expect(plain.ioCapability == .noInputNoOutput && plain.isBonding && !plain.requestsMITM && plain.allowsLegacy)
     options.capability = .keyboardDisplay
     options.fixedPasskey = 1_000_000
     options.minimumKeySize = 99
     let others = try #require(options.settings(identityResolvingKey: key))
-    #expect(others.asksForMITM && others.fixedPasskey == nil && others.minimumKeySize == 16)
+    #expect(others.requestsMITM && others.fixedPasskey == nil && others.minimumKeySize == 16)
     let strict = try #require(PairingOptions.secureConnectionsOnly.settings(identityResolvingKey: key))
     #expect(strict.isSecureConnectionsOnly)
     options.isEnabled = false

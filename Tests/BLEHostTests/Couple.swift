@@ -198,7 +198,7 @@ extension PairingSettings {
   ) -> Self {
     var settings = Self()
     settings.ioCapability = io
-    settings.asksForMITM = io != .noInputNoOutput
+    settings.requestsMITM = io != .noInputNoOutput
     settings.allowsSecureConnections = secure
     settings.fixedPasskey = Passkey(123_456)
     settings.identityResolvingKey = SecretKey(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF)

@@ -199,7 +199,7 @@ import Testing
     bond.strength.isAuthenticated = false
     bond.centralKey?.strength = bond.strength
     var bench = central(bond: bond) {
-      ($0.ioCapability, $0.asksForMITM) = (.displayYesNo, true)
+      ($0.ioCapability, $0.requestsMITM) = (.displayYesNo, true)
     }
     if isLost { bench.receive(encryption(0x06, on: 0)) }
     let commands = bench.controller.commands.count

@@ -188,7 +188,7 @@ import Testing
     for (first, second) in [(legacy, legacy), (legacy, .with(.keyboardOnly)), (.with(secure: false), .with())] {
       try replace(first, second) { strength, couple in
         let bond = try #require(couple.bond(0))
-        #expect(bond.strength.refusal(replacing: strength) == nil && couple.losses(0).isEmpty)
+        #expect(bond.strength.error(replacing: strength) == nil && couple.losses(0).isEmpty)
       }
     }
   }

@@ -69,7 +69,7 @@ import Testing
     for (new, row) in zip(all, table) {
       for (old, cell) in zip(all, row) {
         let reason: PairingFailedReason? = ["A": .authenticationRequirements, "S": .encryptionKeySize][cell]
-        #expect(new.refusal(replacing: old) == reason, "\(new) for \(old)")
+        #expect(new.error(replacing: old) == reason, "\(new) for \(old)")
       }
     }
   }

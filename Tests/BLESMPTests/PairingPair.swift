@@ -22,7 +22,7 @@ struct PairingPair {
   var names: [Side: [PairingQuestionID]] = [:]
   var withdrawn: [Side: [PairingQuestionID]] = [:]
   /// What became of answers that were of no effect.
-  var faults: [PairingAnswerFault] = []
+  var faults: [PairingAnswerError] = []
   var link: LongTermKey?
   /// The users: what they answer; nil leaves the question open.
   var answer: (Side, PairingQuestion, PairingPair) -> PairingAnswer? = { _, question, pair in
@@ -173,7 +173,7 @@ extension PairingSettings {
   ) -> Self {
     var settings = Self()
     settings.ioCapability = io
-    settings.asksForMITM = mitm
+    settings.requestsMITM = mitm
     settings.allowsSecureConnections = secure
     settings.maximumKeySize = size
     settings.identityResolvingKey = SecretKey(0x1234 + UInt128(io.rawValue))

@@ -55,11 +55,12 @@ struct PairingPlay {
     for octets in randoms { drawn += octets.dropFirst() }
     if randoms.isEmpty { drawn += [UInt8](hexadecimal: vector.responderRandom ?? "") ?? [] }
     for step in vector.keyDistribution ?? [] where step.dir == side {
-      switch try? SMPPDU(decoding: step.octets[...]) {
-      case .encryptionInformation, .centralIdentification, .signingInformation: drawn += step.octets.dropFirst()
-      case .identityInformation(let packet):
+      switch try? SMPPDU(decoding: step.octets[...]).packet {
+      case is EncryptionInformation, is CentralIdentification, is SigningInformation:
+        drawn += step.octets.dropFirst()
+      case let packet as IdentityInformation:
         settings.identityResolvingKey = UInt128(littleEndian: packet.identityResolvingKey).map(SecretKey.init)
-      case .identityAddressInformation(let packet): settings.identityAddress = packet.deviceAddress
+      case let packet as IdentityAddressInformation: settings.identityAddress = packet.deviceAddress
       default: break
       }
     }
@@ -132,7 +133,7 @@ extension PairingSettings {
   /// Asks for what these bits ask for.
   fileprivate mutating func take(_ authReq: AuthenticationRequirements) {
     isBonding = authReq.contains(.bonding)
-    asksForMITM = authReq.contains(.mitm)
+    requestsMITM = authReq.contains(.mitm)
     allowsSecureConnections = authReq.contains(.secureConnections)
     keypress = authReq.contains(.keypress)
     ct2 = authReq.contains(.ct2)

@@ -62,12 +62,12 @@ import Testing
     let id = questions.ask(question, after: &last)
     #expect(id == PairingQuestionID(rawValue: 7) && last == 7)
     for answer in answers {
-      #expect(throws: PairingAnswerFault.wrongKind) { try questions.close(id, with: answer) }
+      #expect(throws: PairingAnswerError.wrongKind) { try questions.close(id, with: answer) }
       #expect(questions.open?.id == id)
     }
-    #expect(throws: PairingAnswerFault.notOpen) { try questions.close(PairingQuestionID(rawValue: 6), with: .reject) }
+    #expect(throws: PairingAnswerError.notOpen) { try questions.close(PairingQuestionID(rawValue: 6), with: .reject) }
     #expect(try questions.close(id, with: .reject) == question)
-    #expect(throws: PairingAnswerFault.notOpen) { try questions.close(id, with: .reject) }
+    #expect(throws: PairingAnswerError.notOpen) { try questions.close(id, with: .reject) }
     #expect(questions.withdraw() == nil)
   }
 

@@ -33,8 +33,9 @@ struct PairingVectors {
     /// The features that one side sent; nil where they are not among the steps, or are no features.
     func features(_ code: SMPCode) -> PairingFeatures? {
       guard let step = steps?.first(where: { $0.code == code }) else { return nil }
-      switch try? SMPPDU(decoding: step.octets[...]) {
-      case .pairingRequest(let features), .pairingResponse(let features): return features
+      switch try? SMPPDU(decoding: step.octets[...]).packet {
+      case let request as PairingRequest: return request.features
+      case let response as PairingResponse: return response.features
       default: return nil
       }
     }

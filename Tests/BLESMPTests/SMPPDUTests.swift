@@ -19,36 +19,36 @@ import Testing
 
   /// Every code, after the figures of Vol 3, Part H, 3.5 and 3.6.
   static let golden: [(String, SMPPDU)] = [
-    ("01 04 01 3d 07 03 0c", .pairingRequest(features)),
-    ("02 03 00 00 10 00 00", .pairingResponse(PairingFeatures())),
-    ("03" + keyOnAir, .pairingConfirm(.init(value: key))),
-    ("04" + keyOnAir, .pairingRandom(.init(value: key))),
-    ("05 05", .pairingFailed(.init(reason: .pairingNotSupported))),
-    ("06" + keyOnAir, .encryptionInformation(.init(longTermKey: key))),
-    ("07 34 12 08 07 06 05 04 03 02 01", .centralIdentification(.init(ediv: 0x1234, rand: 0x0102_0304_0506_0708))),
-    ("08" + keyOnAir, .identityInformation(.init(identityResolvingKey: key))),
+    ("01 04 01 3d 07 03 0c", SMPPDU(PairingRequest(features))),
+    ("02 03 00 00 10 00 00", SMPPDU(PairingResponse(PairingFeatures()))),
+    ("03" + keyOnAir, SMPPDU(PairingConfirm(value: key))),
+    ("04" + keyOnAir, SMPPDU(PairingRandom(value: key))),
+    ("05 05", SMPPDU(PairingFailed(reason: .pairingNotSupported))),
+    ("06" + keyOnAir, SMPPDU(EncryptionInformation(longTermKey: key))),
+    ("07 34 12 08 07 06 05 04 03 02 01", SMPPDU(CentralIdentification(ediv: 0x1234, rand: 0x0102_0304_0506_0708))),
+    ("08" + keyOnAir, SMPPDU(IdentityInformation(identityResolvingKey: key))),
     (
       "09 01 55 44 33 22 11 c0",
-      .identityAddressInformation(.init(DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .randomIdentity)))
+      SMPPDU(IdentityAddressInformation(DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .randomIdentity)))
     ),
-    ("0a" + keyOnAir, .signingInformation(.init(signatureKey: key))),
-    ("0b 09", .securityRequest(.init(authReq: [.bonding, .secureConnections]))),
+    ("0a" + keyOnAir, SMPPDU(SigningInformation(signatureKey: key))),
+    ("0b 09", SMPPDU(SecurityRequest(authReq: [.bonding, .secureConnections]))),
     (
       "0c" + keyOnAir + keyOnAir + String(repeating: "ab", count: 32),
-      .pairingPublicKey(.init(x: key + key, y: Bytes(repeating: 0xAB, count: 32)))
+      SMPPDU(PairingPublicKey(x: key + key, y: Bytes(repeating: 0xAB, count: 32)))
     ),
-    ("0d" + keyOnAir, .pairingDHKeyCheck(.init(value: key))),
-    ("0e 04", .pairingKeypressNotification(.init(.passkeyEntryCompleted))),
+    ("0d" + keyOnAir, SMPPDU(PairingDHKeyCheck(value: key))),
+    ("0e 04", SMPPDU(PairingKeypressNotification(.passkeyEntryCompleted))),
   ]
 
-  @Test(arguments: golden) func goldenOctets(hexadecimal: String, pdu: SMPPDU) throws {
+  @Test(arguments: golden) func decodesAndEncodesEveryPDU(hexadecimal: String, pdu: SMPPDU) throws {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     #expect(try SMPPDU(decoding: octets[...]) == pdu)
     #expect(pdu.encoded == octets)
     #expect(pdu.code.rawValue == octets[0])
   }
 
-  @Test(arguments: golden) func wrongLengths(hexadecimal: String, pdu: SMPPDU) throws {
+  @Test(arguments: golden) func rejectsEachOtherLength(hexadecimal: String, pdu: SMPPDU) throws {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     for length in octets.indices {
       #expect(throws: CodecError.self) { try SMPPDU(decoding: octets[..<length]) }
@@ -56,8 +56,8 @@ import Testing
     #expect(throws: CodecError.trailing(count: 1)) { try SMPPDU(decoding: octets + [0]) }
   }
 
-  /// Any octets of the right length are a PDU, reserved values included, and go out as they came.
-  @Test(arguments: golden) func reservedValuesAreKept(hexadecimal: String, pdu: SMPPDU) throws {
+  /// Any octets of the right length are a PDU, and its octets are the same.
+  @Test(arguments: golden) func keepsReservedValues(hexadecimal: String, pdu: SMPPDU) throws {
     var source = SystemRandomNumberGenerator()
     var octets = try #require([UInt8](hexadecimal: hexadecimal))
     for _ in 0..<50 {
@@ -66,17 +66,41 @@ import Testing
     }
   }
 
-  @Test func reservedCodes() {
+  @Test func rejectsReservedCodes() {
     for code in (UInt8.min ... .max) where !(0x01...0x0E ~= code) {
       #expect(throws: CodecError.invalid(field: "Code")) { try SMPPDU(decoding: [code, 0]) }
     }
     #expect(throws: CodecError.truncated(field: "Code")) { try SMPPDU(decoding: []) }
   }
 
-  @Test func reasonsSpeak() {
-    let texts = (UInt8.min ... .max).map { PairingFailedReason(rawValue: $0).description }
-    #expect(Set(texts).count == 256)
-    #expect(texts[0x05] == "the device does not pair")
-    #expect(texts[0x11] == "reason 0x11")
+  @Test func listsEveryCodeOnce() {
+    #expect(SMP.packets.map { $0.code.rawValue } == Array(0x01...0x0E))
+    #expect(Self.golden.map { $0.1.code } == SMP.packets.map { $0.code })
+  }
+
+  @Test func decodesRandomPacketsOfTheList() throws {
+    func check<P: SMPPacket>(_ type: P.Type) throws {
+      var source = SystemRandomNumberGenerator()
+      for _ in 0..<20 {
+        let packet = P.random(from: &source)
+        #expect(try SMPPDU(decoding: SMPPDU(packet).encoded[...]).packet as? P == packet)
+      }
+    }
+    for packet in SMP.packets { try check(packet) }
+  }
+
+  @Test func codesAndReasonsPrintTheirNames() {
+    #expect("\(SMPCode.pairingRequest)" == "Pairing Request (0x01)")
+    #expect("\(SMPCode(rawValue: 0x0F))" == "SMP code 0x0F")
+    #expect("\(PairingFailedReason.pairingNotSupported)" == "Pairing Not Supported (0x05)")
+    #expect("\(PairingFailedReason(rawValue: 0x11))" == "pairing failure 0x11")
+    #expect(Set((UInt8.min ... .max).map { PairingFailedReason(rawValue: $0).description }).count == 256)
+    #expect("\([.bonding, .mitm, .ct2] as AuthenticationRequirements)" == "Bonding, MITM, CT2")
+    #expect("\(IOCapability.keyboardDisplay)" == "KeyboardDisplay (0x04)")
+  }
+
+  @Test func descriptionsOfPDUsShowNoKey() {
+    let pdu = SMPPDU(EncryptionInformation(longTermKey: Self.key))
+    #expect(pdu.description == "Encryption Information (0x06), 17 octets")
   }
 }

@@ -60,25 +60,25 @@ struct SMPPDUVectors {
   private static func made(of fields: Case.Fields) -> SMPPDU? {
     func octets(_ text: String?) -> Bytes { (text.flatMap { [UInt8](hexadecimal: $0) } ?? [])[...] }
     switch fields.kind {
-    case "pairing-request": return .pairingRequest(features(fields))
-    case "pairing-response": return .pairingResponse(features(fields))
-    case "pairing-confirm": return .pairingConfirm(.init(value: octets(fields.value)))
-    case "pairing-random": return .pairingRandom(.init(value: octets(fields.value)))
-    case "pairing-failed": return fields.reason.map { .pairingFailed(.init(reason: .init(rawValue: $0))) }
-    case "encryption-information": return .encryptionInformation(.init(longTermKey: octets(fields.key)))
+    case "pairing-request": return SMPPDU(PairingRequest(features(fields)))
+    case "pairing-response": return SMPPDU(PairingResponse(features(fields)))
+    case "pairing-confirm": return SMPPDU(PairingConfirm(value: octets(fields.value)))
+    case "pairing-random": return SMPPDU(PairingRandom(value: octets(fields.value)))
+    case "pairing-failed": return fields.reason.map { SMPPDU(PairingFailed(reason: .init(rawValue: $0))) }
+    case "encryption-information": return SMPPDU(EncryptionInformation(longTermKey: octets(fields.key)))
     case "central-identification":
       let rand = octets(fields.rand).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      return fields.ediv.map { .centralIdentification(.init(ediv: $0, rand: rand)) }
-    case "identity-information": return .identityInformation(.init(identityResolvingKey: octets(fields.key)))
+      return fields.ediv.map { SMPPDU(CentralIdentification(ediv: $0, rand: rand)) }
+    case "identity-information": return SMPPDU(IdentityInformation(identityResolvingKey: octets(fields.key)))
     case "identity-address-information":
       let kind = DeviceAddress.Kind(rawValue: fields.addressType ?? 0xFE)
-      return DeviceAddress(fields.address ?? "", kind: kind).map { .identityAddressInformation(.init($0)) }
-    case "signing-information": return .signingInformation(.init(signatureKey: octets(fields.key)))
-    case "security-request": return fields.authReq.map { .securityRequest(.init(authReq: .init(rawValue: $0))) }
-    case "pairing-public-key": return .pairingPublicKey(.init(x: octets(fields.x), y: octets(fields.y)))
+      return DeviceAddress(fields.address ?? "", kind: kind).map { SMPPDU(IdentityAddressInformation($0)) }
+    case "signing-information": return SMPPDU(SigningInformation(signatureKey: octets(fields.key)))
+    case "security-request": return fields.authReq.map { SMPPDU(SecurityRequest(authReq: .init(rawValue: $0))) }
+    case "pairing-public-key": return SMPPDU(PairingPublicKey(x: octets(fields.x), y: octets(fields.y)))
     case "keypress-notification", "pairing-keypress-notification":
-      return fields.notification.map { .pairingKeypressNotification(.init(.init(rawValue: $0))) }
-    case "pairing-dhkey-check": return .pairingDHKeyCheck(.init(value: octets(fields.value)))
+      return fields.notification.map { SMPPDU(PairingKeypressNotification(.init(rawValue: $0))) }
+    case "pairing-dhkey-check": return SMPPDU(PairingDHKeyCheck(value: octets(fields.value)))
     default: return nil
     }
   }
@@ -95,9 +95,10 @@ struct SMPPDUVectors {
   }
 
   private static func authReq(of pdu: SMPPDU) -> AuthenticationRequirements? {
-    switch pdu {
-    case .pairingRequest(let features), .pairingResponse(let features): features.authReq
-    case .securityRequest(let request): request.authReq
+    switch pdu.packet {
+    case let request as PairingRequest: request.features.authReq
+    case let response as PairingResponse: response.features.authReq
+    case let request as SecurityRequest: request.authReq
     default: nil
     }
   }

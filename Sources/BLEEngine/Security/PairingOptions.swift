@@ -140,7 +140,7 @@ extension PairingOptions {
     // Who asks to be told of keypresses tells of its own (Vol 3, Part H, 3.5.8): only a device that shows and never types.
     settings.keypress = capability == .displayOnly || capability == .displayYesNo
     settings.isBonding = isBonding
-    settings.asksForMITM = capability != .none || outOfBand != nil
+    settings.requestsMITM = capability != .none || outOfBand != nil
     if let outOfBand { settings.outOfBand = outOfBand.data }
     settings.requiresMITM = requiresProtection
     settings.allowsSecureConnections = allowsSecureConnections

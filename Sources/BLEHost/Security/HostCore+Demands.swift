@@ -49,7 +49,7 @@ extension HostCore {
       link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
     }
     if isUnderWay(links[index]) { return true }
-    if links[index].security.level == .encrypted, pairingSettings?.asksForMITM == true {
+    if links[index].security.level == .encrypted, pairingSettings?.requestsMITM == true {
       // A key that nobody vouches for was not enough: a better one, where the devices can make one.
       secure(index, .mitm, isConsented: false, now: now, into: &output)
     } else if links[index].security.level == .none {

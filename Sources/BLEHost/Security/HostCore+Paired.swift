@@ -12,7 +12,7 @@ extension HostCore {
     let identity = (outcome.peerIdentity ?? link.identity).identity
     let old = bonds[identity]
     // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
-    if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.refusal(replacing: $0.strength) }) {
+    if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.error(replacing: $0.strength) }) {
       output.append(.pairingFailed(link.peer, PairingFailure(refusal, .local)))
       return output.append(.bondLost(link.peer, identity, .forgottenByPeer))
     }

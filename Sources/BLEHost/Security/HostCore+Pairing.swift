@@ -18,10 +18,10 @@ extension HostCore {
   private mutating func refusePairing(_ index: Int, _ pdu: Span<UInt8>, into output: inout HostOutput) {
     let reason: PairingFailedReason
     do throws(CodecError) {
-      switch try SMPPDU(decoding: [UInt8](copying: pdu)[...]) {
-      case .pairingRequest where links[index].role == .peripheral: reason = .pairingNotSupported
+      switch try SMPPDU(decoding: [UInt8](copying: pdu)[...]).packet {
+      case is PairingRequest where links[index].role == .peripheral: reason = .pairingNotSupported
       // A Security Request to a central without keys, which may ignore it (Vol 3, Part H, 2.4.6).
-      case .securityRequest, .pairingFailed: return
+      case is SecurityRequest, is PairingFailed: return
       default: reason = .unspecifiedReason
       }
     } catch .invalid(field: "Code") {
@@ -29,7 +29,7 @@ extension HostCore {
     } catch {
       reason = .invalidParameters
     }
-    sendSMP(index, .pairingFailed(PairingFailed(reason: reason)), into: &output)
+    sendSMP(index, SMPPDU(PairingFailed(reason: reason)), into: &output)
   }
 
   private mutating func sendSMP(_ index: Int, _ pdu: SMPPDU, into output: inout HostOutput) {
@@ -44,7 +44,7 @@ extension HostCore {
     var machine = links[index].pairing ?? makePairing(for: links[index])
     // What the application changed holds for the next pairing, not for the one under way.
     if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings, for: links[index]) }
-    machine.refusesAttempts = attempts.isBlocked(links[index].identity, now: now)
+    machine.rejectsAttempts = attempts.isBlocked(links[index].identity, now: now)
     machine.lastQuestion = lastQuestion
     var effects: [PairingEffect] = []
     body(&machine, &effects)
@@ -70,7 +70,7 @@ extension HostCore {
     settings.withholdsIdentity = privacy.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
     settings.bondRules = bondRules(for: link, replacement: settings.bondRules.replacement)
     if let bond = bonds[link.identity] {
-      settings.respectBond(of: bond.identity, bond.strength, isProven: link.security.isBondProven)
+      settings.applyBond(of: bond.identity, bond.strength, isProven: link.security.isBondProven)
     }
     return settings
   }
@@ -132,7 +132,7 @@ extension HostCore {
   }
 
   /// An answer changed nothing, and is logged (Vol 3, Part H, 2.3.5.6.2: a yes is worth only what the user compared).
-  mutating func ignore(_ fault: PairingAnswerFault, peer: PeerID, into output: inout HostOutput) {
+  mutating func ignore(_ fault: PairingAnswerError, peer: PeerID, into output: inout HostOutput) {
     report(.application, "an answer to a pairing question is ignored: \(fault)", peer: peer, into: &output)
   }
 
@@ -178,7 +178,7 @@ extension HostCore {
         index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, now: now, into: &output)
     }
     if let key = bonds[links[index].identity]?.centralKey {
-      let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.asksForMITM != true
+      let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.requestsMITM != true
       if isEnough {
         guard links[index].security.level == .none, links[index].cipher.start == nil else { return }
         return encrypt(index, with: key, .bond, now: now, into: &output)

@@ -78,7 +78,7 @@ extension HostCore {
     _ index: Int, _ id: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
     let question: PairingQuestion
-    do throws(PairingAnswerFault) {
+    do throws(PairingAnswerError) {
       question = try links[index].system.questions.close(id, with: answer)
     } catch {
       return ignore(error, peer: links[index].peer, into: &output)

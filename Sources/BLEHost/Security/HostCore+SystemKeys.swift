@@ -152,7 +152,7 @@ extension HostCore {
       return PairingFailure(.authenticationRequirements, .local)
     }
     for bond in identities.compactMap({ bonds[$0] }) {
-      if let reason = key.strength.refusal(replacing: bond.strength) { return PairingFailure(reason, .local) }
+      if let reason = key.strength.error(replacing: bond.strength) { return PairingFailure(reason, .local) }
     }
     return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
   }

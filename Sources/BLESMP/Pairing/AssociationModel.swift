@@ -1,31 +1,43 @@
-/// How two devices make sure of each other, or that they do not (Vol 3, Part H, 2.3.5.1).
+import BLEWire
+
+/// The association model of a pairing: the way in which the devices authenticate each other (Vol 3, Part H, 2.3.5.1).
 public enum AssociationModel: Hashable, Sendable {
+  /// Just Works: no authentication.
   case justWorks
+  /// Numeric comparison: both devices show a number, and the users compare.
   case numericComparison
+  /// Passkey entry, with the part of each device.
   case passkeyEntry(initiator: PasskeyPart, responder: PasskeyPart)
+  /// Out of band: the devices have data from another channel, such as NFC.
   case outOfBand
 
-  /// What a user does on one of the devices.
-  public enum PasskeyPart: Hashable, Sendable { case displays, enters }
+  /// The part of one device in passkey entry.
+  public enum PasskeyPart: Hashable, Sendable {
+    /// The device shows the passkey.
+    case displays
+    /// The user enters the passkey.
+    case enters
+  }
 
-  /// Whether it protects against a man in the middle.
+  /// Whether the model protects against a man in the middle.
   public var isAuthenticated: Bool { self != .justWorks }
 
-  /// The model that two sets of features lead to (tables 2.6 to 2.8), and whether it is of Secure Connections.
+  /// The model for the features of two devices, and whether the pairing is one of LE Secure Connections (Vol 3, Part H,
+  /// 2.3.5.1, tables 2.6 to 2.8).
   public static func chosen(
     request: PairingFeatures, response: PairingFeatures
   ) -> (model: Self, isSecureConnections: Bool) {
     let isSecure =
       request.authReq.contains(.secureConnections) && response.authReq.contains(.secureConnections)
     let oob = [request, response].filter { $0.oobDataFlag == .present }.count
-    // Legacy pairing needs the data on both sides; Secure Connections can do with one.
+    // Legacy pairing requires the data on both devices, Secure Connections on one.
     if oob == 2 || (isSecure && oob == 1) { return (.outOfBand, isSecure) }
     guard request.authReq.contains(.mitm) || response.authReq.contains(.mitm) else { return (.justWorks, isSecure) }
-    return (byCapabilities(request.ioCapability, response.ioCapability, isSecure), isSecure)
+    return (byCapabilities(request.ioCapability, response.ioCapability, isSecure: isSecure), isSecure)
   }
 
   private static func byCapabilities(
-    _ initiator: IOCapability, _ responder: IOCapability, _ isSecure: Bool
+    _ initiator: IOCapability, _ responder: IOCapability, isSecure: Bool
   ) -> Self {
     if initiator == .noInputNoOutput || responder == .noInputNoOutput { return .justWorks }
     if isSecure, initiator.canCompare, responder.canCompare { return .numericComparison }
@@ -43,7 +55,54 @@ public enum AssociationModel: Hashable, Sendable {
 
 extension IOCapability {
   var hasKeyboard: Bool { self == .keyboardOnly || self == .keyboardDisplay }
-  /// Whether its user can read a number and say yes or no.
+  /// Whether the device can show a number and its user can answer yes or no.
   var canCompare: Bool { self == .displayYesNo || self == .keyboardDisplay }
   var isDefined: Bool { rawValue <= IOCapability.keyboardDisplay.rawValue }
+}
+
+/// The result of the exchange of features.
+struct Agreement: Sendable {
+  var request: PairingFeatures
+  var response: PairingFeatures
+  var initiator: DeviceAddress
+  var responder: DeviceAddress
+  var model: AssociationModel
+  var isSecureConnections: Bool
+
+  init(
+    _ request: PairingFeatures, _ response: PairingFeatures, own: DeviceAddress, peer: DeviceAddress,
+    role: PairingMachine.Role
+  ) {
+    self.request = request
+    self.response = response
+    (initiator, responder) = role == .initiator ? (own, peer) : (peer, own)
+    (model, isSecureConnections) = AssociationModel.chosen(request: request, response: response)
+  }
+
+  /// The smaller of the two maximum sizes (Vol 3, Part H, 2.3.4).
+  var keySize: UInt8 { min(request.maximumEncryptionKeySize, response.maximumEncryptionKeySize) }
+  var isBonding: Bool { request.authReq.contains(.bonding) && response.authReq.contains(.bonding) }
+  var strength: KeyStrength {
+    KeyStrength(size: keySize, isAuthenticated: model.isAuthenticated, isSecureConnections: isSecureConnections)
+  }
+
+  /// The Pairing Request as an argument of c1.
+  var preq: UInt64 { Self.number(SMPPDU(PairingRequest(request))) }
+  /// The Pairing Response as an argument of c1.
+  var pres: UInt64 { Self.number(SMPPDU(PairingResponse(response))) }
+
+  private static func number(_ pdu: SMPPDU) -> UInt64 {
+    pdu.encoded.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The part of one device in passkey entry, nil for another model.
+  func passkeyPart(of role: PairingMachine.Role) -> AssociationModel.PasskeyPart? {
+    guard case .passkeyEntry(let initiator, let responder) = model else { return nil }
+    return role == .initiator ? initiator : responder
+  }
+
+  /// The key with zeros in place of the bits above the agreed size (Vol 3, Part H, 2.3.4).
+  func shortened(_ key: UInt128) -> UInt128 {
+    keySize >= 16 ? key : key & (1 << (8 * UInt128(keySize)) - 1)
+  }
 }

@@ -1,69 +1,68 @@
-package import BLEWire
+public import BLEWire
 
-/// Which bonds a pairing may make, and which it may replace (Docs/Decisions/0067 and 0084).
-///
-/// The host fills it in from its bonds before each pairing.
-package struct BondRules: Sendable {
-  /// Which pairings make a bond where both devices want one.
-  package enum Admission: Hashable, Sendable {
+/// The bonds that a pairing may make and replace (Docs/Decisions/0067 and 0084). The host sets them before each pairing.
+public struct BondRules: Sendable {
+  /// The pairings that make a bond where both devices request one.
+  public enum Admission: Hashable, Sendable {
+    /// All pairings.
     case all
-    /// Authenticated ones, and those that the application agreed to.
+    /// Authenticated pairings, and those that the application has accepted.
     case confirmed
-    /// None: there is no room.
+    /// No pairing: no more bonds can be stored.
     case none
   }
 
-  /// Whether an unauthenticated pairing may replace an unprotected bond that the link has not proven. Any device can use
+  /// Whether an unauthenticated pairing may replace an unauthenticated bond that the link has not proven. Any device can use
   /// the address of such a bond; and a device that has lost the bond can reconnect only by a new pairing.
-  package enum Replacement: Hashable, Sendable {
+  public enum Replacement: Hashable, Sendable {
+    /// No.
     case never
-    /// The application decides (``PairingQuestion/replaceBond``).
+    /// The application decides: ``PairingQuestion/replaceBond``.
     case ask
+    /// Yes.
     case always
   }
 
-  package var admission = Admission.all
-  package var replacement = Replacement.always
-  /// The key strength of each bond, by identity. A pairing that names one of these identities makes a key that is no
-  /// weaker, or fails.
-  package var strengths: [DeviceAddress: KeyStrength] = [:]
-  /// The bonded device that the peer is known to be from the beginning, by its address or because the link has proven it:
-  /// its bond is in the other settings already.
-  package var presumed: DeviceAddress?
-  /// Whether the application is asked before an unauthenticated pairing replaces the bond of ``presumed``.
-  package var asksReplacement = false
-  /// Identities whose bond another link has proven and uses. A pairing that authenticates nobody takes none of them.
-  package var inUse: Set<DeviceAddress> = []
+  /// The pairings that make a bond.
+  public var admission = Admission.all
+  /// Whether a pairing may replace a bond that the link has not proven.
+  public var replacement = Replacement.always
+  /// The key strength of each bond, by identity address. A pairing with one of these identities makes a key that is no weaker,
+  /// or fails.
+  public var strengths: [DeviceAddress: KeyStrength] = [:]
+  /// The identity of the bonded device that the peer is from the beginning, by its address or because the link has proven the
+  /// bond. ``PairingSettings/applyBond(of:_:isProven:)`` sets it.
+  public var presumed: DeviceAddress?
+  /// Whether the application decides before an unauthenticated pairing replaces the bond of ``presumed``.
+  public var asksReplacement = false
+  /// The identities whose bond another link has proven. An unauthenticated pairing with one of them fails.
+  public var inUse: Set<DeviceAddress> = []
 
-  package init() {}
+  /// The default rules: each pairing may make and replace bonds.
+  public init() {}
 }
 
-/// How many bonds may be made in a period without authentication and without the application's consent.
+/// The number of bonds that may be made in a period without authentication and without the application's consent.
 package struct UnconfirmedBondLimit: Hashable, Sendable {
-  /// New bonds in one period; the replacement of a bond is none.
+  /// New bonds in one period. The replacement of a bond does not count.
   package var count = 12
   package var period: Duration = .seconds(3600)
 
   package init() {}
 }
 
-extension KeyStrength {
-  /// Why a key of this strength may not replace one of another strength, if it may not: authentication, Secure Connections
-  /// and size must each be no weaker.
-  package func refusal(replacing other: KeyStrength) -> PairingFailedReason? {
-    if other.isAuthenticated && !isAuthenticated || other.isSecureConnections && !isSecureConnections {
-      return .authenticationRequirements
-    }
-    return size < other.size ? .encryptionKeySize : nil
-  }
-}
-
 extension PairingSettings {
-  /// Applies the bond of the device that the peer claims to be by its address.
+  /// Sets the requirements for a peer with the address of a bonded device: the new key must be no weaker than that of the
+  /// bond.
   ///
-  /// - Parameter isProven: whether the link has proven that it is this device.
-  package mutating func respectBond(of identity: DeviceAddress, _ strength: KeyStrength, isProven: Bool) {
-    demand(strength)
+  /// - Parameters:
+  ///   - identity: the identity address of the bond.
+  ///   - strength: the strength of its key.
+  ///   - isProven: whether the link has proven that the peer is this device.
+  public mutating func applyBond(of identity: DeviceAddress, _ strength: KeyStrength, isProven: Bool) {
+    if strength.isAuthenticated { requiresMITM = true }
+    if strength.isSecureConnections { allowsLegacy = false }
+    minimumKeySize = max(minimumKeySize, strength.size)
     bondRules.presumed = identity
     guard !isProven, !strength.isAuthenticated else { return }
     switch bondRules.replacement {
@@ -71,12 +70,5 @@ extension PairingSettings {
     case .ask: bondRules.asksReplacement = true
     case .always: break
     }
-  }
-
-  /// Demands a key that may replace one of this strength.
-  private mutating func demand(_ strength: KeyStrength) {
-    if strength.isAuthenticated { requiresMITM = true }
-    if strength.isSecureConnections { allowsLegacy = false }
-    minimumKeySize = max(minimumKeySize, strength.size)
   }
 }

@@ -1,111 +1,56 @@
-package import BLEWire
+public import BLEWire
 
-/// What a pairing machine wants done, in order.
-package enum PairingEffect: Equatable, Sendable {
+/// The output of a ``PairingMachine``, in order. The owner of the link performs it.
+public enum PairingEffect: Equatable, Sendable {
+  /// Send this PDU on the channel of the Security Manager.
   case send(SMPPDU)
+  /// Ask the user or the application this question; ``PairingMachine/answer(_:_:now:into:)`` gets the answer.
   case ask(PairingQuestionID, PairingQuestion)
-  /// The pairing has ended, and with it this question, which had no answer.
+  /// Withdraw this question: it has not been answered, and its pairing has ended.
   case withdraw(PairingQuestionID)
-  /// An answer changed nothing.
-  case ignoredAnswer(PairingAnswerFault)
-  /// The initiator encrypts the link with this key (Vol 4, Part E, 7.8.24).
+  /// An answer had no effect.
+  case ignoredAnswer(PairingAnswerError)
+  /// Encrypt the link with this key, as the central (Vol 4, Part E, 7.8.24).
   case encrypt(LongTermKey)
-  /// A peripheral asks its central, us, for security (Vol 3, Part H, 2.4.6).
+  /// The peripheral requests security from this device, the central (Vol 3, Part H, 2.4.6).
   case securityRequested(AuthenticationRequirements)
-  /// The peer's user types the passkey (3.5.8).
+  /// The peer's user enters the passkey (Vol 3, Part H, 3.5.8).
   case keypress(KeypressNotificationType)
+  /// The pairing has succeeded.
   case completed(PairingOutcome)
+  /// The pairing has failed.
   case failed(PairingFailure)
 }
 
-/// A key to encrypt links with, and what names it on the air; both names are zero for Secure Connections.
-package struct LongTermKey: Hashable, Sendable {
-  package var value: SecretKey
-  package var ediv: UInt16
-  package var rand: UInt64
-  package var strength: KeyStrength
-
-  package init(value: SecretKey, ediv: UInt16 = 0, rand: UInt64 = 0, strength: KeyStrength) {
-    self.value = value
-    self.ediv = ediv
-    self.rand = rand
-    self.strength = strength
-  }
-}
-
-/// How much a key is worth.
-package struct KeyStrength: Hashable, Sendable {
-  /// In octets, 7 to 16.
-  package var size: UInt8
-  /// Made with protection against a man in the middle.
-  package var isAuthenticated: Bool
-  package var isSecureConnections: Bool
-
-  package init(size: UInt8, isAuthenticated: Bool, isSecureConnections: Bool) {
-    self.size = size
-    self.isAuthenticated = isAuthenticated
-    self.isSecureConnections = isSecureConnections
-  }
-}
-
-/// What a pairing that succeeded has given.
-package struct PairingOutcome: Hashable, Sendable {
-  /// Whether both devices keep their keys.
-  package var isBonded: Bool
-  /// Whether a bond was wanted that ``BondRules/admission`` does not admit.
-  package var isBondDeclined = false
-  /// Whether the application agreed to an unauthenticated pairing (``PairingQuestion/consent``,
+/// The result of a pairing that succeeded: the distributed keys. A key that was not distributed is nil.
+public struct PairingOutcome: Hashable, Sendable {
+  /// Whether both devices store the keys.
+  public var isBonded: Bool
+  /// Whether ``BondRules/admission-swift.property`` prevented a bond.
+  public var isBondDeclined = false
+  /// Whether the application accepted an unauthenticated pairing (``PairingQuestion/consent``,
   /// ``PairingQuestion/replaceBond``).
-  package var hasConsent = false
-  package var strength: KeyStrength
-  /// The key for links where we are the peripheral: ours of legacy pairing, the common one of Secure Connections.
-  package var peripheralKey: LongTermKey?
-  /// The key for links where we are the central: the peer's of legacy pairing, the common one of Secure Connections.
-  package var centralKey: LongTermKey?
-  package var peerIRK: SecretKey?
-  package var peerIdentity: DeviceAddress?
-  /// What the peer signs with, and what we sign with.
-  package var peerCSRK: SecretKey?
-  package var ownCSRK: SecretKey?
+  public var hasConsent = false
+  /// The security properties of the encryption key.
+  public var strength: KeyStrength
+  /// The key for links on which this device is the peripheral: its own key of legacy pairing, or the common key of Secure
+  /// Connections.
+  public var peripheralKey: LongTermKey?
+  /// The key for links on which this device is the central: the peer's key of legacy pairing, or the common key of Secure
+  /// Connections.
+  public var centralKey: LongTermKey?
+  /// The key that resolves the peer's private addresses.
+  public var peerIRK: SecretKey?
+  /// The peer's identity address.
+  public var peerIdentity: DeviceAddress?
+  /// The key of the peer's signatures.
+  public var peerCSRK: SecretKey?
+  /// The key of this device's signatures.
+  public var ownCSRK: SecretKey?
 
-  package init(isBonded: Bool, strength: KeyStrength) {
+  /// The outcome without keys.
+  public init(isBonded: Bool, strength: KeyStrength) {
     self.isBonded = isBonded
     self.strength = strength
-  }
-}
-
-/// Why a pairing did not succeed, and who ended it.
-package struct PairingFailure: Hashable, Sendable, CustomStringConvertible {
-  package enum Origin: Hashable, Sendable {
-    /// We found the fault and told the peer.
-    case local
-    /// The peer sent Pairing Failed.
-    case peer
-    /// The peer was silent for too long; nothing of the kind is possible on this link any more (Vol 3, Part H, 3.4).
-    case timeout
-    /// The key was made, but the link could not be encrypted with it.
-    case encryption
-    case linkLost
-    /// The system's security manager ended it and gives no reason.
-    case system
-  }
-
-  package var reason: PairingFailedReason
-  package var origin: Origin
-
-  package init(_ reason: PairingFailedReason, _ origin: Origin) {
-    self.reason = reason
-    self.origin = origin
-  }
-
-  package var description: String {
-    switch origin {
-    case .local: "refused here: \(reason)"
-    case .peer: "refused by the device: \(reason)"
-    case .timeout: "the device was silent for 30 seconds: connect again, then pair"
-    case .encryption: "the link could not be encrypted with the new key"
-    case .linkLost: "the link ended during the pairing"
-    case .system: "the system's security manager ended it and does not say why: a wrong passkey, or the device refused"
-    }
   }
 }

@@ -1,8 +1,8 @@
 import BLECrypto
 import BLEWire
 
-/// The end of phase 2 of Secure Connections: the keys, the comparison, and the proof that both have the same key
-/// (Vol 3, Part H, 2.3.5.6.2 to 2.3.5.6.5).
+/// The end of phase 2 of LE Secure Connections: the keys, the numeric comparison, and the DHKey checks (Vol 3, Part H, 2.3.5.6.2
+/// to 2.3.5.6.5).
 extension PairingMachine {
   mutating func makeKeys(
     _ pairing: inout SecureConnectionsPairing, own: UInt128, peer: UInt128, now: Instant,
@@ -30,7 +30,7 @@ extension PairingMachine {
     try continueWithCheck(&pairing, now: now, into: &effects)
   }
 
-  /// Sends our check value when it is our turn, and checks the peer's when it is there.
+  /// Sends the check value of this device and verifies the peer's, in the order of the roles: the initiator sends first.
   mutating func continueWithCheck(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -42,7 +42,7 @@ extension PairingMachine {
     if !pairing.hasSentCheck {
       pairing.hasSentCheck = true
       let value = try check(of: role, pairing, keys)
-      send(.pairingDHKeyCheck(PairingDHKeyCheck(value: value.littleEndianOctets[...])), now: now, into: &effects)
+      send(PairingDHKeyCheck(value: value.littleEndianOctets[...]), now: now, into: &effects)
     }
     if role == .initiator {
       guard let check = pairing.peerCheck else { return phase = .secureConnections(pairing) }
@@ -58,11 +58,11 @@ extension PairingMachine {
     guard toolbox.cryptography.areEqual(expected, value) else { throw .dhKeyCheckFailed }
   }
 
-  /// Ea or Eb (2.3.5.6.5).
+  /// The check value of the initiator (Ea) or of the responder (Eb) (Vol 3, Part H, 2.3.5.6.5).
   private func check(
     of sender: Role, _ pairing: SecureConnectionsPairing, _ keys: SecureConnectionsPairing.Keys
   ) throws(PairingFailedReason) -> UInt128 {
-    let (toolbox, agreement, keyOfOthers) = (toolbox, pairing.agreement, secret(heldBy: sender, pairing))
+    let (toolbox, agreement, secret) = (toolbox, pairing.agreement, checkSecret(of: sender, pairing))
     let isInitiator = sender == .initiator
     let features = isInitiator ? agreement.request : agreement.response
     let ioCap = [features.authReq.rawValue, features.oobDataFlag.rawValue, features.ioCapability.rawValue]
@@ -72,13 +72,13 @@ extension PairingMachine {
     let (a1, a2) =
       isInitiator ? (agreement.initiator, agreement.responder) : (agreement.responder, agreement.initiator)
     return try attempt { () throws(CryptographyError) in
-      try toolbox.f6(w: keys.macKey, n1: n1, n2: n2, r: keyOfOthers, ioCap: ioCap, a1: a1, a2: a2)
+      try toolbox.f6(w: keys.macKey, n1: n1, n2: n2, r: secret, ioCap: ioCap, a1: a1, a2: a2)
     }
   }
 
-  /// The value r in the check of `sender`: what it knows of the other beyond the radio. The passkey; or the other's
-  /// out-of-band random value, zero where it did not get that; or zero.
-  private func secret(heldBy sender: Role, _ pairing: SecureConnectionsPairing) -> UInt128 {
+  /// The argument r of f6 in the check value of `sender`: the passkey, or the out-of-band random value of the other device; zero
+  /// where it does not have one.
+  private func checkSecret(of sender: Role, _ pairing: SecureConnectionsPairing) -> UInt128 {
     switch pairing.agreement.model {
     case .justWorks, .numericComparison: return 0
     case .passkeyEntry: return UInt128(pairing.passkey?.value ?? 0)

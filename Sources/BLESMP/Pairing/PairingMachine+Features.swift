@@ -1,56 +1,10 @@
 import BLECrypto
 import BLEWire
 
-/// What both sides have agreed on after exchanging features.
-struct Agreement: Sendable {
-  var request: PairingFeatures
-  var response: PairingFeatures
-  var initiator: DeviceAddress
-  var responder: DeviceAddress
-  var model: AssociationModel
-  var isSecureConnections: Bool
-
-  init(
-    _ request: PairingFeatures, _ response: PairingFeatures, own: DeviceAddress, peer: DeviceAddress,
-    role: PairingMachine.Role
-  ) {
-    self.request = request
-    self.response = response
-    (initiator, responder) = role == .initiator ? (own, peer) : (peer, own)
-    (model, isSecureConnections) = AssociationModel.chosen(request: request, response: response)
-  }
-
-  /// The smaller of the two maxima (2.3.4).
-  var keySize: UInt8 { min(request.maximumEncryptionKeySize, response.maximumEncryptionKeySize) }
-  var isBonding: Bool { request.authReq.contains(.bonding) && response.authReq.contains(.bonding) }
-  var strength: KeyStrength {
-    KeyStrength(size: keySize, isAuthenticated: model.isAuthenticated, isSecureConnections: isSecureConnections)
-  }
-
-  /// The PDU with its code as c1 takes it.
-  var preq: UInt64 { Self.number(.pairingRequest(request)) }
-  var pres: UInt64 { Self.number(.pairingResponse(response)) }
-
-  private static func number(_ pdu: SMPPDU) -> UInt64 {
-    pdu.encoded.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-  }
-
-  /// What one side's user does with a passkey; nil where there is none.
-  func passkeyPart(of role: PairingMachine.Role) -> AssociationModel.PasskeyPart? {
-    guard case .passkeyEntry(let initiator, let responder) = model else { return nil }
-    return role == .initiator ? initiator : responder
-  }
-
-  /// The key with what lies above the agreed size set to zero (2.3.4).
-  func shortened(_ key: UInt128) -> UInt128 {
-    keySize >= 16 ? key : key & (1 << (8 * UInt128(keySize)) - 1)
-  }
-}
-
-/// Phase 1: the features (Vol 3, Part H, 2.3.5.1, 3.5.1 and 3.5.2).
+/// Phase 1: the exchange of features (Vol 3, Part H, 2.3.5.1, 3.5.1 and 3.5.2).
 extension PairingMachine {
-  /// What we offer as the initiator.
-  func offer() -> PairingFeatures {
+  /// The features of a Pairing Request, and the maximum of those of a Pairing Response.
+  func ownFeatures() -> PairingFeatures {
     var features = PairingFeatures()
     features.ioCapability = settings.ioCapability
     features.authReq = settings.authReq
@@ -67,9 +21,9 @@ extension PairingMachine {
     return features
   }
 
-  /// What we answer as the responder: the keys that both want.
+  /// The features of the Pairing Response: the keys that both devices request.
   private func response(to request: PairingFeatures) -> PairingFeatures {
-    var features = offer()
+    var features = ownFeatures()
     let isSecure = request.authReq.contains(.secureConnections) && settings.allowsSecureConnections
     let data = settings.outOfBand
     features.oobDataFlag = (isSecure ? data.peer != nil : data.temporaryKey != nil) ? .present : .notPresent
@@ -83,12 +37,12 @@ extension PairingMachine {
     return features
   }
 
-  /// Whether a pairing that we begin can be authenticated: by the user, or by out-of-band data.
+  /// Whether a pairing that this device begins can be authenticated: by the user, or by out-of-band data.
   private var mayBeAuthenticated: Bool {
     settings.ioCapability != .noInputNoOutput || settings.outOfBand.isPresent
   }
 
-  /// Whether a pairing that we begin can make a bond.
+  /// Whether a pairing that this device begins can make a bond.
   private var mayBond: Bool {
     switch settings.bondRules.admission {
     case .all: true
@@ -97,7 +51,7 @@ extension PairingMachine {
     }
   }
 
-  /// Whether the rules let such a pairing make a bond.
+  /// Whether the rules permit that this pairing makes a bond.
   func admits(_ agreement: Agreement) -> Bool {
     switch settings.bondRules.admission {
     case .all: true
@@ -106,8 +60,8 @@ extension PairingMachine {
     }
   }
 
-  /// What the responder answers once the association model and the consent are known: without a bond no keys are
-  /// distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1), and our identity only to whom it may be given.
+  /// The agreement with the responder's limits, which depend on the association model and the consent. Without a bond no keys
+  /// are distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1).
   private func limited(_ agreement: Agreement) -> Agreement {
     var agreement = agreement
     if !admits(agreement) {
@@ -119,17 +73,19 @@ extension PairingMachine {
     return agreement
   }
 
-  /// Whether our IRK and identity address are not for this peer.
+  /// Whether the IRK and the identity address of this device are not distributed.
   private func withholdsIdentity(in agreement: Agreement) -> Bool {
     settings.withholdsIdentity && !agreement.model.isAuthenticated
   }
 
-  mutating func requested(
-    _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
+  /// Receives a Pairing Request.
+  mutating func receive(
+    _ packet: PairingRequest, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
+    let request = packet.features
     guard role == .responder else { throw .commandNotSupported }
     guard case .idle = phase else { throw .unspecifiedReason }
-    guard !refusesAttempts else { throw .repeatedAttempts }
+    guard !rejectsAttempts else { throw .repeatedAttempts }
     (hasConsent, claimedIdentity) = (false, nil)
     try checkRanges(request)
     let agreement = Agreement(request, response(to: request), own: own, peer: peer, role: role)
@@ -138,7 +94,7 @@ extension PairingMachine {
     try askConsent(agreement, now: now, into: &effects)
   }
 
-  /// Just Works authenticates nobody: the application is asked, where it wants that and has not begun the pairing itself.
+  /// Asks the application for its consent to an unauthenticated pairing, where the settings require it.
   private mutating func askConsent(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -148,23 +104,24 @@ extension PairingMachine {
     } else if settings.asksConsent, !hasConsent, agreement.model == .justWorks {
       ask(.consent, into: &effects)
     } else {
-      try consented(agreement, .accept, now: now, into: &effects)
+      try receiveConsent(.accept, agreement, now: now, into: &effects)
     }
   }
 
-  mutating func consented(
-    _ agreement: Agreement, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  /// Receives the application's decision on the pairing.
+  mutating func receiveConsent(
+    _ answer: PairingAnswer, _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard answer == .accept else { throw .unspecifiedReason }
     var agreement = agreement
     if role == .responder {
       agreement = limited(agreement)
-      send(.pairingResponse(agreement.response), now: now, into: &effects)
+      send(PairingResponse(agreement.response), now: now, into: &effects)
     }
     try begin(agreement, now: now, into: &effects)
   }
 
-  /// The application wants the pairing that was begun without it: it is asked no more.
+  /// Records that the application has requested the active pairing, and closes an open question for its consent.
   mutating func consent(now: Instant, into effects: inout [PairingEffect]) {
     hasConsent = true
     guard case .consent = phase, let open = questions.open, open.question == .consent else { return }
@@ -172,32 +129,34 @@ extension PairingMachine {
     answer(open.id, .accept, now: now, into: &effects)
   }
 
-  mutating func responded(
-    _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
+  /// Receives the Pairing Response to a request.
+  mutating func receive(
+    _ packet: PairingResponse, to request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
-    try checkRanges(agreement.response)
+    let response = packet.features
+    let agreement = Agreement(request, response, own: own, peer: peer, role: role)
+    try checkRanges(response)
     try check(agreement)
-    let (asked, given) = (agreement.request, agreement.response)
-    guard given.initiatorKeyDistribution.isSubset(of: asked.initiatorKeyDistribution),
-      given.responderKeyDistribution.isSubset(of: asked.responderKeyDistribution)
+    guard response.initiatorKeyDistribution.isSubset(of: request.initiatorKeyDistribution),
+      response.responderKeyDistribution.isSubset(of: request.responderKeyDistribution)
     else { throw .invalidParameters }
-    if withholdsIdentity(in: agreement), given.initiatorKeyDistribution.contains(.idKey) {
-      return requestWithoutIdentity(asked, now: now, into: &effects)
+    if withholdsIdentity(in: agreement), response.initiatorKeyDistribution.contains(.idKey) {
+      return requestWithoutIdentity(request, now: now, into: &effects)
     }
     deadline = now + settings.timeout
     try askConsent(agreement, now: now, into: &effects)
   }
 
-  /// The response shows that the pairing is unauthenticated, and what both agreed to distribute must be distributed
-  /// (3.6.1): the pairing begins anew, without our identity.
+  /// Begins the pairing anew without the identity of this device: the response has an unauthenticated model, and keys on which
+  /// both devices have agreed must be distributed (Vol 3, Part H, 3.6.1).
   private mutating func requestWithoutIdentity(
     _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
   ) {
     var request = request
     request.initiatorKeyDistribution.remove(.idKey)
     phase = .requested(request)
-    send(.pairingFailed(PairingFailed(reason: .authenticationRequirements)), now: now, into: &effects)
-    send(.pairingRequest(request), now: now, into: &effects)
+    send(PairingFailed(reason: .authenticationRequirements), now: now, into: &effects)
+    send(PairingRequest(request), now: now, into: &effects)
   }
 
   private mutating func begin(
@@ -210,14 +169,14 @@ extension PairingMachine {
     }
   }
 
-  /// Values outside the tables of 3.5.1. Reserved bits of AuthReq and of the key distributions are ignored.
+  /// Rejects values outside the tables of Vol 3, Part H, 3.5.1. Reserved bits are ignored.
   private func checkRanges(_ features: PairingFeatures) throws(PairingFailedReason) {
     guard features.ioCapability.isDefined, features.oobDataFlag.rawValue <= 1,
       features.maximumEncryptionKeySize <= 16
     else { throw .invalidParameters }
   }
 
-  /// Whether what the features lead to is secure enough for us.
+  /// Rejects an agreement that does not meet the settings of this device.
   private func check(_ agreement: Agreement) throws(PairingFailedReason) {
     let minimum =
       agreement.isSecureConnections
@@ -236,7 +195,7 @@ extension PairingMachine {
     }
   }
 
-  /// A passkey to display: the fixed one, or a new one each time (2.3.5.3).
+  /// The passkey to show: the fixed one, or a new one (Vol 3, Part H, 2.3.5.3).
   mutating func passkeyToDisplay() -> Passkey {
     settings.fixedPasskey ?? Passkey(lowestDigitsOf: UInt32.random(in: 0..<1_000_000, using: &random))
   }

@@ -1,24 +1,24 @@
 import BLECrypto
 import BLEWire
 
-/// A key is made and the link is to be encrypted with it.
+/// The key that is made, with which the link is encrypted next.
 struct EncryptionStart: Sendable {
   var agreement: Agreement
   /// The STK, or the LTK of Secure Connections.
   var key: LongTermKey
-  /// Whether the controller has been given the key, so that its next word on encryption is about this one.
+  /// Whether the controller has the key, so that its next encryption event is about it.
   var isKeyInUse: Bool
 }
 
-/// Phase 3: who still has to send which keys (Vol 3, Part H, 2.4.3 and 3.6.1).
+/// Phase 3: the keys that are not yet distributed (Vol 3, Part H, 2.4.3 and 3.6.1).
 struct KeyExchange: Sendable {
   var outcome: PairingOutcome
-  /// The codes that the peer still has to send, in order.
+  /// The codes of the PDUs that the peer must send, in order.
   var expected: [SMPCode]
-  /// What we send when the peer, as the responder, is through.
-  var owed: KeyDistribution
+  /// The keys that this device must send. The initiator sends after the responder.
+  var own: KeyDistribution
   var peerLTK: SecretKey?
-  /// The application decides whether the bond of the identity that the peer named is replaced.
+  /// Whether the application decides on the replacement of the bond with the peer's identity.
   var asksReplacement = false
 }
 
@@ -32,14 +32,14 @@ extension PairingMachine {
     if role == .initiator { effects.append(.encrypt(key)) }
   }
 
-  /// The link is encrypted with the new key: the responder sends its keys first, then the initiator.
+  /// Begins the key distribution on the encrypted link. The responder sends its keys first.
   mutating func distribute(_ start: EncryptionStart, now: Instant, into effects: inout [PairingEffect]) {
     let agreement = start.agreement
     var outcome = PairingOutcome(isBonded: agreement.isBonding && admits(agreement), strength: agreement.strength)
     let isBondWanted = settings.isBonding && (role == .initiator || agreement.request.authReq.contains(.bonding))
     outcome.isBondDeclined = isBondWanted && !admits(agreement)
     outcome.hasConsent = hasConsent
-    // What the LTK of Secure Connections makes unnecessary is not sent, whatever the bits say (3.6.1).
+    // EncKey is ignored in Secure Connections: both devices have the LTK (Vol 3, Part H, 3.6.1).
     let possible: KeyDistribution =
       agreement.isSecureConnections ? [.idKey, .signKey] : [.encKey, .idKey, .signKey]
     let initiators = agreement.response.initiatorKeyDistribution.intersection(possible)
@@ -48,7 +48,7 @@ extension PairingMachine {
       (outcome.peripheralKey, outcome.centralKey) = (start.key, start.key)
     }
     let (ours, theirs) = role == .initiator ? (initiators, responders) : (responders, initiators)
-    var exchange = KeyExchange(outcome: outcome, expected: Self.codes(of: theirs), owed: ours)
+    var exchange = KeyExchange(outcome: outcome, expected: Self.codes(of: theirs), own: ours)
     if role == .responder || exchange.expected.isEmpty { sendKeys(&exchange, now: now, into: &effects) }
     advance(exchange, now: now, into: &effects)
   }
@@ -64,70 +64,64 @@ extension PairingMachine {
   private mutating func sendKeys(
     _ exchange: inout KeyExchange, now: Instant, into effects: inout [PairingEffect]
   ) {
-    let keys = exchange.owed
-    exchange.owed = []
+    let keys = exchange.own
+    exchange.own = []
     if keys.contains(.encKey) {
-      let mask = exchange.outcome.strength.size
-      let drawn = random.uint128()
-      let value = mask >= 16 ? drawn : drawn & (1 << (8 * UInt128(mask)) - 1)
+      let size = exchange.outcome.strength.size
+      let number = random.uint128()
+      let value = size >= 16 ? number : number & (1 << (8 * UInt128(size)) - 1)
       let ediv = random.octets(2).reversed().reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
       let rand = random.next()
       let key = LongTermKey(value: SecretKey(value), ediv: ediv, rand: rand, strength: exchange.outcome.strength)
-      // Who distributes a key is the peripheral when it is used.
+      // A device uses its own key as the peripheral.
       exchange.outcome.peripheralKey = key
-      send(
-        .encryptionInformation(EncryptionInformation(longTermKey: value.littleEndianOctets[...])), now: now,
-        into: &effects)
-      send(.centralIdentification(CentralIdentification(ediv: ediv, rand: rand)), now: now, into: &effects)
+      send(EncryptionInformation(longTermKey: value.littleEndianOctets[...]), now: now, into: &effects)
+      send(CentralIdentification(ediv: ediv, rand: rand), now: now, into: &effects)
     }
     if keys.contains(.idKey) {
-      // All zero where we have none: agreed is agreed.
+      // A device without an IRK sends zeros: a key on which both devices have agreed must be distributed.
       let irk = settings.identityResolvingKey?.value ?? 0
-      send(
-        .identityInformation(IdentityInformation(identityResolvingKey: irk.littleEndianOctets[...])), now: now,
-        into: &effects)
-      send(
-        .identityAddressInformation(IdentityAddressInformation(settings.identityAddress)), now: now, into: &effects)
+      send(IdentityInformation(identityResolvingKey: irk.littleEndianOctets[...]), now: now, into: &effects)
+      send(IdentityAddressInformation(settings.identityAddress), now: now, into: &effects)
     }
     if keys.contains(.signKey) {
       let csrk = random.uint128()
       exchange.outcome.ownCSRK = SecretKey(csrk)
-      send(
-        .signingInformation(SigningInformation(signatureKey: csrk.littleEndianOctets[...])), now: now, into: &effects)
+      send(SigningInformation(signatureKey: csrk.littleEndianOctets[...]), now: now, into: &effects)
     }
   }
 
   mutating func receive(
     _ pdu: SMPPDU, _ exchange: inout KeyExchange, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
-    // Only the keys agreed on, in the order of 3.6.1.
+    // Only the keys of the agreement are allowed, in the order of Vol 3, Part H, 3.6.1.
     guard exchange.expected.first == pdu.code else { throw .unspecifiedReason }
     exchange.expected.removeFirst()
-    switch pdu {
-    case .encryptionInformation(let packet):
+    switch pdu.packet {
+    case let packet as EncryptionInformation:
       exchange.peerLTK = UInt128(littleEndian: packet.longTermKey).map(SecretKey.init)
-    case .centralIdentification(let packet):
+    case let packet as CentralIdentification:
       guard let value = exchange.peerLTK else { throw .unspecifiedReason }
       exchange.outcome.centralKey = LongTermKey(
         value: value, ediv: packet.ediv, rand: packet.rand, strength: exchange.outcome.strength)
-    case .identityInformation(let packet):
+    case let packet as IdentityInformation:
       let irk = UInt128(littleEndian: packet.identityResolvingKey) ?? 0
       exchange.outcome.peerIRK = irk == 0 ? nil : SecretKey(irk)
-    case .identityAddressInformation(let packet):
+    case let packet as IdentityAddressInformation:
       try receive(identity: packet.deviceAddress, &exchange)
-    case .signingInformation(let packet):
+    case let packet as SigningInformation:
       exchange.outcome.peerCSRK = UInt128(littleEndian: packet.signatureKey).map(SecretKey.init)
     default: throw .unspecifiedReason
     }
     advance(exchange, now: now, into: &effects)
   }
 
-  /// Takes the peer's identity address (3.6.5): public or static random, and never ours, because a bond with our own
-  /// address would replace ours wherever identities are compared.
+  /// Receives the peer's identity address (Vol 3, Part H, 3.6.5). It must be public or static random, and must not be the
+  /// identity address of this device.
   private mutating func receive(
     identity: DeviceAddress, _ exchange: inout KeyExchange
   ) throws(PairingFailedReason) {
-    // Zero means that the peer has none: the address of the link is the peer's identity.
+    // With zero, the address in the connection is the peer's identity address.
     guard identity.octets.value != 0 else { return }
     guard identity.kind == .public || identity.kind == .random, identity.isIdentityAddress else {
       throw .invalidParameters
@@ -138,8 +132,8 @@ extension PairingMachine {
     let (rules, strength) = (settings.bondRules, exchange.outcome.strength)
     if rules.inUse.contains(identity), !strength.isAuthenticated { throw .keyRejected }
     guard exchange.outcome.isBonded, let bond = rules.strengths[identity] else { return }
-    if let refusal = strength.refusal(replacing: bond) { throw refusal }
-    // The bond of the device that the address names was looked at in the beginning.
+    if let error = strength.error(replacing: bond) { throw error }
+    // The settings have the requirements of the presumed device from the beginning.
     guard !strength.isAuthenticated, identity != rules.presumed else { return }
     switch rules.replacement {
     case .never: throw .authenticationRequirements
@@ -148,9 +142,9 @@ extension PairingMachine {
     }
   }
 
-  /// The application has decided whether a bond is replaced.
-  mutating func replace(
-    _ exchange: KeyExchange, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  /// Receives the application's decision on the replacement of a bond.
+  mutating func receiveReplacement(
+    _ answer: PairingAnswer, _ exchange: KeyExchange, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard answer == .accept else { throw .keyRejected }
     var exchange = exchange

@@ -12,12 +12,12 @@ import BLEWire
 /// ```
 struct LegacyPairing: Sendable {
   var agreement: Agreement
-  /// Nil while the user is asked for the passkey.
+  /// Nil until the user has entered the passkey.
   var temporaryKey: UInt128?
-  /// Ours, once we committed to it.
+  /// The random value of this device, after its confirm value has been sent.
   var random: UInt128?
   var ownConfirm: UInt128?
-  /// The peer's, which may come before our user has entered the passkey.
+  /// The peer's confirm value, which can be received before the user has entered the passkey.
   var peerConfirm: UInt128?
 }
 
@@ -27,7 +27,7 @@ extension PairingMachine {
   ) throws(PairingFailedReason) {
     var pairing = LegacyPairing(agreement: agreement)
     switch agreement.model {
-    // Numeric comparison is of Secure Connections; it is never chosen here.
+    // Numeric comparison exists in Secure Connections only.
     case .justWorks, .numericComparison: pairing.temporaryKey = 0
     case .outOfBand: pairing.temporaryKey = settings.outOfBand.temporaryKey?.value
     case .passkeyEntry:
@@ -43,8 +43,8 @@ extension PairingMachine {
     phase = .legacy(pairing)
   }
 
-  mutating func answered(
-    _ pairing: inout LegacyPairing, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
+  mutating func receive(
+    _ answer: PairingAnswer, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     switch answer {
     case .reject: throw .passkeyEntryFailed
@@ -57,7 +57,7 @@ extension PairingMachine {
     phase = .legacy(pairing)
   }
 
-  /// Draws our random value and sends what it is committed to; waits while there is no TK.
+  /// Makes a random value and sends its confirm value. It has no effect until there is a TK.
   private mutating func commit(
     _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -65,7 +65,7 @@ extension PairingMachine {
     let value = random.uint128()
     let confirm = try confirm(of: value, key, pairing.agreement)
     (pairing.random, pairing.ownConfirm) = (value, confirm)
-    send(.pairingConfirm(PairingConfirm(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
+    send(PairingConfirm(value: confirm.littleEndianOctets[...]), now: now, into: &effects)
   }
 
   private func confirm(
@@ -82,22 +82,22 @@ extension PairingMachine {
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
-    switch pdu {
-    case .pairingConfirm(let packet):
+    switch pdu.packet {
+    case let packet as PairingConfirm:
       guard pairing.peerConfirm == nil, let value = UInt128(littleEndian: packet.value) else {
         throw .unspecifiedReason
       }
-      // Our own commitment played back would be right, whatever the TK (2.3.5.5).
+      // A copy of this device's own confirm value would match with any TK (Vol 3, Part H, 2.3.5.5).
       guard value != pairing.ownConfirm else { throw .confirmValueFailed }
       pairing.peerConfirm = value
       if role == .initiator {
         guard let own = pairing.random else { throw .unspecifiedReason }
-        send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+        send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
       } else {
         try commit(&pairing, now: now, into: &effects)
       }
       phase = .legacy(pairing)
-    case .pairingRandom(let packet):
+    case let packet as PairingRandom:
       guard let key = pairing.temporaryKey, let own = pairing.random, let committed = pairing.peerConfirm,
         let value = UInt128(littleEndian: packet.value)
       else { throw .unspecifiedReason }
@@ -109,18 +109,18 @@ extension PairingMachine {
         try toolbox.s1(k: key, r1: responders, r2: initiators)
       }
       if role == .responder {
-        send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+        send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
       }
       startEncryption(pairing.agreement, key: stk, now: now, into: &effects)
-    case .pairingKeypressNotification(let packet):
-      try tell(packet.notificationType, pairing.agreement, into: &effects)
+    case let packet as PairingKeypressNotification:
+      try receive(packet.notificationType, pairing.agreement, into: &effects)
     default: throw .unspecifiedReason
     }
   }
 
-  /// Keypresses are told only while a passkey is entered, by those who both said they would (3.5.8). Reserved types say
-  /// nothing.
-  func tell(
+  /// Receives a keypress notification. It is allowed during passkey entry where both devices have the Keypress bit (Vol 3, Part
+  /// H, 3.5.8). Reserved types are ignored.
+  func receive(
     _ keypress: KeypressNotificationType, _ agreement: Agreement, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard case .passkeyEntry = agreement.model, agreement.request.authReq.contains(.keypress),

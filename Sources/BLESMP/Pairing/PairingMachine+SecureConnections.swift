@@ -7,7 +7,7 @@ import BLEWire
 ///   initiator                    responder
 ///      Public Key ──────────────────►
 ///      ◄────────────────── Public Key
-///   Just Works, comparison:            passkey entry, 20 times, a bit each:     out of band:
+///   Just Works, comparison:            passkey entry, 20 rounds of one bit:     out of band:
 ///      ◄───────────── Pairing Confirm     Pairing Confirm ───────►                (confirm value checked at once)
 ///      Pairing Random ──────────────►     ◄─────── Pairing Confirm                Pairing Random ──►
 ///      ◄────────────── Pairing Random     Pairing Random ────────►                ◄── Pairing Random
@@ -21,22 +21,22 @@ struct SecureConnectionsPairing: Sendable {
   var keyPair: P256KeyPair?
   var peerKey: P256PublicKey?
   var dhKey: UInt256?
-  /// Nil while the user is asked.
+  /// Nil until the user has entered it.
   var passkey: Passkey?
-  /// Which of the 20 bits of the passkey is being agreed on; 0 with other models.
+  /// The bit of the passkey in this round, 0 to 19; 0 with other models.
   var round = 0
-  /// Ours of this round.
+  /// The random value of this device in this round.
   var random: UInt128?
   var ownConfirm: UInt128?
   var peerConfirm: UInt128?
   var keys: Keys?
-  /// Whether the user has said yes, or need not.
+  /// Whether the user has confirmed the number; true where there is none.
   var isApproved = true
   var hasSentCheck = false
-  /// The peer's, which may come before our user has said yes.
+  /// The peer's check value, which can be received before the user has confirmed the number.
   var peerCheck: UInt128?
 
-  /// What is known once both random values are.
+  /// The keys and the random values from which they are made.
   struct Keys: Sendable {
     var macKey: UInt128
     var ltk: UInt128
@@ -83,11 +83,11 @@ extension PairingMachine {
     }
     pairing.keyPair = keyPair
     let (x, y) = (keyPair.publicKey.x.littleEndianOctets[...], keyPair.publicKey.y.littleEndianOctets[...])
-    send(.pairingPublicKey(PairingPublicKey(x: x, y: y)), now: now, into: &effects)
+    send(PairingPublicKey(x: x, y: y), now: now, into: &effects)
   }
 
-  mutating func answered(
-    _ pairing: inout SecureConnectionsPairing, _ answer: PairingAnswer, now: Instant,
+  mutating func receive(
+    _ answer: PairingAnswer, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     switch (pairing.agreement.model, answer) {
@@ -111,38 +111,38 @@ extension PairingMachine {
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
-    switch pdu {
-    case .pairingPublicKey(let packet):
+    switch pdu.packet {
+    case let packet as PairingPublicKey:
       guard pairing.peerKey == nil else { throw .unspecifiedReason }
-      try take(packet, &pairing, now: now, into: &effects)
-    case .pairingConfirm(let packet):
+      try receive(packet, &pairing, now: now, into: &effects)
+    case let packet as PairingConfirm:
       guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
-      try take(confirm: value, &pairing, now: now, into: &effects)
-    case .pairingRandom(let packet):
+      try receive(confirm: value, &pairing, now: now, into: &effects)
+    case let packet as PairingRandom:
       guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
-      try take(random: value, &pairing, now: now, into: &effects)
-    case .pairingDHKeyCheck(let packet):
+      try receive(random: value, &pairing, now: now, into: &effects)
+    case let packet as PairingDHKeyCheck:
       guard pairing.keys != nil, pairing.peerCheck == nil, role == .responder || pairing.hasSentCheck,
         let value = UInt128(littleEndian: packet.value)
       else { throw .unspecifiedReason }
       pairing.peerCheck = value
       return try continueWithCheck(&pairing, now: now, into: &effects)
-    case .pairingKeypressNotification(let packet):
-      return try tell(packet.notificationType, pairing.agreement, into: &effects)
+    case let packet as PairingKeypressNotification:
+      return try receive(packet.notificationType, pairing.agreement, into: &effects)
     default: throw .unspecifiedReason
     }
   }
 
-  private mutating func take(
+  private mutating func receive(
     _ packet: PairingPublicKey, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
     guard let peerKey = P256PublicKey(littleEndian: packet.x + packet.y) else { throw .invalidParameters }
-    // Before anything is sent: a key that is refused learns nothing of ours.
+    // The key is checked before anything is sent.
     try check(peerKey, pairing.keyPair)
     if role == .responder { try sendPublicKey(&pairing, now: now, into: &effects) }
     guard let keyPair = pairing.keyPair else { throw .unspecifiedReason }
-    // An out-of-band pair is known before the exchange: compared once more.
+    // The key pair of out-of-band data exists before the exchange: the key is compared with it too.
     try check(peerKey, keyPair)
     let cryptography = toolbox.cryptography
     pairing.dhKey = try attempt { () throws(CryptographyError) in
@@ -159,17 +159,17 @@ extension PairingMachine {
       if role == .initiator {
         let value = random.uint128()
         pairing.random = value
-        send(.pairingRandom(PairingRandom(value: value.littleEndianOctets[...])), now: now, into: &effects)
+        send(PairingRandom(value: value.littleEndianOctets[...]), now: now, into: &effects)
       }
     }
     phase = .secureConnections(pairing)
   }
 
-  /// Checks a public key before it is used (2.3.5.6.1): a point of the curve, not our own played back, and not the debug
-  /// key, whose private part everybody knows.
+  /// Rejects a public key that is not on the curve, that is the one of this device, or that is the debug key, whose private key
+  /// is public (Vol 3, Part H, 2.3.5.6.1).
   private func check(_ key: P256PublicKey, _ own: P256KeyPair?) throws(PairingFailedReason) {
     let cryptography = toolbox.cryptography
-    // What comes of the debug key is thrown away: the call refuses what is no point of the curve.
+    // The result is not used: the call throws for a key that is not on the curve.
     _ = try attempt { () throws(CryptographyError) in try cryptography.sharedSecret(.debug, with: key) }
     if let own, own.publicKey.x == key.x { throw .invalidParameters }
     guard !settings.acceptsDebugKey else { return }
@@ -190,7 +190,7 @@ extension PairingMachine {
     guard toolbox.cryptography.areEqual(expected, data.confirm) else { throw .confirmValueFailed }
   }
 
-  /// Draws our random value of this round and sends what it is committed to; waits while there is no passkey.
+  /// Makes the random value of this round and sends its confirm value. It has no effect until there is a passkey.
   private mutating func commit(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -201,10 +201,10 @@ extension PairingMachine {
       try toolbox.f4(u: own.publicKey.x, v: peerKey.x, x: value, z: z)
     }
     (pairing.random, pairing.ownConfirm) = (value, confirm)
-    send(.pairingConfirm(PairingConfirm(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
+    send(PairingConfirm(value: confirm.littleEndianOctets[...]), now: now, into: &effects)
   }
 
-  private mutating func take(
+  private mutating func receive(
     confirm value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -224,12 +224,12 @@ extension PairingMachine {
     case .initiator:
       let own = pairing.random ?? random.uint128()
       pairing.random = own
-      send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+      send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
     }
     phase = .secureConnections(pairing)
   }
 
-  private mutating func take(
+  private mutating func receive(
     random value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
@@ -248,7 +248,7 @@ extension PairingMachine {
     }
     guard let own = pairing.random else { throw .unspecifiedReason }
     if role == .responder {
-      send(.pairingRandom(PairingRandom(value: own.littleEndianOctets[...])), now: now, into: &effects)
+      send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
     }
     if pairing.isPasskeyEntry, pairing.round < SecureConnectionsPairing.passkeyBits - 1 {
       pairing.round += 1

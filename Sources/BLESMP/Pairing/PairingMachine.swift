@@ -1,61 +1,86 @@
-package import BLECrypto
-package import BLEWire
+public import BLECrypto
+public import BLEWire
 
-/// One link's side of the Security Manager Protocol (Vol 3, Part H, 2.3 and 2.4).
+/// The Security Manager Protocol of one device on one link (Vol 3, Part H, 2.3 and 2.4).
 ///
 /// ```
 ///          Pairing Request                 confirm, random, …                  Encryption Change
-///   idle ──────────────────► features ──┬► legacy ──────────────┐ key made ┌─► distributing ──► idle
+///   idle ──────────────────► features ──┬► legacy ──────────────┐          ┌─► distributing ──► idle
 ///    ▲                                  └► secureConnections ───┴► encrypting
-///    │          anything wrong, from any state: Pairing Failed      │
-///    └──────────────────────────────────────────────────────────────┘       30 s of silence ──► closed
+///    │                    error in any state: Pairing Failed        │
+///    └──────────────────────────────────────────────────────────────┘   no PDU within 30 s ──► closed
 /// ```
 ///
-/// The machine decides nothing about encryption of links with keys that are there already: the host does, and keeps the
-/// keys. It asks nobody to pair by itself: ``start(now:into:)`` and ``requestSecurity(into:)`` are called for that.
-package struct PairingMachine: Sendable {
-  package enum Role: Hashable, Sendable { case initiator, responder }
+/// The machine makes keys. The owner of the link stores them and encrypts later links. A pairing begins with
+/// ``start(isConsented:now:into:)``, or with a Pairing Request of the peer.
+///
+/// ```swift
+/// var machine = PairingMachine(
+///   role: .initiator, own: ownAddress, peer: peerAddress, settings: PairingSettings(), cryptography: LibCrypto(),
+///   random: .system)
+/// var effects: [PairingEffect] = []
+/// machine.start(isConsented: true, now: now, into: &effects)
+/// // effects == [.send(SMPPDU(PairingRequest(…)))]
+/// ```
+public struct PairingMachine: Sendable {
+  /// The role of a device in a pairing.
+  public enum Role: Hashable, Sendable {
+    /// The central.
+    case initiator
+    /// The peripheral.
+    case responder
+  }
 
-  package let role: Role
-  package var settings: PairingSettings
-  /// Whether Pairing Requests are refused with Repeated Attempts: the host's memory of earlier failures says so.
-  package var refusesAttempts = false
-  /// The last identifier that the host has given to a question, on any link; the host keeps it across machines.
-  package var lastQuestion: UInt64 = 0
+  /// The role of this device.
+  public let role: Role
+  /// The settings. A change during a pairing has effect on the next one.
+  public var settings: PairingSettings
+  /// Whether pairings are rejected with Repeated Attempts: see ``RepeatedAttempts``.
+  public var rejectsAttempts = false
+  /// The last identifier of a question on any link. The owner copies it from one machine to the next, so that each question has
+  /// an identifier of its own.
+  public var lastQuestion: UInt64 = 0
   var questions = PairingQuestions()
-  /// The device that the link was made with, by the address it used on the air.
+  /// The address of the peer in the connection.
   let peer: DeviceAddress
   let own: DeviceAddress
   let toolbox: SecurityToolbox
   var random: RandomSource
   var phase = Phase.idle
-  /// Whether the application agreed to the pairing under way, or began it.
+  /// Whether the application has accepted or begun the current pairing.
   var hasConsent = false
-  /// The identity that the peer named in the pairing under way or, where that has failed, in the last one.
-  package internal(set) var claimedIdentity: DeviceAddress?
-  package internal(set) var deadline: Instant?
+  /// The identity address that the peer has distributed in the current pairing, or in the last one where that has failed.
+  public internal(set) var claimedIdentity: DeviceAddress?
+  /// The time at which ``tick(now:into:)`` must be called; nil while no pairing is active.
+  public internal(set) var deadline: Instant?
 
   enum Phase: Sendable {
     case idle
     /// The initiator waits for the Pairing Response.
     case requested(PairingFeatures)
-    /// The application is asked whether it wants to pair at all: the responder's before it answers the Pairing Request, the
-    /// initiator's after the Pairing Response, when the association model is known.
+    /// The application decides whether to pair: on the responder before the Pairing Response, on the initiator after it, when
+    /// the association model is known.
     case consent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
     case encrypting(EncryptionStart)
     case distributing(KeyExchange)
-    /// The peer has named a bonded device as its identity; the application is asked whether the bond is replaced.
+    /// The peer has distributed the identity of a bonded device. The application decides whether to replace the bond.
     case replacement(KeyExchange)
-    /// After a timeout: nothing is sent or taken until the link is made anew.
+    /// A timeout has occurred: on this link no PDU is sent or handled any more.
     case closed
   }
 
+  /// The machine of a new link.
+  ///
   /// - Parameters:
-  ///   - own: the address that the link was made with on our side.
-  ///   - peer: the peer's address as it was on the air, not the identity it resolves to.
-  package init(
+  ///   - role: the role of this device.
+  ///   - own: the address of this device in the connection.
+  ///   - peer: the address of the peer in the connection, not the identity address that it resolves to.
+  ///   - settings: the settings.
+  ///   - cryptography: the cryptographic primitives.
+  ///   - random: the source of keys and random values.
+  public init(
     role: Role, own: DeviceAddress, peer: DeviceAddress, settings: PairingSettings,
     cryptography: any Cryptography, random: RandomSource
   ) {
@@ -67,65 +92,68 @@ package struct PairingMachine: Sendable {
     self.random = random
   }
 
-  /// Whether a pairing is under way.
-  package var isPairing: Bool {
+  /// Whether a pairing is active.
+  public var isPairing: Bool {
     switch phase {
     case .idle, .closed: false
     default: true
     }
   }
 
-  /// Whether a timeout has ended all pairing on this link.
-  package var isClosed: Bool {
+  /// Whether a timeout has occurred, so that no pairing is possible any more on this link.
+  public var isClosed: Bool {
     if case .closed = phase { true } else { false }
   }
 
-  /// The initiator begins (2.3.1). Where a pairing is under way already, that one goes on.
+  /// Begins a pairing as the initiator (Vol 3, Part H, 2.3.1). An active pairing continues.
   ///
-  /// - Parameter isConsented: the application itself wants to pair with this device, and is not asked for consent.
-  package mutating func start(isConsented: Bool, now: Instant, into effects: inout [PairingEffect]) {
+  /// - Parameters:
+  ///   - isConsented: whether the application has requested the pairing; it is not asked for its consent then.
+  ///   - now: the current time.
+  ///   - effects: gets the output.
+  public mutating func start(isConsented: Bool, now: Instant, into effects: inout [PairingEffect]) {
     guard role == .initiator else { return }
     guard case .idle = phase else {
       if isConsented { consent(now: now, into: &effects) }
       return
     }
-    guard !refusesAttempts else { return effects.append(.failed(PairingFailure(.repeatedAttempts, .local))) }
+    guard !rejectsAttempts else { return effects.append(.failed(PairingFailure(.repeatedAttempts, .local))) }
     (hasConsent, claimedIdentity) = (isConsented, nil)
-    let request = offer()
+    let request = ownFeatures()
     phase = .requested(request)
-    send(.pairingRequest(request), now: now, into: &effects)
+    send(PairingRequest(request), now: now, into: &effects)
   }
 
-  /// The responder asks the initiator to encrypt or pair (2.4.6).
-  package mutating func requestSecurity(into effects: inout [PairingEffect]) {
+  /// Requests encryption or a pairing from the initiator, as the responder (Vol 3, Part H, 2.4.6).
+  public mutating func requestSecurity(into effects: inout [PairingEffect]) {
     guard role == .responder, case .idle = phase else { return }
-    effects.append(.send(.securityRequest(SecurityRequest(authReq: settings.authReq))))
+    effects.append(.send(SMPPDU(SecurityRequest(authReq: settings.authReq))))
   }
 
-  /// Takes one PDU of the Security Manager's channel.
-  package mutating func receive(_ octets: Bytes, now: Instant, into effects: inout [PairingEffect]) {
+  /// Receives one PDU of the Security Manager channel, without the L2CAP header.
+  public mutating func receive(_ octets: Bytes, now: Instant, into effects: inout [PairingEffect]) {
     guard !isClosed else { return }
     let pdu: SMPPDU
     do throws(CodecError) {
       pdu = try SMPPDU(decoding: octets)
     } catch .invalid(field: "Code") {
-      return  // Reserved codes are ignored (3.3).
+      return  // Reserved codes are ignored (Vol 3, Part H, 3.3).
     } catch {
       return fail(.invalidParameters, now: now, into: &effects)
     }
     do throws(PairingFailedReason) {
       try handle(pdu, now: now, into: &effects)
     } catch {
-      fail(error, isRefusal: pdu.code == .pairingRequest && role == .responder, now: now, into: &effects)
+      fail(error, isRejection: pdu.packet is PairingRequest && role == .responder, now: now, into: &effects)
     }
   }
 
-  /// Takes the answer to one ``PairingEffect/ask(_:_:)``. An answer to a question that is not open, and one of another
-  /// kind than the question asks for, change nothing.
-  package mutating func answer(
+  /// Receives the answer to a ``PairingEffect/ask(_:_:)``. An answer to a question that is not open, or of a kind that the
+  /// question does not have, only results in ``PairingEffect/ignoredAnswer(_:)``.
+  public mutating func answer(
     _ id: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
   ) {
-    do throws(PairingAnswerFault) {
+    do throws(PairingAnswerError) {
       _ = try questions.close(id, with: answer)
     } catch {
       return effects.append(.ignoredAnswer(error))
@@ -134,15 +162,15 @@ package struct PairingMachine: Sendable {
       switch phase {
       case .consent(let agreement):
         hasConsent = answer == .accept
-        try consented(agreement, answer, now: now, into: &effects)
-      case .replacement(let exchange): try replace(exchange, answer, now: now, into: &effects)
+        try receiveConsent(answer, agreement, now: now, into: &effects)
+      case .replacement(let exchange): try receiveReplacement(answer, exchange, now: now, into: &effects)
       case .legacy(var pairing):
-        try answered(&pairing, answer, now: now, into: &effects)
+        try receive(answer, &pairing, now: now, into: &effects)
       case .secureConnections(var pairing):
-        try answered(&pairing, answer, now: now, into: &effects)
-      // What is displayed stays open until the pairing ends; its one answer is no.
+        try receive(answer, &pairing, now: now, into: &effects)
+      // A passkey that is shown stays open until the pairing ends; its answer is to reject.
       case .requested, .encrypting, .distributing: throw .unspecifiedReason
-      // A question is closed with its pairing.
+      // A pairing that ends closes its question.
       case .idle, .closed: break
       }
     } catch {
@@ -154,45 +182,47 @@ package struct PairingMachine: Sendable {
     effects.append(.ask(questions.ask(question, after: &lastQuestion), question))
   }
 
-  /// The key with this name, where it is one of the pairing under way (Vol 4, Part E, 7.7.65.5).
-  package mutating func longTermKey(ediv: UInt16, rand: UInt64) -> LongTermKey? {
+  /// The key for an LE Long Term Key Request of the controller (Vol 4, Part E, 7.7.65.5); nil where the active pairing has not
+  /// made the key with this identifier.
+  public mutating func longTermKey(ediv: UInt16, rand: UInt64) -> LongTermKey? {
     guard role == .responder, ediv == 0, rand == 0, case .encrypting(var start) = phase else { return nil }
     start.isKeyInUse = true
     phase = .encrypting(start)
     return start.key
   }
 
-  /// The controller says that the link is encrypted, or that it could not be.
-  package mutating func encryptionChanged(isEnabled: Bool, now: Instant, into effects: inout [PairingEffect]) {
+  /// Receives the result of an encryption from the controller (Vol 4, Part E, 7.7.8).
+  public mutating func encryptionChanged(isEnabled: Bool, now: Instant, into effects: inout [PairingEffect]) {
     guard case .encrypting(let start) = phase, start.isKeyInUse else { return }
     guard isEnabled else { return finish(.failed(PairingFailure(.unspecifiedReason, .encryption)), into: &effects) }
     distribute(start, now: now, into: &effects)
   }
 
-  /// The link ended.
-  package mutating func linkEnded(into effects: inout [PairingEffect]) {
+  /// Ends the pairing. Call it when the link has ended.
+  public mutating func linkEnded(into effects: inout [PairingEffect]) {
     guard isPairing else { return }
     finish(.failed(PairingFailure(.unspecifiedReason, .linkLost)), into: &effects)
   }
 
-  package mutating func tick(now: Instant, into effects: inout [PairingEffect]) {
+  /// Ends the pairing where the peer has not sent the next PDU in time (Vol 3, Part H, 3.4).
+  public mutating func tick(now: Instant, into effects: inout [PairingEffect]) {
     guard let deadline, deadline <= now else { return }
     finish(.failed(PairingFailure(.unspecifiedReason, .timeout)), into: &effects)
     phase = .closed
   }
 
-  /// Sends a PDU of the pairing, which gives the peer another 30 seconds (3.4).
-  mutating func send(_ pdu: SMPPDU, now: Instant, into effects: inout [PairingEffect]) {
-    effects.append(.send(pdu))
+  /// Sends a PDU of the pairing, and starts the timeout anew (Vol 3, Part H, 3.4).
+  mutating func send(_ packet: some SMPPacket, now: Instant, into effects: inout [PairingEffect]) {
+    effects.append(.send(SMPPDU(packet)))
     deadline = now + settings.timeout
   }
 
-  /// Ends what is under way and tells the peer why; a stray PDU is answered the same way while nothing is.
+  /// Sends Pairing Failed and ends the active pairing. An unexpected PDU without a pairing is answered in the same way.
   private mutating func fail(
-    _ reason: PairingFailedReason, isRefusal: Bool = false, now: Instant, into effects: inout [PairingEffect]
+    _ reason: PairingFailedReason, isRejection: Bool = false, now: Instant, into effects: inout [PairingEffect]
   ) {
-    effects.append(.send(.pairingFailed(PairingFailed(reason: reason))))
-    guard isPairing || isRefusal else { return }
+    effects.append(.send(SMPPDU(PairingFailed(reason: reason))))
+    guard isPairing || isRejection else { return }
     finish(.failed(PairingFailure(reason, .local)), into: &effects)
   }
 
@@ -206,22 +236,22 @@ package struct PairingMachine: Sendable {
   private mutating func handle(
     _ pdu: SMPPDU, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFailedReason) {
-    switch pdu {
-    case .pairingFailed(let failed):
+    switch pdu.packet {
+    case let failed as PairingFailed:
       guard isPairing else { return }
       return finish(.failed(PairingFailure(failed.reason, .peer)), into: &effects)
-    case .securityRequest(let request):
+    case let request as SecurityRequest:
       guard role == .initiator else { throw .commandNotSupported }
-      // While a pairing is under way it is answered by that (2.4.6).
+      // It is ignored during a pairing (Vol 3, Part H, 2.4.6).
       if case .idle = phase { effects.append(.securityRequested(request.authReq)) }
       return
-    case .pairingRequest(let request): return try requested(request, now: now, into: &effects)
+    case let request as PairingRequest: return try receive(request, now: now, into: &effects)
     default: break
     }
     switch phase {
     case .requested(let request):
-      guard case .pairingResponse(let response) = pdu else { throw .unspecifiedReason }
-      try responded(Agreement(request, response, own: own, peer: peer, role: role), now: now, into: &effects)
+      guard let response = pdu.packet as? PairingResponse else { throw .unspecifiedReason }
+      try receive(response, to: request, now: now, into: &effects)
     case .legacy(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .secureConnections(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .distributing(var exchange): try receive(pdu, &exchange, now: now, into: &effects)
@@ -230,9 +260,7 @@ package struct PairingMachine: Sendable {
   }
 }
 
-extension PairingFailedReason: Error {}
-
-/// Runs cryptography inside a pairing: a forged key is the peer's fault, anything else is nobody's.
+/// Calls a cryptographic function. A public key that is not on the curve is Invalid Parameters, another error Unspecified Reason.
 func attempt<Value>(
   _ body: () throws(CryptographyError) -> Value
 ) throws(PairingFailedReason) -> Value {

@@ -1,67 +1,80 @@
-package import BLECrypto
-package import BLEWire
+public import BLECrypto
+public import BLEWire
 
-/// How a device pairs: what its user can do, what it demands, and the keys it gives away (Vol 3, Part H, 2.3).
-package struct PairingSettings: Sendable {
-  package var ioCapability = IOCapability.noInputNoOutput
-  /// Whether keys are kept; if either device says no, neither gives any.
-  package var isBonding = true
-  /// Asks for protection against a man in the middle where the devices' capabilities allow it.
-  package var asksForMITM = false
-  /// Refuses a pairing without that protection.
-  package var requiresMITM = false
-  package var allowsSecureConnections = true
-  package var allowsLegacy = true
-  package var keypress = false
-  package var ct2 = false
-  /// In octets. The maximum is what we offer; a pairing with a shorter key than the minimum is refused.
-  package var maximumKeySize: UInt8 = 16
-  package var minimumKeySize: UInt8 = 7
-  package var minimumSecureConnectionsKeySize: UInt8 = 16
-  package var initiatorKeys: KeyDistribution = [.encKey, .idKey, .signKey]
-  package var responderKeys: KeyDistribution = [.encKey, .idKey, .signKey]
-  /// The passkey that is always displayed; nil draws a new one for each pairing, which is what the specification wants.
-  package var fixedPasskey: Passkey?
-  /// Asks the application before a pairing that authenticates nobody (Just Works), in both roles. A pairing that our
-  /// application began needs no other consent; one that the peer began, or our client on demand, does.
-  package var asksConsent = false
-  /// Takes the debug key that everybody knows (2.3.5.6.1), so that a sniffer can follow.
-  package var acceptsDebugKey = false
-  /// Whether our client pairs, or encrypts, when a server refuses it for want of security, and asks again.
+/// The settings of a pairing: the device's input and output, its requirements, and the keys that it distributes (Vol 3, Part H,
+/// 2.3).
+public struct PairingSettings: Sendable {
+  /// The input and output of the device.
+  public var ioCapability = IOCapability.noInputNoOutput
+  /// Whether the device stores keys. A pairing without bonding distributes none.
+  public var isBonding = true
+  /// Requests an authenticated association model where the input and output of the devices permit one.
+  public var requestsMITM = false
+  /// Rejects a pairing without an authenticated association model.
+  public var requiresMITM = false
+  /// Whether LE Secure Connections is allowed.
+  public var allowsSecureConnections = true
+  /// Whether LE legacy pairing is allowed.
+  public var allowsLegacy = true
+  /// Whether the device supports keypress notifications.
+  public var keypress = false
+  /// Whether the device supports the function h7 for keys of BR/EDR.
+  public var ct2 = false
+  /// The longest encryption key that the device offers, in octets, 7 to 16.
+  public var maximumKeySize: UInt8 = 16
+  /// The shortest encryption key that the device accepts, in octets, 7 to 16.
+  public var minimumKeySize: UInt8 = 7
+  /// The shortest encryption key of LE Secure Connections that the device accepts, in octets, 7 to 16.
+  public var minimumSecureConnectionsKeySize: UInt8 = 16
+  /// The keys that the initiator distributes. The responder's settings limit them.
+  public var initiatorKeys: KeyDistribution = [.encKey, .idKey, .signKey]
+  /// The keys that the responder distributes. The responder's settings limit them.
+  public var responderKeys: KeyDistribution = [.encKey, .idKey, .signKey]
+  /// A passkey that is always shown. Nil: each pairing has a new one, as the specification requires (Vol 3, Part H, 2.3.5.3).
+  public var fixedPasskey: Passkey?
+  /// Whether the application must accept a Just Works pairing, in both roles: ``PairingQuestion/consent``. A pairing that the
+  /// application has begun needs no other consent.
+  public var asksConsent = false
+  /// Accepts the debug key, whose private key is public, so that a protocol analyzer can decrypt the link (Vol 3, Part H,
+  /// 2.3.5.6.1).
+  public var acceptsDebugKey = false
+  /// Whether a client pairs or encrypts after an ATT error for missing security, and repeats the request.
   package var pairsOnDemand = false
-  /// Whether our client's operations wait for a new pairing on a link that could not be encrypted with the key of its bond.
+  /// Whether a client's operations wait for a new pairing on a link that could not be encrypted with the key of its bond.
   /// Otherwise they fail.
   package var queuesOperationsAfterBondLoss = false
-  /// Our own identity: what peers resolve our private addresses with. Nil: none is given, though a peer may ask.
-  package var identityResolvingKey: SecretKey?
-  /// Distributes our key and identity address in authenticated pairings only.
-  package var withholdsIdentity = false
-  package var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
-  /// What came from the peer by another way.
-  package var outOfBand = OutOfBandData()
-  /// Which bonds the pairing may make and replace.
-  package var bondRules = BondRules()
-  /// How many unconfirmed bonds the host makes in a period.
+  /// The IRK of this device, with which peers resolve its private addresses. Nil: a peer that requests it gets zeros.
+  public var identityResolvingKey: SecretKey?
+  /// Distributes the IRK and the identity address in authenticated pairings only.
+  public var withholdsIdentity = false
+  /// The identity address of this device.
+  public var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
+  /// The out-of-band data.
+  public var outOfBand = OutOfBandData()
+  /// The bonds that the pairing may make and replace.
+  public var bondRules = BondRules()
+  /// The number of unconfirmed bonds that the host makes in a period.
   package var unconfirmedBonds = UnconfirmedBondLimit()
-  /// How long a device may be silent (3.4).
-  package var timeout: Duration = .seconds(30)
+  /// The time in which the peer must send the next PDU (Vol 3, Part H, 3.4).
+  public var timeout = SMP.timeout
 
-  package init() {}
+  /// The default settings: Just Works with bonding, without a question to the application.
+  public init() {}
 
-  /// Secure Connections only: no legacy pairing, and keys of full length (Vol 3, Part C, 10.2.4).
-  package var isSecureConnectionsOnly: Bool {
+  /// Secure Connections Only mode: no legacy pairing, authentication, and keys of 16 octets (Vol 3, Part C, 10.2.4).
+  public var isSecureConnectionsOnly: Bool {
     get { allowsSecureConnections && !allowsLegacy && requiresMITM }
     set {
       allowsLegacy = !newValue
       requiresMITM = newValue
-      if newValue { (allowsSecureConnections, asksForMITM, minimumKeySize) = (true, true, 16) }
+      if newValue { (allowsSecureConnections, requestsMITM, minimumKeySize) = (true, true, 16) }
     }
   }
 
   var authReq: AuthenticationRequirements {
     var authReq: AuthenticationRequirements = []
     if isBonding { authReq.insert(.bonding) }
-    if asksForMITM || requiresMITM { authReq.insert(.mitm) }
+    if requestsMITM || requiresMITM { authReq.insert(.mitm) }
     if allowsSecureConnections { authReq.insert(.secureConnections) }
     if keypress { authReq.insert(.keypress) }
     if ct2 { authReq.insert(.ct2) }
@@ -69,41 +82,50 @@ package struct PairingSettings: Sendable {
   }
 }
 
-/// Octets that two devices exchanged another way, a label or NFC (Vol 3, Part H, 2.3.5.4).
-package struct OutOfBandData: Sendable {
-  /// The TK of legacy pairing, known to both.
-  package var temporaryKey: SecretKey?
-  /// What the peer gave for Secure Connections.
-  package var peer: SecureConnectionsData?
-  /// What we gave the peer for Secure Connections, with the key pair it commits to.
-  package var own: OwnData?
+/// The data that two devices exchanged over another channel, such as NFC (Vol 3, Part H, 2.3.5.4).
+public struct OutOfBandData: Sendable {
+  /// The temporary key (TK) of legacy pairing, which both devices have.
+  public var temporaryKey: SecretKey?
+  /// The peer's data for LE Secure Connections.
+  public var peer: SecureConnectionsData?
+  /// This device's data for LE Secure Connections.
+  public var own: OwnData?
 
-  package init() {}
+  /// No data.
+  public init() {}
 
-  /// Whether there is anything of the peer.
+  /// Whether there is data of the peer.
   var isPresent: Bool { temporaryKey != nil || peer != nil }
 
-  package struct SecureConnectionsData: Sendable {
-    package var confirm: UInt128
-    package var random: SecretKey
+  /// The data of LE Secure Connections that a device gives to its peer.
+  public struct SecureConnectionsData: Sendable {
+    /// The confirm value: ``SecurityToolbox/f4(u:v:x:z:)`` of the public key and the random value.
+    public var confirm: UInt128
+    /// The random value.
+    public var random: SecretKey
 
-    package init(confirm: UInt128, random: SecretKey) {
+    /// Data with these values.
+    public init(confirm: UInt128, random: SecretKey) {
       self.confirm = confirm
       self.random = random
     }
   }
 
-  package struct OwnData: Sendable {
-    package var keyPair: P256KeyPair
-    package var random: SecretKey
+  /// The data of LE Secure Connections that a device has given to its peer.
+  public struct OwnData: Sendable {
+    /// The key pair of the confirm value. The pairing uses it.
+    public var keyPair: P256KeyPair
+    /// The random value.
+    public var random: SecretKey
 
-    package init(keyPair: P256KeyPair, random: SecretKey) {
+    /// Data with these values.
+    public init(keyPair: P256KeyPair, random: SecretKey) {
       self.keyPair = keyPair
       self.random = random
     }
 
-    /// A new pair and random value, and what to hand to the peer.
-    package static func make(
+    /// Makes a new key pair and random value, and the data for the peer.
+    public static func make(
       _ toolbox: SecurityToolbox, random source: inout RandomSource
     ) throws(CryptographyError) -> (own: Self, forPeer: SecureConnectionsData) {
       let pair = try toolbox.cryptography.keyPair(from: &source)

@@ -1,51 +1,62 @@
-package import BLEWire
+public import BLEWire
 
-/// How long a device has to wait after pairings in which it guessed wrong (Vol 3, Part H, 2.3.6).
+/// The waiting times of devices after failed pairings (Vol 3, Part H, 2.3.6; Docs/Decisions/0062).
 ///
-/// Only failures that tested a guess count: a wrong confirm value, a wrong DHKey check. The first few are free, because
-/// users mistype; then the wait doubles with each, and a pairing that succeeds clears the account. Malformed or
-/// unsuitable requests teach an attacker nothing, so they cost nothing.
-package struct RepeatedAttempts: Sendable {
-  private struct Account {
+/// A failure counts where a guess was wrong: a confirm value or a DHKey check. The first failures have no waiting time, because
+/// users mistype digits. After them the waiting time doubles with each failure. A pairing that succeeds removes the failures of
+/// the device. Malformed requests do not count: an attacker learns nothing from them.
+///
+/// ```swift
+/// var attempts = RepeatedAttempts()
+/// attempts.failed(peer, failure, now: now)
+/// machine.rejectsAttempts = attempts.isBlocked(peer, now: now)
+/// ```
+public struct RepeatedAttempts: Sendable {
+  private struct Record {
     var peer: DeviceAddress
     var failures: Int
     var blockedUntil: Instant?
   }
 
-  /// Wrong guesses before the first wait.
-  package var freeFailures = 4
-  package var firstWait: Duration = .seconds(2)
-  package var longestWait: Duration = .seconds(512)
-  /// Devices remembered; beyond them the oldest is forgotten.
-  package var maximumPeers = 64
-  private var accounts: [Account] = []
+  /// The number of failures without a waiting time.
+  public var freeFailures = 4
+  /// The first waiting time.
+  public var firstWait: Duration = .seconds(2)
+  /// The longest waiting time.
+  public var longestWait: Duration = .seconds(512)
+  /// The number of devices with a record. One more replaces the oldest.
+  public var maximumPeers = 64
+  private var records: [Record] = []
 
-  package init() {}
+  /// No failures.
+  public init() {}
 
-  /// Whether this device has to wait still.
-  package func isBlocked(_ peer: DeviceAddress, now: Instant) -> Bool {
-    guard let account = accounts.first(where: { $0.peer == peer }), let until = account.blockedUntil else {
+  /// Whether the waiting time of this device has not ended.
+  public func isBlocked(_ peer: DeviceAddress, now: Instant) -> Bool {
+    guard let record = records.first(where: { $0.peer == peer }), let until = record.blockedUntil else {
       return false
     }
     return now < until
   }
 
-  package mutating func failed(_ peer: DeviceAddress, _ failure: PairingFailure, now: Instant) {
+  /// Records a failed pairing with this device.
+  public mutating func failed(_ peer: DeviceAddress, _ failure: PairingFailure, now: Instant) {
     guard failure.origin == .local, failure.reason == .confirmValueFailed || failure.reason == .dhKeyCheckFailed else {
       return
     }
-    var account = Account(peer: peer, failures: 0)
-    if let index = accounts.firstIndex(where: { $0.peer == peer }) { account = accounts.remove(at: index) }
-    account.failures = min(account.failures + 1, freeFailures + 16)
-    let waits = account.failures - freeFailures
+    var record = Record(peer: peer, failures: 0)
+    if let index = records.firstIndex(where: { $0.peer == peer }) { record = records.remove(at: index) }
+    record.failures = min(record.failures + 1, freeFailures + 16)
+    let waits = record.failures - freeFailures
     if waits > 0 {
       var wait = firstWait
       for _ in 1..<waits where wait < longestWait { wait += wait }
-      account.blockedUntil = now + min(wait, longestWait)
+      record.blockedUntil = now + min(wait, longestWait)
     }
-    if accounts.count >= max(1, maximumPeers) { accounts.removeFirst() }
-    accounts.append(account)
+    if records.count >= max(1, maximumPeers) { records.removeFirst() }
+    records.append(record)
   }
 
-  package mutating func succeeded(_ peer: DeviceAddress) { accounts.removeAll { $0.peer == peer } }
+  /// Records a pairing with this device that succeeded.
+  public mutating func succeeded(_ peer: DeviceAddress) { records.removeAll { $0.peer == peer } }
 }

@@ -1,50 +1,56 @@
 package import BLEWire
 
-/// What a host asks of a security manager that is not its own: the operating system's, where that runs the controller.
+/// A command of a host to the security manager of the operating system, where that one runs the controller.
 ///
-/// The system pairs, encrypts and answers the controller's requests for keys; the host decides who may pair, asks the
-/// user, and keeps the bonds. ``SecurityReport`` is the other direction. Devices are named by the address that the system
-/// knows them by: the identity where it has one.
+/// The system pairs, encrypts and answers the controller's requests for keys. The host decides on pairings, asks the user, and
+/// stores the bonds. ``SecurityReport`` is the other direction. Both have the address under which the system has the device:
+/// the identity address where it is known.
 package enum SecurityDirective: Sendable {
-  /// How to pair from now on; nil: not at all.
+  /// Sets the settings of pairings; nil disables pairing.
   case setPolicy(PairingSettings?)
-  /// The keys of every bond, in the place of those that are there.
+  /// Replaces the system's keys by those of all bonds.
   case loadKeys([SystemKeys])
-  /// Forget the keys of a device.
+  /// Removes the keys of a device.
   case forget(DeviceAddress)
-  /// The answer to a ``SecurityReport/asked(_:_:)``.
+  /// The answer to ``SecurityReport/asked(_:_:)``.
   case answer(DeviceAddress, PairingQuestion, PairingAnswer)
-  /// Encrypt the link with this handle, by the keys that are there or by a pairing; a peripheral asks its central for it.
+  /// Encrypts the link with this handle, with an existing key or by a pairing. A peripheral sends a Security Request.
   case secure(handle: UInt16, isAuthenticated: Bool)
 }
 
-/// What the system is to know of one bonded device.
+/// The keys of one bonded device, for the system.
 package struct SystemKeys: Hashable, Sendable {
   package var identity: DeviceAddress
   package var identityResolvingKey: SecretKey?
-  /// For links where we are the peripheral, and where we are the central.
+  /// The key for links on which this device is the peripheral.
   package var peripheralKey: LongTermKey?
+  /// The key for links on which this device is the central.
   package var centralKey: LongTermKey?
 
   package init(identity: DeviceAddress) { self.identity = identity }
 }
 
-/// What a security manager that is not the host's own tells it, in order.
+/// A report of the system's security manager to the host.
 package enum SecurityReport: Hashable, Sendable {
-  /// A pairing needs the user or the application.
+  /// A pairing needs an answer of the user or of the application.
   case asked(DeviceAddress, PairingQuestion)
-  /// A pairing came to nothing; the system does not say why.
+  /// A pairing has failed. The system reports no reason.
   case failed(DeviceAddress)
-  /// A device that used `address` gave its identity and the key that resolves its private addresses.
+  /// The device with the address `usedAs` has distributed its identity address and its IRK.
   case identity(DeviceAddress, usedAs: DeviceAddress, SecretKey)
-  /// A key that encrypts later links, and for which of our roles; a key of Secure Connections is for both.
+  /// A key for later links, and the roles in which this device uses it. A key of LE Secure Connections is for both.
   ///
-  /// `isToBeKept` is false where the device does not bond or will not be known again.
+  /// `isToBeKept` is false where the device does not bond or will have another address.
   case longTermKey(DeviceAddress, LongTermKey, KeyUse, isToBeKept: Bool)
-  /// What the peer signs with (`isOurs` false), or what we sign with for it.
+  /// The key of the peer's signatures (`isOurs` false), or of this device's.
   case signatureKey(DeviceAddress, SecretKey, isOurs: Bool)
-  /// What the link with this handle is worth now; nil in the clear.
+  /// The strength of the key that encrypts the link with this handle; nil: it is not encrypted.
   case level(handle: UInt16, KeyStrength?)
 
-  package enum KeyUse: Hashable, Sendable { case peripheral, central, both }
+  /// The roles in which this device uses a key.
+  package enum KeyUse: Hashable, Sendable {
+    case peripheral
+    case central
+    case both
+  }
 }

@@ -25,10 +25,10 @@ struct Choices: Sendable {
     if chance(5) { return nil }
     var settings = PairingSettings()
     settings.ioCapability = one(of: [.noInputNoOutput, .displayOnly, .displayYesNo, .keyboardOnly, .keyboardDisplay])
-    settings.asksForMITM = settings.ioCapability != .noInputNoOutput
+    settings.requestsMITM = settings.ioCapability != .noInputNoOutput
     settings.allowsSecureConnections = chance(70)
     settings.allowsLegacy = !settings.allowsSecureConnections || chance(80)
-    settings.requiresMITM = settings.asksForMITM && chance(15)
+    settings.requiresMITM = settings.requestsMITM && chance(15)
     settings.isBonding = chance(85)
     settings.asksConsent = chance(20)
     settings.pairsOnDemand = chance(60)

@@ -158,7 +158,7 @@ import Testing
     #expect(
       listener.lines.take() == [
         "security secureConnections 16 false", "paired false", "types digitErased",
-        "failed 15: the pairing failed, refused by the device: the device does not take the key it was sent",
+        "failed 15: the pairing failed, rejected by the peer: Key Rejected (0x0F)",
         "lost missingHere", "removed \(UUID(identity))", "replaced",
       ])
     #expect(central.isEncrypted)

@@ -1,0 +1,96 @@
+/// A key of 128 bits. Its descriptions do not show it.
+public struct SecretKey: Hashable, Sendable {
+  /// The key as a number. PDUs and HCI have its least significant octet first.
+  public var value: UInt128
+
+  /// A key with this value.
+  public init(_ value: UInt128) { self.value = value }
+}
+
+extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// `(secret)`.
+  public var description: String { "(secret)" }
+  /// `(secret)`.
+  public var debugDescription: String { description }
+  /// A mirror without children.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A passkey, or the number of a numeric comparison: six digits, 000000 to 999999 (Vol 3, Part H, 2.3.5.3 and 2.3.5.6.2). Its
+/// descriptions do not show it.
+public struct Passkey: Hashable, Sendable {
+  /// The number.
+  public let value: UInt32
+
+  /// A passkey with this number.
+  ///
+  /// - Returns: nil for a number of more than six digits.
+  public init?(_ value: UInt32) {
+    guard value <= 999_999 else { return nil }
+    self.value = value
+  }
+
+  /// The six lowest decimal digits of a number.
+  public init(lowestDigitsOf number: UInt32) { value = number % 1_000_000 }
+
+  /// The six digits with leading zeros, as they are shown to the user.
+  public var digits: String {
+    let text = String(value)
+    return String(repeating: "0", count: 6 - text.count) + text
+  }
+}
+
+extension Passkey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// `(passkey)`.
+  public var description: String { "(passkey)" }
+  /// `(passkey)`.
+  public var debugDescription: String { description }
+  /// A mirror without children.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The security properties of an encryption key (Vol 3, Part H, 2.3.1).
+public struct KeyStrength: Hashable, Sendable {
+  /// The size of the key, in octets, 7 to 16.
+  public var size: UInt8
+  /// Whether the pairing was protected against a man in the middle.
+  public var isAuthenticated: Bool
+  /// Whether the key is of LE Secure Connections.
+  public var isSecureConnections: Bool
+
+  /// A strength with these properties.
+  public init(size: UInt8, isAuthenticated: Bool, isSecureConnections: Bool) {
+    self.size = size
+    self.isAuthenticated = isAuthenticated
+    self.isSecureConnections = isSecureConnections
+  }
+
+  /// The reason why a key of this strength must not replace one of another strength, nil where it may: authentication, Secure
+  /// Connections and size must each be no weaker.
+  public func error(replacing other: KeyStrength) -> PairingFailedReason? {
+    if other.isAuthenticated && !isAuthenticated || other.isSecureConnections && !isSecureConnections {
+      return .authenticationRequirements
+    }
+    return size < other.size ? .encryptionKeySize : nil
+  }
+}
+
+/// A key that encrypts links (LTK), and its identifier. EDIV and Rand are zero for a key of LE Secure Connections.
+public struct LongTermKey: Hashable, Sendable {
+  /// The key.
+  public var value: SecretKey
+  /// The Encrypted Diversifier.
+  public var ediv: UInt16
+  /// The Random Number.
+  public var rand: UInt64
+  /// The security properties of the key.
+  public var strength: KeyStrength
+
+  /// A key with these fields.
+  public init(value: SecretKey, ediv: UInt16 = 0, rand: UInt64 = 0, strength: KeyStrength) {
+    self.value = value
+    self.ediv = ediv
+    self.rand = rand
+    self.strength = strength
+  }
+}

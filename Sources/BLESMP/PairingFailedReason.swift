@@ -1,0 +1,109 @@
+public import BLEWire
+
+/// The reason in a ``PairingFailed`` PDU (Vol 3, Part H, 3.5.5, table 3.7).
+public struct PairingFailedReason: AssignedNumber, Error {
+  public var rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Passkey Entry Failed (0x01): the user cancelled the entry of the passkey.
+  public static let passkeyEntryFailed = Self(rawValue: 0x01)
+  /// OOB Not Available (0x02): the device does not have the out-of-band data.
+  public static let oobNotAvailable = Self(rawValue: 0x02)
+  /// Authentication Requirements (0x03): the input and output of the devices do not permit the required security.
+  public static let authenticationRequirements = Self(rawValue: 0x03)
+  /// Confirm Value Failed (0x04): the confirm value does not match, for example because the passkeys differ.
+  public static let confirmValueFailed = Self(rawValue: 0x04)
+  /// Pairing Not Supported (0x05).
+  public static let pairingNotSupported = Self(rawValue: 0x05)
+  /// Encryption Key Size (0x06): the encryption key would be too short.
+  public static let encryptionKeySize = Self(rawValue: 0x06)
+  /// Command Not Supported (0x07): the device does not support the PDU.
+  public static let commandNotSupported = Self(rawValue: 0x07)
+  /// Unspecified Reason (0x08).
+  public static let unspecifiedReason = Self(rawValue: 0x08)
+  /// Repeated Attempts (0x09): too little time has passed since a pairing that failed.
+  public static let repeatedAttempts = Self(rawValue: 0x09)
+  /// Invalid Parameters (0x0A): a PDU is malformed or has a value that is not allowed.
+  public static let invalidParameters = Self(rawValue: 0x0A)
+  /// DHKey Check Failed (0x0B): the devices have different keys.
+  public static let dhKeyCheckFailed = Self(rawValue: 0x0B)
+  /// Numeric Comparison Failed (0x0C): the user has rejected the numbers.
+  public static let numericComparisonFailed = Self(rawValue: 0x0C)
+  /// BR/EDR Pairing in Progress (0x0D).
+  public static let brEDRPairingInProgress = Self(rawValue: 0x0D)
+  /// Cross-transport Key Derivation/Generation Not Allowed (0x0E).
+  public static let crossTransportKeyDerivationNotAllowed = Self(rawValue: 0x0E)
+  /// Key Rejected (0x0F): the device does not accept a distributed key.
+  public static let keyRejected = Self(rawValue: 0x0F)
+  /// Busy (0x10): the device is not ready for a pairing.
+  public static let busy = Self(rawValue: 0x10)
+
+  public static let spaceName: StaticString = "pairing failure"
+  public static let names: [Self: StaticString] = [
+    .passkeyEntryFailed: "Passkey Entry Failed", .oobNotAvailable: "OOB Not Available",
+    .authenticationRequirements: "Authentication Requirements", .confirmValueFailed: "Confirm Value Failed",
+    .pairingNotSupported: "Pairing Not Supported", .encryptionKeySize: "Encryption Key Size",
+    .commandNotSupported: "Command Not Supported", .unspecifiedReason: "Unspecified Reason",
+    .repeatedAttempts: "Repeated Attempts", .invalidParameters: "Invalid Parameters",
+    .dhKeyCheckFailed: "DHKey Check Failed", .numericComparisonFailed: "Numeric Comparison Failed",
+    .brEDRPairingInProgress: "BR/EDR Pairing in Progress",
+    .crossTransportKeyDerivationNotAllowed: "Cross-transport Key Derivation/Generation Not Allowed",
+    .keyRejected: "Key Rejected", .busy: "Busy",
+  ]
+}
+
+/// The end of a pairing that failed: the reason, and the device or event that ended it.
+public struct PairingFailure: Hashable, Sendable {
+  /// The device or event that ended the pairing.
+  public enum Origin: Hashable, Sendable {
+    /// This device; the peer got Pairing Failed.
+    case local
+    /// The peer, by Pairing Failed.
+    case peer
+    /// The peer did not send the next PDU in time. No pairing is possible any more on this link (Vol 3, Part H, 3.4).
+    case timeout
+    /// The link could not be encrypted with the new key.
+    case encryption
+    /// The link ended.
+    case linkLost
+    /// The security manager of the operating system, which reports no reason.
+    case system
+  }
+
+  /// The reason; Unspecified Reason where the origin is not one of the two devices.
+  public var reason: PairingFailedReason
+  /// The device or event that ended the pairing.
+  public var origin: Origin
+
+  /// A failure with these fields.
+  public init(_ reason: PairingFailedReason, _ origin: Origin) {
+    self.reason = reason
+    self.origin = origin
+  }
+}
+
+extension PairingFailure: CustomStringConvertible {
+  /// Who ended the pairing, why, and what to do: `rejected by the peer: Busy (0x10). Pair again later`.
+  public var description: String {
+    switch origin {
+    case .local: "rejected by this device: \(reason)\(advice)"
+    case .peer: "rejected by the peer: \(reason)\(advice)"
+    case .timeout: "no PDU from the peer within 30 seconds. Connect again, then pair"
+    case .encryption: "the link could not be encrypted with the new key. Pair again"
+    case .linkLost: "the link ended during the pairing. Connect again, then pair"
+    case .system:
+      "rejected by the system's security manager or by the peer; the system reports no reason. Check the passkey and pair again"
+    }
+  }
+
+  private var advice: String {
+    switch reason {
+    case .passkeyEntryFailed, .confirmValueFailed, .numericComparisonFailed:
+      ". Pair again with the digits that are shown"
+    case .authenticationRequirements: ". Pair with a device that has a display or a keyboard, or lower the requirements"
+    case .repeatedAttempts: ". Wait, then pair again"
+    case .busy: ". Pair again later"
+    default: ""
+    }
+  }
+}
