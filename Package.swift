@@ -82,7 +82,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEVirtual", "BLEVirtualServer", "BLEWire",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEVirtual", "BLEVirtualServer",
+        "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),
 

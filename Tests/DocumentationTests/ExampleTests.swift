@@ -3,6 +3,7 @@ import BLECrypto
 import BLEGAP
 import BLEHCI
 import BLEL2CAP
+import BLESMP
 import BLEVirtualServer
 import BLEWire
 import Testing
@@ -37,6 +38,17 @@ import Testing
       try custom.sharedSecret(mine.privateKey, with: theirs.publicKey)
         == LibCrypto().sharedSecret(theirs.privateKey, with: mine.publicKey))
     #expect(custom.areEqual(key, key) && !custom.areEqual(key, 0))
+  }
+
+  @Test func devicesPairWithCustomCryptography() throws {
+    var devices = PairedDevices(cryptography: HardwareCryptography(engine: Engine()), random: .seeded(1))
+    devices.pair(now: .start)
+    #expect(devices.failures.isEmpty && devices.outcomes.count == 2)
+    let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
+    #expect(devices.outcomes.allSatisfy { $0.isBonded && $0.strength == strength && $0.peerIRK != nil })
+    #expect(devices.outcomes.first?.centralKey != nil)
+    #expect(devices.outcomes.first?.centralKey == devices.outcomes.last?.peripheralKey)
+    #expect(devices.numbers.count == 2 && Set(devices.numbers).count == 1)
   }
 
   @Test func captureIsDecoded() throws {
