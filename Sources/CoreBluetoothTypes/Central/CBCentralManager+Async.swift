@@ -1,10 +1,10 @@
-import BLEEngine
+public import BLEEngine
 import Foundation
 
 /// A device that was found, with what it said.
 public struct DiscoveredPeripheral: Sendable {
   public let peripheral: CBPeripheral
-  public let device: SightedDevice
+  public let device: DiscoveredDevice
 }
 
 /// The same from tasks, which CoreBluetooth has not. The delegate hears of everything all the same.

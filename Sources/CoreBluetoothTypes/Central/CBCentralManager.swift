@@ -262,7 +262,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }
 
-  final func publish(_ peripheral: CBPeripheral, _ device: SightedDevice) {
+  final func publish(_ peripheral: CBPeripheral, _ device: DiscoveredDevice) {
     observers.withLock { $0.yield(DiscoveredPeripheral(peripheral: peripheral, device: device)) }
   }
 

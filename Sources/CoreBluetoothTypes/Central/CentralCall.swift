@@ -5,7 +5,7 @@ import Foundation
 
 /// One thing to do on the delegate's queue, as a value.
 enum CentralCall: Sendable {
-  case discovered(CBPeripheral, SightedDevice)
+  case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)

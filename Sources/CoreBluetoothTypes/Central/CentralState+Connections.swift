@@ -157,7 +157,7 @@ extension CentralState {
   private mutating func tell(_ event: CBConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects)
   {
     guard let watchedEvents, remember(address), let device = devices[address] else { return }
-    let services = device.sighting.data.serviceUUIDs
+    let services = devices.record(of: address).data.serviceUUIDs
     guard
       watchedEvents.peripherals.contains(device.identifier)
         || services.contains(where: watchedEvents.services.contains), let object = peripheral(at: address)

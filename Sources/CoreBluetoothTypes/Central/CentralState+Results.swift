@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEATT
 import BLEGATT
 import BLEHost

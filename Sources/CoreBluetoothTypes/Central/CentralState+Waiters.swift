@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEGATT
 import BLEHost
 import Foundation
@@ -46,7 +47,8 @@ extension CentralState {
   /// - Returns: the waiter, if its answer had not come.
   mutating func takeWaiter(_ id: UInt64, into effects: inout CentralEffects) -> CentralWaiter? {
     if let index = powerWaiters.firstIndex(where: { $0.id == id }) { return powerWaiters.remove(at: index) }
-    for (address, device) in devices {
+    for address in devices.all {
+      guard let device = devices[address] else { continue }
       if let index = device.connectWaiters.firstIndex(where: { $0.id == id }) {
         let waiter = devices[address]?.connectWaiters.remove(at: index)
         // The last task that wanted the link has given up, and so has the connection.

@@ -16,11 +16,9 @@ struct CentralState: Sendable {
   var owner = WeakObject<CBCentralManager>(nil)
 
   // Scanning (CentralState+Scanning).
-  var scan: Scan?
+  var scan: ScanFilter?
   var scans: UInt64 = 0
-  var sightings: UInt64 = 0
-  var devices: [DeviceAddress: Device] = [:]
-  var addresses: [UUID: DeviceAddress] = [:]
+  var devices: DeviceRegistry<Device>
   /// Counts the times that everything found became invalid.
   var generation = 0
 
@@ -32,18 +30,18 @@ struct CentralState: Sendable {
   var watchedEvents: WatchedEvents?
   var powerWaiters: [CentralWaiter] = []
 
-  init(limits: CentralLimits = CentralLimits()) { self.limits = limits }
+  init(limits: CentralLimits = CentralLimits()) {
+    self.limits = limits
+    devices = DeviceRegistry(limit: limits.knownDevices)
+  }
 
-  /// A device that was seen or connected to.
+  /// What the manager stores about a device.
   struct Device: Sendable {
     let address: DeviceAddress
     let identifier: UUID
     /// The application's object; the application keeps it, not we.
     var object = WeakObject<CBPeripheral>(nil)
     var phase = Phase.disconnected
-    var sighting = Sighting()
-    /// When it was last seen or asked for, counted in sightings: what was not for the longest time is forgotten first.
-    var freshness: UInt64 = 0
     var connectWaiters: [CentralWaiter] = []
     var disconnectWaiters: [CentralWaiter] = []
   }
@@ -142,15 +140,13 @@ extension CentralState {
     }
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     generation += 1
-    for address in devices.keys {
-      devices[address]?.object = WeakObject(nil)
-      devices[address]?.sighting = Sighting()
-    }
+    for address in devices.all { devices[address]?.object = WeakObject(nil) }
+    devices.removeRecords()
   }
 
   /// The device of a peripheral that is this manager's and still valid.
   func device(of peripheral: CBPeripheral) -> Device? {
-    guard let address = addresses[peripheral.identifier], let device = devices[address],
+    guard let address = devices.address(of: PeerIdentifier(peripheral.identifier)), let device = devices[address],
       device.object.object === peripheral
     else { return nil }
     return device
@@ -171,7 +167,7 @@ extension CentralState {
     guard let device = devices[address] else { return nil }
     if let object = device.object.object { return object }
     let object = CBPeripheral(identifier: device.identifier, manager: owner)
-    object.update(name: device.sighting.name)
+    object.update(name: devices.record(of: address).name)
     devices[address]?.object = WeakObject(object)
     return object
   }
@@ -180,26 +176,14 @@ extension CentralState {
   ///
   /// - Returns: false where there is no room and nothing to forget.
   mutating func remember(_ address: DeviceAddress) -> Bool {
-    sightings += 1
-    if devices[address] == nil {
-      if devices.count >= limits.knownDevices {
-        let stale = devices.values.lazy.filter { $0.phase == .disconnected && $0.object.object == nil }
-          .min { $0.freshness < $1.freshness }
-        guard let stale else { return false }
-        devices[stale.address] = nil
-        addresses[stale.identifier] = nil
-      }
-      let device = Device(address: address, identifier: UUID(address))
-      devices[address] = device
-      addresses[device.identifier] = address
+    devices.remember(address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
+      Device(address: address, identifier: identifier.uuid)
     }
-    devices[address]?.freshness = sightings
-    return true
   }
 
   /// The application let go of its object: what it had begun is given up.
   mutating func released(_ identifier: UUID, into effects: inout CentralEffects) {
-    guard let address = addresses[identifier], let device = devices[address], device.object.object == nil else {
+    guard let address = devices.address(of: PeerIdentifier(identifier)), let device = devices[address], device.object.object == nil else {
       return
     }
     switch device.phase {

@@ -13,6 +13,17 @@ extension PeerIdentifier {
   }
 }
 
+extension PeerIdentifier {
+  /// The identifier that ``CBPeer/identifier`` has as `uuid`.
+  public init(_ uuid: UUID) {
+    let u = uuid.uuid
+    let octets = [
+      u.0, u.1, u.2, u.3, u.4, u.5, u.6, u.7, u.8, u.9, u.10, u.11, u.12, u.13, u.14, u.15,
+    ]
+    self.init(rawValue: octets.reduce(0) { $0 << 8 | UInt128($1) })
+  }
+}
+
 extension Bond: Identifiable {
   /// The device's identifier, as its ``CBPeer/identifier`` is when it connects.
   public var id: UUID { identifier.uuid }
