@@ -40,7 +40,9 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   package func address(of identifier: PeerIdentifier) -> DeviceAddress? { addresses[identifier] }
 
   /// What a device has advertised; empty for a device that has not.
-  package func record(of address: DeviceAddress) -> AdvertisementRecord { entries[address]?.record ?? AdvertisementRecord() }
+  package func record(of address: DeviceAddress) -> AdvertisementRecord {
+    entries[address]?.record ?? AdvertisementRecord()
+  }
 
   /// Removes what devices have advertised.
   package mutating func removeRecords() {

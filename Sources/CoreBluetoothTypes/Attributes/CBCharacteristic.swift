@@ -2,6 +2,8 @@ public import Foundation
 import Synchronization
 
 /// A characteristic, local or found on a peripheral; mirrors `CBCharacteristic`.
+///
+/// The lock is `contents`.
 open class CBCharacteristic: CBAttribute, @unchecked Sendable {
   private let contents: Mutex<Contents>
 

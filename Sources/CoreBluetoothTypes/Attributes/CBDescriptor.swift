@@ -2,6 +2,8 @@ public import Foundation
 import Synchronization
 
 /// A descriptor, local or found on a peripheral; mirrors `CBDescriptor`.
+///
+/// The lock is `contents`.
 open class CBDescriptor: CBAttribute, @unchecked Sendable {
   private let contents: Mutex<Contents>
 
@@ -36,6 +38,8 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 /// As in CoreBluetooth only two types are the application's to make: 0x2901 (Characteristic User Description, a `String`)
 /// and 0x2904 (Characteristic Presentation Format, `Data` of 7 octets). 0x2900 and 0x2902 the stack makes itself, from the
 /// characteristic's properties. Any other type goes through ``init(type:storedValue:length:permissions:)``.
+///
+/// Immutable but for what the lock of ``CBDescriptor`` protects.
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   let permissions: CBAttributePermissions
   let storedLengths: ClosedRange<Int>?

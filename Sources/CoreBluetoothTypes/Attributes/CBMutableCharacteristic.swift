@@ -18,6 +18,8 @@ import Synchronization
 /// let measurement = CBMutableCharacteristic(
 ///   type: "2A37", properties: [.notify], value: nil, permissions: [.readable])
 /// ```
+///
+/// The locks are `local` and that of ``CBCharacteristic``.
 open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
   private let local: Mutex<Local>
   private let lengths: ClosedRange<Int>?

@@ -1,6 +1,8 @@
 import Synchronization
 
 /// A service, local or found on a peripheral; mirrors `CBService`.
+///
+/// The lock is `contents`.
 open class CBService: CBAttribute, @unchecked Sendable {
   private let primary: Bool
   private let contents = Mutex(Contents())
@@ -39,6 +41,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
 /// A service to publish with ``CBPeripheralManager/add(_:)``; mirrors `CBMutableService`.
 ///
 /// Once published it is frozen: changes made to the object afterwards are not seen by centrals.
+///
+/// The lock is that of ``CBService``.
 open class CBMutableService: CBService, @unchecked Sendable {
   public init(type UUID: CBUUID, primary isPrimary: Bool) {
     super.init(type: UUID, isPrimary: isPrimary)

@@ -30,9 +30,12 @@ import Synchronization
 /// The delegates, its own and those of its peripherals, are called on the queue given, the main queue where none is: a
 /// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only;
 /// others are dropped with a line in the log. A manager that is released ends its scan and its links.
+///
+/// The locks are `machine`, `observers` and those of ``CBManager``.
 open class CBCentralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<CentralState>
-  private let heldDelegate: Mutex<DelegateReference<any CBCentralManagerDelegate>>
+  /// The lock is `delegateLock`.
+  private weak var heldDelegate: (any CBCentralManagerDelegate)?
   private let observers = Mutex(Streams<DiscoveredPeripheral>())
 
   /// A manager without a delegate; its calls will come on the main queue.
@@ -49,7 +52,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
     machine = Mutex(CentralState())
-    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    heldDelegate = delegate
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     begin()
   }
@@ -65,7 +68,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(CentralState(limits: limits))
-    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    heldDelegate = delegate
     super.init(link: link, queue: queue, log: log)
     begin()
   }
@@ -81,11 +84,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// Who hears of everything. It is not kept alive by the manager.
   open var delegate: (any CBCentralManagerDelegate)? {
-    get { heldDelegate.withLock { $0 }.object }
-    set {
-      let reference = DelegateReference { [weak newValue] in newValue }
-      heldDelegate.withLock { $0 = reference }
+    get {
+      var found: (any CBCentralManagerDelegate)?
+      delegateLock.withLock { _ in found = heldDelegate }
+      return found
     }
+    set { delegateLock.withLock { _ in heldDelegate = newValue } }
   }
 
   /// Whether a scan runs.

@@ -15,10 +15,13 @@ public enum CBPeripheralState: Int, Sendable {
 /// Questions are answered one after the other, in the order in which they were asked, by the ``delegate``, on the queue of
 /// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
 /// not discovered on this connection) are dropped with a line in the log.
+///
+/// Locks: `contents` and `observers` protect what they contain, `delegateLock` the reference to the delegate.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
   private let manager: WeakObject<CBCentralManager>
   private let contents = Mutex(Contents())
-  private let heldDelegate = Mutex(DelegateReference<any CBPeripheralDelegate> { nil })
+  private let delegateLock = Mutex(())
+  private weak var heldDelegate: (any CBPeripheralDelegate)?
   private let observers = Mutex<[ObjectIdentifier: Streams<Data>]>([:])
 
   private struct Contents {
@@ -40,11 +43,12 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Who hears of everything. It is not kept alive by the peripheral.
   open var delegate: (any CBPeripheralDelegate)? {
-    get { heldDelegate.withLock { $0 }.object }
-    set {
-      let reference = DelegateReference { [weak newValue] in newValue }
-      heldDelegate.withLock { $0 = reference }
+    get {
+      var found: (any CBPeripheralDelegate)?
+      delegateLock.withLock { _ in found = heldDelegate }
+      return found
     }
+    set { delegateLock.withLock { _ in heldDelegate = newValue } }
   }
 
   /// The name it advertises, if it does.

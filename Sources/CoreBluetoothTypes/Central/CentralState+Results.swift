@@ -1,5 +1,5 @@
-import BLEEngine
 import BLEATT
+import BLEEngine
 import BLEGATT
 import BLEHost
 import BLEWire

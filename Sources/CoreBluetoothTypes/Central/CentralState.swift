@@ -183,7 +183,9 @@ extension CentralState {
 
   /// The application let go of its object: what it had begun is given up.
   mutating func released(_ identifier: UUID, into effects: inout CentralEffects) {
-    guard let address = devices.address(of: PeerIdentifier(identifier)), let device = devices[address], device.object.object == nil else {
+    guard let address = devices.address(of: PeerIdentifier(identifier)), let device = devices[address],
+      device.object.object == nil
+    else {
       return
     }
     switch device.phase {

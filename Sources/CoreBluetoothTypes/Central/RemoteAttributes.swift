@@ -5,6 +5,7 @@ import Foundation
 import Synchronization
 
 /// A service found on a peripheral, with where it lies there.
+/// The locks are `seen` and that of ``CBService``.
 final class RemoteService: CBService, @unchecked Sendable {
   let handles: ClosedRange<AttributeHandle>
   private let owner: WeakObject<CBPeripheral>
@@ -26,6 +27,7 @@ final class RemoteService: CBService, @unchecked Sendable {
 }
 
 /// A characteristic found on a peripheral, with where it lies there.
+/// The lock is that of ``CBCharacteristic``.
 final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
   let found: DiscoveredCharacteristic
 
@@ -47,6 +49,7 @@ final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
 }
 
 /// A descriptor found on a peripheral, with its handle there.
+/// The lock is that of ``CBDescriptor``.
 final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
   let handle: AttributeHandle
 

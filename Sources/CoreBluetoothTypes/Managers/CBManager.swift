@@ -48,7 +48,8 @@ enum ManagerCall: Sendable {
 /// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time, in the order in which the
 /// host reported the causes.
 ///
-/// What changes lies in `Mutex`es: ``adapter``, ``calls`` and ``heldPairingDelegate`` here, one more in each role.
+/// Locks: `adapter` and `calls` protect what they contain, `delegateLock` the references to delegates, `machine` of each role the
+/// rest.
 open class CBManager: NSObject, @unchecked Sendable {
   /// The manager's end of the adapter. Its queue is serial and has the application's as its target.
   let client: AdapterClient
@@ -56,7 +57,10 @@ open class CBManager: NSObject, @unchecked Sendable {
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
   private let calls = Mutex<[ManagerCall]>([])
-  private let heldPairingDelegate = Mutex(DelegateReference<any CBPairingDelegate> { nil })
+  /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
+  /// copied here, and used on the queue alone.
+  let delegateLock = Mutex(())
+  private weak var heldPairingDelegate: (any CBPairingDelegate)?
 
   private struct Adapter {
     var state = CBManagerState.unknown
@@ -132,11 +136,12 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// Who is asked and told about pairing; it is not kept alive. Without one, questions are declined.
   public final var pairingDelegate: (any CBPairingDelegate)? {
-    get { heldPairingDelegate.withLock { $0 }.object }
-    set {
-      let reference = DelegateReference<any CBPairingDelegate> { [weak newValue] in newValue }
-      heldPairingDelegate.withLock { $0 = reference }
+    get {
+      var found: (any CBPairingDelegate)?
+      delegateLock.withLock { _ in found = heldPairingDelegate }
+      return found
     }
+    set { delegateLock.withLock { _ in heldPairingDelegate = newValue } }
   }
 
   /// The device at the other end of a link of this manager's role; the roles override it.

@@ -4,6 +4,8 @@ import Synchronization
 /// A remote device; mirrors `CBPeer`.
 ///
 /// Two objects for the same device are equal; ``identifier`` is what to remember a device by.
+///
+/// Immutable, so that it needs no lock.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
   /// The same for the same identity address, on every run (see ``PeerIdentifier``).
   open var identifier: UUID { name }

@@ -6,6 +6,8 @@ import Synchronization
 ///
 /// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the central
 /// waits up to 30 seconds (Vol 3, Part F, 3.3.3).
+///
+/// The lock is `contents`.
 open class CBATTRequest: NSObject, @unchecked Sendable {
   private let sender: CBCentral
   private let target: CBCharacteristic

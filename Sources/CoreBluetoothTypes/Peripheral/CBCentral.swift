@@ -9,6 +9,8 @@ import Synchronization
 /// once have different identifiers, also where both use the address of one device. The later one gets an identifier that no
 /// other link has, until it has proven that it is the bonded device
 /// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
+///
+/// The lock is `link`.
 open class CBCentral: CBPeer, @unchecked Sendable {
   /// The link it stands for.
   let peer: PeerID

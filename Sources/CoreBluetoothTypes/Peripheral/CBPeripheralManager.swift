@@ -26,9 +26,12 @@ import Synchronization
 /// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a run
 /// loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in the log.
 /// A manager that is released takes its services and its advertisement back.
+///
+/// The locks are `machine`, `observers` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<PeripheralRole>
-  private let heldDelegate: Mutex<DelegateReference<any CBPeripheralManagerDelegate>>
+  /// The lock is `delegateLock`.
+  private weak var heldDelegate: (any CBPeripheralManagerDelegate)?
   private let observers = Mutex(Observers())
   private let limits: PeripheralLimits
 
@@ -54,7 +57,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBPeripheralManager: \($0)") }
     limits = PeripheralLimits()
     machine = Mutex(PeripheralRole(limits: limits))
-    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    heldDelegate = delegate
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     listen()
   }
@@ -73,7 +76,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   ) {
     self.limits = limits
     machine = Mutex(PeripheralRole(limits: limits))
-    heldDelegate = Mutex(DelegateReference { [weak delegate] in delegate })
+    heldDelegate = delegate
     super.init(link: link, queue: queue, log: log)
     listen()
   }
@@ -88,11 +91,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// Who hears of everything. It is not kept alive by the manager.
   open var delegate: (any CBPeripheralManagerDelegate)? {
-    get { heldDelegate.withLock { $0 }.object }
-    set {
-      let reference = DelegateReference { [weak newValue] in newValue }
-      heldDelegate.withLock { $0 = reference }
+    get {
+      var found: (any CBPeripheralManagerDelegate)?
+      delegateLock.withLock { _ in found = heldDelegate }
+      return found
     }
+    set { delegateLock.withLock { _ in heldDelegate = newValue } }
   }
 
   /// Whether the advertisement is on. It rests while the adapter is not powered on.

@@ -43,7 +43,9 @@ import Testing
     #expect(stage.heard() == ["connected"])
     try await stage.manager.connect(peripheral, timeout: nil)
     let disconnecting = Task { try await stage.manager.disconnect(peripheral) }
-    await untilAsked(stage) { state in state.devices.all.contains { state.devices[$0]?.disconnectWaiters.isEmpty == false } }
+    await untilAsked(stage) { state in
+      state.devices.all.contains { state.devices[$0]?.disconnectWaiters.isEmpty == false }
+    }
     stage.say(.disconnected(peer, .terminatedByLocalHost))
     try await disconnecting.value
     try await stage.manager.disconnect(peripheral)
