@@ -70,7 +70,7 @@ let package = Package(
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
       ]),
     layer(
-      "CoreBluetoothTypes", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire"]),
+      "CoreBluetoothTypes", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
 

@@ -1,32 +1,32 @@
 package import BLEHost
 package import BLELinux
 
-/// Why there is no adapter to work with: what failed, where, and what mends it.
+/// Why there is no adapter: what failed, where, and what to do.
 ///
 /// `CBManager.stateReason` has it when the state is below powered on.
 public struct AdapterError: Error, Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// The transport string is wrong.
     case malformed
-    /// Nothing is there to talk to.
+    /// There is no controller or no adapter.
     case unavailable
-    /// Somebody else holds it.
+    /// Another program uses it.
     case busy
-    /// The process may not; the text names what it lacks.
+    /// The process lacks a permission, which the text names.
     case noPermission
-    /// This system, this version or the controller cannot.
+    /// This system, this version or the controller does not support it.
     case unsupported
-    /// It was there and was lost.
+    /// The connection to it was lost.
     case lost
-    /// The adapter is there and its answers make no sense, or none come.
+    /// The adapter does not answer, or answers against the specification.
     case faulty
   }
 
   public let kind: Kind
-  /// One line: where, what, and what mends it.
+  /// One line: where, what failed, and what to do.
   public let text: String
 
-  /// The status a program that cannot go on ends with, as in `sysexits.h`.
+  /// The exit status for a program that ends because of it, as in `sysexits.h`.
   public var exitStatus: Int32 {
     switch kind {
     case .malformed: 64
@@ -61,7 +61,7 @@ public struct AdapterError: Error, Hashable, Sendable {
     text = "\(error)"
   }
 
-  /// The state of a manager that met it on the way to its host.
+  /// The state of an adapter whose host cannot be started because of it.
   package var state: AdapterState { kind == .noPermission ? .unauthorized : .unsupported }
 }
 

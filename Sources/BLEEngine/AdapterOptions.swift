@@ -4,9 +4,9 @@ import BLEHost
 package import BLELinux
 package import BLERuntime
 
-/// Which adapter a manager works with, and how the adapter presents itself.
+/// The adapter that a manager uses, and its settings.
 ///
-/// All managers of one transport share one adapter; what the first of them says counts.
+/// All managers of one transport share one adapter, and the options of the first one count.
 ///
 /// ```swift
 /// let options = AdapterOptions(transport: "tcp-client:127.0.0.1:6402", deviceName: "Clock")
@@ -25,9 +25,9 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
-  /// How the adapter pairs, and where it keeps its bonds.
+  /// How the adapter pairs, and where its bonds are stored.
   public var pairing: PairingOptions
-  /// Whether the adapter hides behind addresses that change.
+  /// Whether the adapter uses private addresses.
   public var privacy = PrivacyOptions()
 
   public init(

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Where the stack says what has no other way to be heard: commands used wrongly, requests nobody answered.
+/// The log of the stack: commands that are used wrongly, requests that nobody answered, what peers and controllers did.
 ///
 /// Without a handler the lines go to standard error; where that is closed they are dropped.
 ///
@@ -12,8 +12,8 @@ public enum BluetoothLog {
   public enum Level: String, Sendable {
     /// The program used the API in a way that has no effect.
     case misuse
-    /// A peer, the controller or the transport did something that the program may want to know of; or the program asked for
-    /// something that has an effect which it may not expect.
+    /// A peer, the controller or the transport did something that concerns the program; or a command of the program has an effect
+    /// that it may not expect.
     case notice
   }
 
@@ -35,5 +35,5 @@ public enum BluetoothLog {
   }
 }
 
-/// A manager's own way to the log, which tests replace.
+/// The log of one client, which tests replace.
 package typealias Log = BluetoothLog.Handler

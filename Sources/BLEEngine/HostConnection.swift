@@ -67,9 +67,9 @@ package final class HostConnection: AdapterLink {
     case .success(let host):
       // The bonds are there before the first command of a client.
       let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
-      heldHub.withLock { $0 = hub }
       phase.withLock { phase in
         guard case .idle(let waiting) = phase else { return }
+        heldHub.withLock { $0 = hub }
         // Attached first, so that the sink receives the answers.
         let attachment = host.attach(sink)
         phase = .open(attachment)
@@ -97,8 +97,9 @@ package final class HostConnection: AdapterLink {
       defer { phase = .detached }
       return phase
     }
-    // The attachment and perhaps the host are released here, outside of the lock.
-    _ = consume ended
+    let hub = heldHub.withLock { $0.take() }
+    // The attachment, the hub and perhaps the host are released here, outside of the locks.
+    _ = (consume ended, consume hub)
   }
 
   package var failure: AdapterError? {

@@ -2,9 +2,9 @@ package import BLEHost
 package import BLESMP
 import BLEWire
 
-/// A device that was paired with and is known again.
+/// The keys that a pairing with a device has made, and what is stored with them.
 ///
-/// It holds the keys, which only encoding shows: write what an encoder makes of it where nobody else can read.
+/// Descriptions do not contain the keys; an encoded bond does. Store it where no other user can read it.
 public struct Bond: Hashable, Sendable {
   package let record: BLEHost.Bond
 
@@ -14,7 +14,7 @@ public struct Bond: Hashable, Sendable {
   public var identifier: PeerIdentifier { PeerIdentifier(record.identity) }
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
   public var address: String { record.identity.octets.description }
-  /// Whether the pairing was protected against somebody in the middle.
+  /// Whether the pairing was authenticated: protected against a device in the middle.
   public var isProtected: Bool { record.strength.isAuthenticated }
   public var usesSecureConnections: Bool { record.strength.isSecureConnections }
   /// The length of the encryption key, in octets.
@@ -28,19 +28,19 @@ extension Bond: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }
 
-/// Everything an adapter has to remember: its own key and the bonds, the oldest first.
+/// Everything that an adapter stores: its own key and the bonds, the oldest first.
 public struct BondRecord: Hashable, Sendable {
   public var bonds: [Bond]
-  /// What our own private addresses are resolved with; peers have been given it.
+  /// The key that resolves our own private addresses; bonded peers have it.
   package var identityResolvingKey: SecretKey?
 
-  /// Of an adapter that knows nobody.
+  /// A record without bonds.
   public init() { bonds = [] }
 }
 
-/// Keeps what an adapter must remember between runs of the program.
+/// Stores the bonds of an adapter between runs of the program.
 ///
-/// Its calls come one at a time, on a thread of their own, and may take their time.
+/// Its functions are called one at a time, on a thread of their own, and may block.
 ///
 /// - A store whose ``load()`` throws is not saved to. Before each later attempt to save, it is loaded again; once that
 ///   succeeds, what it holds and what has changed in this run are put together and saved. So a store whose content is
@@ -56,7 +56,7 @@ public protocol BondStore: AnyObject, Sendable {
   func save(_ record: BondRecord) throws
 }
 
-/// Forgets with the program.
+/// A store that ends with the program.
 public final class MemoryBondStore: BondStore {
   public init() {}
   public func load() -> BondRecord? { nil }

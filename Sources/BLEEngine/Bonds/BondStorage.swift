@@ -6,7 +6,7 @@ package import BLEWire
 import Dispatch
 import Synchronization
 
-/// Keeps one host's bonds: hands it those of earlier runs, and saves what changes.
+/// Stores the bonds of one host: posts those of earlier runs, and saves changes.
 ///
 /// All clients of a host share it. The store is called on a queue of its own, with the newest state only where several changes
 /// come at once; ``BondSaveSchedule`` says when. A store that could not be loaded is not saved to: each attempt to save loads it
@@ -92,7 +92,7 @@ package final class BondStorage: Sendable {
     state.withLock { ($0.record, $0.key) = (shared, key) }
   }
 
-  /// What a host is told first.
+  /// The first commands for a host.
   package func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
     let (bonds, key) = state.withLock { ($0.record.bonds, $0.key) }
     return [

@@ -2,8 +2,8 @@ import BLECrypto
 import BLESMP
 import BLEWire
 
-/// Pairing by what two devices tell each other another way than by radio: NFC, a printed code, a cable (Vol 3, Part H,
-/// 2.3.5.4 and 2.3.5.6.4). Such a pairing is protected, whatever the devices can show and type.
+/// Pairing with data that two devices exchange in another way than by radio: NFC, a printed code, a cable (Vol 3, Part H,
+/// 2.3.5.4 and 2.3.5.6.4). Such a pairing is authenticated, whatever displays and keys the devices have.
 ///
 /// One direction is enough: give ``own`` to the other device, or put what it gave into ``peer``, or do both. Make a new one
 /// for each run of the program; whoever has read ``own`` may pair.
@@ -15,9 +15,9 @@ import BLEWire
 /// print("to be written to the tag: \(tag.own.record.count) octets")
 /// ```
 public struct OutOfBandPairing: Hashable, Sendable {
-  /// What the other device is to be given, for LE Secure Connections.
+  /// The data for the other device, for LE Secure Connections.
   public let own: OutOfBandData
-  /// What the other device has given, for LE Secure Connections.
+  /// The data of the other device, for LE Secure Connections.
   public var peer: OutOfBandData?
   /// The Temporary Key of LE legacy pairing, 16 octets, least significant first, which both devices know; another count is
   /// as none.

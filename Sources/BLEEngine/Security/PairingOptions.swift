@@ -1,11 +1,11 @@
 import BLEHost
 package import BLESMP
 
-/// How an adapter pairs, and where it keeps what comes of it.
+/// How an adapter pairs, and where its bonds are stored.
 ///
-/// The defaults suit a box without a screen: whoever comes may pair (Just Works), is remembered, and the link is
-/// encrypted. What that does not protect against is somebody in the middle; an attribute that demands
-/// `readAuthenticationRequired` needs a ``capability`` other than ``Capability-swift.enum/none``.
+/// The defaults are for a device without a display: any device may pair (Just Works) and bond, and the link is encrypted. That does
+/// not protect against a device in the middle: an attribute that requires authentication needs a ``capability`` other than
+/// ``Capability-swift.enum/none``.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")
@@ -13,12 +13,12 @@ package import BLESMP
 /// options.pairing.storage = .file("/var/lib/clock/bonds.json")
 /// ```
 public struct PairingOptions: Hashable, Sendable {
-  /// What the device has for its user to read from and to type on (Vol 3, Part H, 2.3.2).
+  /// The display and the keys of the device (Vol 3, Part H, 2.3.2).
   public enum Capability: Hashable, Sendable {
     case none, displayOnly, displayYesNo, keyboardOnly, keyboardDisplay
   }
 
-  /// Where bonds are kept between runs.
+  /// Where bonds are stored between runs.
   public enum Storage: Sendable {
     /// The file that the environment variable `BLE_BONDS` names, else a file of the program and the adapter in the folder
     /// `BluetoothLE` of the first of these folders that is set, by an absolute path: the first of `STATE_DIRECTORY`
@@ -27,9 +27,9 @@ public struct PairingOptions: Hashable, Sendable {
     case standard
     /// The file at this path; see ``FileBondStore`` for the permissions that it and its folder need.
     case file(String)
-    /// Nowhere: a new run knows nobody.
+    /// In memory: a new run has no bonds.
     case memory
-    /// The program's own.
+    /// In a store of the program.
     case custom(any BondStore)
   }
 
@@ -47,20 +47,20 @@ public struct PairingOptions: Hashable, Sendable {
     case always
   }
 
-  /// Without it every attempt to pair is refused.
+  /// Whether pairing is enabled; if not, every pairing request is rejected.
   public var isEnabled = true
   public var capability = Capability.none
-  /// Whether keys are kept; without, each link is paired anew.
+  /// Whether a pairing makes a bond; if not, each link is paired anew.
   public var isBonding = true
-  /// Refuses pairings that do not protect against somebody in the middle.
+  /// Whether pairings without authentication are rejected.
   public var requiresProtection = false
   public var allowsSecureConnections = true
-  /// LE legacy pairing, which whoever listens to it can break; older devices have nothing else.
+  /// Whether LE legacy pairing is allowed. A device that receives its packets can compute the keys; older devices have nothing else.
   public var allowsLegacy = true
   /// The shortest encryption key taken in legacy pairing, in octets, 7 to 16; Secure Connections always has 16.
   public var minimumKeySize = 7
-  /// A passkey, at most 999999, that is displayed at every pairing. Printed on a label it is better than nothing; one
-  /// that has been overheard or guessed bit by bit is not.
+  /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it once, or has
+  /// found it in several attempts, can pair.
   public var fixedPasskey: UInt32?
   /// Asks the `CBPairingDelegate` for consent to each pairing that authenticates nobody (Just Works), as a peripheral and as
   /// a central: also where a peripheral asks for security, and where the manager pairs on demand. A pairing that the program
@@ -89,14 +89,13 @@ public struct PairingOptions: Hashable, Sendable {
     case wait
   }
   public var operationsAfterBondLoss = OperationsAfterBondLoss.fail
-  /// What was and will be told another way than by radio; a pairing by it needs no user. On the kernel's adapter
-  /// (`linux`) it is without effect.
+  /// Data for pairing out of band; such a pairing needs no user. It has no effect on an adapter of the kernel (`linux`).
   public var outOfBand: OutOfBandPairing?
   public var storage = Storage.standard
 
   public init() {}
 
-  /// Neither legacy pairing nor a key that nobody vouches for (Vol 3, Part C, 10.2.4).
+  /// Secure Connections Only mode: no legacy pairing, and no unauthenticated keys (Vol 3, Part C, 10.2.4).
   public static var secureConnectionsOnly: Self {
     var options = Self()
     (options.allowsLegacy, options.requiresProtection, options.minimumKeySize) = (false, true, 16)
@@ -125,7 +124,7 @@ extension PairingOptions.Storage: Hashable {
 }
 
 extension PairingOptions {
-  /// The same for the host; nil where pairing is off.
+  /// The same for the host; nil where pairing is disabled.
   package func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
     guard isEnabled else { return nil }
     var settings = PairingSettings()

@@ -35,7 +35,35 @@ public struct PairingReply: Sendable, Identifiable {
   private func answer(_ answer: PairingAnswer) { link.post(.answerPairing(peer, question, answer)) }
 }
 
-/// What somebody does who types a passkey; which digits they are, nobody tells.
+/// A question of a pairing, as it is put to the user or the program. Digits are six characters.
+package enum PairingPrompt: Equatable, Sendable {
+  /// Whether to pair without authentication.
+  case consent
+  /// Whether a pairing without authentication replaces the bond of the device.
+  case replaceBond
+  /// The digits are displayed; the user types them on the other device.
+  case display(String)
+  /// The user types the digits that the other device displays.
+  case enterPasskey
+  /// Whether the other device displays the same digits.
+  case compare(String)
+
+  package init(_ question: PairingQuestion) {
+    self =
+      switch question {
+      case .consent: .consent
+      case .replaceBond: .replaceBond
+      case .display(let passkey): .display(passkey.digits)
+      case .enterPasskey: .enterPasskey
+      case .compare(let number): .compare(number.digits)
+      }
+  }
+}
+
+/// A key that the user of the other device presses while typing a passkey; the digits themselves are not reported.
 public enum PasskeyKeypress: UInt8, Sendable {
   case started = 0, digitEntered, digitErased, cleared, completed
+
+  /// Nil for a type that is not assigned.
+  package init?(_ type: KeypressNotificationType) { self.init(rawValue: type.rawValue) }
 }

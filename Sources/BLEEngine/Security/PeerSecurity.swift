@@ -2,14 +2,14 @@ package import BLEGATT
 package import BLEHost
 package import BLESMP
 
-/// What a link is worth.
+/// The security of a link.
 public struct PeerSecurity: Hashable, Sendable {
   /// LE security mode 1, levels 1 to 4 (Vol 3, Part C, 10.2.1).
   public enum Level: Int, Comparable, Sendable {
     case none = 1
-    /// Encrypted; nobody vouches for who is at the other end.
+    /// Encrypted with an unauthenticated key: the other end may be any device.
     case encrypted
-    /// Encrypted, and protected against somebody in the middle.
+    /// Encrypted with an authenticated key: protected against a device in the middle.
     case authenticated
     /// As before, with LE Secure Connections and a key of 128 bits.
     case secureConnections
@@ -18,7 +18,7 @@ public struct PeerSecurity: Hashable, Sendable {
   }
 
   public var level: Level
-  /// The length of the encryption key in octets; 0 on a link in the clear.
+  /// The length of the encryption key in octets; 0 on a link that is not encrypted.
   public var keySize: Int
   /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by
   /// ``isBondProven``.
@@ -26,7 +26,7 @@ public struct PeerSecurity: Hashable, Sendable {
   /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key, or
   /// the pairing on it made the bond.
   public var isBondProven: Bool
-  /// Whether `CBPeripheralManager.setAuthorized(_:for:)` let this central in.
+  /// Whether the application has authorized this central (Vol 3, Part C, 10.5).
   public var isAuthorized: Bool
 
   package init(_ security: SecurityState) {
@@ -45,7 +45,7 @@ public struct PeerSecurity: Hashable, Sendable {
 
 /// Why a pairing failed, and who ended it.
 public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The reason as it travels (Vol 3, Part H, 3.5.5).
+  /// The reason of the Pairing Failed PDU (Vol 3, Part H, 3.5.5).
   public let reason: UInt8
   public let description: String
 
@@ -55,7 +55,7 @@ public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How a bond turned out to be worthless, and what mends it.
+/// Why a link could not be encrypted with the key of a bond, and what to do.
 public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Cause: Hashable, Sendable {
     /// The other device does not have the key any more.

@@ -1,11 +1,11 @@
 package import BLEHost
 package import BLESMP
 
-/// Whether an adapter hides who it is from all but its bonded peers.
+/// Whether an adapter uses resolvable private addresses, which only its bonded peers can resolve.
 ///
-/// An adapter is recognised by its address, wherever it goes. With a resolvable private address
-/// (Vol 3, Part C, 10.7) it shows another one every quarter of an hour; peers that it is bonded with have been given the
-/// key to know it again, and everybody else meets a stranger each time. Links are not touched when the address changes.
+/// A device can be followed by its address. A resolvable private address (Vol 3, Part C, 10.7) changes every 15 minutes. Bonded
+/// peers have the key that resolves it; to others each address is that of an unknown device. A change of the address does not
+/// affect links.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")

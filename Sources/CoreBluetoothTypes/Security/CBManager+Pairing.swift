@@ -1,6 +1,5 @@
 public import BLEEngine
 import BLEHost
-import BLESMP
 import Foundation
 import Synchronization
 
@@ -30,11 +29,11 @@ extension CBManager {
         client.decline(question, id, of: name, isConcerned: peer != nil)
         return nil
       }
-      return .question(question, peer, client.reply(to: id, of: name))
+      return .question(PairingPrompt(question), peer, client.reply(to: id, of: name))
     case .pairingQuestionWithdrawn(let name, let id):
       return peer(named: name).map { .withdrawn(PairingReply.ID(id), $0) }
     case .keypress(let name, let keypress):
-      guard let peer = peer(named: name), let keypress = PasskeyKeypress(rawValue: keypress.rawValue) else {
+      guard let peer = peer(named: name), let keypress = PasskeyKeypress(keypress) else {
         return nil
       }
       return .keypress(keypress, peer)
@@ -70,21 +69,21 @@ extension CBManager {
   }
 
   private func ask(
-    _ delegate: any CBPairingDelegate, _ question: PairingQuestion, of peer: CBPeer, reply: PairingReply
+    _ delegate: any CBPairingDelegate, _ question: PairingPrompt, of peer: CBPeer, reply: PairingReply
   ) {
     switch question {
     case .consent: delegate.manager(self, shouldPairWith: peer, reply: reply)
     case .replaceBond: delegate.manager(self, shouldReplaceBondOf: peer, reply: reply)
-    case .display(let passkey): delegate.manager(self, display: passkey.digits, toPairWith: peer, reply: reply)
+    case .display(let passkey): delegate.manager(self, display: passkey, toPairWith: peer, reply: reply)
     case .enterPasskey: delegate.manager(self, enterPasskeyToPairWith: peer, reply: reply)
-    case .compare(let number): delegate.manager(self, compare: number.digits, toPairWith: peer, reply: reply)
+    case .compare(let number): delegate.manager(self, compare: number, toPairWith: peer, reply: reply)
     }
   }
 }
 
 /// One call of a ``CBPairingDelegate``, as a value.
 enum PairingCall: Sendable {
-  case question(PairingQuestion, CBPeer, PairingReply)
+  case question(PairingPrompt, CBPeer, PairingReply)
   case withdrawn(PairingReply.ID, CBPeer)
   case keypress(PasskeyKeypress, CBPeer)
   case paired(CBPeer, BLEEngine.Bond?)
