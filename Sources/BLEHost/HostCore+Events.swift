@@ -63,7 +63,7 @@ extension HostCore {
       guard event.status == .success else { return }
       supersededLinkEnded(event.connectionHandle, into: &output)
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
-      advertisingMayResume(now: now, into: &output)
+      withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
     case let event as HCI.EncryptionChange:
       encryptionChanged(
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
@@ -107,7 +107,8 @@ extension HostCore {
       output.append(.connectionUpdated(links[index].peer, links[index].timing))
     case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
-    case let event as HCI.LEAdvertisingSetTerminated: advertisingSetTerminated(event, now: now, into: &output)
+    case let event as HCI.LEAdvertisingSetTerminated:
+      withAdvertiser(now: now, into: &output) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
     case let event as HCI.LEAdvertisingReport: receive(event, now: now, into: &output)
     case let event as HCI.LEExtendedAdvertisingReport: receive(event, now: now, into: &output)
     default: break
@@ -193,7 +194,7 @@ extension HostCore {
     switch purpose {
     case .setup(let step): setupCompleted(step, status, returned, now: now, into: &output)
     case .advertising(let id, let step):
-      advertisingStepCompleted(id, step, opcode, status, now: now, into: &output)
+      withAdvertiser(now: now, into: &output) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
     case .scanning(let step):
       withScanner(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
     case .initiating(let step):
@@ -202,7 +203,7 @@ extension HostCore {
       // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
       if status == .unknownConnectionIdentifier, let index = index(of: peer) {
         removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
-        advertisingMayResume(now: now, into: &output)
+        withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
       }
     case .endingSuperseded(let handle):
       if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }

@@ -69,7 +69,7 @@ extension HostCore {
     scheduleRotation(now: now)
     database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
-    restoreAdvertising(now: now, into: &output)
+    withAdvertiser(now: now, into: &output) { $0.restore($1, into: &$2) }
     reconcileScanner(now: now, into: &output)
     reconcileInitiator(now: now, into: &output)
     settle(now: now, into: &output)
@@ -129,7 +129,7 @@ extension HostCore {
     for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
     acl.removeAll()
     supersededHandles = []
-    suspendAdvertising()
+    advertiser.suspend()
     scanner.suspend()
     initiator.suspend()
     privacy.nextRotation = nil
@@ -162,9 +162,7 @@ extension HostCore {
     reportAllBonds(into: &output)
     guard state == .poweredOn else { return finishShutdown() }
     shutdownDeadline = now + configuration.shutdownTimeout
-    for advertisement in advertisements {
-      stopAdvertising(advertisement.id, of: advertisement.owner, now: now, into: &output)
-    }
+    withAdvertiser(now: now, into: &output) { $0.stopAll($1, into: &$2) }
     withScanner(now: now, into: &output) { $0.stopAll($1, into: &$2) }
     withInitiator(now: now, into: &output) { $0.cancelAll(into: &$2) }
     for link in links {

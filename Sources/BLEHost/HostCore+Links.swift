@@ -45,7 +45,7 @@ extension HostCore {
       startClient(links.count - 1, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
     } else {
-      advertisingStoppedByLink(now: now, into: &output)
+      withAdvertiser(now: now, into: &output) { $0.linkAdded($1, into: &$2) }
     }
   }
 

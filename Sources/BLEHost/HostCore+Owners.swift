@@ -29,9 +29,7 @@ extension HostCore {
     for service in serviceOwners.services(of: owner) {
       performDatabase(.removeService(service), from: owner, now: now, into: &output)
     }
-    for advertisement in advertisements where advertisement.owner == owner {
-      stopAdvertising(advertisement.id, of: owner, now: now, into: &output)
-    }
+    withAdvertiser(now: now, into: &output) { $0.stopAll(of: owner, $1, into: &$2) }
     withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
     withInitiator(now: now, into: &output) { $0.cancelAll(of: owner, into: &$2) }
     for peer in links.map(\.peer) {

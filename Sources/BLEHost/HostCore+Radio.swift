@@ -17,6 +17,20 @@ extension HostCore {
     }
   }
 
+  mutating func withAdvertiser(
+    now: Instant, into output: inout HostOutput,
+    _ body: (inout Advertiser, RadioContext, inout [Effect<AdvertiserEffect>]) -> Void
+  ) {
+    var effects: [Effect<AdvertiserEffect>] = []
+    let radio = radio
+    body(&advertiser, radio, &effects)
+    apply(effects, now: now, into: &output) { core, effect, output in
+      switch effect {
+      case .activityChanged: break
+      }
+    }
+  }
+
   mutating func withScanner(
     now: Instant, into output: inout HostOutput,
     _ body: (inout Scanner, RadioContext, inout [Effect<ScannerEffect>]) -> Void

@@ -39,7 +39,7 @@ package struct HostCore: Sendable {
   var supersededHandles: Set<ConnectionHandle> = []
   var lastPeer: UInt32 = 0
 
-  var advertisements: [Advertisement] = []
+  var advertiser: Advertiser
   var scanner = Scanner()
   var initiator: Initiator
   var updates = PendingUpdates()
@@ -79,6 +79,7 @@ package struct HostCore: Sendable {
     queue = CommandQueue(timeout: configuration.commandTimeout)
     acl = ACLScheduler(limits: configuration.linkQueue)
     log = DiagnosticLog(limits: configuration.diagnosticLimits)
+    advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
     initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
@@ -144,8 +145,10 @@ package struct HostCore: Sendable {
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
       performDatabase(command, from: owner, now: now, into: &output)
-    case .startAdvertising(let id, let intent): startAdvertising(id, intent, for: owner, now: now, into: &output)
-    case .stopAdvertising(let id): stopAdvertising(id, of: owner, now: now, into: &output)
+    case .startAdvertising(let id, let intent):
+      withAdvertiser(now: now, into: &output) { $0.start(id, intent, for: owner, $1, into: &$2) }
+    case .stopAdvertising(let id):
+      withAdvertiser(now: now, into: &output) { $0.stop(id, of: owner, $1, into: &$2) }
     case .respond(let peer, let token, let answer): respond(peer, token, answer, from: owner, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
@@ -178,7 +181,7 @@ struct Scratch: Sendable {
 /// Why a command was sent: what the answer is for.
 enum Purpose: Sendable, Equatable {
   case setup(SetupStep)
-  case advertising(AdvertisingID, AdvertisingStep)
+  case advertising(AdvertisingID, Advertisement.Step)
   case scanning(Scanner.Step)
   case initiating(Initiator.Step)
   case disconnect(PeerID)

@@ -38,10 +38,10 @@ extension HostCore {
   mutating func settle(now: Instant, into output: inout HostOutput) {
     reviewResolvingList()
     guard stillness.isHolding, stillness.steps.isEmpty, state == .poweredOn, shutdownDeadline == nil else { return }
-    holdAdvertising(now: now, into: &output)
+    withAdvertiser(now: now, into: &output) { $0.hold($1, into: &$2) }
     reconcileScanner(now: now, into: &output)
     reconcileInitiator(now: now, into: &output)
-    guard !isAdvertisingOnAir, scanner.isOff, initiator.isOff else { return }
+    guard advertiser.isOff, scanner.isOff, initiator.isOff else { return }
     if stillness.needsAddress {
       stillness.needsAddress = false
       if let address = drawPrivateAddress(into: &output) {
@@ -63,7 +63,7 @@ extension HostCore {
     guard let step = stillness.steps.first else {
       // More may have become due meanwhile.
       if stillness.isHolding { return settle(now: now, into: &output) }
-      releaseAdvertising(now: now, into: &output)
+      withAdvertiser(now: now, into: &output) { $0.release($1, into: &$2) }
       reconcileScanner(now: now, into: &output)
       return reconcileInitiator(now: now, into: &output)
     }

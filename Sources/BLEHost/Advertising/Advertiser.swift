@@ -1,0 +1,241 @@
+import BLEHCI
+import BLEWire
+
+/// What the advertiser alone causes.
+enum AdvertiserEffect: Equatable, Sendable {
+  /// The controller has begun or ended to send an advertisement.
+  case activityChanged
+}
+
+/// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until its
+/// owner stops it.
+struct Advertiser: Sendable {
+  private let maximum: Int
+  private var advertisements: [Advertisement] = []
+
+  init(maximum: Int) { self.maximum = maximum }
+
+  /// Whether the controller sends no advertisement, and no command that makes it send one is under way.
+  var isOff: Bool { !advertisements.contains(where: \.isActive) }
+
+  mutating func start(
+    _ id: AdvertisingID, _ intent: AdvertisingIntent, for owner: OwnerID, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    if let error = rejection(of: id, intent, radio) {
+      return effects.append(.event(.advertisingStarted(id, .failure(error)), to: owner.recipient))
+    }
+    let used = Set(advertisements.map(\.set))
+    let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
+    advertisements.append(Advertisement(id: id, owner: owner, intent: intent, set: set))
+    take(.parameters, advertisements.count - 1, radio, into: &effects)
+  }
+
+  private func rejection(of id: AdvertisingID, _ intent: AdvertisingIntent, _ radio: RadioContext) -> HostError? {
+    guard radio.acceptsRequests else { return .notPoweredOn }
+    guard !advertisements.contains(where: { $0.id == id }) else {
+      return .invalidParameters("the advertisement \(id.rawValue) is running already: stop it first")
+    }
+    let controller = radio.controller
+    let limit = controller.usesExtendedCommands ? min(max(1, controller.advertisingSets), maximum) : 1
+    guard advertisements.count < limit else { return .tooMany("advertisements with this controller", limit: limit) }
+    return intent.rejection(controller)
+  }
+
+  mutating func stop(
+    _ id: AdvertisingID, of owner: OwnerID, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id && $0.owner == owner }) else { return }
+    stop(index, radio, into: &effects)
+  }
+
+  /// Stops the advertisements of an owner, or all.
+  mutating func stopAll(
+    of owner: OwnerID? = nil, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    for advertisement in advertisements where owner ?? advertisement.owner == advertisement.owner {
+      stop(advertisement.id, of: advertisement.owner, radio, into: &effects)
+    }
+  }
+
+  private mutating func stop(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    switch advertisements[index].phase {
+    case .configuring: advertisements[index].isStopping = true
+    case .advertising: take(.disable, index, radio, into: &effects)
+    case .resting where radio.controller.usesExtendedCommands, .held where radio.controller.usesExtendedCommands:
+      take(.remove, index, radio, into: &effects)
+    case .resting, .held, .suspended: advertisements.remove(at: index)
+    }
+  }
+
+  /// The controller lost its state; what is declared stays.
+  mutating func suspend() {
+    advertisements.removeAll(where: \.isStopping)
+    for index in advertisements.indices { advertisements[index].suspend() }
+  }
+
+  /// The controller is up again.
+  mutating func restore(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    for index in advertisements.indices where advertisements[index].phase == .suspended {
+      take(.parameters, index, radio, into: &effects)
+    }
+  }
+}
+
+/// The commands, one after the other.
+extension Advertiser {
+  mutating func stepCompleted(
+    _ id: AdvertisingID, _ step: Advertisement.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode,
+    _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id }),
+      advertisements[index].phase == .configuring(step)
+    else { return }
+    effects.append(.own(.activityChanged))
+    let isExtended = radio.controller.usesExtendedCommands
+    if step == .remove || (step == .disable && !isExtended) {
+      advertisements.remove(at: index)
+      return
+    }
+    if step == .disable { return take(.remove, index, radio, into: &effects) }
+    if step == .hold { return held(index, radio, into: &effects) }
+    if status != .success {
+      return failed(index, step, .controller(opcode, status), status, radio, into: &effects)
+    }
+    if advertisements[index].isStopping {
+      return take(step == .enable ? .disable : .remove, index, radio, into: &effects)
+    }
+    switch step {
+    case .parameters:
+      let needsAddress = isExtended && advertisements[index].address?.kind == .random
+      take(needsAddress ? .randomAddress : .data, index, radio, into: &effects)
+    case .randomAddress: take(.data, index, radio, into: &effects)
+    case .data: take(.scanResponse, index, radio, into: &effects)
+    case .scanResponse: enable(index, radio, into: &effects)
+    case .enable: enabled(index, into: &effects)
+    case .hold, .disable, .remove: break
+    }
+  }
+
+  private mutating func enabled(_ index: Int, into effects: inout [Effect<AdvertiserEffect>]) {
+    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
+    advertisements[index].phase = .advertising
+    if advertisements[index].wasHeld {
+      advertisements[index].wasHeld = false
+    } else if advertisements[index].isAnnounced {
+      effects.append(.event(.advertisingResumed(id), to: recipient))
+    } else {
+      advertisements[index].isAnnounced = true
+      effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
+    }
+  }
+
+  private mutating func failed(
+    _ index: Int, _ step: Advertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
+    // No room beside the links that are up: it waits for one of them to end.
+    if step == .enable, radio.hasLinks, !advertisements[index].isStopping {
+      (advertisements[index].phase, advertisements[index].wasHeld) = (.resting, false)
+      if !advertisements[index].isAnnounced {
+        advertisements[index].isAnnounced = true
+        effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
+      }
+      return effects.append(.event(.advertisingPaused(id, status), to: recipient))
+    }
+    let advertisement = advertisements.remove(at: index)
+    let event: HostEvent = advertisement.isAnnounced ? .refused(error) : .advertisingStarted(id, .failure(error))
+    effects.append(.event(event, to: recipient))
+  }
+
+  /// Enables a configured advertisement. It is configured anew if our address has changed.
+  private mutating func enable(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    if radio.isHeld {
+      advertisements[index].phase = .held
+    } else {
+      let isCurrent = advertisements[index].address == radio.address
+      take(isCurrent ? .enable : .parameters, index, radio, into: &effects)
+    }
+  }
+
+  private mutating func take(
+    _ step: Advertisement.Step, _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    advertisements[index].phase = .configuring(step)
+    if step == .parameters { advertisements[index].address = radio.address }
+    let advertisement = advertisements[index]
+    effects.append(
+      .command(advertisement.command(for: step, radio), for: .advertising(advertisement.id, step)))
+  }
+}
+
+/// Links, which end an advertisement or let it continue.
+extension Advertiser {
+  /// A central connected: the controller has disabled the advertisement that it answered (Vol 6, Part B, 4.4.2).
+  ///
+  /// With extended commands ``setTerminated(_:_:into:)`` says which one.
+  mutating func linkAdded(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    guard !radio.controller.usesExtendedCommands else { return }
+    guard let index = advertisements.firstIndex(where: { $0.isOnAir && $0.intent.isConnectable }) else { return }
+    taken(index, radio, into: &effects)
+  }
+
+  mutating func setTerminated(
+    _ set: UInt8, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.set == set && $0.isOnAir }) else { return }
+    taken(index, radio, into: &effects)
+  }
+
+  /// A link ended an advertisement.
+  private mutating func taken(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    if advertisements[index].phase == .configuring(.hold) { return advertisements[index].wasTaken = true }
+    advertisements[index].phase = .resting
+    effects.append(.own(.activityChanged))
+    let advertisement = advertisements[index]
+    if advertisement.intent.continuesWhileConnected { return enable(index, radio, into: &effects) }
+    effects.append(.event(.advertisingPaused(advertisement.id, nil), to: advertisement.owner.recipient))
+    if !advertisement.intent.resumesAfterDisconnection {
+      advertisements[index].phase = .suspended
+      stop(index, radio, into: &effects)
+    }
+  }
+
+  /// A link ended: what rested for it is enabled.
+  mutating func linkEnded(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    guard radio.acceptsRequests else { return }
+    for index in advertisements.indices where advertisements[index].phase == .resting {
+      enable(index, radio, into: &effects)
+    }
+  }
+}
+
+/// Pauses during which an address or the resolving list is changed. Owners do not notice them.
+extension Advertiser {
+  /// Disables what is enabled, until ``release(_:into:)``.
+  mutating func hold(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    for index in advertisements.indices where advertisements[index].phase == .advertising {
+      take(.hold, index, radio, into: &effects)
+    }
+  }
+
+  private mutating func held(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    let wasTaken = advertisements[index].wasTaken
+    advertisements[index].wasTaken = false
+    advertisements[index].phase = .held
+    if advertisements[index].isStopping {
+      stop(index, radio, into: &effects)
+    } else if wasTaken {
+      taken(index, radio, into: &effects)
+    } else {
+      advertisements[index].wasHeld = true
+    }
+  }
+
+  mutating func release(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    for index in advertisements.indices where advertisements[index].phase == .held {
+      enable(index, radio, into: &effects)
+    }
+  }
+}
