@@ -217,7 +217,8 @@ extension HostCore {
       }
       output.append(.rssi(peer, .success(response.rssi)), to: owner.recipient)
     case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
-    case .stillness: stillStepCompleted(opcode, status, now: now, into: &output)
+    case .address:
+      withAddresses(now: now, into: &output) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
     case .reply:
       if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
     }

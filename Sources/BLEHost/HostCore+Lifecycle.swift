@@ -49,7 +49,7 @@ extension HostCore {
     if let failure, step.isRequired {
       return giveUp(.controller(Self.opcode(of: step), failure), into: &output)
     }
-    if step == .leFeatures { chooseOwnAddress(into: &output) }
+    if step == .leFeatures { chooseAddress(now: now, into: &output) }
     let next = step.following(
       controller, usesRandomAddress: addressOnAir.kind == .random, ownership: configuration.ownership)
     if let next {
@@ -66,27 +66,12 @@ extension HostCore {
     bringUps = 0
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     setState(.poweredOn, nil, into: &output)
-    scheduleRotation(now: now)
+    addresses.poweredOn(now: now)
     database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
     withAdvertiser(now: now, into: &output) { $0.restore($1, into: &$2) }
     reconcileScanner(now: now, into: &output)
     reconcileInitiator(now: now, into: &output)
-    settle(now: now, into: &output)
-  }
-
-  /// The public address where the controller has one; else a static random address (Vol 6, Part B, 1.3.2.1), drawn once.
-  private mutating func chooseOwnAddress(into output: inout HostOutput) {
-    if let configured = configuration.staticAddress {
-      ownAddress = DeviceAddress(octets: BD_ADDR(configured.value | 0b11 << 46), kind: .random)
-    } else if controller.publicAddress.value != 0, controller.publicAddress.value != 0xFFFF_FFFF_FFFF {
-      ownAddress = DeviceAddress(octets: controller.publicAddress, kind: .public)
-    } else if ownAddress.kind != .random {
-      ownAddress = DeviceAddress(octets: BD_ADDR(random.next() | 0b11 << 46), kind: .random)
-    }
-    stillness = Stillness()
-    resolving = ResolvingList()
-    privacy.address = drawPrivateAddress(into: &output)
   }
 
   mutating func commandTimedOut(_ opcode: HCIOpcode, now: Instant, into output: inout HostOutput) {
@@ -132,8 +117,7 @@ extension HostCore {
     advertiser.suspend()
     scanner.suspend()
     initiator.suspend()
-    privacy.nextRotation = nil
-    stillness = Stillness()
+    addresses.suspend()
     setState(state, error, into: &output)
   }
 
@@ -144,7 +128,7 @@ extension HostCore {
     case .connectionUpdate(let peer, let owner):
       output.append(.connectionUpdateRefused(peer, .notPoweredOn), to: owner.recipient)
     // The state that follows tells the rest.
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .stillness, .reply:
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
       break
     }
   }

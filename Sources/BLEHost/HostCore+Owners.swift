@@ -36,7 +36,7 @@ extension HostCore {
       if let index = index(of: peer) { release(index, by: owner, now: now, into: &output) }
     }
     endClosings(now: now, into: &output)
-    settle(now: now, into: &output)
+    reviewAddresses(now: now, into: &output)
   }
 
   /// Answers the request that waits for an owner, and those that follow it in the queue of the link's server.

@@ -7,13 +7,12 @@ extension HostCore {
   var radio: RadioContext {
     RadioContext(
       controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: shutdownDeadline != nil,
-      isHeld: stillness.isHolding, address: addressOnAir, hasLinks: !links.isEmpty, isSearchWanted: isSearchWanted)
+      isHeld: addresses.isHolding, address: addressOnAir, hasLinks: !links.isEmpty, isSearchWanted: isSearchWanted)
   }
 
   private var isSearchWanted: Bool {
-    guard configuration.ownership == .exclusive else { return false }
-    return initiator.requests.contains {
-      bonds[$0.device]?.identityResolvingKey != nil && !resolving.resolves($0.device)
+    initiator.requests.contains {
+      bonds[$0.device]?.identityResolvingKey != nil && addresses.isSearchWanted(for: $0.device)
     }
   }
 
@@ -26,7 +25,7 @@ extension HostCore {
     body(&advertiser, radio, &effects)
     apply(effects, now: now, into: &output) { core, effect, output in
       switch effect {
-      case .activityChanged: break
+      case .activityChanged: core.addresses.activityChanged()
       }
     }
   }
@@ -44,7 +43,7 @@ extension HostCore {
   mutating func apply(_ effects: [Effect<ScannerEffect>], now: Instant, into output: inout HostOutput) {
     apply(effects, now: now, into: &output) { core, effect, output in
       switch effect {
-      case .activityChanged: break
+      case .activityChanged: core.addresses.activityChanged()
       }
     }
   }
@@ -56,7 +55,7 @@ extension HostCore {
   /// Every report of the event, in order (Vol 4, Part E, 7.7.65.2).
   mutating func receive(_ event: HCI.LEAdvertisingReport, now: Instant, into output: inout HostOutput) {
     for report in event.reports {
-      let identity = heard(report.address, now: now, into: &output)
+      let identity = identity(behind: report.address, now: now, into: &output)
       var effects: [Effect<ScannerEffect>] = []
       scanner.receive(report, by: identity, into: &effects)
       apply(effects, now: now, into: &output)
@@ -66,7 +65,7 @@ extension HostCore {
   /// Every report of the event, in order (Vol 4, Part E, 7.7.65.13).
   mutating func receive(_ event: HCI.LEExtendedAdvertisingReport, now: Instant, into output: inout HostOutput) {
     for report in event.reports {
-      let identity = heard(report.address, now: now, into: &output)
+      let identity = identity(behind: report.address, now: now, into: &output)
       var effects: [Effect<ScannerEffect>] = []
       scanner.receive(report, by: identity, now: now, into: &effects)
       apply(effects, now: now, into: &output)
@@ -82,9 +81,11 @@ extension HostCore {
     body(&initiator, radio, &effects)
     apply(effects, now: now, into: &output) { core, effect, output in
       switch effect {
-      case .changed: core.reconcileInitiator(now: now, into: &output)
+      case .changed:
+        core.addresses.activityChanged()
+        core.reconcileInitiator(now: now, into: &output)
       case .searchMayChange: core.reconcileScanner(now: now, into: &output)
-      case .activityChanged: break
+      case .activityChanged: core.addresses.activityChanged()
       }
     }
   }
@@ -92,11 +93,11 @@ extension HostCore {
   /// A bonded device is given to the controller by the fixed address that it uses, if any, by its identity where the
   /// controller resolves that, else by the address of its last advertisement.
   mutating func reconcileInitiator(now: Instant, into output: inout HostOutput) {
-    let addresses = initiator.devices.map { request in
-      let last = resolving.resolves(request.device) ? nil : bonds.lastAddress(of: request.device)
+    let targets = initiator.devices.map { request in
+      let last = addresses.resolves(request.device) ? nil : bonds.lastAddress(of: request.device)
       return bonds[request.device]?.addressOnAir ?? last ?? request.device
     }
-    withInitiator(now: now, into: &output) { $0.reconcile($1, addresses: addresses, into: &$2) }
+    withInitiator(now: now, into: &output) { $0.reconcile($1, addresses: targets, into: &$2) }
   }
 
   /// Connects an owner to a device: by a link that our central made, else by a new one.
@@ -117,5 +118,66 @@ extension HostCore {
       return output.append(.connectionFailed(id, error), to: owner.recipient)
     }
     withInitiator(now: now, into: &output) { $0.connect(request, $1, into: &$2) }
+  }
+
+  mutating func withAddresses(
+    now: Instant, into output: inout HostOutput, _ body: (inout AddressManager, inout [Effect<AddressEffect>]) -> Void
+  ) {
+    var effects: [Effect<AddressEffect>] = []
+    body(&addresses, &effects)
+    apply(effects, now: now, into: &output)
+  }
+
+  mutating func apply(_ effects: [Effect<AddressEffect>], now: Instant, into output: inout HostOutput) {
+    apply(effects, now: now, into: &output) { core, effect, output in
+      switch effect {
+      case .hold:
+        core.withAdvertiser(now: now, into: &output) { $0.hold($1, into: &$2) }
+        core.reconcileScanner(now: now, into: &output)
+        core.reconcileInitiator(now: now, into: &output)
+        if core.advertiser.isOff, core.scanner.isOff, core.initiator.isOff {
+          core.changeAddress(now: now, into: &output)
+        }
+      case .release:
+        core.withAdvertiser(now: now, into: &output) { $0.release($1, into: &$2) }
+        core.reconcileScanner(now: now, into: &output)
+        core.reconcileInitiator(now: now, into: &output)
+      }
+    }
+  }
+
+  private var devices: BondedDevices { BondedDevices(revision: bonds.revision, bonds: bonds.bonds) }
+
+  /// Lets the address manager look at what the input has changed, at its end.
+  mutating func reviewAddresses(now: Instant, into output: inout HostOutput) {
+    guard addresses.isReviewDue(bonds.revision) else { return }
+    let (devices, radio) = (devices, radio)
+    withAddresses(now: now, into: &output) { $0.review(devices, radio, into: &$1) }
+  }
+
+  private mutating func changeAddress(now: Instant, into output: inout HostOutput) {
+    var effects: [Effect<AddressEffect>] = []
+    let (devices, radio) = (devices, radio)
+    addresses.begin(devices, radio, now: now, random: &random, into: &effects)
+    apply(effects, now: now, into: &output)
+  }
+
+  /// The controller is being brought up and has told its public address.
+  mutating func chooseAddress(now: Instant, into output: inout HostOutput) {
+    var effects: [Effect<AddressEffect>] = []
+    addresses.begin(with: controller.publicAddress, random: &random, into: &effects)
+    apply(effects, now: now, into: &output)
+  }
+
+  /// The identity behind an address that was received.
+  private mutating func identity(
+    behind address: DeviceAddress, now: Instant, into output: inout HostOutput
+  ) -> DeviceAddress {
+    let identity = bonds.identity(of: address, toolbox)
+    guard identity != address.identity else { return identity }
+    withAddresses(now: now, into: &output) { $0.received(address, of: identity, into: &$1) }
+    // A device that is to be connected to may have another address than the one that the controller was given.
+    if initiator.wants(identity), addresses.isManaged { reconcileInitiator(now: now, into: &output) }
+    return identity
   }
 }

@@ -26,8 +26,6 @@ package struct HostCore: Sendable {
   /// The reason for ``state``, where it is below powered on.
   var stateReason: HostError?
   package internal(set) var controller = ControllerCapabilities()
-  /// Our identity: the public address, or a static random one. What the air sees is ``addressOnAir``.
-  package internal(set) var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var bringUps = 0
   var queue: CommandQueue<Purpose>
   var acl: ACLScheduler
@@ -55,9 +53,7 @@ package struct HostCore: Sendable {
   var unconfirmedBonds = UnconfirmedBonds()
   var bondReports = BondReports()
   var signCounters = SignCounters()
-  var privacy = OwnPrivacy()
-  var stillness = Stillness()
-  var resolving = ResolvingList()
+  var addresses: AddressManager
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
 
@@ -69,6 +65,10 @@ package struct HostCore: Sendable {
   var shutdownDeadline: Instant?
   /// Whether ``shutdown(now:into:)`` has done all it can.
   package internal(set) var isShutDown = false
+  /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
+  package var ownAddress: DeviceAddress { addresses.identity }
+  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
+  package var addressOnAir: DeviceAddress { addresses.current }
   /// How many links are up.
   package var linkCount: Int { links.count }
 
@@ -80,6 +80,9 @@ package struct HostCore: Sendable {
     acl = ACLScheduler(limits: configuration.linkQueue)
     log = DiagnosticLog(limits: configuration.diagnosticLimits)
     advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
+    addresses = AddressManager(
+      isManaged: configuration.ownership == .exclusive, staticAddress: configuration.staticAddress,
+      toolbox: SecurityToolbox(cryptography))
     initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
     database = Self.emptyDatabase(configuration, cryptography)
     pairingSettings = configuration.pairing
@@ -89,7 +92,7 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), privacy.nextRotation)
+    var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), addresses.deadline)
     deadline = .nearer(deadline, scanner.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
     deadline = .nearer(deadline, bondReports.deadline(configuration.bondReportInterval))
@@ -115,7 +118,7 @@ package struct HostCore: Sendable {
       report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
     }
     endClosings(now: now, into: &output)
-    settle(now: now, into: &output)
+    reviewAddresses(now: now, into: &output)
   }
 
   /// Does what time demands: timeouts of commands, transactions and links.
@@ -129,7 +132,8 @@ package struct HostCore: Sendable {
     }
     scanner.tick(now: now)
     endClosings(now: now, into: &output)
-    rotateAddress(now: now, into: &output)
+    addresses.tick(now: now)
+    reviewAddresses(now: now, into: &output)
     reportDueBonds(into: &output)
     var lines: [Effect<Never>] = []
     log.tick(now: now, into: &lines)
@@ -154,7 +158,8 @@ package struct HostCore: Sendable {
       update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
-    case .setPrivacy(let settings): setPrivacy(settings, from: owner, now: now, into: &output)
+    case .setPrivacy(let settings):
+      withAddresses(now: now, into: &output) { $0.setPrivacy(settings, from: owner, into: &$1) }
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity, .release:
       performLink(command, from: owner, now: now, into: &output)
     case .startScanning(let parameters):
@@ -166,7 +171,7 @@ package struct HostCore: Sendable {
     case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
     endClosings(now: now, into: &output)
-    settle(now: now, into: &output)
+    reviewAddresses(now: now, into: &output)
   }
 }
 
@@ -189,7 +194,7 @@ enum Purpose: Sendable, Equatable {
   case connectionUpdate(PeerID, OwnerID)
   case rssi(PeerID, OwnerID)
   case encryption(PeerID)
-  case stillness
+  case address
   /// Nothing depends on the answer; a refusal is reported.
   case reply
 }

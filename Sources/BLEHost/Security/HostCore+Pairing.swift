@@ -67,7 +67,7 @@ extension HostCore {
   private func adapted(_ settings: PairingSettings, for link: Link) -> PairingSettings {
     var settings = settings
     settings.identityAddress = ownAddress
-    settings.withholdsIdentity = privacy.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
+    settings.withholdsIdentity = addresses.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
     settings.bondRules = bondRules(for: link, replacement: settings.bondRules.replacement)
     if let bond = bonds[link.identity] {
       settings.applyBond(of: bond.identity, bond.strength, isProven: link.security.isBondProven)

@@ -1,0 +1,69 @@
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// The bonded peers whose private addresses the controller resolves for us (Vol 4, Part E, 7.8.38 to 7.8.44).
+///
+/// What it does not resolve, the host does: a controller without a list, peers beyond its size, a controller that has the
+/// commands and resolves nothing. Only with the list can a peer be connected to whose present private address no report has
+/// named yet.
+struct ResolvingList: Sendable {
+  struct Entry: Equatable, Sendable {
+    var identity: DeviceAddress
+    var peerKey: SecretKey
+    /// Ours, to find who is meant by an advertisement directed at a private address of ours; 0 where we use none.
+    var localKey: SecretKey
+  }
+
+  /// What the entries are chosen for.
+  struct Basis: Equatable, Sendable {
+    var bonds: Int
+    var localKey: SecretKey?
+    var isUnreliable: Bool
+  }
+
+  /// What the controller was given.
+  var entries: [Entry] = []
+  var isEnabled = false
+  /// The bonds and our key for which `entries` were chosen; nil: not chosen yet.
+  var chosenFor: Basis?
+  /// The controller has reported an address that it should have resolved.
+  var isUnreliable = false
+
+  /// Whether the controller knows the device by its identity, whatever private address it uses.
+  func resolves(_ identity: DeviceAddress) -> Bool {
+    isEnabled && !isUnreliable && entries.contains { $0.identity == identity }
+  }
+
+  /// The steps that make the controller's list the one for these bonds.
+  func steps(to bonds: [Bond], localKey: SecretKey?, capacity: Int) -> [AddressManager.Step] {
+    let wanted = isUnreliable ? [] : Self.entries(for: bonds, localKey: localKey, capacity: capacity)
+    let gone = entries.filter { !wanted.contains($0) }
+    let new = wanted.filter { !entries.contains($0) }
+    var steps = gone.map { AddressManager.Step.remove($0) } + new.flatMap { [.add($0), .setDeviceMode($0)] }
+    if isEnabled == wanted.isEmpty { steps.append(.setResolution(!wanted.isEmpty)) }
+    return steps
+  }
+
+  /// The newest bonds that have a key, as many as there is room for.
+  private static func entries(for bonds: [Bond], localKey: SecretKey?, capacity: Int) -> [Entry] {
+    var entries: [Entry] = []
+    for bond in bonds.reversed() where entries.count < capacity {
+      // The list takes each key once.
+      guard let key = bond.identityResolvingKey, !entries.contains(where: { $0.peerKey == key }) else { continue }
+      entries.append(Entry(identity: bond.identity, peerKey: key, localKey: localKey ?? SecretKey(0)))
+    }
+    return entries
+  }
+}
+
+extension ControllerCapabilities {
+  /// How many peers the controller resolves in the way this host wants it: 0 where it lacks one of the commands. Without
+  /// LE Set Privacy Mode a bonded peer that uses its identity address would not be reported any more (Vol 6, Part B, 4.7).
+  var resolvedPeers: Int {
+    let needed: [HCIOpcode] = [
+      .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leSetAddressResolutionEnable, .leSetPrivacyMode,
+    ]
+    return leFeatures.contains(.llPrivacy) && needed.allSatisfy(commands.contains) ? resolvingListSize : 0
+  }
+}
