@@ -1,7 +1,7 @@
 import TestVectors
 import Testing
 
-/// The runners of the GATT vectors, in folders that they have never seen.
+/// The runners of the GATT vectors, with other folders.
 @Suite("Runners of the GATT vectors") struct GATTVectorRunnerTests {
   /// A service with one readable value, 07, at handle 3.
   static let databases = #"""
@@ -26,7 +26,7 @@ import Testing
     #"{"name":"a","database":"\#(database)","pdus":[{"dir":"in","hex":"0a0300"},{"dir":"out","hex":"0b\#(value)"}]\#(more)}"#
   }
 
-  @Test func aFolderWithoutThemIsNoFailure() {
+  @Test func acceptsAnEmptyFolder() {
     for text in [nil, ""] {
       func folder(_ name: String) -> VectorFolder { VectorFolder(files: text.map { [name: $0] } ?? [:]) }
       for report in [
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func theServersUnknownStepsAndProceduresArePassedOver() {
+  @Test func skipsUnknownStepsOfTheServer() {
     let report = server(
       #"""
       {"name":"a","database":"small","pdus":[{"dir":"sideways"}]},
@@ -47,10 +47,10 @@ import Testing
     #expect(report.failures == [] && report.checked == 1 && report.notes.count == 3)
   }
 
-  @Test func aWrongServerVectorIsAFailure() {
+  @Test func failsOnAWrongServerVector() {
     #expect(server(Self.read("07", #","policy":[],"mtu":5,"serverMTU":1000000,"more":[]"#)).failures == [])
     #expect(server(Self.read("08")).failures.count == 1)
-    // A database is built as its tags say, so that these excuse nothing. Others may, whatever they are.
+    // Tags that describe the database do not permit other octets. Other tags do.
     #expect(server(Self.read("08", #","policy":["flat-database"]"#)).failures.count == 1)
     #expect(server(Self.read("08", #","policy":["flat-database","unheard-of"]"#)).failures == [])
     let known = server(Self.read("08", #","policy":["one-handle-accepted"]"#))
@@ -70,25 +70,25 @@ import Testing
     """#
   }
 
-  @Test func theClientsUnknownProceduresArePassedOver() {
+  @Test func skipsUnknownProceduresOfTheClient() {
     let report = client(
       Self.reading("07", kind: "enhanced-read")
         + #",{"name":"b","pdus":[{"dir":"sideways"}],"procedure":{"kind":"replay"},"prefixPDUs":900}"#)
     #expect(report.failures == [] && report.checked == 0 && report.notes.count == 2)
   }
 
-  @Test func aWrongClientVectorIsAFailure() {
+  @Test func failsOnAWrongClientVector() {
     #expect(client(Self.reading("07", #","policy":[],"more":1"#)).failures == [])
     #expect(client(Self.reading("08")).failures.count == 1)
     #expect(client(Self.reading("08", #","policy":["order-is-that-of-android"]"#)).failures.count == 1)
     #expect(client(Self.reading("08", #","policy":["unheard-of"]"#)).failures == [])
-    // A request that no procedure of ours begins with.
+    // No procedure of this client begins with this request.
     #expect(client(Self.reading("07", hex: "0c03000000")).failures.count == 1)
     #expect(client(#"{"name":"a","pdus":[],"procedure":{"kind":"read","expect":{"error":0}}}"#).failures.count == 1)
   }
 
-  /// Another client's way to begin is its own; what follows counts.
-  @Test func aPrefixThatOursAsksInAnotherWayIsNoFailure() {
+  /// The requests before the procedure may differ; the procedure must not.
+  @Test func acceptsAnotherOrderOfDiscovery() {
     func talk(_ value: String) -> VectorReport {
       client(
         #"""
@@ -102,7 +102,7 @@ import Testing
     #expect(talk("08").failures.count == 1)
   }
 
-  @Test func aWrongHashIsAFailure() {
+  @Test func failsOnAWrongHash() {
     func hash(_ message: String, _ more: String = "") -> VectorReport {
       DatabaseHashVectors.run(
         in: VectorFolder(files: [

@@ -2,7 +2,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Which bonds a pairing makes, and to whom it gives our identity.
+/// The bonds that a pairing makes, and the distribution of the identity.
 @Suite("Rules of bonds in a pairing") struct PairingBondRulesTests {
   typealias Side = PairingPair.Side
 
@@ -28,7 +28,7 @@ import Testing
   private func bonds(_ pair: PairingPair) -> [Bool?] { Side.allCases.map { pair.outcomes[$0]?.isBonded } }
   private func isDeclined(_ pair: PairingPair) -> [Bool?] { Side.allCases.map { pair.outcomes[$0]?.isBondDeclined } }
 
-  @Test func anUnconfirmedPairingIsNotBonded() {
+  @Test func makesNoBondWithoutConfirmation() {
     for admission in [BondRules.Admission.confirmed, .none] {
       let responder = pair(.all, admission)
       #expect(features(responder) == [[1, 7, 7], [0, 0, 0]])
@@ -39,8 +39,9 @@ import Testing
     }
   }
 
-  /// With a display and a keyboard the initiator cannot tell before the response; then it keeps nothing.
-  @Test func anInitiatorThatCouldAuthenticateDecidesAtTheEnd() {
+  /// An initiator with a display and a keyboard has the association model only after the response; without authentication it
+  /// makes no bond.
+  @Test func decidesOnTheBondAfterTheModelIsKnown() {
     let authenticated = pair(.confirmed, .confirmed, io: .displayOnly)
     #expect(bonds(authenticated) == [true, true] && isDeclined(authenticated) == [false, false])
     var unauthenticated = PairingPair(.with(.displayOnly) { $0.bondRules.admission = .confirmed }, .with())
@@ -50,17 +51,17 @@ import Testing
     #expect(bonds(full) == [false, false] && full.outcomes[.responder]?.strength.isAuthenticated == true)
   }
 
-  @Test func consentConfirms() {
+  @Test func acceptsConsentAsConfirmation() {
     let asked = pair(.all, .confirmed) { $0.asksConsent = true }
     #expect(bonds(asked) == [true, true] && asked.outcomes[.responder]?.hasConsent == true)
     #expect(pair(.all, .all).outcomes[.responder]?.hasConsent == false)
-    // What the application began itself, it has agreed to.
+    // A pairing that the application has begun has its consent.
     var begun = PairingPair(.with { $0.bondRules.admission = .confirmed }, .with())
     begun.pair(isConsented: true)
     #expect(bonds(begun) == [true, true] && begun.outcomes[.initiator]?.hasConsent == true)
   }
 
-  @Test func aKeyReplacesOneThatIsNoStronger() {
+  @Test func replacesOnlyKeysThatAreNoStronger() {
     let all = [(7, false, false), (16, false, false), (16, true, false), (16, false, true), (16, true, true)].map {
       KeyStrength(size: UInt8($0), isAuthenticated: $1, isSecureConnections: $2)
     }
@@ -74,8 +75,8 @@ import Testing
     }
   }
 
-  /// Nothing of our identity leaves in a pairing without authentication, in either role.
-  @Test(arguments: [true, false]) func identityIsWithheldFromTheUnauthenticated(secure: Bool) {
+  /// An unauthenticated pairing distributes no identity, in both roles.
+  @Test(arguments: [true, false]) func withholdsTheIdentityFromUnauthenticatedPeers(secure: Bool) {
     var responder = PairingPair(.with(secure: secure), .with { $0.withholdsIdentity = true })
     responder.pair()
     #expect(features(responder) == [[1, 7, 7], [1, 7, 5]])
@@ -89,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func identityIsGivenToTheAuthenticated() {
+  @Test func distributesTheIdentityToAuthenticatedPeers() {
     var pair = PairingPair(
       .with(.displayOnly) { $0.withholdsIdentity = true }, .with(.keyboardOnly) { $0.withholdsIdentity = true })
     pair.pair()
@@ -97,15 +98,15 @@ import Testing
     #expect(features(pair) == [[1, 7, 7], [1, 7, 7]])
   }
 
-  /// The initiator offers its identity, and learns from the response that the pairing is unauthenticated: it begins anew
-  /// without it, once.
-  @Test func anInitiatorBeginsAnewWithoutItsIdentity() {
+  /// An initiator that has offered its identity begins anew without it, once, after a response that leads to an unauthenticated
+  /// pairing.
+  @Test func beginsAnewWithoutItsIdentity() {
     var pair = PairingPair(.with(.displayOnly) { $0.withholdsIdentity = true }, .with())
     pair.pair()
     #expect(features(pair) == [[1, 7, 7], [1, 7, 7], [1, 5, 7], [1, 5, 7]])
     #expect(pair.air.map(\.octets).filter { $0[0] == 5 } == [[5, 3]])
     #expect(bonds(pair) == [true, true] && !pair.air.contains { $0.from == .initiator && $0.octets[0] == 9 })
-    // A responder that agrees to more than was offered is wrong.
+    // A response with more keys than the request is invalid.
     var greedy = PairingPair(.with(.displayOnly) { $0.withholdsIdentity = true }, .with())
     greedy.tamper = { side, octets, _ in side == .responder && octets[0] == 2 ? [octets.prefix(5) + [7, 7]] : [octets] }
     greedy.pair()

@@ -3,7 +3,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Pairings that succeed, both sides ours.
+/// Pairings of two machines that succeed.
 @Suite struct PairingMachineTests {
   static let capabilities: [IOCapability] = [
     .displayOnly, .displayYesNo, .keyboardOnly, .noInputNoOutput, .keyboardDisplay,
@@ -11,7 +11,7 @@ import Testing
   static let matrix = capabilities.flatMap { a in capabilities.map { (a, $0) } }
 
   /// Vol 3, Part H, table 2.8, rows by responder; J: Just Works, I: initiator displays, R: responder displays,
-  /// B: both enter, N: numeric comparison (of Secure Connections; in legacy pairing what stands behind the stroke).
+  /// B: both enter, N: numeric comparison (of Secure Connections; in legacy pairing the model after the slash).
   static let table: [[String]] = [
     ["J", "J", "R", "J", "R"],
     ["J", "N/J", "R", "J", "N/R"],
@@ -21,7 +21,7 @@ import Testing
   ]
 
   @Test(arguments: matrix, [true, false])
-  func everyCombinationOfCapabilities(_ io: (IOCapability, IOCapability), secure: Bool) throws {
+  func pairsWithEachCombinationOfCapabilities(_ io: (IOCapability, IOCapability), secure: Bool) throws {
     var pair = PairingPair(.with(io.0, secure: secure), .with(io.1))
     pair.pair()
     pair.expectPaired()
@@ -44,16 +44,16 @@ import Testing
     #expect(strength == KeyStrength(size: 16, isAuthenticated: expected != "J", isSecureConnections: secure))
   }
 
-  /// SM/CEN/PROT: nobody asks for protection, so nobody is asked anything.
-  @Test func withoutMITMItIsJustWorks() {
+  /// SM/CEN/PROT: neither device requests MITM protection, so there is no question.
+  @Test func usesJustWorksWithoutMITM() {
     var pair = PairingPair(.with(.keyboardDisplay, mitm: false), .with(.keyboardDisplay, mitm: false))
     pair.pair()
     pair.expectPaired()
     #expect(pair.questions.isEmpty)
   }
 
-  /// Legacy keys are as long as the shorter maximum; what lies above is zero.
-  @Test(arguments: UInt8(7)...16) func keySizes(size: UInt8) throws {
+  /// Keys have the smaller of the two maximum sizes; the octets above it are zero.
+  @Test(arguments: UInt8(7)...16) func shortensTheKeyToTheSmallerSize(size: UInt8) throws {
     var pair = PairingPair(.with(secure: false, size: size), .with(secure: false))
     pair.pair()
     pair.expectPaired()
@@ -67,7 +67,7 @@ import Testing
   }
 
   /// Vol 3, Part H, 3.6.1: the responder's keys, then the initiator's, each in the order of the codes, only those agreed.
-  @Test(arguments: 0..<64) func keyDistribution(bits: Int) throws {
+  @Test(arguments: 0..<64) func distributesTheKeysOfTheAgreement(bits: Int) throws {
     let (initiators, responders) = (
       KeyDistribution(rawValue: UInt8(bits & 7)), KeyDistribution(rawValue: UInt8(bits >> 3))
     )
@@ -98,7 +98,7 @@ import Testing
       + (keys.contains(.signKey) ? [10] : [])
   }
 
-  @Test(arguments: [true, false]) func outOfBandWithBothSidesData(secure: Bool) throws {
+  @Test(arguments: [true, false]) func pairsWithOutOfBandDataOfBothDevices(secure: Bool) throws {
     let toolbox = SecurityToolbox(LibCrypto())
     var source = RandomSource.seeded(9)
     let (a, b) = (
@@ -121,8 +121,8 @@ import Testing
     #expect(pair.outcomes[.initiator]?.strength.isAuthenticated == true)
   }
 
-  /// Secure Connections needs the data on one side only, whichever it is (2.3.5.1, table 2.7).
-  @Test(arguments: PairingPair.Side.allCases) func outOfBandOneWay(reader: PairingPair.Side) throws {
+  /// Secure Connections needs the data on one of the devices (2.3.5.1, table 2.7).
+  @Test(arguments: PairingPair.Side.allCases) func pairsWithOutOfBandDataOfOneDevice(reader: PairingPair.Side) throws {
     var source = RandomSource.seeded(9)
     let data = try OutOfBandData.OwnData.make(SecurityToolbox(LibCrypto()), random: &source)
     let knows = PairingSettings.with { $0.outOfBand.peer = data.forPeer }
@@ -133,7 +133,7 @@ import Testing
     #expect(pair.outcomes[.initiator]?.strength.isAuthenticated == true)
   }
 
-  @Test func withoutBondingNoKeysAreGiven() throws {
+  @Test func distributesNoKeysWithoutBonding() throws {
     for (a, b) in [(true, false), (false, true), (false, false)] {
       var pair = PairingPair(.with { $0.isBonding = a }, .with { $0.isBonding = b })
       pair.pair()
@@ -143,8 +143,8 @@ import Testing
     }
   }
 
-  /// The initiator's application is asked, too, unless it began the pairing itself; both only for Just Works.
-  @Test(arguments: [true, false], [true, false]) func consentIsAskedOfWhoHasNotBegunThePairing(
+  /// The application of each device is asked for Just Works, unless it has begun the pairing.
+  @Test(arguments: [true, false], [true, false]) func asksConsentForPairingsOfThePeer(
     isConsented: Bool, secure: Bool
   ) {
     for answer in [PairingAnswer.accept, .reject] {
@@ -166,8 +166,8 @@ import Testing
     passkey.expectPaired()
   }
 
-  /// A pairing that waits for consent goes on when the application asks for it: the question is void.
-  @Test func theApplicationsOwnRequestIsItsConsent() throws {
+  /// A pairing that waits for consent continues when the application requests it, and the question is withdrawn.
+  @Test func takesTheApplicationsRequestAsConsent() throws {
     var pair = PairingPair(.with { $0.asksConsent = true }, .with())
     pair.answer = { _, _, _ in nil }
     pair.pair(isConsented: false)
@@ -179,14 +179,14 @@ import Testing
     pair.expectPaired()
     pair.reply(.reject, to: asked, at: .initiator)
     #expect(pair.faults == [.notOpen])
-    // It holds for that pairing alone.
+    // The consent is for one pairing.
     pair.forget()
     pair.pair(isConsented: false)
     #expect(pair.questions == [.initiator: [.consent]])
   }
 
-  /// Nobody answers: the pairing ends after 30 seconds (3.4), and the peer is silent meanwhile as it has to be.
-  @Test func aConsentThatDoesNotComeEndsThePairing() {
+  /// Without an answer the pairing ends after 30 seconds (3.4).
+  @Test func endsThePairingWithoutConsent() {
     var pair = PairingPair(.with { $0.asksConsent = true }, .with())
     pair.answer = { _, _, _ in nil }
     pair.pair(isConsented: false)
@@ -199,8 +199,8 @@ import Testing
     #expect(pair.failures[.initiator]?.origin == .timeout && pair.withdrawn[.initiator]?.count == 1)
   }
 
-  /// The users are slow: what the peer sends meanwhile is kept, and the answer goes on from there.
-  @Test(arguments: [true, false]) func slowUsers(secure: Bool) {
+  /// PDUs of the peer before the user's answer are kept, and the pairing continues with the answer.
+  @Test(arguments: [true, false]) func waitsForBothUsers(secure: Bool) {
     for io in [(IOCapability.keyboardOnly, IOCapability.keyboardOnly), (.keyboardDisplay, .displayYesNo)] {
       for order in [[PairingPair.Side.initiator, .responder], [.responder, .initiator]] {
         var pair = PairingPair(.with(io.0, secure: secure), .with(io.1, secure: secure))
@@ -217,8 +217,9 @@ import Testing
     }
   }
 
-  /// Somebody types (3.5.8): told where both said that they would, reserved types passed over, out of place refused.
-  @Test(arguments: [true, false], [true, false]) func keypresses(secure: Bool, agreed: Bool) {
+  /// Keypress notifications (3.5.8) are reported where both devices have the bit; reserved types are ignored, others are
+  /// rejected.
+  @Test(arguments: [true, false], [true, false]) func reportsKeypressesWhereBothAgree(secure: Bool, agreed: Bool) {
     var pair = PairingPair(
       .with(.keyboardOnly, secure: secure) { $0.keypress = true },
       .with(.displayOnly, secure: secure) { $0.keypress = agreed })
@@ -235,12 +236,12 @@ import Testing
     }
   }
 
-  @Test func aSecurityRequestReachesTheInitiator() {
+  @Test func reportsASecurityRequest() {
     var pair = PairingPair(.with(), .with(.displayYesNo))
     pair.on(.responder) { machine, _, effects in machine.requestSecurity(into: &effects) }
     pair.run()
     #expect(pair.air.map(\.octets) == [[0x0B, 0x0D]])
-    // The initiator's machine leaves it to its host to pair or to encrypt.
+    // The owner of the machine pairs or encrypts.
     var effects: [PairingEffect] = []
     pair.initiator.receive([0x0B, 0x0D], now: .start, into: &effects)
     #expect(effects == [.securityRequested([.bonding, .mitm, .secureConnections])])
@@ -248,8 +249,8 @@ import Testing
     pair.expectPaired()
   }
 
-  /// Descriptions end up in logs: no key and no passkey is in them.
-  @Test(arguments: [true, false]) func descriptionsHoldNoSecrets(secure: Bool) throws {
+  /// Descriptions can be in logs: they have no key and no passkey.
+  @Test(arguments: [true, false]) func showsNoSecretsInDescriptions(secure: Bool) throws {
     var pair = PairingPair(.with(.displayOnly, secure: secure), .with(.keyboardOnly))
     pair.pair()
     pair.expectPaired()

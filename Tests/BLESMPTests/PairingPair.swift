@@ -3,7 +3,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Two machines with a wire, users and an obedient controller between them.
+/// Two machines, their channel, their users and a controller.
 struct PairingPair {
   enum Side: CaseIterable { case initiator, responder }
 
@@ -13,7 +13,7 @@ struct PairingPair {
   var initiator: PairingMachine
   var responder: PairingMachine
   var now = Instant.start
-  /// Everything that went over the air, in order.
+  /// The PDUs of both devices, in order.
   var air: [(from: Side, octets: [UInt8])] = []
   var outcomes: [Side: PairingOutcome] = [:]
   var failures: [Side: PairingFailure] = [:]
@@ -21,10 +21,10 @@ struct PairingPair {
   /// The identifiers of those questions.
   var names: [Side: [PairingQuestionID]] = [:]
   var withdrawn: [Side: [PairingQuestionID]] = [:]
-  /// What became of answers that were of no effect.
+  /// The errors of answers without an effect.
   var faults: [PairingAnswerError] = []
   var link: LongTermKey?
-  /// The users: what they answer; nil leaves the question open.
+  /// The answers of the users; nil leaves the question open.
   var answer: (Side, PairingQuestion, PairingPair) -> PairingAnswer? = { _, question, pair in
     switch question {
     case .consent, .replaceBond, .compare: .accept
@@ -32,9 +32,9 @@ struct PairingPair {
     case .enterPasskey: .passkey(pair.displayed ?? Passkey(lowestDigitsOf: 31_415))
     }
   }
-  /// What becomes of a PDU on its way; an empty array swallows it.
+  /// Changes a PDU between the devices; an empty array drops it.
   var tamper: (Side, [UInt8], Int) -> [[UInt8]] = { _, octets, _ in [octets] }
-  /// What was heard of somebody typing.
+  /// The reported keypresses.
   var keypresses: [KeypressNotificationType] = []
   private var queue: [(Side, PairingEffect)] = []
 
@@ -49,7 +49,7 @@ struct PairingPair {
     seed: UInt64 = 1
   ) {
     var (initiators, responders) = (initiators, responders)
-    // Zero would mean that a device has no identity.
+    // With zero a device has no identity.
     if initiators.identityAddress.octets.value == 0 { initiators.identityAddress = Self.initiatorAddress }
     if responders.identityAddress.octets.value == 0 { responders.identityAddress = Self.responderAddress }
     initiator = PairingMachine(
@@ -60,13 +60,13 @@ struct PairingPair {
       cryptography: LibCrypto(), random: .seeded(seed &+ 1))
   }
 
-  /// Lets the initiator begin, and everything happen.
+  /// Begins a pairing as the initiator, and performs all effects.
   mutating func pair(isConsented: Bool = true) {
     on(.initiator) { machine, now, effects in machine.start(isConsented: isConsented, now: now, into: &effects) }
     run()
   }
 
-  /// Hands octets to one side as if the other had sent them.
+  /// Passes octets to one side as a PDU of the other.
   mutating func inject(_ octets: [UInt8], to side: Side) {
     on(side) { machine, now, effects in machine.receive(octets[...], now: now, into: &effects) }
     run()
@@ -90,7 +90,7 @@ struct PairingPair {
           on(other) { machine, now, effects in machine.receive(octets[...], now: now, into: &effects) }
         }
       case .ask(_, .enterPasskey) where displayed == nil && queue.contains(where: { !$0.1.asksForPasskey }):
-        // Who types has to see first what the other device shows.
+        // The passkey can be entered only after the other device shows it.
         queue.append((side, effect))
       case .ask(let id, let question):
         questions[side, default: []].append(question)
@@ -104,7 +104,7 @@ struct PairingPair {
         let answered = responder.longTermKey(ediv: key.ediv, rand: key.rand)
         let isEnabled = answered?.value == key.value
         link = isEnabled ? answered : nil
-        // The responder hears of it first, as controllers have it.
+        // The responder receives the event first, as with controllers.
         on(.responder) { machine, now, effects in
           machine.encryptionChanged(isEnabled: isEnabled, now: now, into: &effects)
         }
@@ -155,7 +155,7 @@ struct PairingPair {
     run()
   }
 
-  /// Forgets what happened; the machines stay.
+  /// Removes the results of the last pairing; the machines remain.
   mutating func forget() {
     (outcomes, failures, questions, air, link) = ([:], [:], [:], [], nil)
     (names, withdrawn, faults) = ([:], [:], [])

@@ -3,9 +3,9 @@ import BLESMP
 import BLEWire
 import TestVectors
 
-/// One side of a pairing vector: our machine, set up to draw what was drawn there.
+/// One side of a pairing vector: a machine with the random numbers of the vector.
 struct PairingPlay {
-  /// Our side has gone another way than the vector: what follows means nothing.
+  /// The machine has not done what the vector has; the other steps are not compared.
   struct Departure: Error, CustomStringConvertible { var description: String }
 
   var machine: PairingMachine
@@ -28,9 +28,9 @@ struct PairingPlay {
       random: .listed(drawn))
   }
 
-  /// Sets our side up as the vector's side was.
+  /// Sets the settings of the machine to those of the vector.
   ///
-  /// - Returns: what it drew, in the order in which our machine draws.
+  /// - Returns: the random octets of the vector, in the order in which the machine uses them.
   private static func script(
     _ vector: PairingVectors.Case, _ role: PairingMachine.Role, _ settings: inout PairingSettings
   ) -> [UInt8] {
@@ -67,7 +67,7 @@ struct PairingPlay {
     return drawn
   }
 
-  /// Feeds what the peer sent, or checks what we send; questions are answered as they come.
+  /// Passes a PDU of the peer to the machine, or compares the machine's own; answers questions.
   mutating func perform(_ step: PairingVectors.Case.Step, _ checks: inout VectorChecks) throws {
     try answerQuestions(&checks)
     if step.dir == Self.side(role) {
@@ -79,13 +79,13 @@ struct PairingPlay {
       checks.equal(pdu.encoded.hexadecimal, step.hex, "what is sent")
     } else {
       machine.receive(step.octets[...], now: .start, into: &effects)
-      // Our side would pair for this; the vector's next step says whether its did.
+      // The next step of the vector has the effect.
       effects.removeAll { if case .securityRequested = $0 { true } else { false } }
     }
     try answerQuestions(&checks)
   }
 
-  /// The first PDU of an exchange comes of no other one: a Security Request of the responder's, or the Pairing Request.
+  /// Sends the first PDU of an exchange: a Security Request of the responder, or the Pairing Request.
   private mutating func begin(_ step: PairingVectors.Case.Step) {
     switch (step.code, role) {
     case (.securityRequest?, .responder):
@@ -101,7 +101,7 @@ struct PairingPlay {
   }
 
   private mutating func answerQuestions(_ checks: inout VectorChecks) throws {
-    // A passkey that is displayed ends with its pairing; nothing is sent for that.
+    // A passkey that is shown is withdrawn with its pairing; nothing is sent for it.
     defer { effects.removeAll { if case .withdraw = $0 { true } else { false } } }
     while let index = effects.firstIndex(where: { if case .ask = $0 { true } else { false } }) {
       guard case .ask(let id, let question) = effects.remove(at: index) else { return }
@@ -120,7 +120,7 @@ struct PairingPlay {
     }
   }
 
-  /// The key that the link is to be encrypted with; nil where our side has not come so far.
+  /// The key for the encryption of the link; nil where the machine has not made it.
   mutating func takeKey() -> LongTermKey? {
     guard role == .initiator else { return machine.longTermKey(ediv: 0, rand: 0) }
     guard case .encrypt(let key) = effects.first else { return nil }
@@ -130,7 +130,7 @@ struct PairingPlay {
 }
 
 extension PairingSettings {
-  /// Asks for what these bits ask for.
+  /// Sets the requirements of these bits.
   fileprivate mutating func take(_ authReq: AuthenticationRequirements) {
     isBonding = authReq.contains(.bonding)
     requestsMITM = authReq.contains(.mitm)

@@ -18,7 +18,7 @@ import Testing
     pair.pair()
   }
 
-  @Test func aYesToConsentIsNoYesToAComparison() throws {
+  @Test func ignoresAConsentAsAnswerToAComparison() throws {
     var pair = pair(.with(), .with(.displayYesNo) { $0.asksConsent = true })
     pair.pair()
     let consent = try #require(pair.names[.responder]?.last)
@@ -34,7 +34,7 @@ import Testing
     #expect(pair.faults.isEmpty)
   }
 
-  @Test func aYesToOneNumberIsNoYesToTheNext() throws {
+  @Test func ignoresAnAnswerToAnEarlierNumber() throws {
     var pair = pair(.with(.displayYesNo), .with(.displayYesNo))
     pair.pair()
     let first = try #require(pair.names[.responder]?.last)
@@ -42,19 +42,19 @@ import Testing
     let second = try #require(pair.names[.responder]?.last)
     #expect(first != second && pair.questions[.responder]?.first != pair.questions[.responder]?.last)
     pair.reply(.accept, to: first, at: .responder)
-    // Nor does a no to the first one end the second.
+    // A rejection of the first one does not end the second.
     pair.reply(.reject, to: first, at: .responder)
     #expect(pair.faults == [.notOpen, .notOpen] && pair.outcomes.isEmpty && pair.responder.isPairing)
   }
 
-  /// Questions, and the answers that are of another kind.
+  /// Questions, and answers of another kind.
   static let mismatches: [(PairingQuestion, [PairingAnswer])] = [
     (.consent, [.passkey(number)]), (.compare(number), [.passkey(number)]), (.enterPasskey, [.accept]),
     (.display(number), [.accept, .passkey(number)]),
   ]
   static let number = Passkey(lowestDigitsOf: 31_415)
 
-  @Test(arguments: mismatches) func anAnswerOfAnotherKindLeavesTheQuestionOpen(
+  @Test(arguments: mismatches) func ignoresAnAnswerOfAnotherKind(
     question: PairingQuestion, answers: [PairingAnswer]
   ) throws {
     var last: UInt64 = 6
@@ -71,7 +71,7 @@ import Testing
     #expect(questions.withdraw() == nil)
   }
 
-  @Test(arguments: [true, false]) func aYesIsNoPasskey(secure: Bool) {
+  @Test(arguments: [true, false]) func ignoresAcceptInPlaceOfAPasskey(secure: Bool) {
     var pair = pair(.with(.displayOnly, secure: secure), .with(.keyboardOnly, secure: secure))
     pair.pair()
     pair.reply(.accept, at: .responder)
@@ -80,8 +80,8 @@ import Testing
     pair.expectPaired()
   }
 
-  /// The first answer counts: what the user says afterwards changes nothing, a no neither.
-  @Test func aSecondAnswerChangesNothing() {
+  /// The first answer has effect; later ones, also a rejection, do not.
+  @Test func ignoresASecondAnswer() {
     var pair = pair(.with(.displayYesNo), .with(.displayYesNo))
     pair.tamper = { side, octets, _ in side == .initiator && octets[0] == 0x0D ? [] : [octets] }
     pair.pair()
@@ -91,8 +91,8 @@ import Testing
     #expect(pair.faults == [.notOpen, .notOpen] && pair.failures.isEmpty && pair.responder.isPairing)
   }
 
-  /// What is displayed may be rejected for as long as the pairing lasts, and nothing else may.
-  @Test(arguments: [true, false]) func aDisplayedPasskeyMayBeRejectedUntilThePairingEnds(secure: Bool) throws {
+  /// A passkey that is shown can be rejected until the pairing ends, and has no other answer.
+  @Test(arguments: [true, false]) func allowsRejectionOfAShownPasskey(secure: Bool) throws {
     let pair = pair(.with(.keyboardOnly, secure: secure), .with(.displayOnly, secure: secure))
     var whole = pair
     whole.answer = { _, question, pair in question == .enterPasskey ? .passkey(pair.displayed ?? Self.number) : nil }
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func silenceAndTheEndOfTheLinkWithdrawTheQuestion() throws {
+  @Test func withdrawsTheQuestionWithThePairing() throws {
     var pair = pair(.with(.displayYesNo), .with(.displayYesNo))
     pair.pair()
     let open = try #require(pair.names[.responder]?.last)

@@ -3,9 +3,9 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// What goes wrong, by mistake or by malice; afterwards a pairing of good will succeeds.
-@Suite struct PairingRefusalTests {
-  /// Values of a Pairing Request, what they break, and the reason.
+/// Pairings that fail by a fault or an attack. The next pairing succeeds.
+@Suite("Invalid PDUs in a pairing") struct PairingRefusalTests {
+  /// Pairing Requests, the reason of the failure, and the invalid field.
   static let badRequests: [([UInt8], PairingFailedReason, String)] = [
     ([1, 5, 0, 0x09, 16, 1, 1], .invalidParameters, "IO capability 5 is reserved"),
     ([1, 0xFF, 0, 0x09, 16, 1, 1], .invalidParameters, "IO capability 0xFF is reserved"),
@@ -22,7 +22,7 @@ import Testing
     ([1] + [UInt8](repeating: 3, count: 200), .invalidParameters, "very long"),
   ]
 
-  @Test(arguments: badRequests) func requests(octets: [UInt8], reason: PairingFailedReason, why: String) {
+  @Test(arguments: badRequests) func rejectsInvalidRequests(octets: [UInt8], reason: PairingFailedReason, why: String) {
     var pair = PairingPair(.with(), .with())
     pair.inject(octets, to: .responder)
     #expect(pair.air.map(\.octets) == [[0x05, reason.rawValue]], Comment(rawValue: why))
@@ -43,7 +43,7 @@ import Testing
     ([1, 3, 0, 0x09, 16, 1, 1], .commandNotSupported),
   ]
 
-  @Test(arguments: badResponses) func responses(octets: [UInt8], reason: PairingFailedReason) {
+  @Test(arguments: badResponses) func rejectsInvalidResponses(octets: [UInt8], reason: PairingFailedReason) {
     var pair = PairingPair(.with(), .with())
     pair.tamper = { side, original, _ in side == .responder && original[0] == 2 ? [octets] : [original] }
     pair.pair()
@@ -55,21 +55,21 @@ import Testing
     pair.expectPaired()
   }
 
-  /// Every PDU, at every point of a pairing where it is out of order, at either end: the pairing fails, nothing traps,
-  /// and the next one succeeds.
-  @Test(arguments: 1...14, [true, false]) func outOfOrder(code: Int, secure: Bool) throws {
+  /// Each PDU at each point of a pairing where it is out of order, on both devices: the pairing fails, and the next one
+  /// succeeds.
+  @Test(arguments: 1...14, [true, false]) func failsAfterAPDUOutOfOrder(code: Int, secure: Bool) throws {
     let lengths = [0, 7, 7, 17, 17, 2, 17, 11, 17, 8, 17, 2, 65, 17, 2]
     let stray = [UInt8(code)] + [UInt8](repeating: 2, count: lengths[code] - 1)
     let good = PairingPair(.with(.displayOnly, secure: secure), .with(.keyboardOnly))
     var count = good
     count.pair()
-    // The rounds in the middle of passkey entry are all alike.
+    // The middle rounds of passkey entry are equal.
     for position in 1...count.air.count where position < 12 || position > count.air.count - 14 {
       var pair = good
       pair.tamper = { _, octets, number in number == position ? [stray, octets] : [octets] }
       pair.pair()
-      // A Security Request to the initiator says nothing new, a Pairing Failed between pairings neither; and a key where
-      // just that key was due is one.
+      // A Security Request to the initiator is ignored, and so is Pairing Failed between pairings; a key that is due is in
+      // order.
       let isHarmless =
         code == 0x0B || (code == 0x05 && position == 1) || Int(count.air[position - 1].octets[0]) == code
       #expect(pair.outcomes.count < 2 || isHarmless, "code \(code) before PDU \(position)")
@@ -82,7 +82,7 @@ import Testing
   }
 
   /// Each PDU of a pairing one octet short and one octet long: Invalid Parameters.
-  @Test(arguments: [true, false]) func truncatedAndOverlong(secure: Bool) {
+  @Test(arguments: [true, false]) func failsAfterAPDUOfAnotherLength(secure: Bool) {
     let good = PairingPair(.with(.displayOnly, secure: secure), .with(.keyboardOnly))
     var count = good
     count.pair()
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  /// The identity address is public or static random (3.6.5), and not ours.
+  /// The identity address is public or static random (3.6.5), and not that of the receiver.
   static let badIdentities: [([UInt8], PairingFailedReason, String)] = [
     ([1, 1, 2, 3, 4, 5, 0x06], .invalidParameters, "non-resolvable private"),
     ([1, 1, 2, 3, 4, 5, 0x46], .invalidParameters, "resolvable private"),
@@ -115,7 +115,7 @@ import Testing
   ]
 
   @Test(arguments: badIdentities, PairingPair.Side.allCases)
-  func refusesAnIdentityThatIsNone(_ bad: ([UInt8], PairingFailedReason, String), at side: PairingPair.Side) {
+  func rejectsInvalidIdentities(_ bad: ([UInt8], PairingFailedReason, String), at side: PairingPair.Side) {
     var pair = PairingPair(.with(), .with())
     pair.tamper = { from, octets, _ in [from != side && octets[0] == 9 ? [9] + bad.0 : octets] }
     pair.pair()
@@ -123,7 +123,7 @@ import Testing
     #expect(pair.air.first { $0.octets[0] == 5 }?.octets == [5, bad.1.rawValue])
   }
 
-  @Test(arguments: PairingPair.Side.allCases) func refusesItsOwnIdentity(at side: PairingPair.Side) {
+  @Test(arguments: PairingPair.Side.allCases) func rejectsItsOwnIdentity(at side: PairingPair.Side) {
     let identity = DeviceAddress(octets: BD_ADDR(0x00A0_50AA_BBCC), kind: .public)
     let inUse = side == .initiator ? PairingPair.initiatorAddress : PairingPair.responderAddress
     for address in [identity, inUse] {
@@ -138,8 +138,8 @@ import Testing
     }
   }
 
-  /// A device without an identity sends zero; it keeps the address of the link.
-  @Test func anIdentityOfZeroIsNone() {
+  /// A device without an identity sends zeros; its identity is the address in the connection.
+  @Test func takesTheConnectionsAddressForAnIdentityOfZero() {
     var pair = PairingPair(.with(), .with())
     pair.tamper = { _, octets, _ in [octets[0] == 9 ? [9] + [UInt8](repeating: 0, count: 7) : octets] }
     pair.pair()
@@ -147,7 +147,7 @@ import Testing
     #expect(pair.outcomes.values.allSatisfy { $0.peerIdentity == nil })
   }
 
-  @Test func reservedCodesAreIgnored() {
+  @Test func ignoresReservedCodes() {
     var pair = PairingPair(.with(), .with())
     pair.tamper = { _, octets, _ in [[0x0F, 1, 2], [0x00], [0xFF] + octets, octets] }
     pair.pair()
@@ -156,8 +156,8 @@ import Testing
 
   enum Forgery: CaseIterable { case offCurve, zero, xOnly, reflected, negated, debug }
 
-  /// CVE-2018-5383 and its kin: a public key that is no key.
-  @Test(arguments: Forgery.allCases, PairingPair.Side.allCases) func publicKeys(
+  /// CVE-2018-5383 and similar: a public key that is not on the curve.
+  @Test(arguments: Forgery.allCases, PairingPair.Side.allCases) func rejectsForgedPublicKeys(
     _ forgery: Forgery, at side: PairingPair.Side
   ) throws {
     let debug = try LibCrypto().publicKey(of: .debug)
@@ -173,7 +173,7 @@ import Testing
       }
     }
     if forgery == .reflected || forgery == .negated {
-      // The responder has not sent its key when the initiator's comes, so only the initiator's can be played back to it.
+      // The responder receives the initiator's key before it sends its own: only the initiator's can be reflected.
       guard side == .initiator else { return }
       pair.on(.initiator) { machine, now, effects in
         machine.start(isConsented: true, now: now, into: &effects)
@@ -212,7 +212,7 @@ import Testing
     pair.expectPaired()
   }
 
-  @Test func theDebugKeyIsTakenWhereAllowed() throws {
+  @Test func acceptsTheDebugKeyWhereAllowed() throws {
     var drawn: [UInt8] = []
     let scalar = P256PrivateKey.debug.scalar
     drawn += scalar.high.littleEndianOctets + scalar.low.littleEndianOctets
@@ -224,8 +224,9 @@ import Testing
     pair.expectPaired()
   }
 
-  @Test(arguments: [true, false], PairingPair.Side.allCases) func wrongPasskey(secure: Bool, displays: PairingPair.Side)
-  {
+  @Test(arguments: [true, false], PairingPair.Side.allCases) func rejectsAWrongPasskey(
+    secure: Bool, displays: PairingPair.Side
+  ) {
     let (a, b): (IOCapability, IOCapability) =
       displays == .initiator ? (.displayOnly, .keyboardOnly) : (.keyboardOnly, .displayOnly)
     for bit in [0, 7, 19] {
@@ -240,7 +241,7 @@ import Testing
     }
   }
 
-  @Test(arguments: PairingPair.Side.allCases) func aUserSaysNo(side: PairingPair.Side) {
+  @Test(arguments: PairingPair.Side.allCases) func failsAfterARejectedNumber(side: PairingPair.Side) {
     var pair = PairingPair(.with(.displayYesNo), .with(.displayYesNo))
     pair.answer = { who, _, _ in who == side ? .reject : .accept }
     pair.pair()
@@ -251,12 +252,12 @@ import Testing
     pair.expectFailed(.passkeyEntryFailed, at: side)
   }
 
-  /// A wrong commitment, a wrong opening, a wrong check, a wrong key: each is found by the one who can.
+  /// A wrong confirm value, random value, check value or key: the device that can detect it rejects it.
   @Test(arguments: [0x03, 0x04, 0x0D] as [UInt8], PairingPair.Side.allCases)
-  func alteredValues(code: UInt8, from side: PairingPair.Side) {
+  func rejectsAlteredValues(code: UInt8, from side: PairingPair.Side) {
     for secure in [true, false] where secure || code != 0x0D {
-      // Just Works and comparison commit the responder only: the initiator sends no confirm value there, and a wrong
-      // random value of it is found by the check.
+      // In Just Works and numeric comparison the initiator sends no confirm value. The check value detects its wrong random
+      // value.
       if secure, code == 0x03, side == .initiator { continue }
       for io in [IOCapability.noInputNoOutput, .keyboardDisplay] {
         var pair = PairingPair(.with(io, secure: secure), .with(io, secure: secure))
@@ -271,8 +272,8 @@ import Testing
     }
   }
 
-  /// Our own confirm value played back is right for every passkey; it is refused.
-  @Test func reflectedConfirm() {
+  /// A copy of the device's own confirm value would match with each passkey; it is rejected.
+  @Test func rejectsAReflectedConfirmValue() {
     for secure in [true, false] {
       var pair = PairingPair(.with(.displayOnly, secure: secure), .with(.keyboardOnly, secure: secure))
       pair.tamper = { from, octets, _ in from == .initiator && octets[0] == 3 ? [] : [octets] }
@@ -286,7 +287,7 @@ import Testing
     }
   }
 
-  @Test func wrongOutOfBandData() throws {
+  @Test func rejectsWrongOutOfBandData() throws {
     var source = RandomSource.seeded(9)
     let toolbox = SecurityToolbox(LibCrypto())
     let data = try OutOfBandData.OwnData.make(toolbox, random: &source)
@@ -302,7 +303,7 @@ import Testing
     pair.expectFailed(.confirmValueFailed, at: .responder)
   }
 
-  @Test func policies() {
+  @Test func rejectsPairingsBelowTheRequirements() {
     var pair = PairingPair(.with(secure: false), .with { $0.isSecureConnectionsOnly = true })
     pair.pair()
     pair.expectFailed(.authenticationRequirements, at: .responder)
@@ -320,120 +321,8 @@ import Testing
     pair.expectFailed(.encryptionKeySize, at: .responder)
   }
 
-  /// Thirty seconds of silence end all pairing on the link; one less does not (3.4).
-  @Test(arguments: [true, false]) func silence(secure: Bool) {
-    let good = PairingPair(.with(secure: secure), .with())
-    var count = good
-    count.pair()
-    for position in 1..<count.air.count {
-      var pair = good
-      pair.tamper = { _, octets, number in number == position ? [] : [octets] }
-      pair.pair()
-      for side in PairingPair.Side.allCases {
-        var machine = side == .initiator ? pair.initiator : pair.responder
-        guard machine.isPairing else { continue }
-        var effects: [PairingEffect] = []
-        machine.tick(now: .start + (.seconds(30) - .nanoseconds(1)), into: &effects)
-        #expect(effects.isEmpty && machine.deadline == .start + .seconds(30))
-        machine.tick(now: .start + .seconds(30), into: &effects)
-        #expect(effects == [.failed(PairingFailure(.unspecifiedReason, .timeout))])
-        #expect(machine.isClosed && machine.deadline == nil)
-        effects = []
-        machine.receive([1, 3, 0, 9, 16, 0, 0], now: .start, into: &effects)
-        machine.receive([1], now: .start, into: &effects)
-        machine.start(isConsented: true, now: .start, into: &effects)
-        machine.requestSecurity(into: &effects)
-        #expect(effects.isEmpty)
-      }
-    }
-  }
-
-  @Test func theLinkEnds() {
-    var pair = PairingPair(.with(), .with())
-    var effects: [PairingEffect] = []
-    pair.responder.linkEnded(into: &effects)
-    #expect(effects.isEmpty)
-    pair.responder.receive([1, 3, 0, 9, 16, 0, 0], now: .start, into: &effects)
-    effects = []
-    pair.responder.linkEnded(into: &effects)
-    #expect(effects == [.failed(PairingFailure(.unspecifiedReason, .linkLost))])
-  }
-
-  /// Keys that come before the link is encrypted are not taken, and the key's name is only good with zero names.
-  @Test func keysBeforeEncryption() {
-    var pair = PairingPair(.with(), .with())
-    pair.tamper = { from, octets, _ in from == .responder && octets[0] == 0x0D ? [] : [octets] }
-    pair.pair()
-    #expect(pair.responder.longTermKey(ediv: 1, rand: 0) == nil)
-    #expect(pair.responder.longTermKey(ediv: 0, rand: 1) == nil)
-    var early = pair
-    early.inject([8] + [UInt8](repeating: 1, count: 16), to: .responder)
-    #expect(early.failures[.responder] == PairingFailure(.unspecifiedReason, .local))
-    // The controller's word on another key is none on this one.
-    pair.on(.responder) { machine, now, effects in machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
-    }
-    pair.run()
-    #expect(pair.outcomes[.responder] == nil && pair.responder.isPairing)
-  }
-
-  @Test func encryptionFails() {
-    var pair = PairingPair(.with(), .with())
-    pair.tamper = { from, octets, _ in from == .responder && octets[0] == 0x0D ? [] : [octets] }
-    pair.pair()
-    #expect(pair.responder.longTermKey(ediv: 0, rand: 0) != nil)
-    pair.on(.responder) { machine, now, effects in machine.encryptionChanged(isEnabled: false, now: now, into: &effects)
-    }
-    pair.run()
-    #expect(pair.failures[.responder] == PairingFailure(.unspecifiedReason, .encryption))
-  }
-
-  @Test func repeatedAttempts() {
-    let (a, b) = (PairingPair.initiatorAddress, PairingPair.responderAddress)
-    let guess = PairingFailure(.confirmValueFailed, .local)
-    var attempts = RepeatedAttempts()
-    var now = Instant.start
-    for _ in 1...4 { attempts.failed(a, guess, now: now) }
-    #expect(!attempts.isBlocked(a, now: now))
-    for wait in [2, 4, 8, 16, 32, 64, 128, 256, 512, 512] {
-      attempts.failed(a, guess, now: now)
-      #expect(attempts.isBlocked(a, now: now + (.seconds(wait) - .nanoseconds(1))))
-      now = now + .seconds(wait)
-      #expect(!attempts.isBlocked(a, now: now))
-    }
-    #expect(!attempts.isBlocked(b, now: now))
-    attempts.failed(a, guess, now: now)
-    attempts.succeeded(a)
-    #expect(!attempts.isBlocked(a, now: now))
-    // What teaches nothing costs nothing.
-    for _ in 1...20 {
-      attempts.failed(b, PairingFailure(.invalidParameters, .local), now: now)
-      attempts.failed(b, PairingFailure(.confirmValueFailed, .peer), now: now)
-    }
-    #expect(!attempts.isBlocked(b, now: now))
-
-    var pair = PairingPair(.with(), .with())
-    pair.responder.rejectsAttempts = true
-    pair.pair()
-    #expect(pair.failures[.initiator] == PairingFailure(.repeatedAttempts, .peer))
-    pair.forget()
-    pair.initiator.rejectsAttempts = true
-    pair.pair()
-    #expect(pair.failures[.initiator] == PairingFailure(.repeatedAttempts, .local) && pair.air.isEmpty)
-  }
-
-  @Test func rememberedDevicesAreBounded() {
-    var attempts = RepeatedAttempts()
-    attempts.maximumPeers = 3
-    func device(_ number: UInt64) -> DeviceAddress { DeviceAddress(octets: BD_ADDR(number), kind: .random) }
-    for number in 1...4 as ClosedRange<UInt64> {
-      for _ in 1...5 { attempts.failed(device(number), PairingFailure(.confirmValueFailed, .local), now: .start) }
-    }
-    #expect(!attempts.isBlocked(device(1), now: .start))
-    for number in 2...4 as ClosedRange<UInt64> { #expect(attempts.isBlocked(device(number), now: .start)) }
-  }
-
-  /// Any octets at any time: no trap, at most one Pairing Failed a PDU, and a machine that still pairs.
-  @Test(arguments: 0..<40 as Range<UInt64>) func noise(seed: UInt64) {
+  /// Random PDUs: no trap, at most one Pairing Failed for each PDU, and the next pairing succeeds.
+  @Test(arguments: 0..<40 as Range<UInt64>) func pairsAfterRandomPDUs(seed: UInt64) {
     var source = RandomSource.seeded(seed)
     let lengths = [0, 7, 7, 17, 17, 2, 17, 11, 17, 8, 17, 2, 65, 17, 2]
     var pair = PairingPair(

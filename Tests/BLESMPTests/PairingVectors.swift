@@ -4,8 +4,8 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// Whole pairings of other stacks, replayed: what our side sends must be what was sent there, octet for octet, when it
-/// draws the same random numbers. Each is played from both sides where both sides' secrets are known.
+/// Pairings of other stacks: with the same random numbers, the machine must send the same octets. Each pairing is run from both
+/// sides where the secrets of both are in the vector.
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct PairingVectors {
   struct Case: Decodable, Sendable {
@@ -41,7 +41,7 @@ struct PairingVectors {
     }
   }
 
-  @Test func everyPairingGoesAsItsVectorSays() {
+  @Test func pairingsEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("SMP pairings")
     #expect(report.failures == [])
@@ -55,7 +55,7 @@ struct PairingVectors {
         report.check(name, policy: vector.policy) { checks in try refuse(vector, &checks) }
         continue
       }
-      // Without the private key of a side nobody can play it.
+      // A side without its private key is skipped.
       let roles = [PairingMachine.Role.initiator, .responder].filter {
         vector.method == "legacy" || vector.privateKeyOf == PairingPlay.side($0)
       }
@@ -89,7 +89,7 @@ struct PairingVectors {
     checks.equal(key.strength.isSecureConnections, vector.method == "secure-connections", "Secure Connections")
     checks.equal(key.strength.isAuthenticated, ifGiven: vector.authenticated, "whether it is authenticated")
     play.machine.encryptionChanged(isEnabled: true, now: .start, into: &play.effects)
-    // A capture may miss a part of the last phase: keys of ours that it does not tell are random.
+    // A capture can lack a part of the last phase: keys that it does not have are random.
     guard vector.hasWholeKeyDistribution else {
       return checks.note("its key distribution is not whole, and was not played")
     }
@@ -101,7 +101,7 @@ struct PairingVectors {
     checks.expect(!play.machine.isPairing, "still pairing")
   }
 
-  /// `expectSuccess: false`: whatever our side sends, the pairing must not complete.
+  /// `expectSuccess: false`: the pairing must not complete.
   private static func fail(_ vector: Case, _ role: PairingMachine.Role, _ checks: inout VectorChecks) throws {
     var play = try PairingPlay(vector, role: role)
     var ignored = VectorChecks()
@@ -148,7 +148,7 @@ extension PairingVectors.Case {
     return request.authReq.contains(.bonding) && response.authReq.contains(.bonding)
   }
 
-  /// Whether every key that the sides agreed on is there (Vol 3, Part H, 3.6.1).
+  /// Whether the vector has each key of the agreement (Vol 3, Part H, 3.6.1).
   fileprivate var hasWholeKeyDistribution: Bool {
     guard let request = features(.pairingRequest), let response = features(.pairingResponse) else { return false }
     func count(_ keys: KeyDistribution) -> Int {

@@ -17,7 +17,7 @@ import Testing
     return features
   }()
 
-  /// Every code, after the figures of Vol 3, Part H, 3.5 and 3.6.
+  /// Each code, from the figures of Vol 3, Part H, 3.5 and 3.6.
   static let golden: [(String, SMPPDU)] = [
     ("01 04 01 3d 07 03 0c", SMPPDU(PairingRequest(features))),
     ("02 03 00 00 10 00 00", SMPPDU(PairingResponse(PairingFeatures()))),

@@ -22,14 +22,14 @@ struct SMPPDUVectors {
     var fields: Fields?
   }
 
-  @Test func everyPDUIsAsItsVectorSays() {
+  @Test func pdusEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("SMP PDUs")
     #expect(report.failures == [])
   }
 
-  /// Reads and writes each PDU, and refuses the malformed ones. A PDU whose kind has no name here is a failure only if the
-  /// decoder does not know it either.
+  /// Decodes and encodes each PDU, and rejects the malformed ones. A PDU of an unknown kind is a failure only where the
+  /// decoder rejects it.
   static func run(in folder: VectorFolder) -> VectorReport {
     var report = VectorReport()
     let file = folder.file("smp", cases: Case.self, into: &report)

@@ -3,7 +3,7 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// The runners of the SMP vectors, in folders that they have never seen, and on pairings of two machines of our own.
+/// The runners of the SMP vectors, with other folders and with pairings of two machines.
 @Suite("Runners of the SMP vectors") struct SMPVectorRunnerTests {
   private static func folder(_ cases: String) -> VectorFolder {
     VectorFolder(files: ["smp.json": #"{"format":1,"cases":[\#(cases)]}"#])
@@ -13,7 +13,7 @@ import Testing
     [SMPFunctionVectors.run(in: folder), SMPPDUVectors.run(in: folder), PairingVectors.run(in: folder)]
   }
 
-  @Test func aFolderWithoutThemIsNoFailure() {
+  @Test func acceptsAnEmptyFolder() {
     for files in [[:], ["smp.json": ""]] {
       for report in Self.all(VectorFolder(files: files)) {
         #expect(report.failures == [] && report.checked == 0 && report.notes.count == 1)
@@ -21,13 +21,13 @@ import Testing
     }
   }
 
-  @Test func unknownKindsAreNotedOnce() {
+  @Test func notesUnknownKindsOnce() {
     let reports = Self.all(Self.folder(#"{"name":"a","kind":"h9","inputs":[1]},{"name":"b","kind":"h9"},{"name":"c"}"#))
     #expect(reports.allSatisfy { $0.failures == [] && $0.checked == 0 })
     #expect(reports.map(\.notes.count) == [2, 0, 0])
   }
 
-  @Test func aPDUOfAnUnknownKindFailsOnlyIfTheDecoderDoesNotKnowItEither() {
+  @Test func skipsPDUsOfUnknownKinds() {
     func run(_ hex: String, _ fields: String) -> VectorReport {
       SMPPDUVectors.run(in: Self.folder(#"{"name":"a","kind":"pdu","hex":"\#(hex)","fields":\#(fields),"more":1}"#))
     }
@@ -38,7 +38,7 @@ import Testing
     #expect(run("0504", #"{"kind":"pairing-failed","reason":4}"#).failures == [])
   }
 
-  @Test func aWrongFunctionVectorIsAFailure() {
+  @Test func failsOnAWrongFunctionVector() {
     func run(_ more: String) -> VectorReport {
       SMPFunctionVectors.run(in: Self.folder(#"{"name":"a","kind":"association-model"\#(more)}"#))
     }
@@ -48,13 +48,13 @@ import Testing
     #expect(run(#",\#(inputs),"outputs":{"model":"passkey"}"#).failures.count == 1)
     #expect(run(#",\#(inputs),"outputs":{"model":"passkey"},"policy":["unheard-of"]"#).failures == [])
     #expect(run("").failures.count == 1)
-    // A number too wide for its function is a wrong result, and no trap.
+    // A number that is too wide for its function has a wrong result and no trap.
     let wide = String(repeating: "ff", count: 40)
     let ah = #"{"name":"a","kind":"ah","inputs":{"irk":"\#(wide)","prand":"\#(wide)"},"outputs":{"result":"01"}}"#
     #expect(SMPFunctionVectors.run(in: Self.folder(ah)).failures.count == 1)
   }
 
-  /// A legacy pairing by Just Works of two machines of ours, as a vector.
+  /// A legacy Just Works pairing of two machines, as a vector.
   static func pairing(
     securityRequest: Bool = false, more: String = "", change: (inout [UInt8]) -> Void = { _ in }
   ) -> String {
@@ -82,40 +82,40 @@ import Testing
 
   private static func play(_ vector: String) -> VectorReport { PairingVectors.run(in: folder(vector)) }
 
-  @Test(arguments: [false, true]) func aPairingIsPlayedFromBothSides(securityRequest: Bool) {
+  @Test(arguments: [false, true]) func playsAPairingFromBothSides(securityRequest: Bool) {
     let vector = Self.pairing(securityRequest: securityRequest, more: #","expectSuccess":true,"policy":[]"#)
     #expect(vector.contains(#""hex":"0b"#) == securityRequest)
     let report = Self.play(vector)
     #expect(report.failures == [] && report.checked == 2 && report.notes == [])
   }
 
-  @Test func aPairingThatMustNotCompleteFailsWhereItDoes() {
+  @Test func failsWhereAPairingCompletesAgainstTheVector() {
     let completes = Self.play(Self.pairing(more: #","expectSuccess":false"#))
     #expect(completes.failures.count == 2)
     // The initiator's random value does not belong to its confirm value.
     let forged = Self.pairing(more: #","expectSuccess":false"#) { if $0[0] == 4 { $0[1] ^= 1 } }
     let report = Self.play(forged)
     #expect(report.failures == [] && report.checked == 2)
-    // The keys are sent where nothing is encrypted; the steps end early.
+    // The vector has no steps.
     #expect(
       Self.play(#"{"name":"a","kind":"pairing","method":"legacy","steps":[],"expectSuccess":false}"#).failures == [])
   }
 
-  @Test func aWrongPairingIsAFailureUnlessItIsTagged() {
+  @Test func failsOnAWrongPairingWithoutATag() {
     let wrong = Self.pairing { if $0[0] == 3 { $0[1] ^= 1 } }
     #expect(Self.play(wrong).failures.count == 2)
     let tagged = Self.pairing(more: #","policy":["unheard-of"]"#) { if $0[0] == 3 { $0[1] ^= 1 } }
     #expect(Self.play(tagged).failures == [] && Self.play(tagged).notes.count == 2)
   }
 
-  @Test func aPairingThatNobodyCanPlayIsPassedOver() {
+  @Test func skipsPairingsThatCannotBePlayed() {
     let report = Self.play(
       #"""
       {"name":"a","kind":"pairing","method":"secure-connections","steps":[]},{"name":"b","kind":"pairing","method":"x"},
       {"name":"c","kind":"pairing","method":"secure-connections","privateKeyOf":"initiator","association":"oob","steps":[]}
       """#)
     #expect(report.failures == [] && report.checked == 0 && report.notes.count == 3)
-    // Octets that are none, and steps without a beginning.
+    // Text that is no octets, and steps without a request.
     for steps in ["", #"{"dir":"initiator","hex":""}"#, #"{"dir":"nobody","hex":"zz"},{"dir":"initiator","hex":"01"}"#]
     {
       let report = Self.play(#"{"name":"a","kind":"pairing","method":"legacy","steps":[\#(steps)]}"#)
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func aRefusalMayComeFromEitherSideAndBehindASecurityRequest() {
+  @Test func acceptsARejectionFromEitherSide() {
     func refusal(_ steps: String, _ more: String = "") -> VectorReport {
       Self.play(#"{"name":"a","kind":"pairing-refused","steps":[\#(steps)]\#(more)}"#)
     }
@@ -133,7 +133,7 @@ import Testing
     #expect(refusal(#"\#(request),{"dir":"responder","hex":"050a"}"#, #","reason":10"#).failures == [])
     #expect(refusal(#"\#(security),\#(request),{"dir":"responder","hex":"050a"}"#).failures == [])
     #expect(refusal(#"\#(request),{"dir":"responder","hex":"0506"}"#, #","reason":6"#).failures.count == 1)
-    // The peer refuses us.
+    // The peer rejects the pairing.
     let ours = #"{"dir":"initiator","hex":"01030001100707"}"#
     #expect(refusal(#"\#(ours),{"dir":"responder","hex":"0505"}"#, #","stackUnderTest":"initiator""#).failures == [])
   }

@@ -4,7 +4,7 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// The functions of Vol 3, Part H, 2.2 and the association models, held against other people's numbers.
+/// The functions of Vol 3, Part H, 2.2 and the association models, compared with numbers of others.
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct SMPFunctionVectors {
   struct Case: Decodable, Sendable {
@@ -26,7 +26,7 @@ struct SMPFunctionVectors {
     var outputs: Outputs?
   }
 
-  @Test func everyFunctionGivesTheResultOfItsVector() {
+  @Test func functionsEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("SMP functions")
     #expect(report.failures == [])
@@ -34,7 +34,7 @@ struct SMPFunctionVectors {
 
   static let toolbox = SecurityToolbox(LibCrypto())
 
-  /// Notes the kinds of the file that no suite reads, too.
+  /// Notes also the kinds of the file that no suite reads.
   static func run(in folder: VectorFolder) -> VectorReport {
     var report = VectorReport()
     let file = folder.file("smp", cases: Case.self, into: &report)
@@ -146,7 +146,7 @@ struct SMPFunctionVectors {
     checks.equal(name, ifGiven: o.model, "the model")
   }
 
-  /// What a case lacks is empty or zero, and then no result fits.
+  /// A missing argument is empty or zero; the results differ then.
   private static func octets(_ text: String?) -> [UInt8] { [UInt8](hexadecimal: text ?? "") ?? [] }
   private static func wide(_ text: String?) -> UInt128 { octets(text).reduce(0) { $0 << 8 | UInt128($1) } }
   private static func wider(_ text: String?) -> UInt256 { UInt256(bigEndian: octets(text)) ?? UInt256(high: 0, low: 0) }

@@ -3,7 +3,7 @@ import BLEGATT
 import BLEWire
 import Testing
 
-/// A GATT client in conversation with a server that is read from a list of octets.
+/// A GATT client, and a server whose responses are a list of octets.
 struct ClientConversation {
   var client: GATTClient
   var output = GATTClient.Output()
@@ -15,7 +15,7 @@ struct ClientConversation {
     client.mtu = mtu
   }
 
-  /// Asks for an operation; its number counts up from 1.
+  /// Performs an operation; the identifiers are 1, 2, 3 …
   mutating func perform(_ kind: GATTClient.Operation.Kind) {
     lastID += 1
     client.perform(GATTClient.Operation(id: .init(rawValue: lastID), kind), now: now, into: &output)
@@ -41,7 +41,7 @@ struct ClientConversation {
 
   /// Performs one operation against a server that expects `exchange[n].0` and answers `exchange[n].1`.
   ///
-  /// - Returns: what the operation came to.
+  /// - Returns: the result of the operation.
   mutating func run(
     _ kind: GATTClient.Operation.Kind, _ exchange: [(String, String)], sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Result<GATTClient.Outcome, GATTClientError>? {

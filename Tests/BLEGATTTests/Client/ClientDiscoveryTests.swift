@@ -6,7 +6,7 @@ import Testing
 @Suite("Discovery by a GATT client")
 struct ClientDiscoveryTests {
   /// GATT/CL/GAD/BV-01-C: services of both sizes, in two responses, ended by Attribute Not Found.
-  @Test func allPrimaryServices() throws {
+  @Test func discoversAllPrimaryServices() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .discoverPrimaryServices,
@@ -24,19 +24,19 @@ struct ClientDiscoveryTests {
           ])))
   }
 
-  @Test func aServiceUpToTheLastHandleEndsTheSearch() throws {
+  @Test func endsTheSearchAtTheLastHandle() throws {
     var talk = ClientConversation()
     let result = try talk.run(.discoverPrimaryServices, [("100100ffff0028", "11060100ffff0018")])
     #expect(result == .success(.services([DiscoveredService(handles: 1 ... .last, uuid: "1800")])))
   }
 
-  @Test func aServerWithoutServices() throws {
+  @Test func findsNoServicesOnAnEmptyServer() throws {
     var talk = ClientConversation()
     #expect(try talk.run(.discoverPrimaryServices, [("100100ffff0028", "011001000a")]) == .success(.services([])))
   }
 
   /// GATT/CL/GAD/BV-02-C, by a UUID of 128 bits.
-  @Test func primaryServicesOfOneType() throws {
+  @Test func discoversPrimaryServicesByUUID() throws {
     var talk = ClientConversation(mtu: 64)
     let uuid: BluetoothUUID = "58AF3DCA-6FC0-4FA3-9464-74662F043A39"
     let value = "393a042f66746494a34fc06fca3daf58"
@@ -52,7 +52,7 @@ struct ClientDiscoveryTests {
   }
 
   /// GATT/CL/GAD/BV-03-C: a 16-bit UUID is in the declaration, a 128-bit one is read from the service.
-  @Test func includedServices() throws {
+  @Test func findsIncludedServices() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .findIncludedServices(1...0x10),
@@ -78,7 +78,7 @@ struct ClientDiscoveryTests {
   }
 
   /// GATT/CL/GAD/BV-04-C.
-  @Test func characteristicsOfAService() throws {
+  @Test func discoversAllCharacteristicsOfAService() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .discoverCharacteristics(0x0A...0x12),
@@ -98,7 +98,7 @@ struct ClientDiscoveryTests {
   }
 
   /// GATT/CL/GAD/BV-05-C.
-  @Test func characteristicsOfOneType() throws {
+  @Test func discoversCharacteristicsByUUID() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .discoverCharacteristicsByUUID("2A38", 1...9),
@@ -115,7 +115,7 @@ struct ClientDiscoveryTests {
   }
 
   /// GATT/CL/GAD/BV-06-C: both sizes, and the end of the range ends the search.
-  @Test func descriptorsOfACharacteristic() throws {
+  @Test func discoversAllDescriptors() throws {
     var talk = ClientConversation(mtu: 64)
     let result = try talk.run(
       .discoverDescriptors(0x0D...0x11),
@@ -132,7 +132,7 @@ struct ClientDiscoveryTests {
           ])))
   }
 
-  @Test func aDeclarationEndsTheDescriptors() throws {
+  @Test func endsTheDescriptorsAtADeclaration() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .discoverDescriptors(4...0x20), [("0404002000", "0501" + "04000229" + "05000328" + "0600372a")])
@@ -140,7 +140,7 @@ struct ClientDiscoveryTests {
   }
 
   @Test(arguments: [GATTClient.Operation.Kind.discoverPrimaryServices, .discoverCharacteristics(1...0xFFFF)])
-  func anyOtherRefusalIsTheResult(kind: GATTClient.Operation.Kind) throws {
+  func failsWithEachOtherErrorResponse(kind: GATTClient.Operation.Kind) throws {
     var talk = ClientConversation()
     talk.perform(kind)
     let request = try #require(talk.sent().first).prefix(2)
@@ -155,7 +155,7 @@ struct ClientDiscoveryTests {
   }
 }
 
-@Suite("A GATT client facing a hostile server")
+@Suite("A GATT client and malformed responses")
 struct HostileServerTests {
   static let services = GATTClient.Operation.Kind.discoverPrimaryServices
   static let characteristics = GATTClient.Operation.Kind.discoverCharacteristics(5...0x20)
@@ -241,7 +241,7 @@ struct HostileServerTests {
   ]
 
   @Test(arguments: answers.flatMap { kind, answers in answers.map { (kind, $0) } })
-  func breaksTheProtocolAndTheOperationFails(kind: GATTClient.Operation.Kind, hex: String) throws {
+  func failsAfterAMalformedResponse(kind: GATTClient.Operation.Kind, hex: String) throws {
     var talk = ClientConversation()
     talk.perform(kind)
     _ = talk.sent()
@@ -255,11 +255,11 @@ struct HostileServerTests {
     #expect(opcode.rawValue == UInt8(hex.prefix(2), radix: 16))
     #expect(!reason.isEmpty)
     #expect(talk.sent() == [])
-    // The client lives on.
+    // The client performs the next operation.
     #expect(try talk.run(.read(3), [("0a0300", "0b07")]) == .success(.value([7])))
   }
 
-  @Test func resultsAreBounded() throws {
+  @Test func limitsTheNumberOfResults() throws {
     var limits = GATTClient.Limits()
     limits.results = 2
     var talk = ClientConversation(limits: limits)
@@ -276,8 +276,8 @@ struct HostileServerTests {
         == .failure(.tooManyResults(limit: 2)))
   }
 
-  /// Whatever a server answers, an operation ends after a bounded number of requests.
-  @Test func randomAnswersEndEveryOperation() throws {
+  /// With any responses, an operation ends after a limited number of requests.
+  @Test func endsEveryOperationAfterRandomResponses() throws {
     var source = SystemRandomNumberGenerator()
     let kinds: [GATTClient.Operation.Kind] = [
       Self.services, Self.byUUID, Self.included, Self.characteristics, Self.descriptors, Self.values, .readLong(3),

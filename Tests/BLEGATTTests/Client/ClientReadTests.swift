@@ -8,15 +8,15 @@ struct ClientReadTests {
   private func octets(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0) } }
 
   /// GATT/CL/GAR/BV-01-C.
-  @Test func aValue() throws {
+  @Test func readsAValue() throws {
     var talk = ClientConversation()
     #expect(try talk.run(.read(3), [("0a0300", "0b010203")]) == .success(.value([1, 2, 3])))
     #expect(try talk.run(.read(3), [("0a0300", "0b")]) == .success(.value([])))
   }
 
-  /// GATT/CL/GAR/BI-02-C and its kin: each code reaches the caller.
+  /// GATT/CL/GAR/BI-02-C and similar: the result has the error code.
   @Test(arguments: [0x01, 0x02, 0x05, 0x08, 0x0C, 0x0F, 0x80, 0xFF] as [UInt8])
-  func refusals(code: UInt8) throws {
+  func failsWithEachErrorCode(code: UInt8) throws {
     var talk = ClientConversation()
     let result = try talk.run(.read(3), [("0a0300", "010a0300" + [code].hexadecimal)])
     #expect(result == .failure(.errorResponse(ATTErrorCode(rawValue: code), request: .readRequest, handle: 3)))
@@ -25,7 +25,7 @@ struct ClientReadTests {
   }
 
   /// GATT/CL/GAR/BV-04-C: parts of ATT_MTU - 1 octets until one is shorter.
-  @Test func aLongValue() throws {
+  @Test func readsALongValue() throws {
     var talk = ClientConversation()
     let value = octets(50)
     #expect(
@@ -37,13 +37,13 @@ struct ClientReadTests {
         ]) == .success(.value(value)))
   }
 
-  @Test func aValueThatFillsThePDUIsAskedForMore() throws {
+  @Test func continuesAfterAFullResponse() throws {
     var talk = ClientConversation()
     let value = octets(22)
     #expect(
       try talk.run(.readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "0d")])
         == .success(.value(value)))
-    // Attribute Not Long says the same.
+    // Attribute Not Long has the same effect.
     #expect(
       try talk.run(.readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "010c03000b")])
         == .success(.value(value)))
@@ -52,7 +52,7 @@ struct ClientReadTests {
         == .failure(.errorResponse(.invalidOffset, request: .readBlobRequest, handle: 3)))
   }
 
-  @Test func aValueOf512OctetsIsTheLongest() throws {
+  @Test func rejectsAValueLongerThan512Octets() throws {
     var talk = ClientConversation(mtu: 257)
     let value = octets(512)
     #expect(
@@ -66,8 +66,8 @@ struct ClientReadTests {
         == .failure(.malformedResponse(.readResponse, reason: "the value is longer than 512 octets")))
   }
 
-  /// A server that sends more than ATT_MTU octets is heard up to there.
-  @Test func octetsPastTheMTUAreNotThere() throws {
+  /// Octets after the ATT_MTU are ignored.
+  @Test func ignoresOctetsPastTheMTU() throws {
     var talk = ClientConversation()
     let value = octets(30)
     #expect(
@@ -79,7 +79,7 @@ struct ClientReadTests {
   }
 
   /// GATT/CL/GAR/BV-03-C.
-  @Test func valuesOfOneType() throws {
+  @Test func readsValuesByUUID() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -97,7 +97,7 @@ struct ClientReadTests {
   }
 
   /// GATT/CL/GAR/BV-05-C.
-  @Test func severalValues() throws {
+  @Test func readsMultipleValues() throws {
     var talk = ClientConversation()
     #expect(try talk.run(.readMultiple([3, 7]), [("0e03000700", "0f010203")]) == .success(.value([1, 2, 3])))
     #expect(
@@ -111,8 +111,8 @@ struct ClientReadTests {
             "a PDU of 25 octets exceeds the ATT_MTU of 23. Exchange a larger MTU, or send the value in parts")))
   }
 
-  /// A value that the server had to cut is left out.
-  @Test func severalValuesWithLengths() throws {
+  /// A value that the server has cut is omitted.
+  @Test func readsMultipleValuesWithLengths() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(.readMultipleVariable([3, 7]), [("2003000700", "21" + "0100aa" + "0200bbcc")])

@@ -6,7 +6,7 @@ import Testing
 @Suite("Writes by a GATT client")
 struct ClientWriteTests {
   /// GATT/CL/GAW/BV-03-C.
-  @Test func aValue() throws {
+  @Test func writesAValue() throws {
     var talk = ClientConversation()
     #expect(try talk.run(.write(7, [1, 2, 3]), [("120700010203", "13")]) == .success(.done))
     #expect(
@@ -18,7 +18,7 @@ struct ClientWriteTests {
   }
 
   /// 20 octets fit a PDU of 23; the 21st makes it a long write.
-  @Test func aValueThatDoesNotFitGoesInParts() throws {
+  @Test func writesAValueLongerThanThePDUInParts() throws {
     var talk = ClientConversation()
     let twenty = [UInt8](repeating: 0xAB, count: 20)
     #expect(try talk.run(.write(7, twenty), [("120700" + twenty.hexadecimal, "13")]) == .success(.done))
@@ -31,8 +31,8 @@ struct ClientWriteTests {
         ]) == .success(.done))
   }
 
-  /// GATT/CL/GAW/BV-01-C: done when handed over; too long is the caller's fault.
-  @Test func aCommand() throws {
+  /// GATT/CL/GAW/BV-01-C: done when the command is in the output; a value that is too long is rejected.
+  @Test func sendsACommandWithoutAResponse() throws {
     var talk = ClientConversation()
     talk.perform(.writeWithoutResponse(7, [1, 2, 3]))
     #expect(talk.sent() == ["520700010203"])
@@ -45,19 +45,19 @@ struct ClientWriteTests {
     }
   }
 
-  @Test func commandsKeepTheirPlaceInLine() throws {
+  @Test func sendsCommandsInOrder() throws {
     var talk = ClientConversation()
     talk.perform(.read(1))
     talk.perform(.writeWithoutResponse(7, [1]))
     talk.perform(.read(2))
     talk.perform(.writeWithoutResponse(7, [2]))
-    // The first command passes the read in flight; the second waits for the read before it to begin.
+    // The first command is sent during the active read; the second waits until the read before it has begun.
     #expect(talk.sent() == ["0a0100", "52070001"])
     try talk.receive("0b")
     #expect(talk.sent() == ["0a0200", "52070002"])
   }
 
-  @Test func aFullLinkHoldsCommandsBack() throws {
+  @Test func queuesCommandsOnACongestedLink() throws {
     var talk = ClientConversation()
     talk.client.setCongested(true, now: .start, into: &talk.output)
     talk.perform(.writeWithoutResponse(7, [1]))
@@ -70,7 +70,7 @@ struct ClientWriteTests {
   }
 
   /// GATT/CL/GAW/BV-02-C: opcode, handle and value are signed together with the counter, which never repeats.
-  @Test func aSignedCommand() throws {
+  @Test func signsACommandOnAnUnencryptedLink() throws {
     var talk = ClientConversation(
       signing: .init(counter: 7) { message, counter in
         message == [0xD2, 0x07, 0x00, 0x01, 0x02] ? 0x1122_3344_5566_7700 + UInt64(counter) : 0
@@ -85,8 +85,8 @@ struct ClientWriteTests {
     #expect(talk.sent() == ["5207000102"])
   }
 
-  /// A counter beyond the limit is not used; the operations behind the write wait, too.
-  @Test func aSignedCommandWaitsForItsCounter() {
+  /// A counter at the limit is not used; the operations after the write wait too.
+  @Test func waitsForTheSignCounter() {
     var talk = ClientConversation(signing: .init(counter: 7, limit: 8) { _, counter in UInt64(counter) })
     for value in [1, 2, 3] as [UInt8] { talk.perform(.signedWrite(7, [value])) }
     talk.perform(.read(1))
@@ -97,14 +97,14 @@ struct ClientWriteTests {
     talk.client.rejectSignedWrites(now: .start, into: &talk.output)
     #expect(talk.sent() == ["0a0100"] && !talk.client.awaitsSignCounter)
     #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.signCounterNotStored))])
-    // Encrypted, it needs none.
+    // On an encrypted link it needs no counter.
     talk.perform(.writeWithoutResponse(7, [1]))
     talk.client.isLinkEncrypted = true
     talk.perform(.signedWrite(7, [4]))
     #expect(talk.sent() == ["52070001", "52070004"])
   }
 
-  @Test func withoutAKeyNothingIsSigned() {
+  @Test func rejectsASignedWriteWithoutAKey() {
     var talk = ClientConversation()
     talk.perform(.signedWrite(7, [1, 2]))
     #expect(talk.sent() == [])
@@ -112,7 +112,7 @@ struct ClientWriteTests {
   }
 
   /// GATT/CL/GAW/BV-05-C.
-  @Test func aLongValueFromAnOffset() throws {
+  @Test func writesALongValueFromAnOffset() throws {
     var talk = ClientConversation()
     let head = String(repeating: "01", count: 18)
     #expect(
@@ -136,9 +136,9 @@ struct ClientWriteTests {
     #expect(talk.events().isEmpty == isTaken)
   }
 
-  /// GATT/CL/GAW/BI-08-C and its kin: what was queued is cancelled, and the first error is the result.
+  /// GATT/CL/GAW/BI-08-C and similar: the queue is cancelled, and the first error is the result.
   @Test(arguments: ["19", "0118000006", "19ff"])
-  func aRefusedPartCancelsTheQueue(answer: String) throws {
+  func cancelsTheQueueAfterARejectedPart(answer: String) throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -146,7 +146,7 @@ struct ClientWriteTests {
         == .failure(.errorResponse(.insufficientAuthentication, request: .prepareWriteRequest, handle: 7)))
   }
 
-  @Test func aRefusedExecutionIsTheResult() throws {
+  @Test func failsWithTheErrorOfTheExecution() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -156,7 +156,7 @@ struct ClientWriteTests {
   }
 
   /// GATT/CL/GAW/BV-06-C.
-  @Test func severalValuesReliably() throws {
+  @Test func writesSeveralValuesReliably() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -171,7 +171,7 @@ struct ClientWriteTests {
 
   /// GATT/CL/GAW/BI-14-C: handle, offset, octets, or their number.
   @Test(arguments: ["17080000000102", "17070001000102", "17070000000103", "170700000001", "1707000000010200"])
-  func anEchoThatDiffersCancelsTheQueue(echo: String) throws {
+  func cancelsTheQueueAfterADifferentEcho(echo: String) throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -179,7 +179,7 @@ struct ClientWriteTests {
         == .failure(.echoDiffers(7, offset: 0)))
   }
 
-  @Test func anEchoThatIsNoneCancelsTheQueue() throws {
+  @Test func cancelsTheQueueAfterAMalformedEcho() throws {
     var talk = ClientConversation()
     let result = try talk.run(
       .writeLong(7, offset: 0, [1, 2]), [("16070000000102", "170700"), ("1800", "19")])

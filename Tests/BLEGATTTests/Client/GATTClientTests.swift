@@ -3,13 +3,13 @@ import BLEGATT
 import BLEWire
 import Testing
 
-@Suite("What a GATT client hears and how it ends")
+@Suite("Events and errors of a GATT client")
 struct GATTClientTests {
   private let first = GATTClient.OperationID(rawValue: 1)
   private let second = GATTClient.OperationID(rawValue: 2)
 
   /// The example in the type's comment.
-  @Test func theDocumentedExample() {
+  @Test func runsTheDocumentedExample() {
     var client = GATTClient()
     var output = GATTClient.Output()
     client.perform(GATTClient.Operation(id: .init(rawValue: 1), .read(0x0003)), now: .start, into: &output)
@@ -19,7 +19,7 @@ struct GATTClientTests {
     #expect(output.events == [.finished(.init(rawValue: 1), .success(.value([0x48, 0x69])))])
   }
 
-  @Test func theMTUIsExchangedOnce() throws {
+  @Test func exchangesTheMTUOnce() throws {
     var talk = ClientConversation()
     talk.perform(.exchangeMTU(247))
     #expect(talk.sent() == ["02f700"])
@@ -32,7 +32,7 @@ struct GATTClientTests {
   }
 
   @Test(arguments: [22, 518, -1])
-  func anMTUOutsideTheLimitsIsNotOffered(size: Int) throws {
+  func rejectsAnMTUOutsideTheLimits(size: Int) throws {
     var talk = ClientConversation()
     talk.perform(.exchangeMTU(size))
     #expect(talk.sent() == [])
@@ -42,7 +42,7 @@ struct GATTClientTests {
       ])
   }
 
-  @Test func operationsFollowOneAnother() throws {
+  @Test func performsOperationsInOrder() throws {
     var talk = ClientConversation()
     talk.perform(.readLong(1))
     talk.perform(.read(2))
@@ -59,7 +59,7 @@ struct GATTClientTests {
       ])
   }
 
-  @Test func theLineIsBounded() throws {
+  @Test func limitsTheQueueOfOperations() throws {
     var limits = GATTClient.Limits()
     limits.waitingOperations = 2
     var talk = ClientConversation(limits: limits)
@@ -70,7 +70,7 @@ struct GATTClientTests {
   }
 
   /// GATT/CL/GAN/BV-01-C and GATT/CL/GAI/BV-01-C.
-  @Test func valuesOfTheServer() throws {
+  @Test func reportsNotificationsAndIndications() throws {
     var talk = ClientConversation()
     try talk.receive("1b0300010203")
     #expect(talk.sent() == [])
@@ -79,14 +79,14 @@ struct GATTClientTests {
     #expect(talk.events() == [.notification(3, [1, 2, 3]), .indication(3, [1, 2, 3])])
   }
 
-  @Test func theValuesOfAMultipleNotification() throws {
+  @Test func reportsEachValueOfAMultipleNotification() throws {
     var talk = ClientConversation()
     try talk.receive("23" + "0300" + "0200" + "0102" + "0500" + "0000" + "0900" + "0100" + "07")
     #expect(talk.events() == [.notification(3, [1, 2]), .notification(5, []), .notification(9, [7])])
   }
 
-  /// Taking a multiple notification apart in place must agree with the declared packet, whatever the octets.
-  @Test func aMultipleNotificationInPlaceIsTheDeclaredOne() throws {
+  /// The values of a Multiple Handle Value Notification equal those of the declared packet, for any octets.
+  @Test func decodesAMultipleNotificationAsDeclared() throws {
     var source = SystemRandomNumberGenerator()
     for _ in 0..<2000 {
       var pdu: [UInt8] = [0x23]
@@ -126,7 +126,7 @@ struct GATTClientTests {
     #expect(talk.events() == [])
   }
 
-  @Test func noAnswerWithin30SecondsEndsTheBearer() throws {
+  @Test func failsAfter30SecondsWithoutAResponse() throws {
     var talk = ClientConversation()
     talk.perform(.read(1))
     talk.perform(.read(2))
@@ -143,7 +143,7 @@ struct GATTClientTests {
     #expect(talk.sent() == [])
   }
 
-  @Test func theEndOfTheLinkEndsEverything() throws {
+  @Test func endsAllOperationsWithTheLink() throws {
     var talk = ClientConversation()
     talk.perform(.readLong(1))
     talk.perform(.read(2))
@@ -158,7 +158,7 @@ struct GATTClientTests {
 @Suite("Subscriptions of a GATT client")
 struct ClientSubscriptionTests {
   @Test(arguments: [(Subscription.notify, "1205000100"), (.indicate, "1205000200"), (Subscription(), "1205000000")])
-  func theDescriptorIsFoundAndWritten(subscription: Subscription, write: String) throws {
+  func findsAndWritesTheDescriptor(subscription: Subscription, write: String) throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -166,7 +166,7 @@ struct ClientSubscriptionTests {
         == .success(.configured(5)))
   }
 
-  @Test func theSearchGoesOnThroughSeveralResponses() throws {
+  @Test func continuesTheSearchThroughSeveralResponses() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(
@@ -186,7 +186,7 @@ struct ClientSubscriptionTests {
         == .failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
   }
 
-  @Test func aRefusedWriteIsTheResult() throws {
+  @Test func failsWithTheErrorOfTheWrite() throws {
     var talk = ClientConversation()
     #expect(
       try talk.run(.configure(.notify, in: 4...9), [("0404000900", "050105000229"), ("1205000100", "0112050005")])
@@ -199,7 +199,7 @@ struct ClientSubscriptionTests {
     ("0409000900", "050109000229"), ("1209000200", "13"),
   ]
 
-  @Test func changedServicesAreWatched() throws {
+  @Test func reportsServiceChanged() throws {
     var talk = ClientConversation()
     #expect(try talk.run(.subscribeToServiceChanged, watch) == .success(.done))
     try talk.receive("1d080001000a00")
@@ -208,7 +208,7 @@ struct ClientSubscriptionTests {
   }
 
   @Test(arguments: ["1d080001000a", "1d080001000a0000", "1d08000a000100", "1d080000000a00"])
-  func aChangeWithoutARangeIsAViolation(hex: String) throws {
+  func reportsAServiceChangedWithoutARangeAsAViolation(hex: String) throws {
     var talk = ClientConversation()
     _ = try talk.run(.subscribeToServiceChanged, watch)
     try talk.receive(hex)
@@ -219,7 +219,7 @@ struct ClientSubscriptionTests {
     }
   }
 
-  @Test func aServerThatNeverChangesSaysSo() throws {
+  @Test func failsOnAServerWithoutServiceChanged() throws {
     var talk = ClientConversation()
     let notFound = Result<GATTClient.Outcome, GATTClientError>.failure(
       .errorResponse(.attributeNotFound, request: .readByTypeRequest, handle: 1))
@@ -231,13 +231,13 @@ struct ClientSubscriptionTests {
           ("060100ffff00280118", "0701000500"), ("060600ffff00280118", "010606000a"),
           ("08010005000328", "010801000a"),
         ]) == notFound)
-    // The indications of other characteristics remain what they are.
+    // Indications of other characteristics are reported as indications.
     try talk.receive("1d080001000a00")
     #expect(talk.events() == [.indication(8, [1, 0, 0x0A, 0])])
   }
 
-  /// A client that discovered Service Changed by itself is told as well.
-  @Test func anOrdinaryDiscoveryFindsServiceChangedToo() throws {
+  /// Service Changed is reported also where another discovery has found it.
+  @Test func recognizesServiceChangedInAnyDiscovery() throws {
     var talk = ClientConversation()
     _ = try talk.run(.discoverCharacteristics(6...9), Array(watch[2...3]))
     try talk.receive("1d080001000a00")

@@ -47,7 +47,7 @@ struct GATTClientVectors {
     "writes-cccd-by-itself",
   ]
 
-  @Test func everyConversationGoesAsExpected() {
+  @Test func conversationsEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("GATT client")
     #expect(report.failures == [])

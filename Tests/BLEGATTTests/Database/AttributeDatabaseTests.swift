@@ -18,7 +18,7 @@ struct AttributeDatabaseTests {
       })
   }
 
-  @Test func aServiceBecomesAttributes() throws {
+  @Test func makesTheAttributesOfAService() throws {
     var database = AttributeDatabase()
     let handles = try database.add(
       ServiceDefinition(
@@ -40,7 +40,7 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "0A 0600") == ["0b41"])
   }
 
-  @Test func anIncludeNamesItsUUIDOnlyWhenShort() throws {
+  @Test func includesAUUIDOnlyOf16Bits() throws {
     var database = AttributeDatabase()
     try database.add(service(1))
     try database.add(service(2, uuid: "B1E00200-0000-4000-8000-5357494654AB"))
@@ -50,14 +50,14 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "08 0900 FFFF 0228") == ["0906090004000600"])
   }
 
-  @Test func aThirtyTwoBitUUIDTravelsInFull() throws {
+  @Test func sendsA32BitUUIDAs128Bits() throws {
     var database = AttributeDatabase()
     try database.add(ServiceDefinition(id: ServiceID(rawValue: 1), uuid: "12345678"))
     var server = TestServer(database)
     #expect(server.send(hex: "0A 0100") == ["0bfb349b5f800000800010000078563412"])
   }
 
-  @Test func theStacksServicesComeFirst() throws {
+  @Test func placesTheGenericServicesFirst() throws {
     var server = try TestServer(hash: true)
     #expect(server.send(hex: "10 0100 FFFF 0028") == ["110601000500001806000d000118"])
     #expect(server.send(hex: "0A 0300") == ["0b" + Array("Lamp".utf8).hexadecimal])
@@ -68,7 +68,7 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "0A 0500") == ["0b4100"])
   }
 
-  @Test func aDeviceNameIsCutAtACharacter() {
+  @Test func cutsTheDeviceNameAtACharacter() {
     var database = AttributeDatabase(services: GenericServices(deviceName: ""))
     database.setDeviceName(String(repeating: "a", count: 247) + "ä")
     var server = TestServer(database)
@@ -76,7 +76,7 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "0A 0300") == ["0b" + [UInt8](repeating: 0x61, count: 247).hexadecimal])
   }
 
-  @Test func refusesWhatCannotBe() throws {
+  @Test func rejectsInvalidDefinitions() throws {
     var database = AttributeDatabase(services: GenericServices(deviceName: "x"))
     try database.add(service(1, values: 2))
     let before = database.count
@@ -121,7 +121,7 @@ struct AttributeDatabaseTests {
     #expect("\(DatabaseError.valueTooLong(nine, octets: 513))".contains("513"))
   }
 
-  @Test func storedValuesChangeWithinTheirLengths() throws {
+  @Test func limitsTheLengthOfStoredValues() throws {
     var database = AttributeDatabase()
     try database.add(service(1, values: 2))
     let id = AttributeID(rawValue: 100_000)
@@ -136,7 +136,7 @@ struct AttributeDatabaseTests {
     #expect(database.storedValue(of: .unknown) == nil)
   }
 
-  @Test func manyValuesThatOutgrowTheirRoomStayWhatTheyAre() throws {
+  @Test func keepsValuesThatGrow() throws {
     var database = AttributeDatabase()
     for id in 1...100 as ClosedRange<UInt32> { try database.add(service(id, values: 5)) }
     for round in 0..<3 as Range<UInt8> {
@@ -156,7 +156,7 @@ struct AttributeDatabaseTests {
     #expect(database.octets.count < 100 * 5 * 40)
   }
 
-  @Test func handlesOfARemovedServiceAreNotReusedWhileThereAreOthers() throws {
+  @Test func assignsFreshHandlesFirst() throws {
     var database = AttributeDatabase()
     #expect(try database.add(service(1)).range == 1...3)
     #expect(try database.add(service(2)).range == 4...6)
@@ -174,7 +174,7 @@ struct AttributeDatabaseTests {
     #expect(database.count == 0 && database.removeAll() == nil)
   }
 
-  @Test func anIncludedServiceGoesAfterTheOneThatIncludesIt() throws {
+  @Test func rejectsTheRemovalOfAnIncludedService() throws {
     var database = AttributeDatabase()
     try database.add(service(1))
     try database.add(service(2, includes: [1]))
@@ -185,18 +185,18 @@ struct AttributeDatabaseTests {
     #expect(try database.remove(ServiceID(rawValue: 1)) == 1...3)
   }
 
-  @Test func removingEverythingLeavesTheStacksServices() throws {
+  @Test func keepsTheGenericServices() throws {
     var server = try TestServer()
     #expect(server.database.removeAll() != nil)
     #expect(server.send(hex: "10 0100 FFFF 0028") == ["1106010005000018060009000118"])
     #expect(throws: DatabaseError.self) { try server.database.remove(.genericAccess) }
   }
 
-  @Test func aGapIsFilledWhenTheHandlesRunOut() throws {
+  @Test func fillsAGapWhenNoFreshHandlesAreLeft() throws {
     var database = AttributeDatabase()
     try database.add(service(1, values: 1))
     try database.add(service(2, values: 32_763))
-    // 3 + 65,527 handles are gone, 5 are left.
+    // 3 + 65,527 handles are assigned, 5 are free.
     #expect(throws: DatabaseError.handlesExhausted(needed: 7)) { try database.add(service(3, values: 3)) }
     #expect(try database.add(service(4, values: 2)).range == 0xFFFB...0xFFFF)
     #expect(throws: DatabaseError.handlesExhausted(needed: 1)) { try database.add(service(5, values: 0)) }
@@ -208,7 +208,7 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "04 FFFF FFFF") == ["0501ffff192a"])
   }
 
-  @Test func thePlacesOfAllHandlesAgreeWithASearch() throws {
+  @Test func findsEachHandleAsASearchDoes() throws {
     var database = AttributeDatabase()
     for id in 1...30 as ClosedRange<UInt32> { try database.add(service(id, values: Int(id % 4))) }
     for id in stride(from: 3 as UInt32, through: 30, by: 3) { try database.remove(ServiceID(rawValue: id)) }
@@ -221,7 +221,7 @@ struct AttributeDatabaseTests {
     }
   }
 
-  @Test func aFlatListMustAscend() {
+  @Test func rejectsHandlesThatDoNotAscend() {
     let definitions = [3, 3].map { AttributeDefinition(handle: AttributeHandle($0), type: "2A00", value: .dynamic) }
     #expect(throws: DatabaseError.handlesNotAscending(3)) { try AttributeDatabase(attributes: definitions) }
     #expect(throws: DatabaseError.handlesNotAscending(0)) {
@@ -230,13 +230,13 @@ struct AttributeDatabaseTests {
   }
 
   @Test(arguments: [0, 1, 3, 4, 15, 17])
-  func aServiceDeclarationHoldsAUUID(count: Int) {
+  func rejectsAServiceDeclarationWithoutAUUID(count: Int) {
     let definition = AttributeDefinition(
       handle: 5, type: "2800", value: .fixed([UInt8](repeating: 0x18, count: count)))
     #expect(throws: DatabaseError.malformedDeclaration(5)) { try AttributeDatabase(attributes: [definition]) }
   }
 
-  @Test func theHashChangesWithTheServicesAndNotWithValues() throws {
+  @Test func changesTheHashWithServicesOnly() throws {
     var database = AttributeDatabase(
       services: GenericServices(deviceName: "x", databaseHashCMAC: TestServer.notReallyACMAC))
     let before = database.databaseHash()

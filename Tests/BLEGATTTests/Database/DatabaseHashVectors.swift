@@ -16,7 +16,7 @@ struct DatabaseHashVectors {
     var hash: String?
   }
 
-  @Test func everyHash() {
+  @Test func hashesEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("Database Hash")
     #expect(report.failures == [])

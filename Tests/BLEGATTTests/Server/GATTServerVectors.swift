@@ -5,7 +5,7 @@ import Testing
 
 @testable import BLEGATT
 
-/// Conversations with other stacks' servers, out of their tests and out of captures.
+/// Conversations with servers of other stacks, from their tests and from captures.
 @Suite(.enabled(if: TestVectors.areHere, "\(TestVectors.whereToPutThem)"))
 struct GATTServerVectors {
   struct Database: Decodable, Sendable {
@@ -44,14 +44,14 @@ struct GATTServerVectors {
     var procedure: String?
   }
 
-  /// Tags that describe the database of a case. It is built so, and what follows is no choice any more.
+  /// Tags that describe the database of a case. The database is made accordingly.
   static let settled: Set = [
     "flat-database", "only-the-first-18-attributes-of-the-source-database", "values-not-read-in-the-log-are-empty",
     "declaration-values-are-arbitrary", "value-length-is-variable", "last-service-ends-at-ffff",
     "last-service-ends-at-its-last-attribute", "no-pdus-source-only-checks-it-does-not-crash",
   ]
 
-  /// Tags of choices that we make in another way, and the rule that we follow instead.
+  /// Tags of choices that this stack makes differently, and its rule.
   static let answeredDifferently = [
     "cccd-is-a-plain-attribute": "a CCCD has two octets, anything else is answered 0x0D (Vol 3, Part G, 3.3.3.3)",
     "refuses-queued-writes-to-several-attributes-unless-reliable":
@@ -59,7 +59,7 @@ struct GATTServerVectors {
     "one-handle-accepted": "Read Multiple names two handles or more (Vol 3, Part F, 3.4.4.7)",
   ]
 
-  @Test func everyConversationGoesAsExpected() {
+  @Test func conversationsEqualTheVectors() {
     let report = Self.run(in: TestVectors.folderOrNone)
     report.tell("GATT server")
     #expect(report.failures == [])
@@ -79,14 +79,14 @@ struct GATTServerVectors {
           throw NotApplicable("an unknown procedure: \(procedure)")
         }
         try converse(vector, description, &checks)
-        // The reader of the note learns which rule the other octets rest on.
+        // The note has the rule for the different octets.
         if !checks.faults.isEmpty { for rule in rules { checks.note(rule) } }
       }
     }
     return report
   }
 
-  /// A database whose services may end at the last handle there is can be hashed.
+  /// A database whose last service may end at 0xFFFF has a hash.
   private static func checkHash(_ description: Database, _ checks: inout VectorChecks) throws {
     let database = try build(description, lastServiceEndsAt: nil)
     checks.expect(!database.databaseHashMessage.isEmpty, "no message to hash")

@@ -7,7 +7,7 @@ import Testing
 /// Requests that the application answers.
 @Suite("Dynamic values")
 struct ServerApplicationTests {
-  @Test func aReadIsAnsweredByTheApplication() throws {
+  @Test func sendsTheApplicationsValue() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
     #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == nil)
@@ -15,7 +15,7 @@ struct ServerApplicationTests {
     #expect(server.bearer.isWaitingForApplication)
     #expect(server.respond(token, .value([1, 2, 3])) == [[0x0B, 1, 2, 3]])
     #expect(!server.bearer.isWaitingForApplication && server.bearer.deadline == nil)
-    // One answer is all there is.
+    // A second answer has no effect.
     #expect(server.respond(token, .value([4])) == nil)
     #expect(server.send(ATTPDU(ReadBlobRequest(handle: handle, valueOffset: 7)).encoded) == [])
     let events = server.takeEvents()
@@ -24,7 +24,7 @@ struct ServerApplicationTests {
     }
     #expect(second != token)
     #expect(server.respond(second, .error(.invalidOffset)) == [[0x01, 0x0C] + handle.encoded + [0x07]])
-    // Too much is cut off, and an error of 0 is none.
+    // A longer value is cut; the error code 0 becomes Unlikely Error.
     _ = server.request(ATTPDU(ReadRequest(handle: handle)))
     #expect(try server.answer(.value(Bytes(0..<100))) == [[0x0B] + Array(0..<22)])
     _ = server.request(ATTPDU(ReadRequest(handle: handle)))
@@ -35,7 +35,7 @@ struct ServerApplicationTests {
     #expect(try server.answer(.success) == [[0x0B]])
   }
 
-  @Test func aWriteIsAnsweredByTheApplication() throws {
+  @Test func sendsTheApplicationsWriteResult() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
     #expect(server.request(ATTPDU(WriteRequest(handle: handle, value: [1, 2]))) == nil)
@@ -55,7 +55,7 @@ struct ServerApplicationTests {
     #expect(!server.bearer.isWaitingForApplication)
   }
 
-  @Test func preparedWritesArriveTogether() throws {
+  @Test func reportsPreparedWritesTogether() throws {
     var server = try TestServer()
     for (attribute, offset, value) in [
       (AttributeID.dynamic, 0, [1, 2] as Bytes), (.dynamic, 2, [3]), (.short, 0, [9]), (.dynamic, 0, [7]),
@@ -74,7 +74,7 @@ struct ServerApplicationTests {
         WritePart(attribute: .dynamic, offset: 0, value: [1, 2, 3]),
         WritePart(attribute: .dynamic, offset: 0, value: [7]),
       ])
-    // What the stack keeps waits for the application's word too.
+    // Stored values are written after the application's answer.
     #expect(server.database.storedValue(of: .short) == Array("hello".utf8))
     #expect(
       server.respond(token, .error(.valueNotAllowed, attribute: .dynamic)) == [
@@ -90,14 +90,14 @@ struct ServerApplicationTests {
     #expect(server.database.storedValue(of: .short) == [5])
   }
 
-  @Test func readByTypeAsksForTheFirstOnly() throws {
+  @Test func readByTypeRequestsTheFirstValueOnly() throws {
     var server = try TestServer()
     #expect(server.send(hex: "08 0100 FFFF F2FF") == [])
     guard case .read(let token, .dynamic, offset: 0)? = server.takeEvents().first else {
       return #expect(Bool(false), "the application was not asked")
     }
     #expect(server.respond(token, .value([1, 2])) == [[0x09, 4] + server.handle(.dynamic).encoded + [1, 2]])
-    // The next one is another request of the client's.
+    // The client requests the next value by another request.
     let next = AttributeHandle(server.handle(.dynamic).rawValue + 1)
     #expect(server.send(hex: "08 \(next.hex) FFFF F2FF") == [])
     guard case .read(let second, .second, offset: 0)? = server.takeEvents().first else {
@@ -106,7 +106,7 @@ struct ServerApplicationTests {
     #expect(server.respond(second, .error(.unlikelyError)) == [[0x01, 0x08] + server.handle(.second).encoded + [0x0E]])
   }
 
-  @Test func readMultipleAsksOneAfterTheOther() throws {
+  @Test func readMultipleRequestsOneValueAfterTheOther() throws {
     for (opcode, expected) in [
       (UInt8(0x0E), [0x0F, 0xA1, 1, 2, 3, 0xA2, 0xA3] as [UInt8]),
       (0x20, [0x21, 1, 0, 0xA1, 3, 0, 1, 2, 3, 2, 0, 0xA2, 0xA3]),
@@ -119,7 +119,7 @@ struct ServerApplicationTests {
       let second = try server.takeToken()
       #expect(server.respond(first, .value([0xFF])) == nil)
       #expect(server.respond(second, .value([0xA2, 0xA3])) == [expected])
-      // A refusal names the handle that was asked for.
+      // The Error Response has the handle of the value.
       #expect(server.send([opcode] + handles) == [])
       #expect(try server.answer(.value([1])) == [])
       #expect(
@@ -128,7 +128,7 @@ struct ServerApplicationTests {
     }
   }
 
-  @Test func whatTheClientSendsMeanwhileKeepsItsOrder() throws {
+  @Test func handlesWaitingPDUsInOrder() throws {
     var server = try TestServer()
     _ = server.subscribe(.both, 1)
     _ = server.takeEvents()
@@ -139,7 +139,7 @@ struct ServerApplicationTests {
     #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.dynamic))).encoded) == [])
     #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.both))).encoded) == [])
     #expect(server.takeEvents() == Array(repeating: .violation(.overlappingRequest), count: 3))
-    // Updates are not held up.
+    // Updates are sent meanwhile.
     #expect(server.notify(.both, [9]) == (.sent, [[0x1B] + server.handle(.both).encoded + [9]]))
     #expect(server.respond(token, .value([7])) == [[0x0B, 7], [0x0B, 1]])
     let events = server.takeEvents()
@@ -148,7 +148,7 @@ struct ServerApplicationTests {
     #expect(server.respond(second, .value([8])) == [[0x0B, 8], [0x0B, 1, 2, 3]])
   }
 
-  @Test func waitingPDUsAreBounded() throws {
+  @Test func limitsTheWaitingPDUs() throws {
     var server = try TestServer(limits: GATTServer.Limits(maximumWaitingPDUs: 2))
     #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
@@ -160,7 +160,7 @@ struct ServerApplicationTests {
     #expect(server.database.storedValue(of: .short) == [2])
   }
 
-  @Test func anApplicationThatNeverAnswers() throws {
+  @Test func rejectsAfterTheApplicationTimeout() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
     #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == nil)
@@ -171,12 +171,12 @@ struct ServerApplicationTests {
     server.now = .start + .seconds(28)
     #expect(server.letTimePass() == [[0x01, 0x0A] + handle.encoded + [0x0E], [0x0B, 1, 2, 3]])
     #expect(server.takeEvents() == [.requestTimedOut(token)])
-    // Its late answer goes nowhere.
+    // The late answer has no effect.
     #expect(server.respond(token, .value([1])) == nil)
     #expect(server.bearer.deadline == nil)
   }
 
-  @Test func aTickBeforeTheDeadlineDoesNothing() throws {
+  @Test func hasNoTimeoutBeforeTheDeadline() throws {
     var server = try TestServer()
     _ = server.request(ATTPDU(WriteRequest(handle: server.handle(.dynamic), value: [1])))
     let token = try server.takeToken()
@@ -187,7 +187,7 @@ struct ServerApplicationTests {
     #expect(server.respond(token, .success) == [[0x13]])
   }
 
-  @Test func aServiceThatGoesWhileItIsRead() throws {
+  @Test func rejectsAReadMultipleAfterTheRemovalOfAService() throws {
     var server = try TestServer()
     let handles = [server.handle(.dynamic), server.handle(.both)]
     #expect(server.request(ATTPDU(ReadMultipleRequest(setOfHandles: handles))) == nil)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import BLEGATT
 
-/// Discovery, read aloud from Vol 3, Part F, 3.4.3 and 3.4.4.9 and Part G, 4.4 to 4.7.
+/// Discovery (Vol 3, Part F, 3.4.3 and 3.4.4.9; Part G, 4.4 to 4.7).
 @Suite("Discovery requests (GATT/SR/GAC, GAD)")
 struct ServerDiscoveryTests {
   @Test func exchangeMTU_GAC_BV_01() throws {
-    // What the client offers, what is in force afterwards.
+    // The Client Rx MTU, and the ATT_MTU after the exchange.
     for (client, agreed) in [(0, 23), (22, 23), (23, 23), (24, 24), (185, 185), (517, 517), (0xFFFF, 517)] {
       var server = try TestServer()
       let request = ATTPDU(ExchangeMTURequest(clientRxMTU: UInt16(client)))
@@ -18,7 +18,7 @@ struct ServerDiscoveryTests {
     }
   }
 
-  @Test func theServerOffersNoMoreThanItsLimit() throws {
+  @Test func limitsTheServerRxMTU() throws {
     for (limit, offered) in [(0, 23), (23, 23), (185, 185), (517, 517), (2000, 517)] {
       var server = try TestServer(limits: GATTServer.Limits(maximumMTU: limit))
       let answer = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 517)))
@@ -27,7 +27,7 @@ struct ServerDiscoveryTests {
     }
   }
 
-  @Test func aSecondExchangeIsAnsweredAndChangesNothing() throws {
+  @Test func ignoresASecondMTUExchange() throws {
     var server = try TestServer()
     _ = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 100)))
     _ = server.takeEvents()
@@ -36,8 +36,8 @@ struct ServerDiscoveryTests {
     #expect(server.takeEvents() == [.violation(.repeatedMTUExchange)])
   }
 
-  @Test func badRanges_GAD() throws {
-    // Every request that searches a range: what is wrong, and the handle in the error.
+  @Test func rejectsInvalidRanges_GAD() throws {
+    // Each request with a range, and the handle in the error.
     for tail in [("04", ""), ("06", "00280118"), ("08", "0328"), ("10", "0028")] {
       var server = try TestServer()
       #expect(server.send(hex: "\(tail.0) 0000 FFFF \(tail.1)") == ["01\(tail.0)000001"])
@@ -53,19 +53,19 @@ struct ServerDiscoveryTests {
     #expect(last == 0x0024)
     #expect(server.send(hex: "10 0A00 FFFF 0028") == ["1114" + "0a002400" + "ab54464957530080004000000001e0b1"])
     #expect(server.send(hex: "10 0B00 FFFF 0028") == ["01100b000a"])
-    // The 128-bit form of the group type asks for the same.
+    // The 128-bit form of the group type has the same result.
     #expect(server.send(hex: "10 0600 FFFF FB349B5F80000080001000000028 0000") == ["110606000900" + "0118"])
     #expect(server.send(hex: "10 0100 FFFF 0128") == ["011001000a"])
   }
 
-  @Test func readByGroupTypeOfAnythingElse_GAD() throws {
+  @Test func rejectsOtherGroupTypes_GAD() throws {
     var server = try TestServer()
     for type in ["0328", "0228", "0229", "002A", "000102030405060708090A0B0C0D0E0F"] {
       #expect(server.send(hex: "10 0100 FFFF \(type)") == ["0110010010"])
     }
   }
 
-  @Test func servicesAreListedAsLongAsTheyFit() throws {
+  @Test func listsTheServicesThatFit() throws {
     var database = AttributeDatabase()
     for id in 0..<10 as Range<UInt32> {
       try database.add(ServiceDefinition(id: ServiceID(rawValue: id), uuid: BluetoothUUID(0x1800 + UInt16(id))))
@@ -78,7 +78,7 @@ struct ServerDiscoveryTests {
     }
   }
 
-  @Test func secondaryServicesAreListedByThemselves() throws {
+  @Test func listsSecondaryServicesSeparately() throws {
     var database = AttributeDatabase()
     for (id, isPrimary) in [(1, true), (2, false), (3, true), (4, false)] {
       try database.add(
@@ -96,14 +96,14 @@ struct ServerDiscoveryTests {
     #expect(server.send(hex: "06 0100 FFFF 0028 0118") == ["0706000900"])
     #expect(server.send(hex: "06 0100 0500 0028 0118") == ["010601000a"])
     #expect(server.send(hex: "06 0100 FFFF 0028 AB54464957530080004000000001E0B1") == ["070a002400"])
-    // Exactly these octets: a short UUID is not its expansion here.
+    // The octets are compared: a 16-bit UUID does not equal its 128-bit form here.
     #expect(server.send(hex: "06 0100 FFFF 0028 FB349B5F800000800010000001180000") == ["010601000a"])
     for value in ["", "01", "011800"] {
       #expect(server.send(hex: "06 0100 FFFF 0028 \(value)") == ["010601000a"])
     }
   }
 
-  @Test func findByTypeValueOfOtherAttributes() throws {
+  @Test func findsOtherAttributesByTypeAndValue() throws {
     var server = try TestServer()
     // A characteristic groups up to the next one; a value or descriptor is alone (Vol 3, Part G, 2.5.3).
     let declaration = AttributeHandle(server.handle(.both).rawValue - 1)
@@ -115,7 +115,7 @@ struct ServerDiscoveryTests {
     #expect(
       server.send(hex: "06 0100 FFFF F1FF 68656C6C6F") == ["07\(server.handle(.short).hex)\(server.handle(.short).hex)"]
     )
-    // What this client may not read is not found either, nor what only the application knows.
+    // Attributes that the client may not read are not found, and neither are dynamic values.
     #expect(server.send(hex: "06 0100 FFFF F5FF 736563726574") == ["010601000a"])
     server.security = .justWorks
     #expect(server.send(hex: "06 0100 FFFF F5FF 736563726574").first?.hasPrefix("07") == true)
@@ -130,7 +130,7 @@ struct ServerDiscoveryTests {
     #expect(server.send(hex: "04 FFFF FFFF") == ["0104ffff0a"])
   }
 
-  @Test func findInformationEndsWhereTheSizeOfTypesChanges() throws {
+  @Test func findInformationEndsAtATypeOfAnotherSize() throws {
     var database = AttributeDatabase()
     try database.add(
       ServiceDefinition(
@@ -146,8 +146,8 @@ struct ServerDiscoveryTests {
     #expect(server.send(hex: "04 0400 FFFF") == ["0501" + "04000229"])
   }
 
-  /// A walk over 16,000 attributes finds every one of them once, whichever request is used.
-  @Test func aLargeDatabaseIsFoundWhole() throws {
+  /// Each request finds all of 16,000 attributes, each once.
+  @Test func findsAllOfALargeDatabase() throws {
     var database = AttributeDatabase()
     for id in 0..<1000 as Range<UInt32> {
       try database.add(
@@ -197,6 +197,6 @@ struct ServerDiscoveryTests {
 }
 
 extension AttributeHandle {
-  /// As it travels.
+  /// The octets in a PDU.
   var hex: String { encoded.hexadecimal }
 }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import BLEGATT
 
-/// A server with one client, for tests: what the client sends goes in, what it would receive comes out.
+/// A server with one client, for tests: the client's PDUs are input, the PDUs for the client are output.
 struct TestServer {
   var database: AttributeDatabase
   var bearer: GATTServer
   var security = SecurityState.none
   var now = Instant.start
-  /// What happened since the last look.
+  /// The events since the last call of ``takeEvents()``.
   var events: [GATTServer.Event] = []
   private var output = GATTServer.Output()
 
@@ -19,7 +19,7 @@ struct TestServer {
     bearer = GATTServer(limits: limits)
   }
 
-  /// The database below, with the stack's services in front.
+  /// The database below, with the generic services before it.
   init(limits: GATTServer.Limits = GATTServer.Limits(), hash: Bool = false) throws {
     var database = AttributeDatabase(
       services: GenericServices(
@@ -28,16 +28,16 @@ struct TestServer {
     self.init(database, limits: limits)
   }
 
-  /// Sends one PDU and gives back the answers as they travel.
+  /// Sends one PDU and returns the PDUs for the client.
   mutating func send(_ octets: [UInt8]) -> [[UInt8]] {
     bearer.receive(octets.span, security: security, database: &database, now: now, into: &output)
     return drain()
   }
 
-  /// Sends one PDU and gives back the answers in hexadecimal.
+  /// Sends one PDU and returns the PDUs for the client in hexadecimal.
   mutating func send(hex: String) -> [String] { send([UInt8](hexadecimal: hex) ?? []).map(\.hexadecimal) }
 
-  /// Sends one PDU and gives back the only answer; nil where there is none or another number of them.
+  /// Sends one PDU and returns the PDU for the client; nil where there is not exactly one.
   mutating func request(_ pdu: ATTPDU) -> ATTPDU? {
     let answers = send(pdu.encoded)
     return answers.count == 1 ? try? ATTPDU(decoding: answers[0][...]) : nil
@@ -66,7 +66,7 @@ struct TestServer {
     return drain()
   }
 
-  /// Jumps to the next deadline.
+  /// Sets the time to the next deadline.
   mutating func letTimePass() -> [[UInt8]] {
     guard let deadline = bearer.deadline else { return [] }
     now = deadline
@@ -79,14 +79,14 @@ struct TestServer {
     return events
   }
 
-  /// The token of the only event that asks the application something.
+  /// The token of the only event that is a request.
   mutating func takeToken() throws -> RequestToken {
     let tokens = takeEvents().compactMap(\.token)
     try #require(tokens.count == 1)
     return tokens[0]
   }
 
-  /// Answers the request that the application was just asked.
+  /// Responds to the last request to the application.
   mutating func answer(_ response: ApplicationResponse) throws -> [[UInt8]]? {
     respond(try takeToken(), response)
   }
@@ -185,7 +185,7 @@ extension AttributeHandle {
 }
 
 extension GATTServer.Event {
-  /// Of an event that asks for an answer.
+  /// The token of an event that is a request.
   var token: RequestToken? {
     switch self {
     case .read(let token, _, _): token

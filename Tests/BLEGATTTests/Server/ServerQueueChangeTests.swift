@@ -4,7 +4,7 @@ import Testing
 
 @testable import BLEGATT
 
-/// A prepared queue while database, values and link change under it (Vol 3, Part F, 3.4.6.3, and Part G, 2.5.1).
+/// A prepared queue and changes of the database, the values and the link (Vol 3, Part F, 3.4.6.3, and Part G, 2.5.1).
 @Suite("Prepared queues and changes")
 struct ServerQueueChangeTests {
   static func service(
@@ -22,7 +22,7 @@ struct ServerQueueChangeTests {
   static let kept = AttributeID(rawValue: 102)
   static let successor = AttributeID(rawValue: 103)
 
-  /// A dynamic value and a stored one of two services, in a database that has given away every handle once.
+  /// A dynamic value and a stored one of two services, in a database that has assigned every handle once.
   static func server(_ permissions: GATTAttributePermissions = .readableAndWritable) throws -> TestServer {
     var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
     try database.add(service(1, asked, .readableAndWritable, .dynamic))
@@ -35,7 +35,7 @@ struct ServerQueueChangeTests {
     _ = server.request(ATTPDU(PrepareWriteRequest(handle: handle, valueOffset: offset, partAttributeValue: value)))
   }
 
-  /// Puts another characteristic at the handle of ``kept``.
+  /// Assigns the handle of ``kept`` to another characteristic.
   static func replaceKept(in server: inout TestServer, by permissions: GATTAttributePermissions) throws {
     let handle = server.handle(kept)
     try server.database.remove(ServiceID(rawValue: 2))
@@ -43,7 +43,7 @@ struct ServerQueueChangeTests {
     try #require(server.handle(successor) == handle)
   }
 
-  @Test func refusesAQueueWhoseHandleNamesAnotherAttributeAtTheAnswer() throws {
+  @Test func rejectsAQueueWithAReassignedHandleAtTheAnswer() throws {
     for permissions in [GATTAttributePermissions.readable, .readableAndWritable] {
       var server = try Self.server()
       let handle = server.handle(Self.kept)
@@ -57,7 +57,7 @@ struct ServerQueueChangeTests {
     }
   }
 
-  @Test func refusesAQueueWhoseHandleNamesAnotherAttributeAtTheExecution() throws {
+  @Test func rejectsAQueueWithAReassignedHandleAtTheExecution() throws {
     var server = try Self.server()
     let handle = server.handle(Self.kept)
     Self.prepare(&server, handle, 0, [6])
@@ -66,13 +66,13 @@ struct ServerQueueChangeTests {
       server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
         == .refusal(.executeWriteRequest, handle, .invalidHandle))
     #expect(server.database.storedValue(of: Self.successor) == [7])
-    // What is prepared from now on is meant for the attribute that is there now.
+    // A write that is prepared now is for the new attribute.
     Self.prepare(&server, handle, 0, [8])
     #expect(server.request(ATTPDU(ExecuteWriteRequest(flags: .write))) == ATTPDU(ExecuteWriteResponse()))
     #expect(server.database.storedValue(of: Self.successor) == [8])
   }
 
-  @Test func refusesAQueueWhoseAttributeIsGoneAtTheAnswer() throws {
+  @Test func rejectsAQueueWithARemovedAttributeAtTheAnswer() throws {
     for gone in [UInt32(1), 2] {
       var server = try Self.server()
       let (asked, kept) = (server.handle(Self.asked), server.handle(Self.kept))
@@ -96,7 +96,7 @@ struct ServerQueueChangeTests {
     #expect(server.database.storedValue(of: Self.kept) == [6])
   }
 
-  @Test func patchesTheValueThatIsThereAtTheAnswer() throws {
+  @Test func appliesPartsToTheValueAtTheAnswer() throws {
     var server = try Self.server()
     Self.prepare(&server, server.handle(Self.asked), 0, [1])
     Self.prepare(&server, server.handle(Self.kept), 1, [6])
@@ -117,7 +117,7 @@ struct ServerQueueChangeTests {
     #expect(server.database.storedValue(of: Self.kept) == [9])
   }
 
-  @Test func checksTheLinkAgainAtTheAnswer() throws {
+  @Test func checksTheSecurityOfTheLinkAgainAtTheAnswer() throws {
     let authorized = AccessRequirement(security: .encrypted, authorization: true)
     var server = try Self.server(GATTAttributePermissions(read: .open, write: authorized))
     let handle = server.handle(Self.kept)

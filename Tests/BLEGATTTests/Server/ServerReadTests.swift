@@ -22,7 +22,7 @@ struct ServerReadTests {
 
   @Test func readErrors_GAR_BI() throws {
     var server = try TestServer()
-    // Handle, link, error: invalid handle, not permitted, and what security lacks.
+    // Handle, security of the link, error.
     let cases: [(AttributeHandle, SecurityState, ATTErrorCode)] = [
       (0x0000, .none, .invalidHandle),
       (0x0FF0, .none, .invalidHandle),
@@ -54,7 +54,7 @@ struct ServerReadTests {
         == ATTPDU(ReadResponse(value: Bytes("mitm".utf8))))
   }
 
-  @Test func theHighestDemands() throws {
+  @Test func checksTheHighestRequirements() throws {
     func server(_ requirement: AccessRequirement) throws -> TestServer {
       var database = AttributeDatabase()
       try database.add(
@@ -119,7 +119,7 @@ struct ServerReadTests {
           ReadByTypeResponse(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
   }
 
-  @Test func readByTypeNeverTellsALengthAboveOneOctet() throws {
+  @Test func readByTypeLimitsTheLengthToOneOctet() throws {
     var database = AttributeDatabase()
     try database.add(
       ServiceDefinition(
@@ -136,8 +136,8 @@ struct ServerReadTests {
     #expect(answers.map { $0[1] } == [255])
   }
 
-  /// Values of other lengths, and values this client may not read, end the list; they do not spoil it.
-  @Test func readByTypeEndsBeforeWhatDoesNotFit() throws {
+  /// A value of another length, or one that the client may not read, ends the list.
+  @Test func readByTypeEndsBeforeAValueThatDoesNotFit() throws {
     func database(_ second: CharacteristicDefinition) throws -> AttributeDatabase {
       var database = AttributeDatabase()
       var definitions = (1...3 as ClosedRange<UInt32>).map { id in
@@ -183,7 +183,7 @@ struct ServerReadTests {
           ReadMultipleVariableResponse(values: [
             .init(length: 5, value: Bytes("hello".utf8)), .init(length: 3, value: [1, 2, 3]),
           ])))
-    // The last value is cut and its length tells; even the two octets of a length can be parted.
+    // The last value is cut, and its length is that of the whole value; also the two octets of a length can be cut.
     let long = [server.handle(.both), server.handle(.long)]
     #expect(
       server.request(ATTPDU(ReadMultipleVariableRequest(setOfHandles: long)))
@@ -193,7 +193,7 @@ struct ServerReadTests {
           ])))
   }
 
-  @Test func malformedReads() throws {
+  @Test func rejectsMalformedReads() throws {
     var server = try TestServer()
     for pdu in [
       "0A", "0A03", "0A030000", "0C0300", "0C030000", "0C03000000 00", "0E", "0E03", "0E030004", "20", "2003",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BLEGATT
 
-/// Whatever a client sends: an answer or silence as the specification has it, never a trap.
+/// Any octets from a client: a response or none, as the specification requires, and no trap.
 @Suite("Robustness of the server")
 struct ServerRobustnessTests {
   static let requests: Set<UInt8> = [0x02, 0x04, 0x06, 0x08, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20]
@@ -12,7 +12,7 @@ struct ServerRobustnessTests {
     0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23,
   ]
 
-  @Test func everyOpcodeByItself() throws {
+  @Test func respondsToEachOpcodeAlone() throws {
     for opcode in UInt8.min ... .max {
       var server = try TestServer()
       let answer = server.send([opcode])
@@ -27,7 +27,7 @@ struct ServerRobustnessTests {
     }
   }
 
-  @Test func whatOnlyServersSendIsReported() throws {
+  @Test func reportsPDUsThatOnlyServersSend() throws {
     var server = try TestServer()
     for opcode in Self.fromServers.sorted() {
       #expect(server.send([opcode, 1, 2, 3]) == [])
@@ -36,7 +36,7 @@ struct ServerRobustnessTests {
     #expect(server.send([]) == [])
   }
 
-  @Test func longerThanTheMTU() throws {
+  @Test func rejectsRequestsLongerThanTheMTU() throws {
     var server = try TestServer()
     let value = Bytes(repeating: 1, count: 20)
     let fits = ATTPDU(WriteRequest(handle: server.handle(.short), value: value))
@@ -50,8 +50,8 @@ struct ServerRobustnessTests {
     #expect(server.database.storedValue(of: .writeOnly) == [])
   }
 
-  /// What is decoded in place is exactly what the declared packet takes: a request that the declaration refuses is
-  /// answered Invalid PDU, one that it takes is not.
+  /// The requests that are decoded in place are valid exactly where the declared packet is: an invalid one is rejected with
+  /// Invalid PDU.
   @Test(arguments: 0..<8 as Range<UInt64>)
   func decodesAsDeclared(seed: UInt64) throws {
     var source = Seeded(state: seed)
@@ -62,17 +62,17 @@ struct ServerRobustnessTests {
       var pdu = [opcode]
       for _ in 0..<Int.random(in: 0...22, using: &source) { pdu.append(.random(in: 0...255, using: &source)) }
       var isWellFormed = (try? ATTPDU(decoding: pdu[...])) != nil
-      // A strictness that the declaration cannot state.
+      // A rule that the declaration cannot express.
       if opcode == 0x18, pdu.count == 2, pdu[1] > 1 { isWellFormed = false }
       let answer = server.send(pdu)
       #expect((answer == [[0x01, opcode, 0, 0, 0x04]]) == !isWellFormed, "\(pdu.hexadecimal)")
     }
   }
 
-  /// Random PDUs, biased to what exists, with an application that answers at random: requests get one answer that fits
-  /// the MTU and is well formed, commands none.
+  /// Random PDUs, many with existing handles, and random answers of the application: a request gets one well-formed response
+  /// within the MTU, a command none.
   @Test(arguments: 0..<16 as Range<UInt64>)
-  func fuzz(seed: UInt64) throws {
+  func survivesRandomPDUs(seed: UInt64) throws {
     var source = Seeded(state: seed &* 77)
     var server = try TestServer(hash: true)
     let handles = server.database.attributes.map(\.handle.rawValue)
@@ -104,15 +104,15 @@ struct ServerRobustnessTests {
     }
   }
 
-  /// Takes the service away, or publishes it again.
+  /// Removes the service, or adds it again.
   private static func changeServices(_ server: inout TestServer) {
     let range = try? server.database.remove(TestServer.service.id)
     let added = range ?? (try? server.database.add(TestServer.service).range)
     if let added { check(server.serviceChanged(added), mtu: server.bearer.mtu) }
   }
 
-  /// Twelve clients of one database, each with its own MTU, subscriptions and queue: nothing crosses.
-  @Test func twelveClients() throws {
+  /// Twelve clients of one database, each with its own MTU, subscriptions and queue.
+  @Test func separatesTwelveClients() throws {
     var database = try TestServer().database
     var clients = (0..<12).map { _ in GATTServer() }
     var output = GATTServer.Output()
@@ -147,7 +147,7 @@ struct ServerRobustnessTests {
   private static func check(_ answers: [[UInt8]], mtu: Int) {
     for answer in answers {
       #expect(answer.count <= mtu)
-      // An empty list of values is no response; everything sent can be read again.
+      // A response has at least one value; each PDU can be decoded.
       let isShortList = answer[0] == 0x21 || answer[0] == 0x0F
       #expect(isShortList || (try? ATTPDU(decoding: answer[...])) != nil, "\(answer.hexadecimal)")
     }

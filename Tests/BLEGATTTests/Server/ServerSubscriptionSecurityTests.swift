@@ -4,10 +4,10 @@ import Testing
 
 @testable import BLEGATT
 
-/// Updates that demand encryption are no easier to get than reads (Vol 3, Part C, 10.3.1; Part G, 3.3.3.3).
-@Suite("What a subscription demands")
+/// The requirements for subscriptions and updates (Vol 3, Part C, 10.3.1; Part G, 3.3.3.3).
+@Suite("Security of subscriptions")
 struct ServerSubscriptionSecurityTests {
-  /// A characteristic whose reads demand `read`, and whose updates demand an encrypted link and the same.
+  /// A characteristic whose reads require `read`, and whose updates require the same and an encrypted link.
   static func server(reads read: AccessRequirement?) throws -> TestServer {
     try server(reads: read, updates: AccessRequirement.encrypted.combined(with: read ?? .open))
   }
@@ -35,7 +35,7 @@ struct ServerSubscriptionSecurityTests {
   static let secure = SecurityState(level: .secureConnections, keySize: 16, isBonded: true)
   static let letIn = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isAuthorized: true)
 
-  /// What reads demand, a link, and why it may not subscribe; nil is that it may.
+  /// A requirement for reads, the security of a link, and the error of a subscription; nil: it succeeds.
   static let table: [(read: AccessRequirement?, link: SecurityState, refusal: ATTErrorCode?)] = [
     (.open, stranger, .insufficientAuthentication), (.open, bonded, .insufficientEncryption), (.open, shortKey, nil),
     (nil, stranger, .insufficientAuthentication), (nil, shortKey, nil),
@@ -46,13 +46,13 @@ struct ServerSubscriptionSecurityTests {
     (.secureConnections, passkey, .insufficientAuthentication),
     (.secureConnections, shortPasskey, .insufficientEncryptionKeySize), (.secureConnections, secure, nil),
     (authorized, justWorks, .insufficientAuthorization), (authorized, letIn, nil),
-    // Authorization alone says nothing of the link; encryption for updates does.
+    // Updates require encryption also where reads require authorization only.
     (AccessRequirement(authorization: true), stranger, .insufficientAuthentication),
     (AccessRequirement(authorization: true), justWorks, .insufficientAuthorization),
     (AccessRequirement(authorization: true), letIn, nil),
   ]
 
-  @Test(arguments: [UInt8(1), 2]) func aWriteOfTheDescriptorDemandsWhatAReadDemands(bits: UInt8) throws {
+  @Test(arguments: [UInt8(1), 2]) func requiresSecurityForAWriteOfTheDescriptor(bits: UInt8) throws {
     for (read, link, refusal) in Self.table {
       var server = try Self.server(reads: read)
       server.security = link
@@ -60,7 +60,7 @@ struct ServerSubscriptionSecurityTests {
       let answer = server.subscribe(.both, bits)
       let expected = refusal.map { ATTPDU.refusal(.writeRequest, descriptor, $0) }
       #expect(answer == expected ?? ATTPDU(WriteResponse()), "\(String(describing: read)) \(link)")
-      // A client that may subscribe may read, where anyone may.
+      // A client that may subscribe may also read.
       if read != nil, refusal == nil {
         #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1])))
       }
@@ -68,7 +68,7 @@ struct ServerSubscriptionSecurityTests {
     }
   }
 
-  @Test func preparedWritesOfTheDescriptorDemandItToo() throws {
+  @Test func requiresSecurityForPreparedWritesOfTheDescriptor() throws {
     for (read, link, refusal) in Self.table {
       var server = try Self.server(reads: read)
       server.security = link
@@ -78,7 +78,7 @@ struct ServerSubscriptionSecurityTests {
         server.request(ATTPDU(part))
           == refusal.map { .refusal(.prepareWriteRequest, descriptor, $0) }
           ?? ATTPDU(PrepareWriteResponse(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
-      // A link that has lost it by the time of the execution.
+      // The link is no longer encrypted at the execution.
       server.security = .none
       let answer = server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
       let lost = ATTPDU.refusal(.executeWriteRequest, descriptor, .insufficientAuthentication)
@@ -87,10 +87,10 @@ struct ServerSubscriptionSecurityTests {
     }
   }
 
-  @Test func sendingDemandsWhatAReadDemands() throws {
+  @Test func requiresSecurityForUpdates() throws {
     for (read, link, refusal) in Self.table {
       var server = try Self.server(reads: read)
-      // A bonded client has its configuration back before its link is as it was.
+      // The configuration of a bonded client is restored before its link is encrypted.
       let record = ClientRecord(configurations: [.init(descriptor: server.descriptor(.both), value: .notify)])
       _ = server.restore(record)
       server.security = link
@@ -103,7 +103,7 @@ struct ServerSubscriptionSecurityTests {
     }
   }
 
-  @Test func aRestoredSubscriptionIsInForceOnceTheLinkMayHaveIt() throws {
+  @Test func activatesARestoredSubscriptionWithTheSecurity() throws {
     var server = try Self.server(reads: Self.authorized)
     let record = ClientRecord(configurations: [.init(descriptor: server.descriptor(.both), value: .indicate)])
     _ = server.restore(record)
@@ -112,12 +112,12 @@ struct ServerSubscriptionSecurityTests {
     {
       #expect(server.bearer.subscriptions(inForceFor: link, database: server.database) == inForce)
     }
-    // What the client configured stays its own, and is kept for the next link.
+    // The configuration is kept for the next link.
     #expect(server.bearer.subscriptions(database: server.database) == [.both: .indicate])
     #expect(server.bearer.record(database: server.database).configurations == record.configurations)
   }
 
-  @Test func indicationsThatWaitDemandIt() throws {
+  @Test func requiresSecurityForQueuedIndications() throws {
     var server = try Self.server(reads: Self.authorized)
     server.security = Self.letIn
     _ = server.subscribe(.both, 2)
@@ -129,8 +129,8 @@ struct ServerSubscriptionSecurityTests {
     #expect(server.takeEvents() == [.indicationConfirmed(.both), .indicationDiscarded(.both)])
   }
 
-  /// The application's choice, of which its log warns: a protected value that any client may subscribe to.
-  @Test func withoutTheDemandAnyoneMaySubscribe() throws {
+  /// A protected value to which each client may subscribe is allowed; the log has a warning.
+  @Test func allowsSubscriptionsWithoutARequirement() throws {
     var server = try Self.server(reads: .authenticated, updates: .open)
     #expect(server.subscribe(.both, 1) == ATTPDU(WriteResponse()))
     #expect(server.notify(.both, [5]).0 == .sent)

@@ -7,7 +7,7 @@ import Testing
 /// Notifications, indications and subscriptions, from Vol 3, Part F, 3.4.7 and Part G, 3.3.3.3, 4.10 and 4.11.
 @Suite("Updates (GATT/SR/GAN, GAI)")
 struct ServerUpdateTests {
-  @Test func aConfigurationIsZeroAtFirstAndEachClientsOwn() throws {
+  @Test func keepsAConfigurationForEachClient() throws {
     var server = try TestServer()
     let descriptor = server.descriptor(.both)
     #expect(server.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
@@ -18,7 +18,7 @@ struct ServerUpdateTests {
     var other = TestServer(server.database)
     #expect(other.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
     #expect(other.notify(.both, [1]).0 == .notSubscribed)
-    // The same again is no news; 0 ends it.
+    // The same value is not reported again; 0 ends the subscription.
     _ = server.subscribe(.both, 3)
     #expect(server.takeEvents() == [])
     _ = server.subscribe(.both, 0)
@@ -26,7 +26,7 @@ struct ServerUpdateTests {
     #expect(server.bearer.subscription(to: .both, database: server.database) == [])
   }
 
-  @Test func whatADescriptorRefuses() throws {
+  @Test func rejectsInvalidConfigurations() throws {
     var server = try TestServer()
     func write(_ attribute: AttributeID, _ value: Bytes) -> ATTPDU? {
       server.request(ATTPDU(WriteRequest(handle: server.descriptor(attribute), value: value)))
@@ -35,16 +35,16 @@ struct ServerUpdateTests {
       #expect(
         write(.both, value) == .refusal(.writeRequest, server.descriptor(.both), .invalidAttributeValueLength))
     }
-    // A bit that the properties do not offer.
+    // A bit that the properties do not have.
     #expect(
       write(.indicated, [1, 0])
         == .refusal(
           .writeRequest, server.descriptor(.indicated), .clientCharacteristicConfigurationImproperlyConfigured))
-    // Bits reserved for future use are passed over.
+    // Bits that are reserved for future use are ignored.
     #expect(write(.indicated, [0xFE, 0xFF]) == ATTPDU(WriteResponse()))
     #expect(
       server.request(ATTPDU(ReadRequest(handle: server.descriptor(.indicated)))) == ATTPDU(ReadResponse(value: [2, 0])))
-    // A characteristic whose updates want encryption wants it for subscribing too.
+    // A characteristic whose updates require encryption requires it for subscriptions too.
     #expect(
       write(.guarded, [1, 0]) == .refusal(.writeRequest, server.descriptor(.guarded), .insufficientAuthentication))
     server.security = .justWorks
@@ -93,11 +93,11 @@ struct ServerUpdateTests {
     #expect(server.bearer.deadline == nil)
     #expect(server.send([0x1E]) == [])
     #expect(server.takeEvents() == [.violation(.unexpectedConfirmation)])
-    // The link is alive after all that.
+    // The server still responds.
     #expect(server.notify(.indicated, [4]).0 == .sent)
   }
 
-  @Test func indicationsAreBounded() throws {
+  @Test func limitsTheQueueOfIndications() throws {
     var server = try TestServer(limits: GATTServer.Limits(maximumQueuedIndications: 2))
     _ = server.subscribe(.indicated, 2)
     for outcome in [GATTServer.UpdateResult.sent, .sent, .sent, .queueFull, .queueFull] {
@@ -108,7 +108,7 @@ struct ServerUpdateTests {
     #expect(server.notify(.indicated, [1]).0 == .queueFull)
   }
 
-  @Test func whatWaitsIsTakenBackWithTheSubscription() throws {
+  @Test func discardsIndicationsWithTheSubscription() throws {
     var server = try TestServer()
     _ = server.subscribe(.indicated, 2)
     _ = server.subscribe(.both, 2)
@@ -126,7 +126,7 @@ struct ServerUpdateTests {
     #expect(server.bearer.deadline == nil)
   }
 
-  @Test func aClientThatDoesNotConfirm() throws {
+  @Test func failsWithoutAConfirmation() throws {
     var server = try TestServer()
     _ = server.subscribe(.indicated, 2)
     _ = server.takeEvents()
@@ -136,13 +136,13 @@ struct ServerUpdateTests {
     #expect(server.now == .start + .seconds(30))
     #expect(server.takeEvents() == [.indicationTimedOut(.indicated)])
     #expect(server.bearer.hasFailed && server.bearer.deadline == nil)
-    // Nothing goes over this bearer any more (Vol 3, Part F, 3.3.3).
+    // The server sends nothing more (Vol 3, Part F, 3.3.3).
     #expect(server.notify(.indicated, [1]) == (.bearerFailed, []))
     #expect(server.send(hex: "0A 0300") == [])
     #expect(server.send([0x1E]) == [])
   }
 
-  @Test func aConfirmationPassesAPendingRequest() throws {
+  @Test func handlesAConfirmationDuringARequest() throws {
     var server = try TestServer()
     _ = server.subscribe(.indicated, 2)
     _ = server.notify(.indicated, [1])
@@ -154,7 +154,7 @@ struct ServerUpdateTests {
     #expect(server.respond(token, .value([1])) == [[0x0B, 1]])
   }
 
-  @Test func severalValuesInOnePDU() throws {
+  @Test func sendsSeveralValuesInOnePDU() throws {
     var server = try TestServer(hash: true)
     server.security = .justWorks
     _ = server.subscribe(.both, 1)
@@ -166,7 +166,7 @@ struct ServerUpdateTests {
         into: &output)
     }
     let values: [(AttributeID, Bytes)] = [(.both, [1]), (.guarded, [2, 3])]
-    // Only for a client that says it understands.
+    // Only for a client with the feature.
     #expect(!notify(values))
     #expect(server.request(ATTPDU(WriteRequest(handle: 0x000B, value: [0x04]))) == ATTPDU(WriteResponse()))
     #expect(notify(values))
@@ -182,7 +182,7 @@ struct ServerUpdateTests {
   }
 }
 
-/// A database that changes under its clients, from Vol 3, Part G, 2.5.2, 7.1 to 7.3.
+/// Changes of the database during a link (Vol 3, Part G, 2.5.2, 7.1 to 7.3).
 @Suite("Service Changed and robust caching (GATT/SR/GAS)")
 struct ServiceChangedTests {
   static let serviceChanged = AttributeHandle(0x0008)
@@ -190,15 +190,15 @@ struct ServiceChangedTests {
   static let hash = AttributeHandle(0x000D)
   let range = AttributeHandle(0x0020)...0x0025
 
-  @Test func indicatedToThoseWhoConfiguredIt_GAS_BV_01() throws {
+  @Test func indicatesServiceChangedToSubscribers_GAS_BV_01() throws {
     var server = try TestServer()
     #expect(server.serviceChanged(range) == [])
     #expect(server.send(hex: "12 0900 0200") == ["13"])
-    // The stack's own characteristic is no subscription of the application's.
+    // A subscription to Service Changed is not reported to the application.
     #expect(server.takeEvents() == [])
     #expect(server.bearer.subscriptions(database: server.database) == [:])
     #expect(server.serviceChanged(range) == [[0x1D, 0x08, 0, 0x20, 0, 0x25, 0]])
-    // Changes that come while it waits are told together.
+    // Changes before the confirmation are indicated together.
     #expect(server.serviceChanged(0x0030...0x0031) == [])
     #expect(server.serviceChanged(0x0010...0x0011) == [])
     #expect(server.send([0x1E]) == [[0x1D, 0x08, 0, 0x10, 0, 0x31, 0]])
@@ -206,7 +206,7 @@ struct ServiceChangedTests {
     #expect(server.takeEvents() == [])
   }
 
-  @Test func aServiceAddedToALiveLinkIsFound() throws {
+  @Test func findsAServiceThatIsAddedDuringTheLink() throws {
     var server = try TestServer()
     _ = server.send(hex: "12 0900 0200")
     let added = try server.database.add(
@@ -228,12 +228,12 @@ struct ServiceChangedTests {
     #expect(server.send(hex: "0A 2700") == ["010a270001"])
   }
 
-  @Test func clientSupportedFeatures() throws {
+  @Test func setsClientSupportedFeatures() throws {
     var server = try TestServer(hash: true)
     #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [0])))
     #expect(server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1]))) == ATTPDU(WriteResponse()))
     #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [1])))
-    // A bit once set stays set.
+    // A bit cannot be cleared.
     #expect(
       server.request(ATTPDU(WriteRequest(handle: Self.features, value: [4])))
         == .refusal(.writeRequest, Self.features, .valueNotAllowed))
@@ -251,17 +251,17 @@ struct ServiceChangedTests {
     return server
   }
 
-  @Test func aClientWithoutRobustCachingIsLeftInPeace() throws {
+  @Test func rejectsNothingWithoutRobustCaching() throws {
     var server = try changedServer(features: 0)
     #expect(
       server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
-  @Test func anUnawareClientIsToldOnce_GAS_BV_04() throws {
+  @Test func rejectsOneRequestOfAnUnawareClient_GAS_BV_04() throws {
     var server = try changedServer()
     let handle = server.handle(.short)
     #expect(!server.bearer.isChangeAware(database: server.database))
-    // Commands are ignored, discovery is answered, a request with a handle is refused, the next one is not.
+    // Commands are ignored, discovery succeeds, the first request with a handle is rejected, the next one is not.
     #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [1])).encoded) == [])
     #expect(server.send(hex: "06 0100 FFFF 0028 0118").first?.hasPrefix("07") == true)
     #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == .refusal(.readRequest, handle, .databaseOutOfSync))
@@ -275,7 +275,7 @@ struct ServiceChangedTests {
       server.request(ATTPDU(prepare)) == .refusal(.prepareWriteRequest, handle, .databaseOutOfSync))
   }
 
-  @Test func readingTheHashMakesAware_GAS_BV_05() throws {
+  @Test func becomesAwareByReadingTheHash_GAS_BV_05() throws {
     var server = try changedServer()
     let before = server.database.databaseHash()
     guard
@@ -288,7 +288,7 @@ struct ServiceChangedTests {
       server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
-  @Test func confirmingServiceChangedMakesAware_GAS_BV_06() throws {
+  @Test func becomesAwareByConfirmingServiceChanged_GAS_BV_06() throws {
     var server = try TestServer(hash: true)
     _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1])))
     _ = server.send(hex: "12 0900 0200")
@@ -301,9 +301,9 @@ struct ServiceChangedTests {
       server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
   }
 
-  /// A client that left without confirming is told again when it comes back, whether or not it cares for hashes.
+  /// A client that disconnected without a confirmation gets the indication again, with and without robust caching.
   @Test(arguments: [false, true])
-  func aChangeThatWasNotConfirmedIsToldAgain(timesOut: Bool) throws {
+  func indicatesAnUnconfirmedChangeAgain(timesOut: Bool) throws {
     var server = try TestServer(hash: true)
     _ = server.send(hex: "12 0900 0200")
     let added = try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
@@ -320,7 +320,7 @@ struct ServiceChangedTests {
     #expect(again.bearer.record(database: again.database).databaseHash == again.database.databaseHash())
   }
 
-  @Test func aBondedClientGetsItsConfigurationBack() throws {
+  @Test func restoresTheConfigurationOfABondedClient() throws {
     var server = try TestServer(hash: true)
     _ = server.send(hex: "12 0900 0200")
     _ = server.subscribe(.both, 1)
@@ -339,7 +339,7 @@ struct ServiceChangedTests {
     try changed.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
     #expect(changed.restore(record) == [[0x1D, 0x08, 0, 0x01, 0, 0xFF, 0xFF]])
     #expect(!changed.bearer.isChangeAware(database: changed.database))
-    // Not told yet: the record stays unaware.
+    // No indication has been sent: the record has no hash.
     #expect(changed.bearer.record(database: changed.database).databaseHash == [])
 
     var gone = TestServer(server.database)

@@ -42,7 +42,7 @@ struct ServerWriteTests {
       #expect(server.request(write) == .refusal(.writeRequest, handle, code))
       let prepare = ATTPDU(PrepareWriteRequest(handle: handle, valueOffset: 0, partAttributeValue: [0x78]))
       #expect(server.request(prepare) == .refusal(.prepareWriteRequest, handle, code))
-      // A command is never answered, and does nothing here.
+      // A command has no response, and no effect here.
       #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [0x78])).encoded) == [])
     }
     #expect(server.takeEvents() == [])
@@ -50,7 +50,7 @@ struct ServerWriteTests {
   }
 
   /// A shorter write into a value of fixed length changes its first octets only (Vol 3, Part F, 3.4.5.1).
-  @Test func valuesOfFixedLength() throws {
+  @Test func keepsTheEndOfAValueOfFixedLength() throws {
     var server = try TestServer()
     let handle = server.handle(.fourOctets)
     #expect(server.request(ATTPDU(WriteRequest(handle: handle, value: [9, 8]))) == ATTPDU(WriteResponse()))
@@ -72,7 +72,7 @@ struct ServerWriteTests {
     #expect(server.database.storedValue(of: .short) == [9])
   }
 
-  @Test func malformedWrites() throws {
+  @Test func rejectsMalformedWrites() throws {
     var server = try TestServer()
     for pdu in ["12", "1203", "16", "160300", "16030000", "18", "1802", "18FF", "180100"] {
       #expect(server.send(hex: pdu) == ["01\(pdu.prefix(2).lowercased())000004"], "\(pdu)")
@@ -83,7 +83,7 @@ struct ServerWriteTests {
     #expect(server.takeEvents() == [])
   }
 
-  @Test func signedWritesAreNotTaken() throws {
+  @Test func ignoresSignedWrites() throws {
     var server = try TestServer()
     let command = SignedWriteCommand(handle: server.handle(.short), value: [1], signCounter: 0, mac: 0)
     #expect(server.send(command.encodedPDU) == [])
@@ -110,7 +110,7 @@ struct PreparedWriteTests {
     server.request(ATTPDU(ExecuteWriteRequest(flags: flags)))
   }
 
-  @Test func aLongValueIsWrittenInParts_BV_05() throws {
+  @Test func writesALongValueInParts_BV_05() throws {
     var server = try TestServer()
     let value = Bytes((0..<512).map { UInt8(truncatingIfNeeded: 3 * $0) })
     for offset in stride(from: 0, to: 512, by: 18) {
@@ -123,7 +123,7 @@ struct PreparedWriteTests {
     #expect(server.takeEvents() == [.stored(.long)])
   }
 
-  @Test func aCancelledQueueIsForgotten_BV_07() throws {
+  @Test func discardsACancelledQueue_BV_07() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [9, 9]))
     #expect(execute(&server, .cancel) == ATTPDU(ExecuteWriteResponse()))
@@ -132,8 +132,8 @@ struct PreparedWriteTests {
     #expect(server.takeEvents() == [])
   }
 
-  /// Parts in any order as long as each touches what is there; parts before, value after.
-  @Test func offsetsAreHonoured() throws {
+  /// Parts in any order, as long as none begins after the end of the value; the parts, then the value.
+  @Test func appliesOffsets() throws {
     let old = (0..<40).map { UInt8($0) }
     let cases: [([(Int, Bytes)], [UInt8]?)] = [
       ([(0, [7, 7, 7])], [7, 7, 7]),  // from the front: the new value
@@ -158,14 +158,14 @@ struct PreparedWriteTests {
     }
   }
 
-  @Test func lengthsAreCheckedAtTheExecution() throws {
+  @Test func checksLengthsAtTheExecution() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .short, 0, Bytes(repeating: 1, count: 18)))
     #expect(isEchoed(&server, .short, 18, [2, 2]))
     #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
     #expect(isEchoed(&server, .short, 20, [3]))
     #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.short), .invalidAttributeValueLength))
-    // 512 octets fit, 513 do not, even where the stack does not know the value.
+    // 512 octets are accepted and 513 are not, also for a dynamic value.
     for (offset, code) in [(511, nil), (512, ATTErrorCode.invalidAttributeValueLength), (513, .invalidOffset)] {
       #expect(isEchoed(&server, .dynamic, offset, [1]))
       let answer = execute(&server)
@@ -183,7 +183,7 @@ struct PreparedWriteTests {
     #expect(server.database.storedValue(of: .fourOctets) == [1, 9, 3, 4])
   }
 
-  @Test func allOrNothing_BV_10() throws {
+  @Test func writesAllPartsOrNone_BV_10() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .short, 0, [1]))
     #expect(isEchoed(&server, .long, 0, [2]))
@@ -195,12 +195,12 @@ struct PreparedWriteTests {
     #expect(isEchoed(&server, .long, 9, [8]))
     #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.long), .invalidOffset))
     #expect(server.database.storedValue(of: .short) == [1, 3])
-    // The refused queue is gone.
+    // The rejected queue is empty.
     #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
     #expect(server.database.storedValue(of: .short) == [1, 3])
   }
 
-  @Test func theQueueIsBounded() throws {
+  @Test func limitsTheQueue() throws {
     var server = try TestServer(limits: GATTServer.Limits(maximumPreparedWrites: 3, maximumPreparedOctets: 40))
     let handle = server.handle(.long)
     for offset in 0..<3 { #expect(isEchoed(&server, .long, offset, [1])) }
@@ -214,7 +214,7 @@ struct PreparedWriteTests {
     #expect(server.database.storedValue(of: .long)?.count == 40)
   }
 
-  @Test func aLinkThatLostItsEncryptionMeanwhile() throws {
+  @Test func rejectsAQueueAfterTheLossOfEncryption() throws {
     var server = try TestServer()
     server.security = .justWorks
     #expect(isEchoed(&server, .encrypted, 0, [1]))
@@ -223,7 +223,7 @@ struct PreparedWriteTests {
     #expect(server.database.storedValue(of: .encrypted) == Array("secret".utf8))
   }
 
-  @Test func aServiceThatWentAwayMeanwhile() throws {
+  @Test func rejectsAQueueAfterTheRemovalOfTheService() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [1]))
     let handle = server.handle(.long)
@@ -231,7 +231,7 @@ struct PreparedWriteTests {
     #expect(execute(&server) == .refusal(.executeWriteRequest, handle, .invalidHandle))
   }
 
-  @Test func aDescriptorIsConfiguredByPreparedWrites() throws {
+  @Test func configuresADescriptorByPreparedWrites() throws {
     var server = try TestServer()
     let descriptor = server.descriptor(.both)
     for (offset, octet) in [(0, UInt8(1)), (1, 0)] {
@@ -245,7 +245,7 @@ struct PreparedWriteTests {
     #expect(execute(&server) == .refusal(.executeWriteRequest, descriptor, .invalidAttributeValueLength))
   }
 
-  @Test func everyClientHasItsOwnQueue() throws {
+  @Test func keepsAQueueForEachClient() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [1]))
     var other = TestServer(server.database)
