@@ -3,17 +3,6 @@ import BLEWire
 
 /// Commands to the controller, and what its events mean.
 extension HostCore {
-  /// Sends a command, or queues it until the controller takes one.
-  mutating func send(
-    _ command: some HCICommand, for purpose: Purpose, now: Instant, into output: inout HostOutput
-  ) {
-    do throws(CommandQueueError) {
-      try queue.perform(command, for: purpose, now: now, into: &output.packets)
-    } catch {
-      report(.controller, "\(error)", into: &output)
-    }
-  }
-
   /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
   mutating func receiveEvent(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
     // Completed packets come with every few data packets: read in place.
@@ -27,7 +16,7 @@ extension HostCore {
       report(
         .controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)", into: &output)
     }
-    checkShutdown()
+    session.checkShutdown(now: now, hasLinks: !links.isEmpty)
   }
 
   private mutating func packetsCompleted(_ parameters: Span<UInt8>, now: Instant, into output: inout HostOutput) {
@@ -52,13 +41,9 @@ extension HostCore {
       if isSecuredBySystem, event.opcode == .leLongTermKeyRequestNegativeReply {
         return systemMissedKey(event.returnParameters, into: &output)
       }
-      if let outcome = queue.receive(event, now: now, into: &output.packets) {
-        commandEnded(outcome, now: now, into: &output)
-      }
+      withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as HCI.CommandStatus:
-      if let outcome = queue.receive(event, now: now, into: &output.packets) {
-        commandEnded(outcome, now: now, into: &output)
-      }
+      withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as HCI.DisconnectionComplete:
       guard event.status == .success else { return }
       supersededLinkEnded(event.connectionHandle, into: &output)
@@ -72,7 +57,8 @@ extension HostCore {
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
     case let event as HCI.EncryptionKeyRefreshComplete:
       encryptionChanged(event.connectionHandle, event.status, isOn: true, now: now, into: &output)
-    case let event as HCI.HardwareError: hardwareFailed(code: event.hardwareCode, now: now, into: &output)
+    case let event as HCI.HardwareError:
+      withSession(now: now, into: &output) { $0.hardwareFailed(code: event.hardwareCode, into: &$2) }
     case is HCI.DataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
     case let event as any LEEventParameters: handle(event, now: now, into: &output)
     default: break
@@ -165,62 +151,6 @@ extension HostCore {
     while let peer = closings.popLast() {
       guard let index = index(of: peer) else { continue }
       close(index, .remoteUserTerminatedConnection, now: now, into: &output)
-    }
-  }
-
-  mutating func commandEnded(
-    _ outcome: CommandQueue<Purpose>.Outcome, now: Instant, into output: inout HostOutput
-  ) {
-    switch outcome {
-    case .complete(let purpose, let event):
-      let status = event.returnParameters.first.map(HCIErrorCode.init) ?? .success
-      finish(purpose, event.opcode, status, event.returnParameters, now: now, into: &output)
-    case .status(let purpose, let opcode, let status):
-      finish(purpose, opcode, status, [], now: now, into: &output)
-    // A controller shared with the kernel answers the kernel's commands, too.
-    case .unexpected where configuration.ownership == .sharedWithKernel: break
-    case .unexpected(let opcode):
-      report(.controller, "an answer to \(opcode), which was not sent or is answered already", into: &output)
-    case .timedOut(let purpose, let opcode):
-      abandon(purpose, into: &output)
-      commandTimedOut(opcode, now: now, into: &output)
-    }
-  }
-
-  private mutating func finish(
-    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes, now: Instant,
-    into output: inout HostOutput
-  ) {
-    switch purpose {
-    case .setup(let step): setupCompleted(step, status, returned, now: now, into: &output)
-    case .advertising(let id, let step):
-      withAdvertiser(now: now, into: &output) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
-    case .scanning(let step):
-      withScanner(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
-    case .initiating(let step):
-      withInitiator(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
-    case .disconnect(let peer):
-      // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
-      if status == .unknownConnectionIdentifier, let index = index(of: peer) {
-        removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
-        withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
-      }
-    case .endingSuperseded(let handle):
-      if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }
-    case .connectionUpdate(let peer, let owner):
-      if status != .success {
-        output.append(.connectionUpdateRefused(peer, .controller(opcode, status)), to: owner.recipient)
-      }
-    case .rssi(let peer, let owner):
-      guard status == .success, let response = try? HCI.ReadRSSI.Response(returned: returned) else {
-        return output.append(.rssi(peer, .failure(.controller(opcode, status))), to: owner.recipient)
-      }
-      output.append(.rssi(peer, .success(response.rssi)), to: owner.recipient)
-    case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
-    case .address:
-      withAddresses(now: now, into: &output) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
-    case .reply:
-      if status != .success { report(.controller, "refused \(opcode): \(status)", into: &output) }
     }
   }
 }

@@ -9,7 +9,7 @@ extension HostCore {
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     time = now
     let recipient = owner.recipient
-    if state != .unknown { output.append(.state(state, stateReason), to: recipient) }
+    if state != .unknown { output.append(.state(state, session.reason), to: recipient) }
     for link in links {
       output.append(.connected(link.connection(request: nil)), to: recipient)
       let mtu = link.client.mtu

@@ -6,7 +6,7 @@ import BLEWire
 extension HostCore {
   var radio: RadioContext {
     RadioContext(
-      controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: shutdownDeadline != nil,
+      controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: session.isShuttingDown,
       isHeld: addresses.isHolding, address: addressOnAir, hasLinks: !links.isEmpty, isSearchWanted: isSearchWanted)
   }
 
@@ -163,10 +163,13 @@ extension HostCore {
   }
 
   /// The controller is being brought up and has told its public address.
-  mutating func chooseAddress(now: Instant, into output: inout HostOutput) {
+  ///
+  /// - Returns: the address that it is to use.
+  mutating func chooseAddress(now: Instant, into output: inout HostOutput) -> DeviceAddress {
     var effects: [Effect<AddressEffect>] = []
     addresses.begin(with: controller.publicAddress, random: &random, into: &effects)
     apply(effects, now: now, into: &output)
+    return addresses.current
   }
 
   /// The identity behind an address that was received.

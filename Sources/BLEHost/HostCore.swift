@@ -9,25 +9,12 @@ package import BLEWire
 ///
 /// It keeps one controller, any number of links, one attribute database and the application's declared intents
 /// (advertising, scanning, connecting), which survive a reset of the controller.
-///
-/// ```
-///              start                     all steps done
-///   unknown ──────────► bringing up ──────────────────────► poweredOn ──── shutdown ───► shut down
-///                        ▲  │ no answer, three times          │
-///                        │  └────────► unsupported            │ hardware error, a command without answer,
-///                        └────────────── resetting ◄──────────┘ the transport gone
-/// ```
 package struct HostCore: Sendable {
   let configuration: HostConfiguration
   let cryptography: any Cryptography
   var random: RandomSource
 
-  package internal(set) var state = AdapterState.unknown
-  /// The reason for ``state``, where it is below powered on.
-  var stateReason: HostError?
-  package internal(set) var controller = ControllerCapabilities()
-  var bringUps = 0
-  var queue: CommandQueue<Purpose>
+  var session: ControllerSession
   var acl: ACLScheduler
 
   package internal(set) var database: AttributeDatabase
@@ -62,9 +49,6 @@ package struct HostCore: Sendable {
   var log: DiagnosticLog
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
-  var shutdownDeadline: Instant?
-  /// Whether ``shutdown(now:into:)`` has done all it can.
-  package internal(set) var isShutDown = false
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { addresses.identity }
   /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
@@ -76,7 +60,7 @@ package struct HostCore: Sendable {
     self.configuration = configuration
     self.cryptography = cryptography
     self.random = random
-    queue = CommandQueue(timeout: configuration.commandTimeout)
+    session = ControllerSession(configuration)
     acl = ACLScheduler(limits: configuration.linkQueue)
     log = DiagnosticLog(limits: configuration.diagnosticLimits)
     advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
@@ -92,18 +76,11 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    var deadline = Instant?.nearer(.nearer(queue.deadline, shutdownDeadline), addresses.deadline)
+    var deadline = Instant?.nearer(session.deadline, addresses.deadline)
     deadline = .nearer(deadline, scanner.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
     deadline = .nearer(deadline, bondReports.deadline(configuration.bondReportInterval))
     return .nearer(deadline, log.deadline)
-  }
-
-  /// The pipe to the controller is open: brings the controller up.
-  package mutating func start(now: Instant, into output: inout HostOutput) {
-    time = now
-    bringUps = 0
-    bringUp(now: now, into: &output)
   }
 
   /// Handles one whole H4 packet from the controller.
@@ -124,9 +101,7 @@ package struct HostCore: Sendable {
   /// Does what time demands: timeouts of commands, transactions and links.
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     time = now
-    while let outcome = queue.tick(now: now, into: &output.packets) {
-      commandEnded(outcome, now: now, into: &output)
-    }
+    withSession(now: now, into: &output) { $0.tick(now: now, packets: &$1, into: &$2) }
     for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
       tickLink(index, now: now, into: &output)
     }
@@ -138,7 +113,7 @@ package struct HostCore: Sendable {
     var lines: [Effect<Never>] = []
     log.tick(now: now, into: &lines)
     apply(lines, now: now, into: &output)
-    if let shutdownDeadline, shutdownDeadline <= now { finishShutdown() }
+    session.checkShutdown(now: now, hasLinks: !links.isEmpty)
   }
 
   /// Performs a command of one owner.

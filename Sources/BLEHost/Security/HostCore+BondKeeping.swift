@@ -114,7 +114,7 @@ extension HostCore {
   }
 
   private mutating func reportBondSoon(_ identity: DeviceAddress, into output: inout HostOutput) {
-    let isEnding = shutdownDeadline != nil || isShutDown
+    let isEnding = session.isEnding
     let interval = isEnding ? .zero : configuration.bondReportInterval
     guard bondReports.changed(identity.identity, now: time, interval: interval) else { return }
     reportBond(identity, into: &output)

@@ -28,11 +28,11 @@ enum SetupStep: Int, CaseIterable, Sendable {
 
   /// The step behind this one that has work with such a controller; nil when it is up.
   func following(
-    _ controller: ControllerCapabilities, usesRandomAddress: Bool, ownership: ControllerOwnership
+    _ controller: ControllerCapabilities, usesRandomAddress: Bool, isExclusive: Bool
   ) -> Self? {
     var step = self
     while let next = Self(rawValue: step.rawValue + 1) {
-      let isOurs = ownership == .exclusive || next.goesBesideKernel
+      let isOurs = isExclusive || next.goesBesideKernel
       if isOurs, next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
       step = next
     }
@@ -49,7 +49,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   }
 
   /// Where the bring-up begins.
-  static func first(_ ownership: ControllerOwnership) -> Self { ownership == .exclusive ? .reset : .localVersion }
+  static func first(isExclusive: Bool) -> Self { isExclusive ? .reset : .localVersion }
 
   private func isWanted(_ controller: ControllerCapabilities, usesRandomAddress: Bool) -> Bool {
     let commands = controller.commands
@@ -76,84 +76,106 @@ enum SetupStep: Int, CaseIterable, Sendable {
   }
 }
 
-extension HostCore {
-  /// Sends the command of one step.
-  mutating func sendSetup(_ step: SetupStep, now: Instant, into output: inout HostOutput) {
-    let purpose = Purpose.setup(step)
-    switch step {
-    case .reset: send(HCI.Reset(), for: purpose, now: now, into: &output)
-    case .localVersion: send(HCI.ReadLocalVersionInformation(), for: purpose, now: now, into: &output)
-    case .supportedCommands: send(HCI.ReadLocalSupportedCommands(), for: purpose, now: now, into: &output)
-    case .supportedFeatures: send(HCI.ReadLocalSupportedFeatures(), for: purpose, now: now, into: &output)
-    case .publicAddress: send(HCI.ReadBDADDR(), for: purpose, now: now, into: &output)
-    case .leFeatures: send(HCI.LEReadLocalSupportedFeatures(), for: purpose, now: now, into: &output)
-    case .leBufferSizeV2: send(HCI.LEReadBufferSizeV2(), for: purpose, now: now, into: &output)
-    case .leBufferSize: send(HCI.LEReadBufferSize(), for: purpose, now: now, into: &output)
-    case .bufferSize: send(HCI.ReadBufferSize(), for: purpose, now: now, into: &output)
-    case .eventMask:
-      send(HCI.SetEventMask { $0.eventMask = Self.eventMask }, for: purpose, now: now, into: &output)
-    case .leEventMask:
-      let mask = Self.leEventMask(for: controller)
-      send(HCI.LESetEventMask { $0.eventMask = mask }, for: purpose, now: now, into: &output)
-    case .leHostSupport:
-      send(HCI.WriteLEHostSupport { $0.leSupportedHost = true }, for: purpose, now: now, into: &output)
-    case .acceptListSize: send(HCI.LEReadFilterAcceptListSize(), for: purpose, now: now, into: &output)
-    case .resolvingListSize: send(HCI.LEReadResolvingListSize(), for: purpose, now: now, into: &output)
-    case .maximumDataLength: send(HCI.LEReadMaximumDataLength(), for: purpose, now: now, into: &output)
+/// The command of each step.
+extension SetupStep {
+  var opcode: HCIOpcode {
+    type(of: command(ControllerCapabilities(), DeviceAddress(octets: BD_ADDR(), kind: .public))).opcode
+  }
+
+  /// - Parameters:
+  ///   - capabilities: what the steps before have returned.
+  ///   - address: the address that the controller is to use, where it is a random one.
+  func command(_ capabilities: ControllerCapabilities, _ address: DeviceAddress) -> any HCICommand {
+    switch self {
+    case .reset: HCI.Reset()
+    case .localVersion: HCI.ReadLocalVersionInformation()
+    case .supportedCommands: HCI.ReadLocalSupportedCommands()
+    case .supportedFeatures: HCI.ReadLocalSupportedFeatures()
+    case .publicAddress: HCI.ReadBDADDR()
+    case .leFeatures: HCI.LEReadLocalSupportedFeatures()
+    case .leBufferSizeV2: HCI.LEReadBufferSizeV2()
+    case .leBufferSize: HCI.LEReadBufferSize()
+    case .bufferSize: HCI.ReadBufferSize()
+    case .eventMask: HCI.SetEventMask { $0.eventMask = Self.events }
+    case .leEventMask: HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) }
+    case .leHostSupport: HCI.WriteLEHostSupport { $0.leSupportedHost = true }
+    case .acceptListSize: HCI.LEReadFilterAcceptListSize()
+    case .resolvingListSize: HCI.LEReadResolvingListSize()
+    case .maximumDataLength: HCI.LEReadMaximumDataLength()
     case .suggestedDataLength:
-      let maximum = controller.maximumDataLength
-      let command = HCI.LEWriteSuggestedDefaultDataLength {
-        $0.suggestedMaxTXOctets = maximum.supportedMaxTXOctets
-        $0.suggestedMaxTXTime = maximum.supportedMaxTXTime
+      HCI.LEWriteSuggestedDefaultDataLength {
+        $0.suggestedMaxTXOctets = capabilities.maximumDataLength.supportedMaxTXOctets
+        $0.suggestedMaxTXTime = capabilities.maximumDataLength.supportedMaxTXTime
       }
-      send(command, for: purpose, now: now, into: &output)
-    case .advertisingSets: send(HCI.LEReadNumberOfSupportedAdvertisingSets(), for: purpose, now: now, into: &output)
-    case .maximumAdvertisingData:
-      send(HCI.LEReadMaximumAdvertisingDataLength(), for: purpose, now: now, into: &output)
-    case .randomAddress:
-      let address = addressOnAir.octets
-      send(HCI.LESetRandomAddress { $0.randomAddress = address }, for: purpose, now: now, into: &output)
+    case .advertisingSets: HCI.LEReadNumberOfSupportedAdvertisingSets()
+    case .maximumAdvertisingData: HCI.LEReadMaximumAdvertisingDataLength()
+    case .randomAddress: HCI.LESetRandomAddress { $0.randomAddress = address.octets }
     }
   }
 
-  /// Takes in what one step's command returned.
+  /// The events the host acts on (Vol 4, Part E, 7.3.1): disconnection, encryption, version, command, hardware, buffers,
+  /// key refresh, LE meta.
+  private static let events: HCI.EventMask = [
+    .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
+    .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
+  ]
+
+  private static func leEvents(for controller: ControllerCapabilities) -> HCI.LEEventMask {
+    var mask: HCI.LEEventMask = [
+      .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
+      .longTermKeyRequest,
+    ]
+    if controller.leFeatures.contains(.connectionParametersRequest) {
+      mask.insert(.remoteConnectionParameterRequest)
+    }
+    if controller.leFeatures.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
+    if controller.leFeatures.contains(.llPrivacy) { mask.insert(.enhancedConnectionComplete) }
+    if controller.usesExtendedCommands {
+      mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
+    }
+    return mask
+  }
+}
+
+extension ControllerCapabilities {
+  /// Takes what the command of one step returned.
   mutating func learn(_ step: SetupStep, from returned: Bytes) throws(CodecError) {
     switch step {
-    case .localVersion: controller.version = try .init(returned: returned)
+    case .localVersion: version = try .init(returned: returned)
     case .supportedCommands:
-      controller.commands = try HCI.ReadLocalSupportedCommands.Response(returned: returned).supportedCommands
+      commands = try HCI.ReadLocalSupportedCommands.Response(returned: returned).supportedCommands
     case .supportedFeatures:
-      controller.features = try HCI.ReadLocalSupportedFeatures.Response(returned: returned).features
-    case .publicAddress: controller.publicAddress = try HCI.ReadBDADDR.Response(returned: returned).address
+      features = try HCI.ReadLocalSupportedFeatures.Response(returned: returned).features
+    case .publicAddress: publicAddress = try HCI.ReadBDADDR.Response(returned: returned).address
     case .leFeatures:
-      controller.leFeatures = try HCI.LEReadLocalSupportedFeatures.Response(returned: returned).features
+      leFeatures = try HCI.LEReadLocalSupportedFeatures.Response(returned: returned).features
     case .leBufferSizeV2:
       let buffers = try HCI.LEReadBufferSizeV2.Response(returned: returned)
-      (controller.aclLength, controller.aclCount) = (
+      (aclLength, aclCount) = (
         Int(buffers.aclDataPacketLength), Int(buffers.totalNumACLDataPackets)
       )
     case .leBufferSize:
       let buffers = try HCI.LEReadBufferSize.Response(returned: returned)
-      (controller.aclLength, controller.aclCount) = (
+      (aclLength, aclCount) = (
         Int(buffers.aclDataPacketLength), Int(buffers.totalNumACLDataPackets)
       )
     case .bufferSize:
       let buffers = try HCI.ReadBufferSize.Response(returned: returned)
-      (controller.aclLength, controller.aclCount) = (
+      (aclLength, aclCount) = (
         Int(buffers.aclDataPacketLength), Int(buffers.totalNumACLDataPackets)
       )
     case .acceptListSize:
-      controller.acceptListSize = Int(
+      acceptListSize = Int(
         try HCI.LEReadFilterAcceptListSize.Response(returned: returned).filterAcceptListSize)
     case .resolvingListSize:
-      controller.resolvingListSize = Int(
+      resolvingListSize = Int(
         try HCI.LEReadResolvingListSize.Response(returned: returned).resolvingListSize)
-    case .maximumDataLength: controller.maximumDataLength = try .init(returned: returned)
+    case .maximumDataLength: maximumDataLength = try .init(returned: returned)
     case .advertisingSets:
-      controller.advertisingSets = Int(
+      advertisingSets = Int(
         try HCI.LEReadNumberOfSupportedAdvertisingSets.Response(returned: returned).numSupportedAdvertisingSets)
     case .maximumAdvertisingData:
-      controller.maximumAdvertisingData = Int(
+      maximumAdvertisingData = Int(
         try HCI.LEReadMaximumAdvertisingDataLength.Response(returned: returned).maxAdvertisingDataLength)
     case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength, .randomAddress: break
     }

@@ -1,0 +1,143 @@
+import BLEGATT
+import BLEHCI
+package import BLEWire
+
+/// The session with the controller, and what its effects cause in other parts.
+extension HostCore {
+  package var state: AdapterState { session.state }
+  package var controller: ControllerCapabilities { session.capabilities }
+  /// Whether ``shutdown(now:into:)`` is complete.
+  package var isShutDown: Bool { session.isShutDown }
+
+  /// The transport is open: brings the controller up.
+  package mutating func start(now: Instant, into output: inout HostOutput) {
+    time = now
+    withSession(now: now, into: &output) { $0.start(into: &$2) }
+  }
+
+  /// The transport is closed: links have ended. ``start(now:into:)`` restores what is declared when it is open again.
+  ///
+  /// - Parameter state: the state of the adapter: `resetting` while it is expected back, or worse.
+  package mutating func transportFailed(
+    _ error: HostError, state: AdapterState = .resetting, now: Instant, into output: inout HostOutput
+  ) {
+    time = now
+    withSession(now: now, into: &output) { $0.transportFailed(error, state: state, into: &$2) }
+  }
+
+  /// Prepares the end: advertising off, links ended. ``isShutDown`` says when there is nothing more to wait for.
+  package mutating func shutdown(now: Instant, into output: inout HostOutput) {
+    guard !session.isEnding else { return }
+    time = now
+    reportAllBonds(into: &output)
+    withSession(now: now, into: &output) { $0.shutDown(now: now, into: &$2) }
+    session.checkShutdown(now: now, hasLinks: !links.isEmpty)
+  }
+
+  /// Sends a command, or queues it until the controller takes one.
+  mutating func send(
+    _ command: some HCICommand, for purpose: Purpose, now: Instant, into output: inout HostOutput
+  ) {
+    withSession(now: now, into: &output) { $0.send(command, for: purpose, now: now, packets: &$1, into: &$2) }
+  }
+
+  mutating func withSession(
+    now: Instant, into output: inout HostOutput,
+    _ body: (inout ControllerSession, inout PacketBuffer, inout [Effect<SessionEffect>]) -> Void
+  ) {
+    var effects: [Effect<SessionEffect>] = []
+    body(&session, &output.packets, &effects)
+    apply(effects, now: now, into: &output) { core, effect, output in
+      switch effect {
+      case .chooseAddress:
+        let address = core.chooseAddress(now: now, into: &output)
+        core.withSession(now: now, into: &output) { $0.addressChosen(address, into: &$2) }
+      case .ready: core.restore(now: now, into: &output)
+      case .lost: core.suspend(into: &output)
+      case .stop: core.stop(now: now, into: &output)
+      case .answered(let purpose, let opcode, let status, let returned):
+        core.finish(purpose, opcode, status, returned, now: now, into: &output)
+      case .abandoned(let purpose): core.abandon(purpose, into: &output)
+      }
+    }
+  }
+
+  /// The controller is up: it is given what is declared.
+  private mutating func restore(now: Instant, into output: inout HostOutput) {
+    acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
+    addresses.poweredOn(now: now)
+    database.setCentralAddressResolution(controller.resolvedPeers > 0)
+    restoreTrust(into: &output)
+    withAdvertiser(now: now, into: &output) { $0.restore($1, into: &$2) }
+    reconcileScanner(now: now, into: &output)
+    reconcileInitiator(now: now, into: &output)
+  }
+
+  /// The controller has lost its state: every link and every activity ends.
+  private mutating func suspend(into output: inout HostOutput) {
+    for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
+    acl.removeAll()
+    supersededHandles = []
+    advertiser.suspend()
+    scanner.suspend()
+    initiator.suspend()
+    addresses.suspend()
+  }
+
+  /// Switches everything off and ends the links.
+  private mutating func stop(now: Instant, into output: inout HostOutput) {
+    withAdvertiser(now: now, into: &output) { $0.stopAll($1, into: &$2) }
+    withScanner(now: now, into: &output) { $0.stopAll($1, into: &$2) }
+    withInitiator(now: now, into: &output) { $0.cancelAll(into: &$2) }
+    for link in links {
+      performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), from: .process, now: now, into: &output)
+    }
+  }
+
+  /// A command has ended that a part or a link has sent.
+  private mutating func finish(
+    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes, now: Instant,
+    into output: inout HostOutput
+  ) {
+    switch purpose {
+    case .setup, .reply: break
+    case .advertising(let id, let step):
+      withAdvertiser(now: now, into: &output) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
+    case .scanning(let step):
+      withScanner(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .initiating(let step):
+      withInitiator(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .address: withAddresses(now: now, into: &output) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
+    case .disconnect(let peer):
+      // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
+      if status == .unknownConnectionIdentifier, let index = index(of: peer) {
+        removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
+        withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
+      }
+    case .endingSuperseded(let handle):
+      if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }
+    case .connectionUpdate(let peer, let owner):
+      if status != .success {
+        output.append(.connectionUpdateRefused(peer, .controller(opcode, status)), to: owner.recipient)
+      }
+    case .rssi(let peer, let owner):
+      guard status == .success, let response = try? HCI.ReadRSSI.Response(returned: returned) else {
+        return output.append(.rssi(peer, .failure(.controller(opcode, status))), to: owner.recipient)
+      }
+      output.append(.rssi(peer, .success(response.rssi)), to: owner.recipient)
+    case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
+    }
+  }
+
+  /// A command will have no answer any more.
+  private func abandon(_ purpose: Purpose, into output: inout HostOutput) {
+    switch purpose {
+    case .rssi(let peer, let owner): output.append(.rssi(peer, .failure(.notPoweredOn)), to: owner.recipient)
+    case .connectionUpdate(let peer, let owner):
+      output.append(.connectionUpdateRefused(peer, .notPoweredOn), to: owner.recipient)
+    // The state that follows says the rest.
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
+      break
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import BLEHCI
+import BLEWire
+
+/// What the session alone causes.
+enum SessionEffect: Sendable {
+  /// The controller has told its public address: the address to use is due (``ControllerSession/addressChosen(_:into:)``).
+  case chooseAddress
+  /// The controller is up.
+  case ready
+  /// Links and activities at the controller have ended.
+  case lost
+  /// Everything is to be switched off, and links are to be ended.
+  case stop
+  /// A command has ended: its purpose, the status, and the return parameters where there are any.
+  case answered(Purpose, HCIOpcode, HCIErrorCode, Bytes)
+  /// A command will have no answer.
+  case abandoned(Purpose)
+}
+
+/// The connection to one controller: its state and capabilities, the commands on their way, resets and the end.
+///
+/// ```
+///              start                     all steps done
+///   unknown ──────────► bringing up ──────────────────────► poweredOn ──── shutdown ───► shut down
+///                        ▲  │ no answer, three times          │
+///                        │  └────────► unsupported            │ hardware error, a command without answer,
+///                        └────────────── resetting ◄──────────┘ the transport gone
+/// ```
+struct ControllerSession: Sendable {
+  /// Whether no one else uses the controller, so that it may be reset.
+  private let isExclusive: Bool
+  private let maximumBringUps: Int
+  private let shutdownTimeout: Duration
+
+  private(set) var state = AdapterState.unknown
+  /// The reason for ``state``, where it is below powered on.
+  private(set) var reason: HostError?
+  private(set) var capabilities = ControllerCapabilities()
+  private var queue: CommandQueue<Purpose>
+  /// Attempts to bring the controller up since it last was.
+  private var bringUps = 0
+  /// The address that the controller is given in its bring-up.
+  private var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
+  private var shutdownDeadline: Instant?
+  /// Whether the shutdown is complete.
+  private(set) var isShutDown = false
+
+  init(_ configuration: HostConfiguration) {
+    isExclusive = configuration.ownership == .exclusive
+    maximumBringUps = configuration.maximumBringUps
+    shutdownTimeout = configuration.shutdownTimeout
+    queue = CommandQueue(timeout: configuration.commandTimeout)
+  }
+
+  /// When ``tick(now:packets:into:)`` has work.
+  var deadline: Instant? { .nearer(queue.deadline, shutdownDeadline) }
+  var isShuttingDown: Bool { shutdownDeadline != nil }
+  /// Whether the shutdown has begun or is complete.
+  var isEnding: Bool { isShuttingDown || isShutDown }
+
+  /// The transport is open: brings the controller up.
+  mutating func start(into effects: inout [Effect<SessionEffect>]) {
+    bringUps = 0
+    bringUp(into: &effects)
+  }
+
+  private mutating func bringUp(into effects: inout [Effect<SessionEffect>]) {
+    bringUps += 1
+    capabilities = ControllerCapabilities()
+    send(.first(isExclusive: isExclusive), into: &effects)
+  }
+
+  private func send(_ step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
+    effects.append(.command(step.command(capabilities, address), for: .setup(step)))
+  }
+
+  private mutating func completed(
+    _ step: SetupStep, _ status: HCIErrorCode, _ returned: Bytes, into effects: inout [Effect<SessionEffect>]
+  ) {
+    var failure: HCIErrorCode? = status == .success ? nil : status
+    if failure == nil {
+      do throws(CodecError) {
+        try capabilities.learn(step, from: returned)
+      } catch {
+        effects.append(.report(.controller, "the answer to \(step) is malformed: \(error)", peer: nil))
+        failure = .unspecifiedError
+      }
+    }
+    if let failure, step.isRequired { return fail(.controller(step.opcode, failure), into: &effects) }
+    if step == .leFeatures { return effects.append(.own(.chooseAddress)) }
+    advance(after: step, into: &effects)
+  }
+
+  /// The address is chosen that the controller is to use: goes on with the bring-up.
+  mutating func addressChosen(_ address: DeviceAddress, into effects: inout [Effect<SessionEffect>]) {
+    self.address = address
+    advance(after: .leFeatures, into: &effects)
+  }
+
+  private mutating func advance(after step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
+    let usesRandomAddress = address.kind == .random
+    if let next = step.following(capabilities, usesRandomAddress: usesRandomAddress, isExclusive: isExclusive) {
+      return send(next, into: &effects)
+    }
+    guard capabilities.aclLength > 0, capabilities.aclCount > 0 else {
+      return fail(.unsupported("buffers for LE data"), into: &effects)
+    }
+    bringUps = 0
+    enter(.poweredOn, nil, into: &effects)
+    effects.append(.own(.ready))
+  }
+
+  private mutating func enter(
+    _ new: AdapterState, _ error: HostError?, into effects: inout [Effect<SessionEffect>]
+  ) {
+    guard new != state || error != nil else { return }
+    (state, reason) = (new, error)
+    effects.append(.event(.state(new, error), to: .everyone))
+  }
+}
+
+/// Commands and their answers.
+extension ControllerSession {
+  /// Sends a command, or queues it until the controller takes one.
+  mutating func send(
+    _ command: some HCICommand, for purpose: Purpose, now: Instant, packets: inout PacketBuffer,
+    into effects: inout [Effect<SessionEffect>]
+  ) {
+    do throws(CommandQueueError) {
+      try queue.perform(command, for: purpose, now: now, into: &packets)
+    } catch {
+      effects.append(.report(.controller, "\(error)", peer: nil))
+    }
+  }
+
+  mutating func receive(
+    _ event: HCI.CommandComplete, now: Instant, packets: inout PacketBuffer,
+    into effects: inout [Effect<SessionEffect>]
+  ) {
+    guard let outcome = queue.receive(event, now: now, into: &packets) else { return }
+    ended(outcome, into: &effects)
+  }
+
+  mutating func receive(
+    _ event: HCI.CommandStatus, now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]
+  ) {
+    guard let outcome = queue.receive(event, now: now, into: &packets) else { return }
+    ended(outcome, into: &effects)
+  }
+
+  private mutating func ended(
+    _ outcome: CommandQueue<Purpose>.Outcome, into effects: inout [Effect<SessionEffect>]
+  ) {
+    switch outcome {
+    case .complete(let purpose, let event):
+      let status = event.returnParameters.first.map(HCIErrorCode.init) ?? .success
+      answered(purpose, event.opcode, status, event.returnParameters, into: &effects)
+    case .status(let purpose, let opcode, let status): answered(purpose, opcode, status, [], into: &effects)
+    // A controller shared with the kernel answers the kernel's commands, too.
+    case .unexpected where !isExclusive: break
+    case .unexpected(let opcode):
+      let text = "an answer to \(opcode), which was not sent or is answered already"
+      effects.append(.report(.controller, text, peer: nil))
+    case .timedOut(let purpose, let opcode):
+      effects.append(.own(.abandoned(purpose)))
+      reset(.commandTimedOut(opcode), orFail: .commandTimedOut(opcode), into: &effects)
+    }
+  }
+
+  private mutating func answered(
+    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes,
+    into effects: inout [Effect<SessionEffect>]
+  ) {
+    switch purpose {
+    case .setup(let step): completed(step, status, returned, into: &effects)
+    case .reply:
+      if status != .success { effects.append(.report(.controller, "refused \(opcode): \(status)", peer: nil)) }
+    default: effects.append(.own(.answered(purpose, opcode, status, returned)))
+    }
+  }
+}
+
+/// Failures, and the end.
+extension ControllerSession {
+  /// The controller reported that it failed (Vol 4, Part E, 7.7.16): only a reset helps.
+  mutating func hardwareFailed(code: UInt8, into effects: inout [Effect<SessionEffect>]) {
+    // The kernel resets its own controller; its transport reports the result.
+    guard isExclusive else { return }
+    effects.append(.report(.controller, "hardware error 0x\(String(code, radix: 16)): it is reset", peer: nil))
+    reset(nil, orFail: .controller(.none, .hardwareFailure), into: &effects)
+  }
+
+  private mutating func reset(
+    _ reason: HostError?, orFail error: HostError, into effects: inout [Effect<SessionEffect>]
+  ) {
+    guard bringUps < maximumBringUps else { return fail(error, into: &effects) }
+    lose(.resetting, reason, into: &effects)
+    bringUp(into: &effects)
+  }
+
+  private mutating func fail(_ error: HostError, into effects: inout [Effect<SessionEffect>]) {
+    lose(.unsupported, error, into: &effects)
+  }
+
+  /// The controller has lost its state: links and activities end, what is declared stays.
+  private mutating func lose(
+    _ state: AdapterState, _ error: HostError?, into effects: inout [Effect<SessionEffect>]
+  ) {
+    effects += queue.removeAll().map { .own(.abandoned($0)) }
+    effects.append(.own(.lost))
+    enter(state, error, into: &effects)
+  }
+
+  mutating func transportFailed(
+    _ error: HostError, state: AdapterState, into effects: inout [Effect<SessionEffect>]
+  ) {
+    lose(state, error, into: &effects)
+    if isShuttingDown { finishShutdown() }
+  }
+
+  mutating func tick(now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]) {
+    while let outcome = queue.tick(now: now, into: &packets) { ended(outcome, into: &effects) }
+  }
+
+  mutating func shutDown(now: Instant, into effects: inout [Effect<SessionEffect>]) {
+    guard !isEnding else { return }
+    guard state == .poweredOn else { return finishShutdown() }
+    shutdownDeadline = now + shutdownTimeout
+    effects.append(.own(.stop))
+  }
+
+  /// Ends the shutdown when every command is answered and every link is down, or when its time is over.
+  mutating func checkShutdown(now: Instant, hasLinks: Bool) {
+    guard let shutdownDeadline else { return }
+    if shutdownDeadline <= now || (!hasLinks && queue.isIdle) { finishShutdown() }
+  }
+
+  private mutating func finishShutdown() {
+    shutdownDeadline = nil
+    isShutDown = true
+  }
+}
