@@ -9,8 +9,13 @@ public import BLEWire
 /// The hash is a CRC with the polynomial x^7 + x^3 + 1 in an 8-bit register (0x09), most significant bit first, from
 /// zero, over the 16 octets of the UUID, most significant first; the bit is the low seven bits of the register.
 public struct OverflowArea: Hashable, Sendable {
+  private var number = UnalignedUInt128(0)
+
   /// The 128 bits. The first octet that is sent has bits 0 to 7.
-  public var mask: UInt128 = 0
+  public var mask: UInt128 {
+    get { number.value }
+    set { number = UnalignedUInt128(newValue) }
+  }
 
   /// The octet before the mask: the type of this data among Apple's.
   static let appleType: UInt8 = 0x01

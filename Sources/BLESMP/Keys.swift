@@ -1,10 +1,17 @@
+import BLEWire
+
 /// A key of 128 bits. Its descriptions do not show it.
 public struct SecretKey: Hashable, Sendable {
   /// The key as a number. PDUs and HCI have its least significant octet first.
-  public var value: UInt128
+  public var value: UInt128 {
+    get { number.value }
+    set { number = UnalignedUInt128(newValue) }
+  }
+
+  private var number: UnalignedUInt128
 
   /// A key with this value.
-  public init(_ value: UInt128) { self.value = value }
+  public init(_ value: UInt128) { number = UnalignedUInt128(value) }
 }
 
 extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -18,8 +18,11 @@ public struct BluetoothUUID: Sendable {
     case uuid128 = 16
   }
 
+  @usableFromInline let number: UnalignedUInt128
+
   /// The 128-bit value; a short UUID is expanded with the Bluetooth Base UUID.
-  public let value: UInt128
+  @inlinable public var value: UInt128 { number.value }
+
   /// The form in which it is sent.
   public let size: Size
 
@@ -28,20 +31,20 @@ public struct BluetoothUUID: Sendable {
 
   /// A 16-bit UUID.
   @inlinable public init(_ uuid16: UInt16) {
-    value = UInt128(uuid16) << 96 | Self.base
-    size = .uuid16
+    self.init(UInt128(uuid16) << 96 | Self.base, .uuid16)
   }
 
   /// A 32-bit UUID.
   public init(uuid32: UInt32) {
-    value = UInt128(uuid32) << 96 | Self.base
-    size = .uuid32
+    self.init(UInt128(uuid32) << 96 | Self.base, .uuid32)
   }
 
   /// A 128-bit UUID. It keeps 16 octets also where a shorter form exists.
-  public init(uuid128: UInt128) {
-    value = uuid128
-    size = .uuid128
+  public init(uuid128: UInt128) { self.init(uuid128, .uuid128) }
+
+  @usableFromInline init(_ value: UInt128, _ size: Size) {
+    number = UnalignedUInt128(value)
+    self.size = size
   }
 
   /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
@@ -136,9 +139,9 @@ public struct BluetoothUUID: Sendable {
 
 extension BluetoothUUID: Hashable {
   /// Whether both have the same 128-bit value, in whichever form.
-  public static func == (a: Self, b: Self) -> Bool { a.value == b.value }
+  public static func == (a: Self, b: Self) -> Bool { a.number == b.number }
   /// Hashes the 128-bit value.
-  public func hash(into hasher: inout Hasher) { hasher.combine(value) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
 extension BluetoothUUID: CustomStringConvertible {

@@ -86,4 +86,19 @@ struct DeviceAddressTests {
 
   @Test(arguments: ["", "C0:11:22:33:44", "C0:11:22:33:44:5", "G0:11:22:33:44:55", "C0-11-22-33-44-55"])
   func rejectsOtherAddressText(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
+
+  /// A value with an alignment of 16 octets crashes tasks that capture it, without optimization (Docs/Decisions/0096).
+  @Test func aTaskMayCaptureAUUID() async {
+    final class Reference: Sendable {}
+    struct Found: Sendable {
+      let uuid: BluetoothUUID
+      let properties: UInt8
+      let handles: ClosedRange<UInt16>?
+    }
+    #expect(MemoryLayout<BluetoothUUID>.alignment <= 8)
+    let (reference, found) = (Reference(), Found(uuid: "180D", properties: 0x10, handles: 1...2))
+    let task = Task { (ObjectIdentifier(reference), found) }
+    try? await Task.sleep(for: .milliseconds(1))
+    #expect(await task.value.1.uuid == "180D")
+  }
 }

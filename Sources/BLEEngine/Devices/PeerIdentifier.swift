@@ -8,8 +8,9 @@ public import BLEWire
 /// whenever it changes the address.
 public struct PeerIdentifier: RawRepresentable, Hashable, Sendable {
   /// The 128 bits of the UUID, the first octet most significant.
-  public let rawValue: UInt128
-  public init(rawValue: UInt128) { self.rawValue = rawValue }
+  public var rawValue: UInt128 { number.value }
+  private let number: UnalignedUInt128
+  public init(rawValue: UInt128) { number = UnalignedUInt128(rawValue) }
 
   /// The 16 octets, most significant first.
   public var octets: [UInt8] { rawValue.bigEndianOctets }
@@ -25,7 +26,7 @@ public struct PeerIdentifier: RawRepresentable, Hashable, Sendable {
     var value = (try? LibCrypto().cmac(message, key: Self.key)) ?? UInt128(identity.octets.value)
     value = value & ~(0xF << 76) | 0x8 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
-    rawValue = value
+    self.init(rawValue: value)
   }
 }
 
