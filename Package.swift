@@ -31,6 +31,7 @@ let package = Package(
   products: [
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
+    .library(name: "BLEKit", targets: ["BLEKit"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
     .library(name: "BLECrypto", targets: ["BLECrypto"]),
     .library(name: "BLEHCI", targets: ["BLEHCI"]),
@@ -71,8 +72,9 @@ let package = Package(
       ]),
     layer(
       "CoreBluetoothTypes", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEWire"]),
+    layer("BLEKit", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
-    layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEWire", "CoreBluetoothTypes"]),
+    layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
     example("heart-rate", in: "HeartRate", on: ["BluetoothLE"]),
     example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),
@@ -82,7 +84,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEVirtual", "BLEVirtualServer",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual",
+        "BLEVirtualServer",
         "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),
@@ -121,6 +124,7 @@ let package = Package(
         "BLESMP",
         "BLEWire",
       ]),
+    tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEWire"]),
     tests(
       "CoreBluetoothTypesTests",
       on: [

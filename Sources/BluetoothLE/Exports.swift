@@ -2,6 +2,7 @@
 // whose types occur in the API (`Data`, `UUID`, `DispatchQueue`).
 @_exported public import BLEEngine
 @_exported public import BLEGAP
+@_exported public import BLEKit
 @_exported public import CoreBluetoothTypes
 @_exported public import CoreFoundation
 @_exported public import Dispatch

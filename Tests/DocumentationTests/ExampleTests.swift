@@ -2,6 +2,7 @@ import BLEATT
 import BLECrypto
 import BLEGAP
 import BLEHCI
+import BLEKit
 import BLEL2CAP
 import BLESMP
 import BLEVirtualServer
@@ -68,6 +69,20 @@ import Testing
           + "3..<4  Reason: Connection Timeout (0x08))",
         "4 ms ← ACL data, link 0x0040, 1 octets",
       ])
+  }
+
+  @Test(.timeLimit(.minutes(1))) func heartRateIsCollected() async throws {
+    var options = AdapterOptions()
+    options.pairing.storage = .memory
+    func open(_ name: String) async throws -> Adapter {
+      options.transport = "virtual:documentation-\(name)"
+      return try await Adapter.open(options)
+    }
+    let (sensor, collector) = (try await open("sensor"), try await open("collector"))
+    let server = Task { try await serveHeartRate(on: sensor) { 72 } }
+    #expect(try await collectHeartRate(with: collector, count: 2) == [72, 72])
+    server.cancel()
+    await #expect(throws: BLEError.self) { try await server.value }
   }
 
   @Test func advertisementIsReceived() throws {

@@ -35,7 +35,7 @@ struct ScanRequest: Sendable {
 extension ScanParameters {
   /// The parameters of one scan that serves several: active and with duplicates where one of them is, and with the largest
   /// share of time. Nil where there is none.
-  init?(serving all: [ScanParameters]) {
+  package init?(serving all: [ScanParameters]) {
     guard var union = all.first else { return nil }
     for other in all.dropFirst() {
       union.isActive = union.isActive || other.isActive

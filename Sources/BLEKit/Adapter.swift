@@ -1,0 +1,117 @@
+public import BLEEngine
+import BLEHost
+
+/// A Bluetooth LE adapter, as a peripheral and as a central.
+///
+/// ```swift
+/// let heartRate = LocalService("180D", [
+///   LocalCharacteristic("2A37").notify { subscriber in
+///     while true {
+///       try await subscriber.send([0, UInt8.random(in: 60...75)])
+///       try await Task.sleep(for: .seconds(1))
+///     }
+///   }
+/// ])
+/// let adapter = try await Adapter.open()
+/// try await adapter.serve([heartRate], advertisingAs: "Heart Rate")
+/// ```
+///
+/// Several `Adapter`s of one process can use the same controller, beside managers of CoreBluetooth's kind. Each receives the
+/// requests for its own services and the results of its own operations. What an `Adapter` has declared (services,
+/// advertisements, scans, connections) is taken back by the end of the task or scope that declared it, and at the latest
+/// when the adapter is closed or released.
+public final class Adapter: Sendable {
+  let session: AdapterSession
+
+  /// The states of the controller.
+  public enum State: Hashable, Sendable {
+    /// Not known yet.
+    case unknown
+    /// It was lost for a moment; another state follows.
+    case resetting
+    /// There is no controller that can be used.
+    case unsupported
+    /// The process lacks the permission to use it.
+    case unauthorized
+    /// It is there and switched off.
+    case poweredOff
+    /// Ready.
+    case poweredOn
+
+    init(_ state: AdapterState) {
+      switch state {
+      case .unknown: self = .unknown
+      case .resetting: self = .resetting
+      case .unsupported: self = .unsupported
+      case .unauthorized: self = .unauthorized
+      case .poweredOff: self = .poweredOff
+      case .poweredOn: self = .poweredOn
+      }
+    }
+  }
+
+  /// Opens an adapter and waits until it is powered on.
+  ///
+  /// - Parameters:
+  ///   - options: the transport and how the adapter presents itself; by default what the command line or the environment
+  ///     names, else the machine's first adapter.
+  ///   - timeout: how long to wait; nil waits for as long as it takes.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to mend it.
+  public static func open(
+    _ options: AdapterOptions = AdapterOptions(), timeout: Duration? = .seconds(30)
+  ) async throws(BLEError) -> Adapter {
+    let adapter = Adapter(options)
+    try await adapter.waitUntilPoweredOn(timeout: timeout)
+    return adapter
+  }
+
+  /// Begins to open an adapter; ``states`` tells when it is ready.
+  public convenience init(_ options: AdapterOptions = AdapterOptions()) { self.init(client: AdapterClient(options)) }
+
+  /// An adapter over `client`; tests play the host there.
+  package init(client: AdapterClient) {
+    session = AdapterSession(client: client)
+    session.attach()
+  }
+
+  /// The state now.
+  public var state: State { session.run { state, _ in State(state.power) } }
+
+  /// Why ``state`` is below ``State/poweredOn``, and how to mend it.
+  public var stateReason: String? { session.run { state, _ in state.reason } }
+
+  /// The state now, and each change of it.
+  public var states: AsyncStream<State> {
+    session.stream(in: \.stateStreams) { [State($0.power)] }
+  }
+
+  /// Waits until the adapter is powered on.
+  public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
+    try await session.wait(in: \.powerWaiters, for: HostNames.next32(), timeout: timeout) { state, _ throws(BLEError) in
+      switch state.power {
+      case .poweredOn: return ()
+      case .unsupported, .unauthorized: try state.requirePower()
+      case .unknown, .resetting, .poweredOff: break
+      }
+      return nil
+    }
+  }
+
+  /// The devices that connect to this one; those that are connected already come first.
+  ///
+  /// ```swift
+  /// for await device in adapter.connections {
+  ///   print("\(device) connected")
+  /// }
+  /// ```
+  public var connections: AsyncStream<RemoteDevice> {
+    session.stream(in: \.connectionStreams) { [session] state in
+      state.links.filter { $0.value.isCentral }.keys.sorted { $0.rawValue < $1.rawValue }
+        .compactMap { state.device($0, of: session) }
+    }
+  }
+
+  /// Takes everything back and lets the controller go, unless others of this process use it. Waiting calls throw
+  /// ``BLEError/Kind/adapterUnavailable``.
+  public func close() { session.close() }
+}

@@ -1,0 +1,223 @@
+import BLEATT
+import BLEEngine
+import BLEGATT
+import BLEHost
+import BLEWire
+import Synchronization
+
+/// What an ``Adapter`` and all that came from it share: the state under one lock, and the way to the host.
+///
+/// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are told after the
+/// lock is released, so no code of the application runs under it.
+final class AdapterSession: Sendable {
+  let client: AdapterClient
+  private let state = Mutex(State())
+
+  struct State: Sendable {
+    var isClosed = false
+    var power = AdapterState.unknown
+    var reason: String?
+    var powerWaiters = Waiters<UInt32, Void>()
+    var stateStreams = Streams<Adapter.State>()
+
+    // Peripheral (AdapterSession+Services, +Requests, +Updates).
+    var services: [ServiceID: PublishedService] = [:]
+    var attributes: [AttributeID: PublishedCharacteristic] = [:]
+    var serviceAdds = Waiters<ServiceID, Void>()
+    var serviceRemovals = Waiters<ServiceID, Void>()
+    var advertisingStarts = Waiters<AdvertisingID, Void>()
+    var advertisements = Waiters<AdvertisingID, Void>()
+    var updates = Waiters<UpdateToken, Void>()
+    var queuedUpdates = UpdateQueue()
+    /// The handlers that are answering a request.
+    var runningRequests: [RequestName: Task<Void, Never>] = [:]
+
+    // Links (AdapterSession+Links).
+    var links: [PeerID: LinkState] = [:]
+    var connectionStreams = Streams<RemoteDevice>()
+    var linkEnds = Waiters<LinkWait, BLEError>()
+
+    // Central (AdapterSession+Scanning, +Client).
+    var scans: [UInt32: Scan] = [:]
+    var connects = Waiters<ConnectID, RemoteDevice>()
+    var operations = Waiters<ClientWait, GATTClient.Outcome>()
+    var rssiReads: [PeerID: [UInt32]] = [:]
+    var rssiWaiters = Waiters<LinkWait, Int>()
+    var pairings = Waiters<LinkWait, Void>()
+    var pairingStreams = Streams<PairingRequest>()
+  }
+
+  init(client: AdapterClient) { self.client = client }
+
+  deinit { close() }
+
+  /// Changes the state, posts the commands that this causes, then makes the calls.
+  func run<Value: Sendable>(_ change: (inout State, inout Actions) -> Value) -> Value {
+    let (value, calls) = state.withLock { state in
+      var actions = Actions()
+      let value = change(&state, &actions)
+      // Under the lock, so that commands leave in the order of the changes.
+      for command in actions.commands { client.perform(command) }
+      return (value, actions.calls)
+    }
+    for call in calls { call() }
+    return value
+  }
+
+  /// Begins to receive the host's events.
+  func attach() {
+    client.start { [weak self] events in
+      for event in events { self?.receive(event) }
+    }
+  }
+
+  private func receive(_ event: HostEvent) {
+    run { state, actions in
+      guard !state.isClosed else { return }
+      switch event {
+      case .state(let power, let reason):
+        state.powerChanged(power, client.reason(reason)?.text, into: &actions)
+      case .serviceAdded(let id, let result):
+        state.serviceAdds.answer(id, result.map { _ in }.mapError(BLEError.init), into: &actions)
+      case .serviceRemoved(let id, _): state.serviceRemoved(id, into: &actions)
+      case .advertisingStarted(let id, let result):
+        state.advertisingStarts.answer(id, result.mapError(BLEError.init), into: &actions)
+      case .connected(let connection): state.connected(connection, of: self, into: &actions)
+      case .identified(let peer, let identity): state.links[peer]?.address = identity
+      case .connectionFailed(let id, let error):
+        state.connects.answer(id, .failure(BLEError(error)), into: &actions)
+      case .disconnected(let peer, let reason): state.disconnected(peer, reason, into: &actions)
+      case .mtu(let peer, let mtu): state.links[peer]?.mtu = mtu
+      case .connectionUpdated(let peer, let timing): state.links[peer]?.timing = timing
+      case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
+      case .pairingFailed(let peer, let failure):
+        state.pairings.fail(
+          BLEError(.security, "the pairing failed, \(failure)"), where: { $0.peer == peer }, into: &actions)
+      case .bondLost(let peer, _, let loss):
+        state.pairings.fail(BLEError(.security, "\(loss)"), where: { $0.peer == peer }, into: &actions)
+      case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
+      case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
+      case .read(let peer, let token, let attribute, let offset):
+        state.request(.read(token, attribute, offset: offset), of: peer, into: &actions)
+      case .write(let peer, let token, let parts):
+        state.request(.write(token, parts), of: peer, into: &actions)
+      case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
+      case .subscription(let peer, let attribute, let subscription):
+        state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
+      case .updateFinished(let token): state.updateFinished(token, into: &actions)
+      case .discovered(let discovery): state.discovered(discovery, into: &actions)
+      case .scanStopped(let error): state.scanStopped(error, into: &actions)
+      case .client(let peer, let event): state.client(peer, event, into: &actions)
+      case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
+        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic:
+        break
+      }
+    }
+  }
+
+  /// Takes back what is declared; everything that waits fails.
+  func close() {
+    run { state, actions in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      state.failAll(.closed, into: &actions)
+    }
+    client.detach()
+  }
+}
+
+// MARK: - Waiting
+
+extension AdapterSession {
+  /// Begins something and waits for the answer of the host.
+  ///
+  /// - Parameters:
+  ///   - path: where the answer will find the task, under `key`.
+  ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits for as long as it takes.
+  ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait for.
+  ///   - abandon: takes the command back, after the timeout and on cancellation.
+  func wait<Key: Hashable & Sendable, Value: Sendable>(
+    in path: any WritableKeyPath<State, Waiters<Key, Value>> & Sendable, for key: Key, timeout: Duration? = nil,
+    begin: @Sendable (inout State, inout Actions) throws(BLEError) -> Value?,
+    abandon: @escaping @Sendable (inout State, inout Actions) -> Void = { _, _ in }
+  ) async throws(BLEError) -> Value {
+    let giveUp: @Sendable (BLEError) -> Void = { [self] error in
+      run { state, actions in
+        guard let continuation = state[keyPath: path].take(key) else { return }
+        abandon(&state, &actions)
+        actions.later { continuation.resume(returning: .failure(error)) }
+      }
+    }
+    let timer = timeout.map { timeout in
+      Task {
+        try await Task.sleep(for: timeout)
+        giveUp(BLEError(.timedOut, "no answer within \(timeout)"))
+      }
+    }
+    defer { timer?.cancel() }
+    let result: Result<Value, BLEError> = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let result: Result<Value, BLEError>? = run { state, actions in
+          if Task.isCancelled { return .failure(.cancelled) }
+          if state.isClosed { return .failure(.closed) }
+          do throws(BLEError) {
+            if let value = try begin(&state, &actions) { return .success(value) }
+          } catch {
+            return .failure(error)
+          }
+          state[keyPath: path].add(continuation, for: key)
+          return nil
+        }
+        if let result { continuation.resume(returning: result) }
+      }
+    } onCancel: {
+      giveUp(.cancelled)
+    }
+    return try result.get()
+  }
+}
+
+extension AdapterSession.State {
+  mutating func powerChanged(_ power: AdapterState, _ reason: String?, into actions: inout Actions) {
+    let isNew = self.power != power
+    (self.power, self.reason) = (power, power == .poweredOn ? nil : reason)
+    if isNew { stateStreams.yield(Adapter.State(power), into: &actions) }
+    switch power {
+    case .poweredOn:
+      powerWaiters.succeedAll(into: &actions)
+    case .unsupported, .unauthorized:
+      powerWaiters.fail(BLEError(.adapterUnavailable, reason ?? "the adapter is \(power)"), into: &actions)
+    case .unknown, .resetting, .poweredOff: break
+    }
+  }
+
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where the adapter is not powered on.
+  func requirePower() throws(BLEError) {
+    guard power != .poweredOn else { return }
+    throw BLEError(
+      .adapterUnavailable, "the adapter is \(power)\(reason.map { ": \($0)" } ?? ""): wait for Adapter.State.poweredOn")
+  }
+
+  /// The adapter was closed: nothing is answered any more.
+  mutating func failAll(_ error: BLEError, into actions: inout Actions) {
+    powerWaiters.fail(error, into: &actions)
+    serviceAdds.fail(error, into: &actions)
+    serviceRemovals.fail(error, into: &actions)
+    advertisingStarts.fail(error, into: &actions)
+    advertisements.fail(error, into: &actions)
+    updates.fail(error, into: &actions)
+    connects.fail(error, into: &actions)
+    operations.fail(error, into: &actions)
+    rssiWaiters.fail(error, into: &actions)
+    pairings.fail(error, into: &actions)
+    for peer in Array(links.keys) { linkEnded(peer, error, into: &actions) }
+    for scan in scans.values { actions.later { scan.continuation.finish(throwing: error) } }
+    scans = [:]
+    for service in services.values { service.end(into: &actions) }
+    services = [:]
+    attributes = [:]
+    stateStreams.finish(into: &actions)
+    connectionStreams.finish(into: &actions)
+    pairingStreams.finish(into: &actions)
+  }
+}

@@ -1,0 +1,99 @@
+public import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+
+/// The reason why an operation of ``Adapter`` or ``RemoteDevice`` failed.
+///
+/// ``kind`` is for the program, ``description`` for the log: one line that says what failed and how to mend it.
+///
+/// ```swift
+/// do {
+///   print(try await device.read("2A19", in: "180F", as: UInt8.self))
+/// } catch let error where error.kind == .notFound {
+///   print("no battery service")
+/// }
+/// ```
+public struct BLEError: Error, Hashable, Sendable {
+  /// The reasons.
+  public enum Kind: Hashable, Sendable {
+    /// The adapter cannot be used now: not powered on, lost, or closed.
+    case adapterUnavailable
+    /// The link to the device ended or is not up.
+    case disconnected
+    /// No answer in time.
+    case timedOut
+    /// The task was cancelled.
+    case cancelled
+    /// The device answered with an ATT Error Response (Vol 3, Part F, 3.4.1.1).
+    case att(ATTErrorCode)
+    /// The link could not be encrypted, or the pairing failed.
+    case security
+    /// The device has no such service or characteristic, or not with the property that the call needs.
+    case notFound
+    /// An argument is outside the limits that the documentation of the call states.
+    case invalidArgument
+    /// The octets of the device are no value of the type asked for.
+    case invalidValue
+    /// The controller or the transport does not support it.
+    case unsupported
+    /// More waits than the stack keeps; the text names the limit.
+    case limitExceeded
+    /// The device sent a response that the specification does not allow.
+    case invalidResponse
+  }
+
+  /// The reason, for the program.
+  public let kind: Kind
+  public let description: String
+
+  init(_ kind: Kind, _ description: String) {
+    self.kind = kind
+    self.description = description
+  }
+
+  static let cancelled = Self(.cancelled, "the task was cancelled")
+  static let closed = Self(.adapterUnavailable, "the adapter was closed: open another one")
+  static let notConnected = Self(.disconnected, "the device is not connected: connect to it again")
+}
+
+extension BLEError: CustomStringConvertible {}
+
+extension BLEError {
+  /// The host's reason.
+  init(_ error: HostError) {
+    let kind: Kind =
+      switch error {
+      case .notPoweredOn, .transport: .adapterUnavailable
+      case .controller(_, let code):
+        // Connection Timeout, Connection Failed to be Established (Vol 1, Part F, 2.8 and 2.59).
+        code.rawValue == 0x08 || code.rawValue == 0x3E ? .timedOut : .unsupported
+      case .commandTimedOut: .adapterUnavailable
+      case .unsupported: .unsupported
+      case .invalidParameters: .invalidArgument
+      case .notConnected: .disconnected
+      case .tooMany: .limitExceeded
+      case .cancelled: .cancelled
+      case .peerRefused: .invalidResponse
+      }
+    self.init(kind, "\(error)")
+  }
+
+  /// The reason of the GATT client.
+  init(_ error: GATTClientError) {
+    let kind: Kind =
+      switch error {
+      case .errorResponse(let code, _, _): .att(code)
+      case .timedOut: .timedOut
+      case .linkEnded: .disconnected
+      case .notEncrypted, .cannotSign, .signCounterNotStored: .security
+      case .tooManyOperations, .tooManyResults: .limitExceeded
+      case .invalidParameters: .invalidArgument
+      case .malformedResponse, .unexpectedPDU, .echoDiffers: .invalidResponse
+      }
+    self.init(kind, "\(error)")
+  }
+
+  /// The reason of the database.
+  init(_ error: DatabaseError) { self.init(.invalidArgument, "\(error)") }
+}

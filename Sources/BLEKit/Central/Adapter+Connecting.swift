@@ -1,0 +1,53 @@
+import BLEHost
+public import BLEWire
+
+extension Adapter {
+  /// Connects to a device.
+  ///
+  /// With a bond the link is encrypted before the call returns. The ATT_MTU is exchanged by the stack.
+  ///
+  /// - Parameters:
+  ///   - address: from a ``ScanResult``, or of a device that is known.
+  ///   - timeout: after which the attempt is given up; nil tries for as long as it takes.
+  ///   - timing: of the new link.
+  /// - Returns: the device; the link stays until ``RemoteDevice/disconnect()``, or until the adapter is closed.
+  public func connect(
+    to address: DeviceAddress, timeout: Duration? = .seconds(30),
+    timing: ConnectionParameterRequest = ConnectionParameterRequest()
+  ) async throws(BLEError) -> RemoteDevice {
+    guard let parameters = timing.parameters else {
+      throw BLEError(.invalidArgument, "\(timing) is outside the limits of ConnectionParameterRequest")
+    }
+    let id = HostNames.connect()
+    return try await session.wait(in: \.connects, for: id, timeout: timeout) { state, actions throws(BLEError) in
+      try state.requirePower()
+      actions.commands.append(.connect(id, address, parameters))
+      return nil
+    } abandon: { _, actions in
+      actions.commands.append(.cancelConnect(id))
+    }
+  }
+
+  /// Connects, and disconnects at the end of `body`, however it ends.
+  ///
+  /// ```swift
+  /// let level = try await adapter.withConnection(to: address) { device in
+  ///   try await device.read("2A19", in: "180F", as: UInt8.self)
+  /// }
+  /// ```
+  public func withConnection<Value: Sendable>(
+    to address: DeviceAddress, timeout: Duration? = .seconds(30),
+    _ body: @Sendable (RemoteDevice) async throws -> Value
+  ) async throws -> Value {
+    let device = try await connect(to: address, timeout: timeout)
+    let result: Result<Value, any Error>
+    do {
+      result = .success(try await body(device))
+    } catch {
+      result = .failure(error)
+    }
+    // In a task of its own: a task that was cancelled cannot wait.
+    await Task { await device.disconnect() }.value
+    return try result.get()
+  }
+}

@@ -1,0 +1,141 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLEWire
+
+/// The values that a device notifies or indicates, from ``RemoteDevice/values(of:as:)``. The subscription lasts for as long as
+/// an iterator exists.
+public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable {
+  public typealias Failure = BLEError
+
+  let device: RemoteDevice
+  let characteristic: RemoteCharacteristic
+
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(device: device, characteristic: characteristic, values: nil)
+  }
+
+  /// Subscribes with the first element.
+  public struct Iterator: AsyncIteratorProtocol {
+    let device: RemoteDevice
+    let characteristic: RemoteCharacteristic
+    /// Nil before the first element is asked for.
+    var values: AsyncThrowingStream<[UInt8], any Error>?
+
+    public mutating func next() async throws(BLEError) -> Element? {
+      let stream: AsyncThrowingStream<[UInt8], any Error>
+      if let values {
+        stream = values
+      } else {
+        stream = try await device.subscribe(to: characteristic)
+        values = stream
+      }
+      // All iterators of a stream share its elements.
+      var iterator = stream.makeAsyncIterator()
+      let octets: [UInt8]?
+      do {
+        octets = try await iterator.next()
+      } catch {
+        throw error as? BLEError ?? .cancelled
+      }
+      guard let octets else { return nil }
+      return try device.decode(octets, characteristic.uuid)
+    }
+  }
+}
+
+extension RemoteDevice {
+  /// Subscribes to a characteristic for as long as the sequence is read: notifications where the device offers them, else
+  /// indications (Vol 3, Part G, 4.10 and 4.11).
+  ///
+  /// ```swift
+  /// let measurement = try await device.characteristic("2A37", in: "180D")
+  /// for try await value in device.values(of: measurement) {
+  ///   print("\(value.last ?? 0) beats per minute")
+  /// }
+  /// ```
+  ///
+  /// No value is lost in silence: a reader that has 1024 values before it gets the error ``BLEError/Kind/limitExceeded``. The
+  /// sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
+  public func values<Value: GATTValue>(
+    of characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
+  ) -> CharacteristicValues<Value> {
+    CharacteristicValues(device: self, characteristic: characteristic)
+  }
+
+  fileprivate func subscribe(
+    to characteristic: RemoteCharacteristic
+  ) async throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
+    let subscription: Subscription
+    if characteristic.properties.contains(.notify) {
+      subscription = .notify
+    } else if characteristic.properties.contains(.indicate) {
+      subscription = .indicate
+    } else {
+      throw BLEError(.notFound, "characteristic \(characteristic.uuid) offers neither notifications nor indications")
+    }
+    guard let range = characteristic.descriptors else {
+      throw BLEError(.notFound, "characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
+    }
+    let stream = try addValueStream(characteristic.handle, range)
+    // Each reader configures it: the device may have lost the configuration, and a second one is without harm.
+    _ = try await ask(.configure(subscription, in: range))
+    return stream
+  }
+
+  /// The stream is there before the subscription, so that the first value finds it.
+  private func addValueStream(
+    _ handle: AttributeHandle, _ range: ClosedRange<AttributeHandle>
+  ) throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
+    let (stream, continuation) = AsyncThrowingStream.makeStream(
+      of: [UInt8].self, bufferingPolicy: .bufferingOldest(ValueStreams.limit))
+    let id = HostNames.next32()
+    continuation.onTermination = { [weak session, peer] _ in
+      session?.run { state, actions in
+        guard state.links[peer]?.values[handle]?.remove(id) == true, !state.isClosed else { return }
+        state.links[peer]?.values[handle] = nil
+        let operation = GATTClient.Operation(id: HostNames.operation(), .configure([], in: range))
+        actions.commands.append(.client(peer, operation))
+      }
+    }
+    let refusal: BLEError? = session.run { [peer] state, _ in
+      if state.isClosed { return .closed }
+      guard state.links[peer] != nil else { return .notConnected }
+      state.links[peer]?.values[handle, default: ValueStreams()].add(continuation, id)
+      return nil
+    }
+    if let refusal { throw refusal }
+    return stream
+  }
+}
+
+/// The readers of the values of one characteristic.
+struct ValueStreams: Sendable {
+  private var continuations: [UInt32: AsyncThrowingStream<[UInt8], any Error>.Continuation] = [:]
+
+  /// Values that wait for a reader; with one more its sequence ends with an error.
+  static let limit = 1024
+
+  mutating func add(_ continuation: AsyncThrowingStream<[UInt8], any Error>.Continuation, _ id: UInt32) {
+    continuations[id] = continuation
+  }
+
+  /// - Returns: whether it was the last one.
+  mutating func remove(_ id: UInt32) -> Bool {
+    continuations.removeValue(forKey: id) != nil && continuations.isEmpty
+  }
+
+  func yield(_ value: [UInt8], into actions: inout Actions) {
+    for continuation in continuations.values {
+      actions.later {
+        guard case .dropped = continuation.yield(value) else { return }
+        continuation.finish(
+          throwing: BLEError(.limitExceeded, "more than \(Self.limit) values wait to be read: read them faster"))
+      }
+    }
+  }
+
+  func finish(throwing error: BLEError, into actions: inout Actions) {
+    for continuation in continuations.values { actions.later { continuation.finish(throwing: error) } }
+  }
+}

@@ -1,0 +1,185 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+public import BLEWire
+
+// MARK: - Discovery
+
+extension RemoteDevice {
+  /// Discovers all primary services with their characteristics (Vol 3, Part G, 4.4.1 and 4.6.1).
+  ///
+  /// What was found is kept until the device says that its services have changed (Vol 3, Part G, 7.1).
+  public func services() async throws(BLEError) -> [RemoteService] {
+    guard case .services(let found) = try await ask(.discoverPrimaryServices) else { return [] }
+    try await watchServices()
+    var services: [RemoteService] = []
+    for service in found { services.append(try await characteristics(of: service)) }
+    session.run { [services, peer] state, _ in
+      state.links[peer]?.discovered = Dictionary(grouping: services, by: \.uuid)
+    }
+    return services
+  }
+
+  /// Discovers the primary services of a type (Vol 3, Part G, 4.4.2).
+  ///
+  /// - Throws: ``BLEError/Kind/notFound`` where the device has none.
+  public func service(_ uuid: BluetoothUUID) async throws(BLEError) -> RemoteService {
+    if let known = session.run({ [peer] state, _ in state.links[peer]?.discovered[uuid]?.first }) { return known }
+    guard case .services(let found) = try await ask(.discoverPrimaryServicesByUUID(uuid)), !found.isEmpty else {
+      throw BLEError(.notFound, "\(self) has no service \(uuid)")
+    }
+    try await watchServices()
+    var services: [RemoteService] = []
+    for service in found { services.append(try await characteristics(of: service)) }
+    session.run { [services, peer] state, _ in state.links[peer]?.discovered[uuid] = services }
+    guard let first = services.first else { throw BLEError(.notFound, "\(self) has no service \(uuid)") }
+    return first
+  }
+
+  /// Finds a characteristic of a service.
+  ///
+  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have it.
+  public func characteristic(
+    _ uuid: BluetoothUUID, in service: BluetoothUUID
+  ) async throws(BLEError) -> RemoteCharacteristic {
+    guard let found = try await self.service(service)[uuid] else {
+      throw BLEError(.notFound, "the service \(service) of \(self) has no characteristic \(uuid)")
+    }
+    return found
+  }
+
+  /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
+  public func descriptors(of characteristic: RemoteCharacteristic) async throws(BLEError) -> [RemoteDescriptor] {
+    guard let range = characteristic.descriptors else { return [] }
+    guard case .descriptors(let found) = try await ask(.discoverDescriptors(range)) else { return [] }
+    return found.map { RemoteDescriptor(uuid: $0.uuid, handle: $0.handle) }
+  }
+
+  private func characteristics(of service: DiscoveredService) async throws(BLEError) -> RemoteService {
+    guard case .characteristics(let found) = try await ask(.discoverCharacteristics(service.handles)) else {
+      return RemoteService(service, [])
+    }
+    return RemoteService(service, found)
+  }
+
+  /// Asks the device to tell when its services change; one whose services never do refuses.
+  private func watchServices() async throws(BLEError) {
+    let isNew = session.run { [peer] state, _ in
+      guard state.links[peer]?.watchesServices == false else { return false }
+      state.links[peer]?.watchesServices = true
+      return true
+    }
+    guard isNew else { return }
+    do throws(BLEError) {
+      _ = try await ask(.subscribeToServiceChanged)
+    } catch {
+      guard case .att = error.kind else { throw error }
+    }
+  }
+}
+
+// MARK: - Values
+
+extension RemoteDevice {
+  /// Reads a whole value (Vol 3, Part G, 4.8.1 and 4.8.3).
+  ///
+  /// - Throws: ``BLEError/Kind/att(_:)`` with the error of the device, ``BLEError/Kind/invalidValue`` where the octets are no
+  ///   `Value`.
+  public func read<Value: GATTValue>(
+    _ characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
+  ) async throws(BLEError) -> Value {
+    try decode(try await value(.readLong(characteristic.handle)), characteristic.uuid)
+  }
+
+  /// Discovers a characteristic, unless it is known, and reads it.
+  public func read<Value: GATTValue>(
+    _ characteristic: BluetoothUUID, in service: BluetoothUUID, as type: Value.Type = [UInt8].self
+  ) async throws(BLEError) -> Value {
+    try await read(try await self.characteristic(characteristic, in: service), as: type)
+  }
+
+  /// Reads a descriptor (Vol 3, Part G, 4.12.1 and 4.12.2).
+  public func read(_ descriptor: RemoteDescriptor) async throws(BLEError) -> [UInt8] {
+    try await value(.readLong(descriptor.handle))
+  }
+
+  /// Writes a value and waits for the answer; a long one in parts (Vol 3, Part G, 4.9.3 and 4.9.4).
+  public func write(
+    _ value: some GATTValue, to characteristic: RemoteCharacteristic
+  ) async throws(BLEError) {
+    _ = try await ask(.write(characteristic.handle, try octets(value)))
+  }
+
+  /// Discovers a characteristic, unless it is known, and writes it.
+  public func write(
+    _ value: some GATTValue, to characteristic: BluetoothUUID, in service: BluetoothUUID
+  ) async throws(BLEError) {
+    try await write(value, to: try await self.characteristic(characteristic, in: service))
+  }
+
+  /// Writes a value that the device does not answer (Vol 3, Part G, 4.9.1), at most ``mtu`` - 3 octets.
+  ///
+  /// It returns when the value was handed to the controller, so a loop that writes goes as fast as the link.
+  public func writeWithoutResponse(
+    _ value: some GATTValue, to characteristic: RemoteCharacteristic
+  ) async throws(BLEError) {
+    let octets = try octets(value)
+    guard octets.count <= mtu - 3 else {
+      throw BLEError(
+        .invalidArgument, "\(octets.count) octets are too long for a write without response: at most \(mtu - 3) here")
+    }
+    _ = try await ask(.writeWithoutResponse(characteristic.handle, octets))
+  }
+
+  private func value(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [UInt8] {
+    guard case .value(let octets) = try await ask(kind) else { return [] }
+    return octets
+  }
+
+  private func octets(_ value: some GATTValue) throws(BLEError) -> [UInt8] {
+    let octets = value.octets
+    guard octets.count <= ATT.maximumValueLength else {
+      throw BLEError(.invalidArgument, "the value has \(octets.count) octets; an attribute holds at most 512")
+    }
+    return octets
+  }
+
+  func decode<Value: GATTValue>(_ octets: [UInt8], _ uuid: BluetoothUUID) throws(BLEError) -> Value {
+    guard let value = Value(octets: octets) else {
+      throw BLEError(
+        .invalidValue,
+        "the value of characteristic \(uuid) is no \(Value.self): \(octets.count) octets, \(octets.prefix(16).map { String($0, radix: 16) }.joined(separator: " "))"
+      )
+    }
+    return value
+  }
+
+  /// Runs one procedure of the GATT client and waits for its end.
+  func ask(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> GATTClient.Outcome {
+    let wait = ClientWait(peer: peer, id: HostNames.operation())
+    return try await session.wait(in: \.operations, for: wait) { [peer] state, actions throws(BLEError) in
+      _ = try state.requireLink(peer)
+      actions.commands.append(.client(peer, GATTClient.Operation(id: wait.id, kind)))
+      return nil
+    }
+  }
+}
+
+/// One procedure of a GATT client whose end a task waits for.
+struct ClientWait: Hashable, Sendable {
+  var peer: PeerID
+  var id: GATTClient.OperationID
+}
+
+extension AdapterSession.State {
+  mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into actions: inout Actions) {
+    switch event {
+    case .finished(let id, let result):
+      operations.answer(ClientWait(peer: peer, id: id), result.mapError(BLEError.init), into: &actions)
+    case .notification(let handle, let value), .indication(let handle, let value):
+      links[peer]?.values[handle]?.yield(value, into: &actions)
+    case .servicesChanged: links[peer]?.discovered = [:]
+    case .mtu, .violation, .bearerFailed: break
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+public import BLEWire
+
+/// A device at the other end of a link, which it or this device made.
+///
+/// It stands for one link: a device that connects again is another `RemoteDevice`. When the link has ended, its methods throw
+/// ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can be asked for its own.
+public struct RemoteDevice: Sendable {
+  let session: AdapterSession
+  let peer: PeerID
+  private let firstAddress: DeviceAddress
+
+  /// Whether the device made the link, as the central of it.
+  public let isCentral: Bool
+
+  init(session: AdapterSession, peer: PeerID, address: DeviceAddress, isCentral: Bool) {
+    (self.session, self.peer) = (session, peer)
+    (firstAddress, self.isCentral) = (address, isCentral)
+  }
+
+  /// The address of the device: its identity address where a bond resolves a private one.
+  public var address: DeviceAddress { link { $0.address } ?? firstAddress }
+
+  /// Whether the link is up.
+  public var isConnected: Bool { link { _ in true } ?? false }
+
+  /// The ATT_MTU in octets, 23 to 517 (Vol 3, Part F, 3.2.8); a notification takes 3 less.
+  public var mtu: Int { link { $0.mtu } ?? ATT.defaultMTU }
+
+  /// The LE security mode 1 level of the link and the length of its key (Vol 3, Part C, 10.2.1).
+  public var security: PeerSecurity { PeerSecurity(link { $0.security } ?? SecurityState()) }
+
+  /// The connection interval, the latency and the supervision timeout; nil when the link has ended.
+  public var timing: ConnectionTiming? { link { $0.timing }.map { ConnectionTiming($0) } }
+
+  /// Waits until the link has ended.
+  ///
+  /// - Returns: the reason, of kind ``BLEError/Kind/disconnected``.
+  /// - Throws: ``BLEError/Kind/cancelled``; the link stays.
+  @discardableResult
+  public func waitUntilDisconnected() async throws(BLEError) -> BLEError {
+    do throws(BLEError) {
+      return try await session.wait(in: \.linkEnds, for: LinkWait(peer: peer)) { [peer] state, _ throws(BLEError) in
+        _ = try state.requireLink(peer)
+        return nil
+      }
+    } catch let error where error.kind == .disconnected {
+      return error
+    }
+  }
+
+  /// Ends the link and waits for its end. A link that has ended is fine.
+  ///
+  /// A link that this device made ends when no other user of the adapter in this process uses it.
+  public func disconnect() async {
+    session.release(self)
+    _ = try? await waitUntilDisconnected()
+  }
+
+  /// Reads the strength of the signal.
+  ///
+  /// - Returns: in dBm, -127 to 20 (Vol 4, Part E, 7.5.4).
+  public func readRSSI() async throws(BLEError) -> Int {
+    let wait = LinkWait(peer: peer)
+    return try await session.wait(in: \.rssiWaiters, for: wait) { [peer] state, actions throws(BLEError) in
+      _ = try state.requireLink(peer)
+      state.rssiReads[peer, default: []].append(wait.id)
+      actions.commands.append(.readRSSI(peer))
+      return nil
+    }
+  }
+
+  /// Asks for an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
+  ///
+  /// How this device pairs is set with ``AdapterOptions/pairing``; ``Adapter/pairingRequests`` has the questions for the user.
+  ///
+  /// - Throws: ``BLEError/Kind/security`` where the pairing failed.
+  public func pair(timeout: Duration = .seconds(60)) async throws(BLEError) {
+    try await session.wait(
+      in: \.pairings, for: LinkWait(peer: peer), timeout: timeout
+    ) { [peer] state, actions throws(BLEError) in
+      _ = try state.requireLink(peer)
+      if state.links[peer]?.security.level ?? .none > .none { return () }
+      actions.commands.append(.requestSecurity(peer))
+      return nil
+    }
+  }
+
+  /// Asks for another timing of the link; the central decides (Vol 3, Part A, 4.20).
+  public func requestConnectionParameters(_ request: ConnectionParameterRequest) throws(BLEError) {
+    guard let parameters = request.parameters else {
+      throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
+    }
+    try session.command(peer, .updateConnection(peer, parameters))
+  }
+
+  private func link<Value: Sendable>(_ get: @Sendable (LinkState) -> Value) -> Value? {
+    session.run { state, _ in state.links[peer].map(get) }
+  }
+}
+
+extension RemoteDevice: Hashable, CustomStringConvertible {
+  public static func == (a: Self, b: Self) -> Bool { a.session === b.session && a.peer == b.peer }
+  public func hash(into hasher: inout Hasher) { hasher.combine(peer) }
+  public var description: String { "\(address)" }
+}
+
+extension AdapterSession {
+  /// Posts a command about a link.
+  func command(_ peer: PeerID, _ command: HostCommand) throws(BLEError) {
+    let refusal: BLEError? = run { state, actions in
+      guard !state.isClosed else { return .closed }
+      guard state.links[peer] != nil else { return .notConnected }
+      actions.commands.append(command)
+      return nil
+    }
+    if let refusal { throw refusal }
+  }
+
+  func release(_ device: RemoteDevice) {
+    run { [peer = device.peer] state, actions in
+      guard let link = state.links[peer], !state.isClosed else { return }
+      actions.commands.append(link.isCentral ? .disconnect(peer, .remoteUserTerminatedConnection) : .release(peer))
+    }
+  }
+}

@@ -1,0 +1,195 @@
+public import BLEGAP
+import BLEHost
+public import BLEWire
+
+/// A device that a scan has heard.
+public struct ScanResult: Hashable, Sendable {
+  /// The address to connect to: the identity address where a bond resolves a private one.
+  public var address: DeviceAddress
+  /// In dBm; nil where the controller does not know it.
+  public var rssi: Int?
+  /// Whether the device accepts connections.
+  public var isConnectable: Bool
+  /// Whether this is a response to a scan request; the advertising data came before it.
+  public var isScanResponse: Bool
+  /// The AD structures, in the octets of the air (Vol 3, Part C, 11).
+  public var data: [UInt8]
+  /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
+  public var isTruncated: Bool
+
+  /// The decoded content.
+  public var contents: AdvertisedData { AdvertisedData(advertisingData: data[...]) }
+
+  init(_ discovery: Discovery) {
+    address = discovery.address
+    rssi = discovery.rssi == 127 ? nil : Int(discovery.rssi)
+    isConnectable = discovery.isConnectable
+    isScanResponse = discovery.isScanResponse
+    data = discovery.data
+    isTruncated = discovery.isTruncated
+  }
+}
+
+/// The parameters of a scan.
+public struct ScanOptions: Hashable, Sendable {
+  /// Only devices that advertise one of these services, in their lists or, perhaps, in the overflow area
+  /// (``OverflowArea``); empty for all.
+  public var services: [BluetoothUUID] = []
+  /// Whether each advertisement is reported; false reports each device once, and once more with its scan response.
+  public var allowsDuplicates = false
+  /// Whether scan responses are asked for (Vol 6, Part B, 4.4.3.2).
+  public var isActive = true
+  /// The time between the beginnings of two windows: 2.5 ms to 10.24 s in steps of 0.625 ms (Vol 4, Part E, 7.8.10).
+  public var interval = Duration.milliseconds(60)
+  /// How long the receiver listens in each interval: 2.5 ms up to the interval.
+  public var window = Duration.milliseconds(30)
+
+  /// All devices, each once.
+  public init() {}
+
+  /// Devices with one of these services.
+  public init(services: [BluetoothUUID]) { self.services = services }
+
+  func parameters() throws(BLEError) -> ScanParameters {
+    func units(_ duration: Duration) -> UInt16? { UInt16(exactly: (duration / .microseconds(625)).rounded()) }
+    guard let interval = units(interval), let window = units(window), 4...0x4000 ~= interval, 4...interval ~= window
+    else {
+      throw BLEError(
+        .invalidArgument,
+        "a scan interval of \(interval) with a window of \(window) is not allowed: 2.5 ms to 10.24 s, the window within the interval"
+      )
+    }
+    var parameters = ScanParameters()
+    (parameters.interval, parameters.window) = (interval, window)
+    (parameters.isActive, parameters.allowsDuplicates) = (isActive, allowsDuplicates)
+    return parameters
+  }
+}
+
+/// The devices that a scan hears, from ``Adapter/scan(_:)``. It scans for as long as an iterator exists.
+public struct ScanResults: AsyncSequence, Sendable {
+  public typealias Element = ScanResult
+  public typealias Failure = BLEError
+
+  let session: AdapterSession
+  let options: ScanOptions
+
+  public func makeAsyncIterator() -> Iterator { Iterator(results: session.startScan(options).makeAsyncIterator()) }
+
+  /// Scans until it is released.
+  public struct Iterator: AsyncIteratorProtocol {
+    var results: AsyncThrowingStream<ScanResult, any Error>.Iterator
+
+    public mutating func next() async throws(BLEError) -> ScanResult? {
+      try await next(isolation: nil)
+    }
+
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(BLEError) -> ScanResult? {
+      do {
+        return try await results.next(isolation: actor)
+      } catch {
+        throw error as? BLEError ?? .cancelled
+      }
+    }
+  }
+}
+
+extension Adapter {
+  /// Scans for as long as the sequence is read.
+  ///
+  /// ```swift
+  /// for try await result in adapter.scan(ScanOptions(services: ["180D"])) {
+  ///   print(result.address, result.rssi ?? 0)
+  ///   break  // the scan ends here
+  /// }
+  /// ```
+  ///
+  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024. The sequence ends with an error if the controller
+  /// refuses the scan; a reset of the controller does not end it.
+  public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
+    ScanResults(session: session, options: options)
+  }
+}
+
+/// One scan that is read.
+struct Scan: Sendable {
+  var options: ScanOptions
+  var parameters: ScanParameters
+  var continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+  /// The devices that a scan without duplicates has reported, while another scan has the controller report all.
+  var reported: Set<Report> = []
+
+  struct Report: Hashable, Sendable {
+    var address: DeviceAddress
+    var isScanResponse: Bool
+  }
+
+  static let bufferLimit = 1024
+  /// Devices remembered; with one more all are forgotten and reported again.
+  static let reportedLimit = 1024
+
+  mutating func admits(_ result: ScanResult) -> Bool {
+    if !options.services.isEmpty {
+      let contents = result.contents
+      let isListed = contents.serviceUUIDs.contains { options.services.contains($0) }
+      guard isListed || contents.overflowArea?.matches(of: options.services).isEmpty == false else { return false }
+    }
+    if options.allowsDuplicates { return true }
+    let report = Report(address: result.address, isScanResponse: result.isScanResponse)
+    if reported.contains(report) { return false }
+    if reported.count >= Self.reportedLimit { reported = [] }
+    reported.insert(report)
+    return true
+  }
+}
+
+extension AdapterSession {
+  func startScan(_ options: ScanOptions) -> AsyncThrowingStream<ScanResult, any Error> {
+    let (stream, continuation) = AsyncThrowingStream.makeStream(
+      of: ScanResult.self, bufferingPolicy: .bufferingNewest(Scan.bufferLimit))
+    let id = HostNames.next32()
+    continuation.onTermination = { [weak self] _ in
+      self?.run { state, actions in
+        guard state.scans.removeValue(forKey: id) != nil, !state.isClosed else { return }
+        state.scansChanged(into: &actions)
+      }
+    }
+    let refusal: BLEError? = run { state, actions in
+      guard !state.isClosed else { return .closed }
+      do throws(BLEError) {
+        try state.requirePower()
+        state.scans[id] = Scan(options: options, parameters: try options.parameters(), continuation: continuation)
+      } catch {
+        return error
+      }
+      state.scansChanged(into: &actions)
+      return nil
+    }
+    if let refusal { continuation.finish(throwing: refusal) }
+    return stream
+  }
+}
+
+extension AdapterSession.State {
+  /// One scan of the host serves all.
+  mutating func scansChanged(into actions: inout Actions) {
+    guard let union = ScanParameters(serving: scans.sorted { $0.key < $1.key }.map(\.value.parameters)) else {
+      return actions.commands.append(.stopScanning)
+    }
+    actions.commands.append(.startScanning(union))
+  }
+
+  mutating func discovered(_ discovery: Discovery, into actions: inout Actions) {
+    let result = ScanResult(discovery)
+    for id in scans.keys where scans[id]?.admits(result) == true {
+      guard let continuation = scans[id]?.continuation else { continue }
+      actions.later { continuation.yield(result) }
+    }
+  }
+
+  mutating func scanStopped(_ error: HostError?, into actions: inout Actions) {
+    guard let error else { return }
+    for scan in scans.values { actions.later { scan.continuation.finish(throwing: BLEError(error)) } }
+    scans = [:]
+  }
+}

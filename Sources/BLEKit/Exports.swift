@@ -1,0 +1,9 @@
+// A program that imports BLEKit gets the values of other modules that occur in its API.
+@_exported public import BLEEngine
+@_exported public import BLEGAP
+
+@_exported public import struct BLEATT.ATTErrorCode
+@_exported public import struct BLEATT.AttributeHandle
+@_exported public import struct BLEGATT.GATTCharacteristicProperties
+@_exported public import struct BLEWire.BluetoothUUID
+@_exported public import struct BLEWire.DeviceAddress

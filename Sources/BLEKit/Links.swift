@@ -1,0 +1,89 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLESMP
+import BLEWire
+
+/// One link, for as long as it is up.
+struct LinkState: Sendable {
+  var address: DeviceAddress
+  var isCentral: Bool
+  var mtu = ATT.defaultMTU
+  var timing: LinkTiming
+  var security = SecurityState()
+
+  // Our server (Requests.swift, Updates.swift).
+  var requests: RequestQueue
+  /// The value that the last read of a client was cut from.
+  var snapshot: ValueSnapshot?
+  var subscriptions: [AttributeID: SubscriptionTask] = [:]
+
+  // Our client (Client.swift).
+  var discovered: [BluetoothUUID: [RemoteService]] = [:]
+  var watchesServices = false
+  var values: [AttributeHandle: ValueStreams] = [:]
+}
+
+/// One task that waits for something of a link.
+struct LinkWait: Hashable, Sendable {
+  var peer: PeerID
+  var id = HostNames.next32()
+}
+
+extension AdapterSession.State {
+  mutating func connected(_ connection: Connection, of session: AdapterSession, into actions: inout Actions) {
+    let device = RemoteDevice(
+      session: session, peer: connection.peer, address: connection.address, isCentral: connection.role == .peripheral)
+    if links[connection.peer] == nil {
+      links[connection.peer] = LinkState(
+        address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing,
+        requests: RequestQueue(of: device))
+      // A device that connected to this one; those that this one connects to are the results of `connect`.
+      if connection.role == .peripheral { connectionStreams.yield(device, into: &actions) }
+    }
+    guard let request = connection.request else { return }
+    connects.answer(request, .success(device), into: &actions)
+  }
+
+  /// The device at the other end of a link; nil where the link has ended.
+  func device(_ peer: PeerID, of session: AdapterSession) -> RemoteDevice? {
+    links[peer].map { RemoteDevice(session: session, peer: peer, address: $0.address, isCentral: $0.isCentral) }
+  }
+
+  mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into actions: inout Actions) {
+    linkEnded(peer, BLEError(.disconnected, "the link ended: \(reason)"), into: &actions)
+  }
+
+  /// Everything that waits for the link ends with `error`.
+  mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
+    guard let link = links.removeValue(forKey: peer) else { return }
+    link.requests.finish(into: &actions)
+    for subscription in link.subscriptions.values { subscription.end(into: &actions) }
+    for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
+    rssiReads[peer] = nil
+    operations.fail(error, where: { $0.peer == peer }, into: &actions)
+    rssiWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
+    pairings.fail(error, where: { $0.peer == peer }, into: &actions)
+    linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
+  }
+
+  mutating func securityChanged(_ peer: PeerID, _ security: SecurityState, into actions: inout Actions) {
+    links[peer]?.security = security
+    guard security.level > .none else { return }
+    pairings.succeed((), where: { $0.peer == peer }, into: &actions)
+  }
+
+  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into actions: inout Actions) {
+    guard let first = rssiReads[peer]?.first else { return }
+    rssiReads[peer]?.removeFirst()
+    rssiWaiters.answer(
+      LinkWait(peer: peer, id: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
+  }
+
+  /// - Throws: ``BLEError/Kind/disconnected`` where the link is not up.
+  func requireLink(_ peer: PeerID) throws(BLEError) -> LinkState {
+    guard let link = links[peer] else { throw .notConnected }
+    return link
+  }
+}

@@ -1,0 +1,65 @@
+public import BLEGAP
+import BLEHost
+
+extension Adapter {
+  /// Publishes services and advertises until the task is cancelled; then both are taken back.
+  ///
+  /// ```swift
+  /// try await adapter.serve([battery], advertising: Advertisement(localName: "Lamp", serviceUUIDs: ["180F"]))
+  /// ```
+  ///
+  /// - Throws: ``BLEError/Kind/cancelled`` in the end, or what cannot be published or advertised.
+  public func serve(
+    _ services: [LocalService], advertising advertisement: Advertisement,
+    options: AdvertisingOptions = AdvertisingOptions()
+  ) async throws(BLEError) {
+    let publication = try await publish(services)
+    do {
+      try await advertise(advertisement, options: options)
+    } catch {
+      await Task { await publication.remove() }.value
+      throw error
+    }
+  }
+
+  /// Publishes services and advertises a name with the types of the primary services.
+  public func serve(_ services: [LocalService], advertisingAs name: String) async throws(BLEError) {
+    let uuids = services.filter(\.isPrimary).map(\.uuid)
+    try await serve(services, advertising: Advertisement(localName: name, serviceUUIDs: uuids))
+  }
+
+  /// Advertises until the task is cancelled.
+  ///
+  /// Advertising pauses for a link where the controller demands it, and continues after a reset of the controller.
+  ///
+  /// - Throws: ``BLEError/Kind/cancelled`` in the end; ``BLEError/Kind/invalidArgument`` for content that does not fit,
+  ///   ``BLEError/Kind/unsupported`` where the controller cannot advertise it.
+  public func advertise(
+    _ advertisement: Advertisement, options: AdvertisingOptions = AdvertisingOptions()
+  ) async throws(BLEError) {
+    let payload: AdvertisingPayload
+    do {
+      payload = try advertisement.payload(under: options.policy)
+    } catch {
+      throw BLEError(.invalidArgument, "\(error)")
+    }
+    guard let intent = options.intent(payload) else {
+      throw BLEError(
+        .invalidArgument, "an advertising interval of \(options.interval) is not allowed: 20 ms to 10.24 s")
+    }
+    let id = HostNames.advertising()
+    try await session.wait(in: \.advertisingStarts, for: id) { state, actions throws(BLEError) in
+      try state.requirePower()
+      actions.commands.append(.startAdvertising(id, intent))
+      return nil
+    } abandon: { _, actions in
+      actions.commands.append(.stopAdvertising(id))
+    }
+    // Nothing ends it but the task, or the end of the adapter.
+    try await session.wait(in: \.advertisements, for: id) { _, _ throws(BLEError) in
+      nil
+    } abandon: { _, actions in
+      actions.commands.append(.stopAdvertising(id))
+    }
+  }
+}

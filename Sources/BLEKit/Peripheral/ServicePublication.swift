@@ -1,0 +1,267 @@
+public import BLEATT
+import BLEGATT
+import BLEHost
+public import BLEWire
+import Synchronization
+
+/// Services that ``Adapter/publish(_:)`` made visible. They are withdrawn with ``remove()``, or when nothing refers to the
+/// publication any more.
+public final class ServicePublication: Sendable {
+  let session: AdapterSession
+  private let ids: [ServiceID]
+  private let attributes: [AttributeID: BluetoothUUID]
+  private let requestStream: AttributeRequests
+
+  init(session: AdapterSession, ids: [ServiceID], attributes: [AttributeID: BluetoothUUID], requests: AttributeRequests)
+  {
+    self.session = session
+    self.ids = ids
+    self.attributes = attributes
+    requestStream = requests
+  }
+
+  deinit { session.withdraw(ids) }
+
+  /// Withdraws the services: handlers are cancelled, clients that are bonded or subscribed to it are told of the change
+  /// (Service Changed; Vol 3, Part G, 7.1).
+  public func remove() async {
+    for id in ids {
+      try? await session.wait(in: \.serviceRemovals, for: id) { state, actions throws(BLEError) in
+        guard state.services[id] != nil else { return () }
+        state.withdraw([id], into: &actions)
+        return nil
+      }
+    }
+  }
+
+  /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
+  /// ``LocalCharacteristic/writable(kinds:security:)`` and have no handler.
+  ///
+  /// A request that nobody answers is answered with Unlikely Error (0x0E): one that is dropped at once, one that is kept
+  /// before the client stops waiting. Read the sequence in one task at a time.
+  public var requests: AsyncStream<AttributeRequest> { requestStream.stream }
+
+  /// The clients that subscribe from now on, to any characteristic of the publication.
+  public var subscriptions: AsyncStream<Subscriber> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Subscriber.self, bufferingPolicy: .bufferingNewest(Streams<Subscriber>.limit))
+    requestStream.addSubscriptions(continuation)
+    return stream
+  }
+
+  /// Sends a value to all clients that are subscribed to a characteristic.
+  ///
+  /// It returns when the last notification was handed to the controller or the last indication confirmed.
+  ///
+  /// - Parameters:
+  ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).
+  ///   - characteristic: the first one of this type in the publication.
+  public func send(_ value: some GATTValue, for characteristic: BluetoothUUID) async throws(BLEError) {
+    guard let attribute = attributes.filter({ $0.value == characteristic }).keys.min(by: { $0.rawValue < $1.rawValue })
+    else {
+      throw BLEError(.notFound, "no characteristic \(characteristic) was published here")
+    }
+    try await session.sendUpdate(of: attribute, value.octets, to: nil)
+  }
+}
+
+/// A read or a write that waits for an answer, from ``ServicePublication/requests``. Answer it once.
+public final class AttributeRequest: Sendable {
+  /// What the client wants.
+  public enum Kind: Hashable, Sendable {
+    /// A client reads; answer with the whole value.
+    case read
+    /// A client has written this value.
+    case write([UInt8])
+  }
+
+  /// What the client wants.
+  public let kind: Kind
+  /// The client.
+  public let device: RemoteDevice
+  /// The type of the service.
+  public let service: BluetoothUUID
+  /// The type of the characteristic.
+  public let characteristic: BluetoothUUID
+  private let answer: Mutex<CheckedContinuation<Result<[UInt8], ATTErrorCode>, Never>?>
+
+  fileprivate init(
+    _ kind: Kind, of device: RemoteDevice, _ published: PublishedCharacteristic,
+    answer: CheckedContinuation<Result<[UInt8], ATTErrorCode>, Never>
+  ) {
+    self.kind = kind
+    self.device = device
+    service = published.service
+    characteristic = published.characteristic.uuid
+    self.answer = Mutex(answer)
+  }
+
+  deinit { reject(.unlikelyError) }
+
+  /// Answers a read with the whole value, at most 512 octets. The second answer has no effect.
+  public func respond(with value: some GATTValue) { resume(.success(value.octets)) }
+  /// Accepts a write.
+  public func accept() { resume(.success([])) }
+  /// Answers with an error.
+  public func reject(_ code: ATTErrorCode) { resume(.failure(code)) }
+
+  private func resume(_ result: Result<[UInt8], ATTErrorCode>) {
+    let waiting = answer.withLock { answer in
+      defer { answer = nil }
+      return answer
+    }
+    waiting?.resume(returning: result)
+  }
+}
+
+/// The way of requests without a handler to whoever reads them.
+final class AttributeRequests: Sendable {
+  let stream: AsyncStream<AttributeRequest>
+  private let continuation: AsyncStream<AttributeRequest>.Continuation
+  private let subscriptions = Mutex<[AsyncStream<Subscriber>.Continuation]>([])
+  /// Requests that may wait for a reader; one more is answered with Insufficient Resources (0x11).
+  static let limit = 64
+
+  init() {
+    (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit))
+  }
+
+  /// Waits for the answer of the application; a request that finds no room, or whose task is cancelled, is refused.
+  func ask(
+    _ kind: AttributeRequest.Kind, of device: RemoteDevice, _ published: PublishedCharacteristic
+  ) async throws(ATTErrorCode) -> [UInt8] {
+    let request = Mutex<WeakRequest>(WeakRequest())
+    let result: Result<[UInt8], ATTErrorCode> = await withTaskCancellationHandler {
+      await withCheckedContinuation { waiting in
+        let made = AttributeRequest(kind, of: device, published, answer: waiting)
+        request.withLock { $0.object = made }
+        // A request that is dropped here answers itself when it is released.
+        switch continuation.yield(made) {
+        case .enqueued: if Task.isCancelled { made.reject(.unlikelyError) }
+        case .dropped: made.reject(.insufficientResources)
+        case .terminated: made.reject(.unlikelyError)
+        @unknown default: made.reject(.unlikelyError)
+        }
+      }
+    } onCancel: {
+      request.withLock { $0.object }?.reject(.unlikelyError)
+    }
+    return try result.get()
+  }
+
+  private struct WeakRequest: Sendable { weak var object: AttributeRequest? }
+
+  func addSubscriptions(_ continuation: AsyncStream<Subscriber>.Continuation) {
+    subscriptions.withLock { $0.append(continuation) }
+  }
+
+  func subscribed(_ subscriber: Subscriber) {
+    subscriptions.withLock { list in
+      list.removeAll { if case .terminated = $0.yield(subscriber) { true } else { false } }
+    }
+  }
+
+  func finish() {
+    continuation.finish()
+    for subscription in subscriptions.withLock({ $0 }) { subscription.finish() }
+  }
+}
+
+/// A characteristic that is published, with the service it is in.
+struct PublishedCharacteristic: Sendable {
+  var characteristic: LocalCharacteristic
+  var service: BluetoothUUID
+  var requests: AttributeRequests
+}
+
+/// A service that is published.
+struct PublishedService: Sendable {
+  var attributes: [AttributeID]
+  var requests: AttributeRequests
+
+  func end(into actions: inout Actions) { actions.later { [requests] in requests.finish() } }
+}
+
+// MARK: - Publishing
+
+extension Adapter {
+  /// Makes services visible to clients, in this order.
+  ///
+  /// - Returns: keep it for as long as the services are to be there.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is then.
+  public func publish(_ services: [LocalService]) async throws(BLEError) -> ServicePublication {
+    let requests = AttributeRequests()
+    var ids: [ServiceID] = []
+    var attributes: [AttributeID: BluetoothUUID] = [:]
+    for service in services {
+      do {
+        _ = try await add(service, requests, &ids, &attributes)
+      } catch {
+        session.withdraw(ids)
+        throw error
+      }
+    }
+    return ServicePublication(session: session, ids: ids, attributes: attributes, requests: requests)
+  }
+
+  private func add(
+    _ service: LocalService, _ requests: AttributeRequests, _ ids: inout [ServiceID],
+    _ attributes: inout [AttributeID: BluetoothUUID]
+  ) async throws(BLEError) -> ServiceID {
+    guard service.uuid != "1800", service.uuid != "1801" else {
+      throw BLEError(.invalidArgument, "the stack publishes the service \(service.uuid) itself: leave it out")
+    }
+    for characteristic in service.characteristics { try characteristic.validate() }
+    var included: [ServiceID] = []
+    for other in service.includedServices { included.append(try await add(other, requests, &ids, &attributes)) }
+
+    let id = HostNames.service()
+    var definition = ServiceDefinition(id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: included)
+    var published: [(AttributeID, PublishedCharacteristic)] = []
+    for characteristic in service.characteristics {
+      let name = HostNames.attribute()
+      definition.characteristics.append(characteristic.definition(name, descriptorID: HostNames.attribute))
+      published.append(
+        (name, PublishedCharacteristic(characteristic: characteristic, service: service.uuid, requests: requests)))
+      attributes[name] = characteristic.uuid
+    }
+    let entry = PublishedService(attributes: published.map(\.0), requests: requests)
+    try await session.wait(in: \.serviceAdds, for: id) { [definition, published] state, actions throws(BLEError) in
+      state.services[id] = entry
+      for (name, characteristic) in published { state.attributes[name] = characteristic }
+      actions.commands.append(.addService(definition))
+      return nil
+    } abandon: { state, actions in
+      state.withdraw([id], into: &actions)
+    }
+    ids.append(id)
+    return id
+  }
+}
+
+extension AdapterSession {
+  func withdraw(_ ids: [ServiceID]) { run { state, actions in state.withdraw(ids, into: &actions) } }
+}
+
+extension AdapterSession.State {
+  /// Takes services back: requests for them are answered by the host from now on.
+  mutating func withdraw(_ ids: [ServiceID], into actions: inout Actions) {
+    // The last one first, because an earlier one may be included by it.
+    for id in ids.reversed() {
+      guard let service = services[id] else { continue }
+      actions.commands.append(.removeService(id))
+      for attribute in service.attributes {
+        attributes[attribute] = nil
+        for peer in links.keys { links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions) }
+      }
+      let isLast = !services.contains { $0.key != id && $0.value.requests === service.requests }
+      if isLast { service.end(into: &actions) }
+      services[id] = PublishedService(attributes: [], requests: service.requests)
+    }
+  }
+
+  mutating func serviceRemoved(_ id: ServiceID, into actions: inout Actions) {
+    services[id] = nil
+    serviceRemovals.answer(id, .success(()), into: &actions)
+  }
+}

@@ -1,0 +1,52 @@
+import BLEKit
+import Testing
+
+/// Pairing and values that require it, over the simulated radio.
+@Suite(.timeLimit(.minutes(2))) struct SecurityTests {
+  /// GAP/SEC/AUT: the client pairs because the server demands it, and repeats the request.
+  @Test func aProtectedValueMakesTheTwoPair() async throws {
+    let air = try await OnTheAir()
+    let characteristic = LocalCharacteristic("2A19").read(security: .encrypted) { device in
+      #expect(device.security.level >= .encrypted)
+      return UInt8(97)
+    }
+    let service = air.service
+    let level = try await air.meet(characteristic) { device in
+      try await device.pair()
+      return try await device.read("2A19", in: service, as: UInt8.self)
+    }
+    #expect(level == 97)
+    #expect(air.central.bonds.count == 1)
+    for bond in air.central.bonds { air.central.remove(bond) }
+  }
+
+  @Test func aQuestionThatNobodyReadsIsRejected() async throws {
+    var pairing = OnTheAir.inMemory
+    pairing.asksConsent = true
+    let air = try await OnTheAir(pairing: pairing)
+    try await air.meet { device in
+      await expectThrows(.security) { try await device.pair(timeout: .seconds(10)) }
+    }
+  }
+
+  @Test func aQuestionIsAnsweredByItsReader() async throws {
+    var pairing = OnTheAir.inMemory
+    pairing.asksConsent = true
+    let air = try await OnTheAir(pairing: pairing)
+    func accept(_ adapter: Adapter) -> Task<Void, Never> {
+      let requests = adapter.pairingRequests
+      return Task {
+        for await request in requests {
+          #expect(request.question == .consent)
+          request.reply.accept()
+        }
+      }
+    }
+    let readers = [accept(air.peripheral), accept(air.central)]
+    defer { for reader in readers { reader.cancel() } }
+    try await air.meet { device in
+      try await device.pair()
+      #expect(device.security.level >= .encrypted)
+    }
+  }
+}

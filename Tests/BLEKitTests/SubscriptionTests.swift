@@ -1,0 +1,141 @@
+import BLEKit
+import Testing
+
+/// Notifications and indications, over the simulated radio.
+@Suite(.timeLimit(.minutes(2))) struct SubscriptionTests {
+  /// GATT/SR/GAN/BV-01-C, GATT/CL/GAN/BV-01-C.
+  @Test func aSubscriberGetsEveryValueInOrder() async throws {
+    let air = try await OnTheAir()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      for value in 0..<500 { try await subscriber.send(UInt16(value)) }
+    }
+    let service = air.service
+    let values = try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      var values: [UInt16] = []
+      for try await value in device.values(of: found, as: UInt16.self) {
+        values.append(value)
+        if values.count == 500 { break }
+      }
+      return values
+    }
+    #expect(values == Array(0..<500))
+  }
+
+  /// GATT/SR/GAI/BV-01-C: an indication is sent when the one before it was confirmed.
+  @Test func anIndicationIsConfirmedBeforeTheNext() async throws {
+    let air = try await OnTheAir()
+    let characteristic = LocalCharacteristic("2A1C").indicate { subscriber in
+      for value in 0..<50 { try await subscriber.send(UInt8(value)) }
+    }
+    let service = air.service
+    let values = try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A1C", in: service)
+      var values: [UInt8] = []
+      for try await value in device.values(of: found, as: UInt8.self) {
+        values.append(value)
+        if values.count == 50 { break }
+      }
+      return values
+    }
+    #expect(values == Array(0..<50))
+  }
+
+  @Test func leavingTheSequenceEndsTheSubscriptionAndItsHandler() async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<String>()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      notes.note("begins")
+      do {
+        while true {
+          try await subscriber.send(UInt8(1))
+          try await Task.sleep(for: .milliseconds(1))
+        }
+      } catch {
+        notes.note("ends")
+        throw error
+      }
+    }
+    let service = air.service
+    try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      for _ in 0..<2 {
+        for try await _ in device.values(of: found) { break }
+        #expect(try await notes.next() == "begins")
+        #expect(try await notes.next() == "ends")
+      }
+    }
+  }
+
+  @Test func theEndOfTheLinkEndsTheHandlerAndTheSequence() async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<String>()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      try await subscriber.send(UInt8(1))
+      do {
+        try await Task.sleep(for: .seconds(60))
+      } catch {
+        notes.note("cancelled")
+      }
+    }
+    let service = air.service
+    try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      await expectThrows(.disconnected) {
+        for try await _ in device.values(of: found) { await device.disconnect() }
+      }
+      #expect(try await notes.next() == "cancelled")
+      #expect(!device.isConnected)
+      await expectThrows(.disconnected) { _ = try await device.read(found) }
+    }
+  }
+
+  @Test func aPublicationSendsToAllItsSubscribers() async throws {
+    let air = try await OnTheAir()
+    let publication = try await air.peripheral.publish([LocalService("180D", [LocalCharacteristic("2A37").notify()])])
+    let subscriptions = publication.subscriptions
+    try await air.meet { device in
+      let found = try await device.characteristic("2A37", in: "180D")
+      let reader = Task {
+        for try await value in device.values(of: found, as: UInt8.self) { return value }
+        return 0
+      }
+      for await subscriber in subscriptions {
+        #expect(subscriber.characteristic == "2A37" && subscriber.maximumLength == subscriber.device.mtu - 3)
+        break
+      }
+      try await publication.send(UInt8(42), for: "2A37")
+      #expect(try await reader.value == 42)
+    }
+    await expectThrows(.notFound) { try await publication.send(UInt8(1), for: "2A38") }
+  }
+
+  @Test func aWithdrawnServiceEndsItsHandlersAndIsNotFound() async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<String>()
+    let characteristic = LocalCharacteristic("2A37").notify { _ in
+      do { try await Task.sleep(for: .seconds(60)) } catch { notes.note("cancelled") }
+    }
+    let publication = try await air.peripheral.publish([LocalService("180D", [characteristic])])
+    let subscriptions = publication.subscriptions
+    try await air.meet { device in
+      let found = try await device.characteristic("2A37", in: "180D")
+      let reader = Task { for try await _ in device.values(of: found) {} }
+      for await _ in subscriptions { break }
+      await publication.remove()
+      #expect(try await notes.next() == "cancelled")
+      reader.cancel()
+      _ = await reader.result
+      // The old handles are used until Service Changed has arrived.
+      await expectThrows(.notFound) {
+        while true {
+          do throws(BLEError) {
+            _ = try await device.read("2A37", in: "180D")
+          } catch let error where error.kind == .att(.invalidHandle) {
+            await Task.yield()
+          }
+        }
+      }
+    }
+  }
+}
