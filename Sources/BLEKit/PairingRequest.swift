@@ -63,12 +63,12 @@ extension AdapterSession.State {
       return actions.later { session.client.decline(question, id, of: peer, isConcerned: isConcerned) }
     }
     let asked: PairingRequest.Question =
-      switch question {
+      switch PairingPrompt(question) {
       case .consent: .consent
       case .replaceBond: .replaceBond
-      case .display(let passkey): .display(passkey: passkey.digits)
+      case .display(let passkey): .display(passkey: passkey)
       case .enterPasskey: .enterPasskey
-      case .compare(let number): .compare(number: number.digits)
+      case .compare(let number): .compare(number: number)
       }
     let request = PairingRequest(device: device, question: asked, reply: session.client.reply(to: id, of: peer))
     pairingStreams.yield(request, into: &actions)
