@@ -56,7 +56,7 @@ extension HostCore {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index)
     keepRecord(of: link, into: &output)
-    reportPendingBond(link.identity, into: &output)
+    withBonds(into: &output) { $0.linkEnded(link.identity, into: &$1) }
     returnSignCounters(of: link)
     log.linkEnded(link.peer)
     cipherEnded(link, reason, into: &output)
@@ -139,7 +139,7 @@ extension HostCore {
     } else {
       guard links[index].signing.isEmpty else { return enqueue(pdu, on: index, into: &output) }
       links[index].server.receive(
-        pdu, security: links[index].security, database: &database, now: now, into: &scratch.server)
+        pdu, security: links[index].security, database: &services.database, now: now, into: &scratch.server)
       drainServer(index, now: now, into: &output)
     }
   }
@@ -199,7 +199,7 @@ extension HostCore {
 
   mutating func tickLink(_ index: Int, now: Instant, into output: inout HostOutput) {
     links[index].server.tick(
-      now: now, security: links[index].security, database: &database, into: &scratch.server)
+      now: now, security: links[index].security, database: &services.database, into: &scratch.server)
     drainServer(index, now: now, into: &output)
     links[index].client.tick(now: now, into: &scratch.client)
     drainClient(index, now: now, into: &output)

@@ -26,9 +26,7 @@ extension HostCore {
     guard owner != .process else { return }
     time = now
     for peer in links.map(\.peer) { rejectRequests(of: owner, on: peer, now: now, into: &output) }
-    for service in serviceOwners.services(of: owner) {
-      performDatabase(.removeService(service), from: owner, now: now, into: &output)
-    }
+    withServices(now: now, into: &output) { $0.removeAll(of: owner, into: &$1) }
     withAdvertiser(now: now, into: &output) { $0.stopAll(of: owner, $1, into: &$2) }
     withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
     withInitiator(now: now, into: &output) { $0.cancelAll(of: owner, into: &$2) }
@@ -76,7 +74,7 @@ extension HostCore {
   }
 
   /// The recipient of events about an attribute.
-  func recipient(of attribute: AttributeID) -> Recipient { (serviceOwners.owner(of: attribute) ?? .process).recipient }
+  func recipient(of attribute: AttributeID) -> Recipient { services.recipient(of: attribute) }
 }
 
 extension Link {

@@ -7,54 +7,30 @@ import BLEWire
 
 /// The database, the application's answers, and values on their way to subscribers.
 extension HostCore {
-  static func emptyDatabase(
-    _ configuration: HostConfiguration, _ cryptography: any Cryptography
-  ) -> AttributeDatabase {
-    let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
-      // Without libcrypto's AES there is no hash: the characteristic then says zero, and clients discover anew.
-      let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
-      return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
+  /// Lets the registry do something and applies what it causes.
+  mutating func withServices(
+    now: Instant, into output: inout HostOutput, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
+  ) {
+    var effects: [Effect<ServiceEffect>] = []
+    body(&services, &effects)
+    apply(effects, now: now, into: &output) { core, effect, output in
+      switch effect {
+      case .changed(let range): core.serviceChanged(range, now: now, into: &output)
+      }
     }
-    return AttributeDatabase(
-      services: GenericServices(
-        deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
-        databaseHashCMAC: cmac))
   }
 
-  mutating func performDatabase(
+  mutating func performService(
     _ command: HostCommand, from owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
-    switch command {
-    case .addService(let definition):
-      do throws(DatabaseError) {
-        let handles = try database.add(definition)
-        serviceOwners.add(definition, of: owner)
-        serviceChanged(handles.range, now: now, into: &output)
-        output.append(.serviceAdded(definition.id, .success(handles)), to: owner.recipient)
-      } catch {
-        output.append(.serviceAdded(definition.id, .failure(error)), to: owner.recipient)
+    withServices(now: now, into: &output) { services, effects in
+      switch command {
+      case .addService(let definition): services.add(definition, for: owner, into: &effects)
+      case .removeService(let id): services.remove(id, of: owner, into: &effects)
+      case .setValue(let attribute, let value): services.setValue(attribute, value, from: owner, into: &effects)
+      case .setIdentity(let name, let appearance): services.setIdentity(name: name, appearance: appearance)
+      default: break
       }
-    case .removeService(let id):
-      do throws(DatabaseError) {
-        guard serviceOwners.owner(of: id) ?? owner == owner else { throw .unknownService(id) }
-        let range = try database.remove(id)
-        serviceOwners.remove(id)
-        serviceChanged(range, now: now, into: &output)
-        output.append(.serviceRemoved(id, .success(range)), to: owner.recipient)
-      } catch {
-        output.append(.serviceRemoved(id, .failure(error)), to: owner.recipient)
-      }
-    case .setValue(let attribute, let value):
-      do throws(DatabaseError) {
-        guard serviceOwners.owner(of: attribute) ?? owner == owner else { throw .unknownAttribute(attribute) }
-        try database.setStored(attribute, value)
-      } catch {
-        output.append(.refused(.invalidParameters("\(error)")), to: owner.recipient)
-      }
-    case .setIdentity(let name, let appearance):
-      if let name { database.setDeviceName(name) }
-      if let appearance { database.setAppearance(appearance) }
-    default: break
     }
   }
 
@@ -62,9 +38,9 @@ extension HostCore {
     _ range: ClosedRange<AttributeHandle>, now: Instant, into output: inout HostOutput
   ) {
     for index in links.indices {
-      links[index].server.serviceChanged(range, database: database, now: now, into: &scratch.server)
+      links[index].server.serviceChanged(range, database: services.database, now: now, into: &scratch.server)
       // Whoever removed a service knows that its subscribers have gone with it.
-      for attribute in links[index].reportedSubscriptions.keys where database.handle(of: attribute) == nil {
+      for attribute in links[index].reportedSubscriptions.keys where services.database.handle(of: attribute) == nil {
         links[index].reportedSubscriptions[attribute] = nil
       }
       drainServer(index, now: now, into: &output)
@@ -98,7 +74,7 @@ extension HostCore {
       case .failure(let code, let attribute): .error(code, attribute: attribute)
       }
     let isKnown = links[index].server.respond(
-      to: token, with: response, security: links[index].security, database: &database, now: now,
+      to: token, with: response, security: links[index].security, database: &services.database, now: now,
       into: &scratch.server)
     if !isKnown {
       report(.application, "a request was answered twice or too late", peer: links[index].peer, into: &output)
@@ -110,7 +86,7 @@ extension HostCore {
     _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], to peers: [PeerID]?, from owner: OwnerID,
     now: Instant, into output: inout HostOutput
   ) {
-    guard serviceOwners.owner(of: attribute) ?? owner == owner else {
+    guard services.accepts(attribute, from: owner) else {
       output.append(.refused(.invalidParameters("\(DatabaseError.unknownAttribute(attribute))")), to: owner.recipient)
       return output.append(.updateFinished(token), to: owner.recipient)
     }
@@ -131,13 +107,13 @@ extension HostCore {
   ) {
     guard !links[index].isClosing else { return }
     let outcome = links[index].server.sendUpdate(
-      of: attribute, value: value.span, security: links[index].security, database: database, now: now,
+      of: attribute, value: value.span, security: links[index].security, database: services.database, now: now,
       into: &scratch.server)
     switch outcome {
     case .sent:
       updates.addCopy(of: token)
       // A notification is on its way as soon as it is written; an indication when the client has confirmed it.
-      if !links[index].server.subscription(to: attribute, database: database).contains(.notify) {
+      if !links[index].server.subscription(to: attribute, database: services.database).contains(.notify) {
         links[index].indications.append(Link.Indication(attribute: attribute, update: token))
         drainServer(index, now: now, into: &output)
       } else {
@@ -187,16 +163,16 @@ extension HostCore {
     let peer = links[index].peer
     switch event {
     case .read(let token, let attribute, let offset):
-      let owner = serviceOwners.owner(of: attribute) ?? .process
+      let owner = services.owners.owner(of: attribute) ?? .process
       links[index].request = PendingAnswer(token: token, owners: [owner])
       output.append(.read(peer, token, attribute, offset: offset), to: owner.recipient)
     case .write(let token, let parts, _):
-      let shares = serviceOwners.shares(of: parts)
+      let shares = services.owners.shares(of: parts)
       if let token { links[index].request = PendingAnswer(token: token, owners: shares.map(\.owner)) }
       for share in shares { output.append(.write(peer, token, share.parts), to: share.owner.recipient) }
     case .stored(let attribute):
       output.append(
-        .stored(peer, attribute, database.storedValue(of: attribute) ?? []), to: recipient(of: attribute))
+        .stored(peer, attribute, services.database.storedValue(of: attribute) ?? []), to: recipient(of: attribute))
     case .subscription(let attribute, let subscription):
       links[index].reportedSubscriptions[attribute] = subscription.isEmpty ? nil : subscription
       output.append(.subscription(peer, attribute, subscription), to: recipient(of: attribute))
@@ -226,7 +202,7 @@ extension HostCore {
   /// are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C, 10.3.1).
   mutating func reportSubscriptions(_ index: Int, into output: inout HostOutput) {
     let before = links[index].reportedSubscriptions
-    let after = links[index].server.subscriptions(inForceFor: links[index].security, database: database)
+    let after = links[index].server.subscriptions(inForceFor: links[index].security, database: services.database)
     guard before != after else { return }
     links[index].reportedSubscriptions = after
     for attribute in Set(before.keys).union(after.keys).sorted(by: { $0.rawValue < $1.rawValue })

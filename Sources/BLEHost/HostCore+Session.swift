@@ -29,7 +29,7 @@ extension HostCore {
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard !session.isEnding else { return }
     time = now
-    reportAllBonds(into: &output)
+    withBonds(into: &output) { $0.shutdown(into: &$1) }
     withSession(now: now, into: &output) { $0.shutDown(now: now, into: &$2) }
     session.checkShutdown(now: now, hasLinks: !links.isEmpty)
   }
@@ -66,7 +66,7 @@ extension HostCore {
   private mutating func restore(now: Instant, into output: inout HostOutput) {
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     addresses.poweredOn(now: now)
-    database.setCentralAddressResolution(controller.resolvedPeers > 0)
+    services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
     withAdvertiser(now: now, into: &output) { $0.restore($1, into: &$2) }
     reconcileScanner(now: now, into: &output)

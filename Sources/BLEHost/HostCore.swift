@@ -1,5 +1,5 @@
 package import BLECrypto
-package import BLEGATT
+import BLEGATT
 import BLEHCI
 import BLEL2CAP
 import BLESMP
@@ -17,8 +17,7 @@ package struct HostCore: Sendable {
   var session: ControllerSession
   var acl: ACLScheduler
 
-  package internal(set) var database: AttributeDatabase
-  var serviceOwners = ServiceOwners()
+  var services: ServiceRegistry
   var links: [Link] = []
   /// Handles of links that have ended for the application and not yet at the controller.
   var supersededHandles: Set<ConnectionHandle> = []
@@ -31,15 +30,10 @@ package struct HostCore: Sendable {
   /// Peers whose links are to be ended as soon as nothing else is under way.
   var closings: [PeerID] = []
 
-  /// How we pair; nil refuses every attempt.
-  var pairingSettings: PairingSettings?
-  var bonds = BondTable()
-  var attempts = RepeatedAttempts()
+  var policy: SecurityPolicy
+  var bonds: BondTable
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
-  var unconfirmedBonds = UnconfirmedBonds()
-  var bondReports = BondReports()
-  var signCounters = SignCounters()
   var addresses: AddressManager
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
@@ -68,10 +62,9 @@ package struct HostCore: Sendable {
       isManaged: configuration.ownership == .exclusive, staticAddress: configuration.staticAddress,
       toolbox: SecurityToolbox(cryptography))
     initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
-    database = Self.emptyDatabase(configuration, cryptography)
-    pairingSettings = configuration.pairing
-    bonds.replaceAll(with: configuration.bonds, limit: configuration.maximumBonds)
-    signCounters.load(bonds.bonds)
+    services = ServiceRegistry(configuration, cryptography)
+    policy = SecurityPolicy(configuration.pairing)
+    bonds = BondTable(configuration)
   }
 
   /// When ``tick(now:into:)`` next has work, if ever.
@@ -79,7 +72,7 @@ package struct HostCore: Sendable {
     var deadline = Instant?.nearer(session.deadline, addresses.deadline)
     deadline = .nearer(deadline, scanner.deadline)
     for link in links { deadline = .nearer(deadline, link.deadline) }
-    deadline = .nearer(deadline, bondReports.deadline(configuration.bondReportInterval))
+    deadline = .nearer(deadline, bonds.deadline)
     return .nearer(deadline, log.deadline)
   }
 
@@ -109,7 +102,7 @@ package struct HostCore: Sendable {
     endClosings(now: now, into: &output)
     addresses.tick(now: now)
     reviewAddresses(now: now, into: &output)
-    reportDueBonds(into: &output)
+    withBonds(into: &output) { $0.tick(now: now, into: &$1) }
     var lines: [Effect<Never>] = []
     log.tick(now: now, into: &lines)
     apply(lines, now: now, into: &output)
@@ -123,7 +116,7 @@ package struct HostCore: Sendable {
     time = now
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
-      performDatabase(command, from: owner, now: now, into: &output)
+      performService(command, from: owner, now: now, into: &output)
     case .startAdvertising(let id, let intent):
       withAdvertiser(now: now, into: &output) { $0.start(id, intent, for: owner, $1, into: &$2) }
     case .stopAdvertising(let id):

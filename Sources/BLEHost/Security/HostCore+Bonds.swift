@@ -4,19 +4,39 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// The bonds a host was given, and how they change.
+/// The bond table, and what its effects cause on links.
 extension HostCore {
   var toolbox: SecurityToolbox { SecurityToolbox(cryptography) }
+
+  /// Lets the bond table do something and applies what it causes.
+  mutating func withBonds<Result>(
+    into output: inout HostOutput, _ body: (inout BondTable, inout [Effect<BondEffect>]) -> Result
+  ) -> Result {
+    var effects: [Effect<BondEffect>] = []
+    let result = body(&bonds, &effects)
+    apply(effects, now: time, into: &output) { core, effect, output in
+      switch effect {
+      case .removed(let identity): core.bondRemoved(identity, into: &output)
+      }
+    }
+    return result
+  }
+
+  private mutating func bondRemoved(_ identity: DeviceAddress, into output: inout HostOutput) {
+    for index in links.indices where links[index].identity == identity {
+      (links[index].security.isBonded, links[index].security.isBondProven) = (false, false)
+      forgetSigningKey(index)
+    }
+    if isSecuredBySystem { output.directives.append(.forget(identity)) }
+  }
 
   mutating func performSecurity(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
     switch command {
     case .setPairing(let settings):
-      pairingSettings = settings
+      policy.settings = settings
       if isSecuredBySystem, state == .poweredOn { output.directives.append(.setPolicy(settings)) }
     case .setBonds(let new):
-      bonds.replaceAll(with: new, limit: configuration.maximumBonds)
-      signCounters.load(bonds.bonds)
-      bondReports = BondReports()
+      bonds.replaceAll(with: new)
       for index in links.indices {
         if links[index].security.isBondProven, bonds[links[index].identity] != nil { continue }
         links[index].security.isBondProven = false
@@ -25,9 +45,7 @@ extension HostCore {
       }
       loadSystemKeys(into: &output)
     case .bondsStored(let stored): bondsStored(stored, now: now, into: &output)
-    case .removeBond(let identity):
-      guard let bond = bonds.remove(identity) else { return }
-      bondRemoved(bond, into: &output)
+    case .removeBond(let identity): withBonds(into: &output) { $0.remove(identity, into: &$1) }
     case .authorize(let peer, let isAuthorized):
       guard let index = index(of: peer), links[index].security.isAuthorized != isAuthorized else { return }
       links[index].security.isAuthorized = isAuthorized
@@ -38,5 +56,49 @@ extension HostCore {
       answerPairing(index, question, answer, now: now, into: &output)
     default: break
     }
+  }
+
+  /// What a pairing on this link may make and replace.
+  func bondRules(for link: Link) -> BondRules {
+    let inUse = Set(links.lazy.filter { $0.peer != link.peer && $0.security.isBondProven }.map(\.identity))
+    return bonds.rules(
+      for: link.identity,
+      replacement: policy.settings?.bondRules.replacement ?? PairingSettings().bondRules.replacement,
+      inUse: inUse, policy.unconfirmedBonds, now: time)
+  }
+
+  /// What may become of the bond of this device when an unauthenticated pairing on `link` names it.
+  func replacementPolicy(for identity: DeviceAddress, on link: Link?) -> BondRules.Replacement? {
+    let isProven = link.map { $0.security.isBondProven && $0.identity == identity.identity } ?? false
+    return policy.replacement(of: bonds[identity], isProven: isProven)
+  }
+
+  /// Keeps the bond that a pairing has made.
+  ///
+  /// - Returns: whether it is kept.
+  mutating func admit(_ bond: Bond, hasConsent: Bool, into output: inout HostOutput) -> Bool {
+    let inUse = Set(links.filter(\.security.isBondProven).map(\.identity))
+    let (limit, now) = (policy.unconfirmedBonds, time)
+    return withBonds(into: &output) {
+      $0.admit(bond, hasConsent: hasConsent, inUse: inUse, limit, now: now, into: &$1)
+    }
+  }
+
+  /// Notes what a client has configured, where the link has proven its bond.
+  mutating func keepRecord(of link: Link, into output: inout HostOutput) {
+    guard link.security.isBondProven else { return }
+    let (record, now) = (link.server.record(database: services.database), time)
+    withBonds(into: &output) { $0.keep(record, of: link.identity, now: now, into: &$1) }
+  }
+
+  /// A link has proven the bond of the device that it claims to be.
+  ///
+  /// - Returns: whether that is news; false also where there is no bond.
+  mutating func proveBond(_ index: Int, into output: inout HostOutput) -> Bool {
+    let (identity, now) = (links[index].identity, time)
+    guard !links[index].security.isBondProven, bonds[identity] != nil else { return false }
+    (links[index].security.isBonded, links[index].security.isBondProven) = (true, true)
+    withBonds(into: &output) { $0.use(identity, now: now, into: &$1) }
+    return true
   }
 }

@@ -18,7 +18,7 @@ struct ParkedOperations: Sendable {
 
 extension HostCore {
   private func raisesSecurity(_ link: Link) -> Bool {
-    link.role == .central && pairingSettings?.pairsOnDemand == true
+    link.role == .central && policy.pairsOnDemand
   }
 
   /// Notes an operation that may have to be asked again.
@@ -49,7 +49,7 @@ extension HostCore {
       link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
     }
     if isUnderWay(links[index]) { return true }
-    if links[index].security.level == .encrypted, pairingSettings?.requestsMITM == true {
+    if links[index].security.level == .encrypted, policy.settings?.requestsMITM == true {
       // A key that nobody vouches for was not enough: a better one, where the devices can make one.
       secure(index, .mitm, isConsented: false, now: now, into: &output)
     } else if links[index].security.level == .none {

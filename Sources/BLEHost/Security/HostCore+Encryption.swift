@@ -145,7 +145,7 @@ extension HostCore {
   /// 3.3.3.3).
   mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let bond = bonds[links[index].identity] else { return }
-    links[index].server.restore(bond.client, database: database, now: now, into: &scratch.server)
+    links[index].server.restore(bond.client, database: services.database, now: now, into: &scratch.server)
     reportSubscriptions(index, into: &output)
     drainServer(index, now: now, into: &output)
   }

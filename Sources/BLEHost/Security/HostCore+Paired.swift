@@ -8,7 +8,7 @@ extension HostCore {
     _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
   ) {
     let link = links[index]
-    attempts.succeeded(link.identity)
+    policy.succeeded(link.identity)
     let identity = (outcome.peerIdentity ?? link.identity).identity
     let old = bonds[identity]
     // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
@@ -37,7 +37,10 @@ extension HostCore {
     } else if makesBond, isSecuredBySystem {
       output.directives.append(.forget(identity))
     }
-    if outcome.isBondDeclined || makesBond && !isBonded { reportDeclinedBond(link.peer, into: &output) }
+    if outcome.isBondDeclined || makesBond && !isBonded {
+      let limit = policy.unconfirmedBonds
+      withBonds(into: &output) { $0.declined(limit, peer: link.peer, into: &$1) }
+    }
     let device = PairedDevice(identity: identity, isBonded: isBonded, strength: outcome.strength)
     output.append(.paired(link.peer, device))
     if isBonded { output.append(.security(link.peer, links[index].security)) }
@@ -48,7 +51,7 @@ extension HostCore {
     var bond = Bond(identity: identity, outcome)
     let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
     bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
-    bond.client = link.server.record(database: database)
+    bond.client = link.server.record(database: services.database)
     return bond
   }
 

@@ -8,7 +8,7 @@ import BLEWire
 /// The security manager's channel of each link, and what comes of it (Vol 3, Part H, 2 and 3).
 extension HostCore {
   mutating func receiveSMP(_ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    guard pairingSettings != nil else { return refusePairing(index, pdu, into: &output) }
+    guard policy.settings != nil else { return refusePairing(index, pdu, into: &output) }
     withPairing(index, now: now, into: &output) { machine, effects in
       machine.receive([UInt8](copying: pdu)[...], now: now, into: &effects)
     }
@@ -43,8 +43,10 @@ extension HostCore {
   ) {
     var machine = links[index].pairing ?? makePairing(for: links[index])
     // What the application changed holds for the next pairing, not for the one under way.
-    if !machine.isPairing, let settings = pairingSettings { machine.settings = adapted(settings, for: links[index]) }
-    machine.rejectsAttempts = attempts.isBlocked(links[index].identity, now: now)
+    if !machine.isPairing, policy.settings != nil {
+      machine.settings = policy.settings(for: pairingFacts(of: links[index]))
+    }
+    machine.rejectsAttempts = policy.isBlocked(links[index].identity, now: now)
     machine.lastQuestion = lastQuestion
     var effects: [PairingEffect] = []
     body(&machine, &effects)
@@ -60,19 +62,16 @@ extension HostCore {
   private mutating func makePairing(for link: Link) -> PairingMachine {
     PairingMachine(
       role: link.role == .central ? .initiator : .responder, own: link.ownAddress, peer: link.address.identity,
-      settings: adapted(pairingSettings ?? PairingSettings(), for: link), cryptography: cryptography,
+      settings: policy.settings(for: pairingFacts(of: link)), cryptography: cryptography,
       random: random.fork())
   }
 
-  private func adapted(_ settings: PairingSettings, for link: Link) -> PairingSettings {
-    var settings = settings
-    settings.identityAddress = ownAddress
-    settings.withholdsIdentity = addresses.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
-    settings.bondRules = bondRules(for: link, replacement: settings.bondRules.replacement)
-    if let bond = bonds[link.identity] {
-      settings.applyBond(of: bond.identity, bond.strength, isProven: link.security.isBondProven)
-    }
-    return settings
+  /// What the settings of a link's next pairing depend on.
+  private func pairingFacts(of link: Link) -> PairingFacts {
+    PairingFacts(
+      ownIdentity: ownAddress,
+      withholdsIdentity: addresses.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false,
+      rules: bondRules(for: link), bond: bonds[link.identity], isBondProven: link.security.isBondProven)
   }
 
   func isProtected(_ identity: DeviceAddress) -> Bool { bonds[identity]?.strength.isAuthenticated ?? false }
@@ -91,7 +90,7 @@ extension HostCore {
     case .completed(let outcome): paired(index, outcome, now: now, into: &output)
     case .keypress(let keypress): output.append(.keypress(peer, keypress))
     case .failed(let failure):
-      attempts.failed(links[index].identity, failure, now: now)
+      policy.failed(links[index].identity, failure, now: now)
       if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
       pairingEnded(index, failure, into: &output)
     }
@@ -140,7 +139,7 @@ extension HostCore {
   mutating func requestSecurity(
     _ index: Int, for owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
-    guard let settings = pairingSettings else {
+    guard let settings = policy.settings else {
       return output.append(.refused(.unsupported("pairing: it is switched off")), to: owner.recipient)
     }
     if isSecuredBySystem {
@@ -178,8 +177,7 @@ extension HostCore {
         index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, now: now, into: &output)
     }
     if let key = bonds[links[index].identity]?.centralKey {
-      let isEnough = !wanted.contains(.mitm) || key.strength.isAuthenticated || pairingSettings?.requestsMITM != true
-      if isEnough {
+      if policy.isEnough(key.strength, for: wanted) {
         guard links[index].security.level == .none, links[index].cipher.start == nil else { return }
         return encrypt(index, with: key, .bond, now: now, into: &output)
       }

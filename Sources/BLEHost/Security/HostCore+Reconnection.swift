@@ -51,7 +51,7 @@ extension HostCore {
 
   /// Whether an operation fails at once, because the bond of its link is lost.
   func refusesOperations(_ link: Link) -> Bool {
-    link.reconnection == .bondLost && pairingSettings?.queuesOperationsAfterBondLoss != true
+    link.reconnection == .bondLost && !policy.queuesOperationsAfterBondLoss
   }
 
   /// Reports a bond loss on a link that is still up, and ends or keeps the operations that wait.

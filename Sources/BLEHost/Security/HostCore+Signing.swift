@@ -20,28 +20,16 @@ extension HostCore {
   mutating func allowSigning(_ index: Int, now: Instant, into output: inout HostOutput) {
     let identity = links[index].identity
     while links[index].client.awaitsSignCounter {
-      reserveSignCounters(identity, into: &output)
-      if let counters = signCounters.take(identity) {
-        links[index].client.allowSigning(counters, now: now, into: &scratch.client)
-      } else if bonds[identity]?.ownSignCounter ?? .max == .max {
-        // All are used up: the key is of no use any more.
-        links[index].client.allowSigning(.max..<(.max), now: now, into: &scratch.client)
-      } else if signCounters.isFailing {
-        links[index].client.rejectSignedWrites(now: now, into: &scratch.client)
-      } else {
+      switch withBonds(into: &output, { $0.takeCounters(of: identity, into: &$1) }) {
+      case .counters(let counters): links[index].client.allowSigning(counters, now: now, into: &scratch.client)
+      case .usedUp: links[index].client.allowSigning(.max..<(.max), now: now, into: &scratch.client)
+      case .refused: links[index].client.rejectSignedWrites(now: now, into: &scratch.client)
+      case .awaited:
         links[index].signing.ownDeadline = links[index].signing.ownDeadline ?? now + configuration.bondStorageTimeout
         return
       }
     }
     links[index].signing.ownDeadline = nil
-  }
-
-  /// Reserves another block where less than half of one is left.
-  private mutating func reserveSignCounters(_ identity: DeviceAddress, into output: inout HostOutput) {
-    guard var bond = bonds[identity], signCounters.isShort(bond) else { return }
-    bond.ownSignCounter += min(SignCounters.block, .max - bond.ownSignCounter)
-    change(bond, into: &output)
-    if !configuration.awaitsBondStorage { signCounters.wasStored(bond) }
   }
 
   /// The link is encrypted now, where a signed write is a Write Command and needs no counter (Vol 3, Part C, 10.4.1).
@@ -61,7 +49,7 @@ extension HostCore {
   /// A link has ended: what it has not used is used by the next one.
   mutating func returnSignCounters(of link: Link) {
     guard let signing = link.client.signing, signing.counter < signing.limit else { return }
-    signCounters.giveBack(signing.counter..<signing.limit, link.identity, key: link.signing.key)
+    bonds.counters.giveBack(signing.counter..<signing.limit, link.identity, key: link.signing.key)
   }
 
   /// A Signed Write Command: with a right signature and a new counter, by a bonded client on a link in the clear, it is a
@@ -70,7 +58,7 @@ extension HostCore {
     _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     let link = links[index]
-    guard link.security.level == .none, var bond = bonds[link.identity], let key = bond.peerCSRK else { return }
+    guard link.security.level == .none, let bond = bonds[link.identity], let key = bond.peerCSRK else { return }
     let octets = [UInt8](copying: pdu)[...]
     guard let counter = (try? toolbox.verifiedSignCounter(of: octets, csrk: key.value)) ?? nil else {
       return report(.peer, "a signed write whose signature is wrong", peer: link.peer, into: &output)
@@ -81,9 +69,7 @@ extension HostCore {
     var command = [UInt8](octets.dropLast(SecurityToolbox.signatureLength))
     guard command.count >= 3 else { return }
     command[0] = ATTOpcode.writeCommand.rawValue
-    bond.peerSignCounter = counter + 1
-    change(bond, into: &output)
-    if !configuration.awaitsBondStorage { signCounters.wasStored(bond) }
+    withBonds(into: &output) { $0.usePeerCounter(counter, of: link.identity, into: &$1) }
     enqueue(.signedWrite(command, counter: counter), on: index, into: &output)
     deliverPending(index, now: now, into: &output)
   }
@@ -113,9 +99,9 @@ extension HostCore {
       var octets: [UInt8]?
       switch entry {
       case .signedWrite(let command, let counter):
-        if signCounters.isStored(counter, links[index].identity) {
+        if bonds.counters.isStored(counter, links[index].identity) {
           octets = command
-        } else if !signCounters.isFailing {
+        } else if !bonds.counters.isFailing {
           return
         } else {
           report(
@@ -127,7 +113,7 @@ extension HostCore {
       links[index].signing.entries.removeFirst()
       guard let octets else { continue }
       links[index].server.receive(
-        octets.span, security: links[index].security, database: &database, now: now, into: &scratch.server)
+        octets.span, security: links[index].security, database: &services.database, now: now, into: &scratch.server)
       drainServer(index, now: now, into: &output)
     }
     links[index].signing.entriesDeadline = nil
@@ -136,7 +122,7 @@ extension HostCore {
   /// The store has not answered in time: nothing waits for it until it answers again.
   mutating func signingTimedOut(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let deadline = links[index].signing.deadline, deadline <= now else { return }
-    signCounters.isFailing = true
+    bonds.counters.isFailing = true
     if links[index].signing.ownDeadline.map({ $0 <= now }) ?? false {
       links[index].signing.ownDeadline = nil
       links[index].client.rejectSignedWrites(now: now, into: &scratch.client)
@@ -147,8 +133,7 @@ extension HostCore {
 
   /// The store has bonds as they were reported.
   mutating func bondsStored(_ stored: [Bond], now: Instant, into output: inout HostOutput) {
-    signCounters.isFailing = false
-    for bond in stored { signCounters.wasStored(bond) }
+    bonds.stored(stored)
     for peer in links.map(\.peer) {
       guard let index = index(of: peer) else { continue }
       if links[index].client.awaitsSignCounter { drainClient(index, now: now, into: &output) }

@@ -11,7 +11,7 @@ extension HostCore {
   /// The system is told all it has to know, when it is there anew.
   mutating func restoreTrust(into output: inout HostOutput) {
     guard isSecuredBySystem else { return }
-    output.directives.append(.setPolicy(pairingSettings))
+    output.directives.append(.setPolicy(policy.settings))
     loadSystemKeys(into: &output)
   }
 
@@ -40,7 +40,7 @@ extension HostCore {
   private mutating func asked(
     _ question: PairingQuestion, by address: DeviceAddress, now: Instant, into output: inout HostOutput
   ) {
-    guard let index = systemIndex(of: address), let settings = pairingSettings else {
+    guard let index = systemIndex(of: address), let settings = policy.settings else {
       return output.directives.append(.answer(address, question, .reject))
     }
     systemOutcomes[address.identity] = nil
@@ -49,7 +49,7 @@ extension HostCore {
     links[index].system = SystemPairing(
       isUnderWay: true, isOurWish: before.isOurWish, isRequested: before.isRequested, isPairing: true,
       hasConsent: before.isRequested)
-    if attempts.isBlocked(links[index].identity, now: now) {
+    if policy.isBlocked(links[index].identity, now: now) {
       return answerSystem(index, question, .reject, PairingFailure(.repeatedAttempts, .local), into: &output)
     }
     guard question == .consent else { return ask(question, on: index, into: &output) }
@@ -127,7 +127,7 @@ extension HostCore {
     let system = endSystemPairing(index, into: &output)
     if system.refusal == nil, system.isPairing {
       // It may have been a wrong guess at a passkey; who guesses has to wait.
-      attempts.failed(links[index].identity, PairingFailure(.confirmValueFailed, .local), now: now)
+      policy.failed(links[index].identity, PairingFailure(.confirmValueFailed, .local), now: now)
     }
     let failure = system.refusal ?? PairingFailure(.unspecifiedReason, .system)
     pairingEnded(index, failure, into: &output)

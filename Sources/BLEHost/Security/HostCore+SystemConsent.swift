@@ -11,7 +11,7 @@ extension HostCore {
   ///
   /// - Parameter isNewKey: a pairing has made the key; else the link is encrypted, perhaps with the key of its bond.
   func needsConsent(_ link: Link, to strength: KeyStrength, isNewKey: Bool) -> Bool {
-    guard pairingSettings?.asksConsent == true, !strength.isAuthenticated, !link.system.hasConsent else { return false }
+    guard policy.settings?.asksConsent == true, !strength.isAuthenticated, !link.system.hasConsent else { return false }
     return isNewKey || (bonds[link.identity] == nil && !link.security.isBondProven)
   }
 

@@ -69,7 +69,7 @@ extension HostCore {
     if let refusal {
       return refuse(identity, on: index, refusal, isRefused: isRefused, now: now, into: &output)
     }
-    let isBonded = isToBeKept && pairingSettings?.isBonding == true
+    let isBonded = isToBeKept && policy.settings?.isBonding == true
     let isFirst = systemOutcomes[identity.identity]?.isAnnounced != true
     if let index, isFirst, let question = question(before: key.strength, of: identity, isBonded: isBonded, on: index) {
       let report = SecurityReport.longTermKey(identity, key, use, isToBeKept: isToBeKept)
@@ -79,7 +79,7 @@ extension HostCore {
     guard isFirst else {
       guard isBonded, var bond = bonds[identity] else { return }
       bond.take(key, use)
-      return change(bond, into: &output)
+      return withBonds(into: &output) { $0.change(bond, into: &$1) }
     }
     let known = systemOutcomes[identity.identity] ?? SystemPairingOutcome()
     var outcome = PairingOutcome(isBonded: isBonded, strength: key.strength)
@@ -109,7 +109,7 @@ extension HostCore {
     _ strength: KeyStrength, for identity: DeviceAddress, _ known: SystemPairingOutcome
   ) -> Bool {
     if strength.isAuthenticated { return true }
-    if pairingSettings?.asksConsent == true, !known.hasConsent { return false }
+    if policy.settings?.asksConsent == true, !known.hasConsent { return false }
     return replacementPolicy(for: identity, on: nil) != .ask || known.agreedReplacement == identity
   }
 
@@ -142,7 +142,7 @@ extension HostCore {
 
   /// What the system let pass and we do not.
   private func refusal(of key: LongTermKey, for identities: [DeviceAddress], on index: Int?) -> PairingFailure? {
-    guard let settings = pairingSettings else { return PairingFailure(.pairingNotSupported, .local) }
+    guard let settings = policy.settings else { return PairingFailure(.pairingNotSupported, .local) }
     if identities.contains(ownAddress.identity) { return PairingFailure(.keyRejected, .local) }
     if settings.requiresMITM, !key.strength.isAuthenticated {
       return PairingFailure(.authenticationRequirements, .local)

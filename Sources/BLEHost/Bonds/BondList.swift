@@ -3,7 +3,7 @@ import BLESMP
 import BLEWire
 
 /// The bonds of a host, found by identity and by the private addresses that their keys resolve.
-struct BondTable: Sendable {
+struct BondList: Sendable {
   /// What became of a bond that was to be kept.
   enum Update: Equatable, Sendable {
     /// It took the place of an older one of the same device.

@@ -1,0 +1,250 @@
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// What the bond table alone causes.
+enum BondEffect: Equatable, Sendable {
+  /// A bond was removed, by the application or for a newer one: no link has it any more.
+  case removed(DeviceAddress)
+}
+
+/// The bonds of a host: which are admitted, which are removed for them, when their changes are reported, and which sign
+/// counters may be used.
+///
+/// ```
+///   admit, change, keep, prove ──► bonds ──► HostEvent.bondChanged: at once, or at the end of an interval
+///   remove, or no room         ──►       ──► BondEffect.removed, HostEvent.bondRemoved
+/// ```
+struct BondTable: Sendable {
+  private let maximum: Int
+  private let reportInterval: Duration
+  /// Whether the application says which bonds are stored; else they are as soon as they are reported.
+  private let awaitsStorage: Bool
+  private var list = BondList()
+  private var reports = BondReports()
+  private var unconfirmed = UnconfirmedBonds()
+  /// Nothing is put off any more: the host is shutting down.
+  private var isEnding = false
+  var counters = SignCounters()
+  /// When ``tick(now:into:)`` has a bond to report.
+  private(set) var deadline: Instant?
+
+  init(_ configuration: HostConfiguration) {
+    maximum = configuration.maximumBonds
+    reportInterval = configuration.bondReportInterval
+    awaitsStorage = configuration.awaitsBondStorage
+    replaceAll(with: configuration.bonds)
+  }
+
+  /// In the order in which they were made.
+  var bonds: [Bond] { list.bonds }
+  /// Counts the changes of who can be resolved.
+  var revision: Int { list.revision }
+  subscript(identity: DeviceAddress) -> Bond? { list[identity] }
+
+  /// The identity of a device by the address it uses: that of a bond which names the address or whose key resolves it,
+  /// else the address itself.
+  mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
+    list.identity(of: address, toolbox)
+  }
+
+  /// The private address that a bonded device was last heard with.
+  func lastAddress(of identity: DeviceAddress) -> DeviceAddress? { list.lastAddress(of: identity) }
+
+  /// Takes over bonds of an earlier run, in the place of those that are there. Nothing is reported.
+  mutating func replaceAll(with bonds: [Bond]) {
+    list.replaceAll(with: bonds, limit: maximum)
+    counters.load(list.bonds)
+    reports = BondReports()
+    review()
+  }
+
+  /// What a pairing may make and replace.
+  ///
+  /// - Parameters:
+  ///   - identity: whom the device of the pairing is taken for.
+  ///   - inUse: devices that have proven their bonds on other links.
+  func rules(
+    for identity: DeviceAddress, replacement: BondRules.Replacement, inUse: Set<DeviceAddress>,
+    _ limit: UnconfirmedBondLimit, now: Instant
+  ) -> BondRules {
+    var rules = BondRules()
+    (rules.strengths, rules.replacement, rules.inUse) = (list.strengths, replacement, inUse)
+    // A bond that is replaced takes no room.
+    guard list[identity] == nil else { return rules }
+    if !list.hasRoom(limit: maximum) {
+      rules.admission = .none
+    } else if !unconfirmed.admits(limit, now: now) {
+      rules.admission = .confirmed
+    }
+    return rules
+  }
+
+  /// Keeps the bond that a pairing has made, where there is room and, for one that nobody confirmed, where not too many
+  /// were made lately.
+  ///
+  /// - Parameter inUse: devices that have proven their bonds, which are removed last.
+  /// - Returns: whether it is kept.
+  mutating func admit(
+    _ bond: Bond, hasConsent: Bool, inUse: Set<DeviceAddress>, _ limit: UnconfirmedBondLimit, now: Instant,
+    into effects: inout [Effect<BondEffect>]
+  ) -> Bool {
+    let isUnconfirmed = list[bond.identity] == nil && !bond.strength.isAuthenticated && !hasConsent
+    if isUnconfirmed, !unconfirmed.admits(limit, now: now) { return false }
+    var bond = bond
+    bond.lastUse = list[bond.identity]?.lastUse ?? 0
+    switch list.update(bond, limit: maximum, inUse: inUse) {
+    case .refused: return false
+    case .added, .replaced: break
+    case .addedInPlace(let removed): forget(removed, into: &effects)
+    }
+    if isUnconfirmed { unconfirmed.add(limit, now: now) }
+    _ = list.use(bond.identity)
+    counters.make(bond)
+    report(bond.identity, into: &effects)
+    return true
+  }
+
+  /// Says why a pairing made no bond.
+  func declined(_ limit: UnconfirmedBondLimit, peer: PeerID, into effects: inout [Effect<BondEffect>]) {
+    let reason =
+      list.hasRoom(limit: maximum)
+      ? "\(limit.count) unconfirmed bonds were made within \(limit.period). Enable asksConsent or authenticated pairing, or pair again later"
+      : "all \(maximum) bonds are authenticated. Remove one"
+    effects.append(.report(.peer, "paired without a bond: \(reason)", peer: peer))
+  }
+
+  /// Changes a bond that is there already, and reports it at once.
+  mutating func change(_ bond: Bond, into effects: inout [Effect<BondEffect>]) {
+    guard list[bond.identity] != nil else { return }
+    _ = list.update(bond, limit: maximum)
+    report(bond.identity, into: &effects)
+  }
+
+  /// Notes what a client has configured, where it changed. Of changes that follow closely the last one is reported.
+  mutating func keep(
+    _ record: ClientRecord, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  ) {
+    guard var bond = list[identity], record != bond.client else { return }
+    bond.client = record
+    _ = list.update(bond, limit: maximum)
+    reportSoon(bond.identity, now: now, into: &effects)
+  }
+
+  /// Notes that a device has proven its bond.
+  mutating func use(_ identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]) {
+    if list.use(identity) { reportSoon(identity, now: now, into: &effects) }
+  }
+
+  /// The application forgets a device.
+  mutating func remove(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+    if let bond = list.remove(identity) { forget(bond, into: &effects) }
+  }
+
+  private mutating func forget(_ bond: Bond, into effects: inout [Effect<BondEffect>]) {
+    reports.forget(bond.identity)
+    counters.forget(bond.identity)
+    review()
+    effects.append(.own(.removed(bond.identity)))
+    effects.append(.event(.bondRemoved(bond.identity), to: .everyone))
+  }
+}
+
+/// Reports of bonds that changed.
+extension BondTable {
+  private mutating func report(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+    guard let bond = list[identity] else { return }
+    reports.wasReported(bond.identity)
+    review()
+    effects.append(.event(.bondChanged(bond), to: .everyone))
+    if !awaitsStorage { counters.wasStored(bond) }
+  }
+
+  private mutating func reportSoon(
+    _ identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  ) {
+    let interval = isEnding ? .zero : reportInterval
+    if reports.changed(identity.identity, now: now, interval: interval) {
+      report(identity, into: &effects)
+    } else {
+      review()
+    }
+  }
+
+  /// Reports the changes that have waited for the end of their interval.
+  mutating func tick(now: Instant, into effects: inout [Effect<BondEffect>]) {
+    guard let deadline, deadline <= now else { return }
+    for identity in reports.takeDue(now: now, interval: reportInterval) { report(identity, into: &effects) }
+    review()
+  }
+
+  /// Reports what is not reported of one bond: its link has ended.
+  mutating func linkEnded(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+    if reports.isPending(identity) { report(identity, into: &effects) }
+  }
+
+  /// Reports what is not reported of any bond, and every change from now on at once: the host is shutting down.
+  mutating func shutdown(into effects: inout [Effect<BondEffect>]) {
+    isEnding = true
+    for identity in reports.takeAll() { report(identity, into: &effects) }
+    review()
+  }
+
+  private mutating func review() { deadline = reports.deadline(reportInterval) }
+}
+
+/// Sign counters, ours and those of peers (Vol 3, Part H, 2.4.5).
+extension BondTable {
+  /// What a link that needs counters gets.
+  enum CounterGrant: Equatable, Sendable {
+    case counters(Range<UInt32>)
+    /// They come when the store has the bond.
+    case awaited
+    /// The store has not answered in time.
+    case refused
+    /// All are used up: the key is of no use any more. So is one that is not here.
+    case usedUp
+  }
+
+  /// Counters for one link to sign with. Another block is reserved where less than half of one is left.
+  mutating func takeCounters(of identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) -> CounterGrant {
+    if var bond = list[identity], counters.isShort(bond) {
+      bond.ownSignCounter += min(SignCounters.block, .max - bond.ownSignCounter)
+      change(bond, into: &effects)
+    }
+    if let range = counters.take(identity) { return .counters(range) }
+    if list[identity]?.ownSignCounter ?? .max == .max { return .usedUp }
+    return counters.isFailing ? .refused : .awaited
+  }
+
+  /// Notes the counter of a signed write of the device as used.
+  mutating func usePeerCounter(_ counter: UInt32, of identity: DeviceAddress, into effects: inout [Effect<BondEffect>])
+  {
+    guard var bond = list[identity], counter >= bond.peerSignCounter, counter < .max else { return }
+    bond.peerSignCounter = counter + 1
+    change(bond, into: &effects)
+  }
+
+  /// The store has bonds as they were reported.
+  mutating func stored(_ bonds: [Bond]) {
+    counters.isFailing = false
+    for bond in bonds { counters.wasStored(bond) }
+  }
+}
+
+/// The times at which bonds were made without authentication and without the application's consent.
+///
+/// They are counted for the host and not for an address: a device can invent an identity for each pairing.
+struct UnconfirmedBonds: Sendable {
+  private var times: [Instant] = []
+
+  /// Whether one more is within the limit at this time.
+  func admits(_ limit: UnconfirmedBondLimit, now: Instant) -> Bool {
+    times.count { now < $0 + limit.period } < limit.count
+  }
+
+  mutating func add(_ limit: UnconfirmedBondLimit, now: Instant) {
+    times.removeAll { $0 + limit.period <= now }
+    times.append(now)
+  }
+}

@@ -1,0 +1,62 @@
+import BLESMP
+import BLEWire
+
+/// How we pair, and which devices have to wait because they failed too often.
+struct SecurityPolicy: Sendable {
+  /// Nil refuses every attempt.
+  var settings: PairingSettings?
+  private var attempts = RepeatedAttempts()
+
+  init(_ settings: PairingSettings?) { self.settings = settings }
+
+  /// Whether a device has to wait before it pairs again (Vol 3, Part H, 2.3.6).
+  func isBlocked(_ identity: DeviceAddress, now: Instant) -> Bool { attempts.isBlocked(identity, now: now) }
+
+  mutating func succeeded(_ identity: DeviceAddress) { attempts.succeeded(identity) }
+
+  mutating func failed(_ identity: DeviceAddress, _ failure: PairingFailure, now: Instant) {
+    attempts.failed(identity, failure, now: now)
+  }
+
+  /// Whether our central secures a link whose peer refuses an operation for want of security.
+  var pairsOnDemand: Bool { settings?.pairsOnDemand == true }
+  /// Whether operations wait on a link whose bond is lost; else they fail at once.
+  var queuesOperationsAfterBondLoss: Bool { settings?.queuesOperationsAfterBondLoss == true }
+  /// How many bonds may be made without authentication and without consent.
+  var unconfirmedBonds: UnconfirmedBondLimit { settings?.unconfirmedBonds ?? UnconfirmedBondLimit() }
+
+  /// Whether a key of this strength is as good as one that is asked for.
+  func isEnough(_ strength: KeyStrength, for wanted: AuthenticationRequirements) -> Bool {
+    !wanted.contains(.mitm) || strength.isAuthenticated || settings?.requestsMITM != true
+  }
+
+  /// What may become of this bond when an unauthenticated pairing names its device; nil where there is none, where a key must
+  /// be authenticated to replace it, and where the link has proven it.
+  func replacement(of bond: Bond?, isProven: Bool) -> BondRules.Replacement? {
+    guard let bond, !bond.strength.isAuthenticated, !isProven else { return nil }
+    return settings?.bondRules.replacement
+  }
+
+  /// The settings of one link's next pairing.
+  func settings(for facts: PairingFacts) -> PairingSettings {
+    var settings = settings ?? PairingSettings()
+    settings.identityAddress = facts.ownIdentity
+    settings.withholdsIdentity = facts.withholdsIdentity
+    settings.bondRules = facts.rules
+    if let bond = facts.bond {
+      settings.applyBond(of: bond.identity, bond.strength, isProven: facts.isBondProven)
+    }
+    return settings
+  }
+}
+
+/// What the settings of a pairing depend on.
+struct PairingFacts: Sendable {
+  var ownIdentity: DeviceAddress
+  /// Whether our identity is kept from a device that pairs without authentication.
+  var withholdsIdentity: Bool
+  var rules: BondRules
+  /// The bond of the device that the peer is taken for, and whether the link has proven it.
+  var bond: Bond?
+  var isBondProven: Bool
+}

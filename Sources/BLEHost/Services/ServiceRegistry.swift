@@ -1,0 +1,80 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEWire
+
+/// What the registry alone causes.
+enum ServiceEffect: Equatable, Sendable {
+  /// Services in this range were added or removed: bonded and subscribed clients are to be told.
+  case changed(ClosedRange<AttributeHandle>)
+}
+
+/// The attribute database and the owner of each service in it.
+struct ServiceRegistry: Sendable {
+  var database: AttributeDatabase
+  private(set) var owners = ServiceOwners()
+
+  init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
+    let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
+      // Without libcrypto's AES there is no hash: the characteristic then says zero, and clients discover anew.
+      let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
+      return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
+    }
+    database = AttributeDatabase(
+      services: GenericServices(
+        deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
+        databaseHashCMAC: cmac))
+  }
+
+  mutating func add(_ service: ServiceDefinition, for owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
+    do throws(DatabaseError) {
+      let handles = try database.add(service)
+      owners.add(service, of: owner)
+      effects.append(.own(.changed(handles.range)))
+      effects.append(.event(.serviceAdded(service.id, .success(handles)), to: owner.recipient))
+    } catch {
+      effects.append(.event(.serviceAdded(service.id, .failure(error)), to: owner.recipient))
+    }
+  }
+
+  /// Removes a service of this owner; that of another one is unknown to it.
+  mutating func remove(_ id: ServiceID, of owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
+    do throws(DatabaseError) {
+      guard owners.owner(of: id) ?? owner == owner else { throw .unknownService(id) }
+      let range = try database.remove(id)
+      owners.remove(id)
+      effects.append(.own(.changed(range)))
+      effects.append(.event(.serviceRemoved(id, .success(range)), to: owner.recipient))
+    } catch {
+      effects.append(.event(.serviceRemoved(id, .failure(error)), to: owner.recipient))
+    }
+  }
+
+  /// Removes all services of an owner that detaches.
+  mutating func removeAll(of owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
+    for service in owners.services(of: owner) { remove(service, of: owner, into: &effects) }
+  }
+
+  /// Changes a value that the stack keeps.
+  mutating func setValue(
+    _ attribute: AttributeID, _ value: [UInt8], from owner: OwnerID, into effects: inout [Effect<ServiceEffect>]
+  ) {
+    do throws(DatabaseError) {
+      guard accepts(attribute, from: owner) else { throw .unknownAttribute(attribute) }
+      try database.setStored(attribute, value)
+    } catch {
+      effects.append(.event(.refused(.invalidParameters("\(error)")), to: owner.recipient))
+    }
+  }
+
+  mutating func setIdentity(name: String?, appearance: UInt16?) {
+    if let name { database.setDeviceName(name) }
+    if let appearance { database.setAppearance(appearance) }
+  }
+
+  /// Whether an attribute is this owner's, or nobody's: the database then says that it is unknown.
+  func accepts(_ attribute: AttributeID, from owner: OwnerID) -> Bool { owners.owner(of: attribute) ?? owner == owner }
+
+  /// The recipient of events about an attribute.
+  func recipient(of attribute: AttributeID) -> Recipient { (owners.owner(of: attribute) ?? .process).recipient }
+}

@@ -1,0 +1,165 @@
+import BLEGATT
+import BLESMP
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The bond table alone: admission, removal, reports and sign counters.
+@Suite("Bond table") struct BondTableTests {
+  private static func seconds(_ number: Int) -> Instant { .start + .seconds(number) }
+
+  private func device(_ number: UInt64) -> DeviceAddress {
+    DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random).identity
+  }
+
+  private func bond(_ number: UInt64, isAuthenticated: Bool = false) -> Bond {
+    let strength = KeyStrength(size: 16, isAuthenticated: isAuthenticated, isSecureConnections: true)
+    return Bond(identity: device(number), strength: strength)
+  }
+
+  private func table(_ maximum: Int = 2, _ change: (inout HostConfiguration) -> Void = { _ in }) -> BondTable {
+    var configuration = HostConfiguration()
+    configuration.maximumBonds = maximum
+    change(&configuration)
+    return BondTable(configuration)
+  }
+
+  /// Admits a bond that somebody agreed to.
+  private func admit(_ bond: Bond, to table: inout BondTable) -> (isKept: Bool, effects: [Effect<BondEffect>]) {
+    var effects: [Effect<BondEffect>] = []
+    let isKept = table.admit(
+      bond, hasConsent: true, inUse: [], UnconfirmedBondLimit(), now: .start, into: &effects)
+    return (isKept, effects)
+  }
+
+  private func words(_ effects: [Effect<BondEffect>]) -> [String] {
+    effects.map { effect in
+      switch effect {
+      case .own(.removed(let identity)): "removed \(identity.octets.value & 0xFF)"
+      case .event(.bondRemoved(let identity), _): "report removal \(identity.octets.value & 0xFF)"
+      case .event(.bondChanged(let bond), _): "report \(bond.identity.octets.value & 0xFF)"
+      case .report: "log"
+      default: "other"
+      }
+    }
+  }
+
+  @Test func reportsAnAdmittedBond() {
+    var table = table()
+    let (isKept, effects) = admit(bond(1), to: &table)
+    #expect(isKept)
+    #expect(words(effects) == ["report 1"])
+    #expect(table[device(1)]?.lastUse == 1)
+  }
+
+  @Test func removesTheLeastRecentlyUsedBondForANewOneBeforeItIsReported() {
+    var table = table()
+    for number in 1...2 { _ = admit(bond(UInt64(number)), to: &table) }
+    #expect(words(admit(bond(3), to: &table).effects) == ["removed 1", "report removal 1", "report 3"])
+    #expect(table.bonds.map(\.identity) == [device(2), device(3)])
+  }
+
+  @Test func refusesABondWhereAllOthersAreAuthenticated() {
+    var table = table()
+    for number in 1...2 { _ = admit(bond(UInt64(number), isAuthenticated: true), to: &table) }
+    let (isKept, effects) = admit(bond(3), to: &table)
+    #expect(!isKept)
+    #expect(effects.isEmpty)
+    let rules = table.rules(for: device(3), replacement: .always, inUse: [], UnconfirmedBondLimit(), now: .start)
+    #expect(rules.admission == .none)
+  }
+
+  @Test func refusesMoreUnconfirmedBondsThanTheLimitInOnePeriod() {
+    var table = table(8)
+    var limit = UnconfirmedBondLimit()
+    (limit.count, limit.period) = (1, .seconds(60))
+    var effects: [Effect<BondEffect>] = []
+    func admits(_ number: UInt64, at now: Instant) -> Bool {
+      table.admit(bond(number), hasConsent: false, inUse: [], limit, now: now, into: &effects)
+    }
+    #expect(admits(1, at: .start))
+    #expect(!admits(2, at: Self.seconds(59)))
+    let rules = table.rules(for: device(2), replacement: .always, inUse: [], limit, now: Self.seconds(59))
+    #expect(rules.admission == .confirmed)
+    #expect(admits(2, at: Self.seconds(60)))
+  }
+
+  @Test func reportsALaterChangeOfAClientAtTheEndOfTheInterval() {
+    var table = table()
+    _ = admit(bond(1), to: &table)
+    var effects: [Effect<BondEffect>] = []
+    func keep(_ features: ClientSupportedFeatures, at second: Int) -> [String] {
+      effects = []
+      var record = ClientRecord()
+      record.supportedFeatures = features
+      table.keep(record, of: device(1), now: Self.seconds(second), into: &effects)
+      return words(effects)
+    }
+    #expect(keep(.robustCaching, at: 1) == ["report 1"])
+    #expect(keep([], at: 2) == [])
+    #expect(table.deadline == Self.seconds(11))
+    effects = []
+    table.tick(now: Self.seconds(11), into: &effects)
+    #expect(words(effects) == ["report 1"])
+    #expect(table.deadline == nil)
+    // While the host shuts down nothing is put off.
+    table.shutdown(into: &effects)
+    #expect(keep(.robustCaching, at: 12) == ["report 1"])
+  }
+
+  @Test func reportsAPendingChangeWhenTheLinkEnds() {
+    var table = table()
+    _ = admit(bond(1), to: &table)
+    var effects: [Effect<BondEffect>] = []
+    for number in 1...2 {
+      var record = ClientRecord()
+      if number == 1 { record.supportedFeatures = .robustCaching }
+      table.keep(record, of: device(1), now: .start, into: &effects)
+    }
+    effects = []
+    table.linkEnded(device(1), into: &effects)
+    table.linkEnded(device(1), into: &effects)
+    #expect(words(effects) == ["report 1"])
+    #expect(table.deadline == nil)
+  }
+
+  @Test func removesABondOnce() {
+    var table = table()
+    _ = admit(bond(1), to: &table)
+    var effects: [Effect<BondEffect>] = []
+    for _ in 1...2 { table.remove(device(1), into: &effects) }
+    #expect(words(effects) == ["removed 1", "report removal 1"])
+  }
+
+  @Test func givesSignCountersOnlyWhenTheStoreHasThem() throws {
+    var table = table(2) { $0.awaitsBondStorage = true }
+    var signing = bond(1)
+    (signing.ownCSRK, signing.ownSignCounter) = (SecretKey(1), SignCounters.block)
+    _ = admit(signing, to: &table)
+    var effects: [Effect<BondEffect>] = []
+    // The first block is stored with the key, or neither is.
+    #expect(table.takeCounters(of: device(1), into: &effects) == .counters(0..<SignCounters.share))
+    for _ in 1...3 { _ = table.takeCounters(of: device(1), into: &effects) }
+    #expect(table.takeCounters(of: device(1), into: &effects) == .awaited)
+    table.counters.isFailing = true
+    #expect(table.takeCounters(of: device(1), into: &effects) == .refused)
+    table.stored([try #require(table[device(1)])])
+    let next = SignCounters.block..<SignCounters.block + SignCounters.share
+    #expect(table.takeCounters(of: device(1), into: &effects) == .counters(next))
+    #expect(table.takeCounters(of: device(2), into: &effects) == .usedUp)
+  }
+
+  @Test func acceptsACounterOfAPeerOnce() {
+    var table = table()
+    var signing = bond(1)
+    signing.peerCSRK = SecretKey(1)
+    _ = admit(signing, to: &table)
+    var effects: [Effect<BondEffect>] = []
+    table.usePeerCounter(7, of: device(1), into: &effects)
+    table.usePeerCounter(7, of: device(1), into: &effects)
+    #expect(words(effects) == ["report 1"])
+    #expect(table[device(1)]?.peerSignCounter == 8)
+    #expect(table.counters.isStored(7, device(1)))
+  }
+}

@@ -1,0 +1,67 @@
+import BLECrypto
+import BLEGATT
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The database and who owns what is in it, without links.
+@Suite("Service registry") struct ServiceRegistryTests {
+  private let first = OwnerID(rawValue: 1)
+  private let second = OwnerID(rawValue: 2)
+
+  private func registry() -> ServiceRegistry { ServiceRegistry(HostConfiguration(), LibCrypto()) }
+
+  private func words(_ effects: [Effect<ServiceEffect>]) -> [String] {
+    effects.map { effect in
+      switch effect {
+      case .own(.changed): "changed"
+      case .event(.serviceAdded(let id, .success), let recipient): "added \(id.rawValue) \(recipient)"
+      case .event(.serviceAdded(let id, .failure), _): "not added \(id.rawValue)"
+      case .event(.serviceRemoved(let id, .success), _): "removed \(id.rawValue)"
+      case .event(.serviceRemoved(let id, .failure), _): "not removed \(id.rawValue)"
+      case .event(.refused, let recipient): "refused \(recipient)"
+      default: "other"
+      }
+    }
+  }
+
+  @Test func tellsLinksOfANewServiceBeforeItsOwner() {
+    var (registry, effects) = (registry(), [Effect<ServiceEffect>]())
+    registry.add(Choices.service(1), for: first, into: &effects)
+    #expect(words(effects) == ["changed", "added 1 \(Recipient.owner(first))"])
+    #expect(registry.recipient(of: AttributeID(rawValue: 11)) == .owner(first))
+    #expect(registry.recipient(of: AttributeID(rawValue: 99)) == .everyone)
+  }
+
+  @Test func refusesAServiceThatIsThereAlready() {
+    var (registry, effects) = (registry(), [Effect<ServiceEffect>]())
+    registry.add(Choices.service(1), for: first, into: &effects)
+    effects = []
+    registry.add(Choices.service(1), for: second, into: &effects)
+    #expect(words(effects) == ["not added 1"])
+    #expect(registry.accepts(AttributeID(rawValue: 11), from: first))
+  }
+
+  @Test func doesNotLetAnOwnerRemoveOrChangeWhatIsAnothers() {
+    var (registry, effects) = (registry(), [Effect<ServiceEffect>]())
+    registry.add(Choices.service(1), for: first, into: &effects)
+    effects = []
+    registry.remove(ServiceID(rawValue: 1), of: second, into: &effects)
+    registry.setValue(AttributeID(rawValue: 11), [1], from: second, into: &effects)
+    #expect(words(effects) == ["not removed 1", "refused \(Recipient.owner(second))"])
+    registry.setValue(AttributeID(rawValue: 11), [5], from: first, into: &effects)
+    #expect(registry.database.storedValue(of: AttributeID(rawValue: 11)) == [5])
+  }
+
+  @Test func removesWhatAnOwnerDeclaredInTheOrderOfTheIdentifiers() {
+    var (registry, effects) = (registry(), [Effect<ServiceEffect>]())
+    registry.add(Choices.service(2), for: first, into: &effects)
+    registry.add(Choices.service(1), for: first, into: &effects)
+    registry.add(Choices.service(3), for: second, into: &effects)
+    effects = []
+    registry.removeAll(of: first, into: &effects)
+    #expect(words(effects) == ["changed", "removed 1", "changed", "removed 2"])
+    #expect(registry.owners.services(of: second) == [ServiceID(rawValue: 3)])
+  }
+}
