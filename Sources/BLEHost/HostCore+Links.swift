@@ -7,8 +7,8 @@ import BLEWire
 
 /// Links coming up and going down, and the frames on them.
 extension HostCore {
-  func index(of handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
-  func index(of peer: PeerID) -> Int? { links.firstIndex { $0.peer == peer } }
+  func index(of handle: ConnectionHandle) -> Int? { links.index(of: handle) }
+  func index(of peer: PeerID) -> Int? { links.index(of: peer) }
 
   mutating func linkUp(
     _ handle: ConnectionHandle, role: HCI.Role, address: DeviceAddress, identity resolved: DeviceAddress?,
@@ -19,8 +19,7 @@ extension HostCore {
       removeLink(handle, reason: .connectionTimeout, into: &output)
     }
     supersededLinkEnded(handle, into: &output)
-    lastPeer &+= 1
-    let peer = PeerID(rawValue: lastPeer)
+    let peer = links.nextPeer()
     let ours: Connection.Role = role == .central ? .central : .peripheral
     let identity = resolved ?? bonds.identity(of: address, toolbox)
     var requests: [PendingConnection] = []
@@ -32,17 +31,17 @@ extension HostCore {
       timing: timing, limits: configuration.serverLimits)
     link.users = requests.map(\.owner)
     if isReported(identity) { link.reportedAddress = drawReportedAddress() }
-    links.append(link)
+    link.security.isBonded = bonds[identity] != nil
+    let index = links.append(link)
     log.linkAdded(peer)
-    links[links.count - 1].security.isBonded = bonds[identity] != nil
-    setSigningKey(links.count - 1)
+    setSigningKey(index)
     acl.addLink(handle)
     output.append(.connected(link.connection(request: requests.first?.id)))
     for request in requests.dropFirst() {
       output.append(.connected(link.connection(request: request.id)), to: request.owner.recipient)
     }
     if ours == .central {
-      startClient(links.count - 1, now: now, into: &output)
+      startClient(index, now: now, into: &output)
       reconcileInitiator(now: now, into: &output)
     } else {
       withAdvertiser(now: now, into: &output) { $0.linkAdded($1, into: &$2) }
@@ -54,7 +53,7 @@ extension HostCore {
     _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, into output: inout HostOutput
   ) {
     guard let index = index(of: handle) else { return }
-    var link = links.remove(at: index)
+    var link = links.remove(at: index, isSuperseded: isSuperseded)
     keepRecord(of: link, into: &output)
     withBonds(into: &output) { $0.linkEnded(link.identity, into: &$1) }
     returnSignCounters(of: link)

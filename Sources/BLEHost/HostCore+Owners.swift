@@ -25,6 +25,7 @@ extension HostCore {
   package mutating func detach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     guard owner != .process else { return }
     time = now
+    defer { links.review() }
     for peer in links.map(\.peer) { rejectRequests(of: owner, on: peer, now: now, into: &output) }
     withServices(now: now, into: &output) { $0.removeAll(of: owner, into: &$1) }
     withAdvertiser(now: now, into: &output) { $0.stopAll(of: owner, $1, into: &$2) }

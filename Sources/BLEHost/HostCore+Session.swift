@@ -12,6 +12,7 @@ extension HostCore {
   /// The transport is open: brings the controller up.
   package mutating func start(now: Instant, into output: inout HostOutput) {
     time = now
+    defer { links.review() }
     withSession(now: now, into: &output) { $0.start(into: &$2) }
   }
 
@@ -22,6 +23,7 @@ extension HostCore {
     _ error: HostError, state: AdapterState = .resetting, now: Instant, into output: inout HostOutput
   ) {
     time = now
+    defer { links.review() }
     withSession(now: now, into: &output) { $0.transportFailed(error, state: state, into: &$2) }
   }
 
@@ -29,6 +31,7 @@ extension HostCore {
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard !session.isEnding else { return }
     time = now
+    defer { links.review() }
     withBonds(into: &output) { $0.shutdown(into: &$1) }
     withSession(now: now, into: &output) { $0.shutDown(now: now, into: &$2) }
     session.checkShutdown(now: now, hasLinks: !links.isEmpty)
@@ -77,7 +80,7 @@ extension HostCore {
   private mutating func suspend(into output: inout HostOutput) {
     for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
     acl.removeAll()
-    supersededHandles = []
+    links.forgetSuperseded()
     advertiser.suspend()
     scanner.suspend()
     initiator.suspend()

@@ -18,10 +18,7 @@ package struct HostCore: Sendable {
   var acl: ACLScheduler
 
   var services: ServiceRegistry
-  var links: [Link] = []
-  /// Handles of links that have ended for the application and not yet at the controller.
-  var supersededHandles: Set<ConnectionHandle> = []
-  var lastPeer: UInt32 = 0
+  var links = LinkTable()
 
   var advertiser: Advertiser
   var scanner = Scanner()
@@ -71,7 +68,7 @@ package struct HostCore: Sendable {
   package var deadline: Instant? {
     var deadline = Instant?.nearer(session.deadline, addresses.deadline)
     deadline = .nearer(deadline, scanner.deadline)
-    for link in links { deadline = .nearer(deadline, link.deadline) }
+    deadline = .nearer(deadline, links.deadline)
     deadline = .nearer(deadline, bonds.deadline)
     return .nearer(deadline, log.deadline)
   }
@@ -80,6 +77,7 @@ package struct HostCore: Sendable {
   package mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
     guard !packet.isEmpty else { return }
     time = now
+    defer { links.review() }
     switch HCIPacketType(rawValue: packet[0]) {
     case .aclData: receiveACL(packet.extracting(1..<packet.count), now: now, into: &output)
     case .event: receiveEvent(packet.extracting(1..<packet.count), now: now, into: &output)
@@ -94,9 +92,10 @@ package struct HostCore: Sendable {
   /// Does what time demands: timeouts of commands, transactions and links.
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     time = now
+    defer { links.review() }
     withSession(now: now, into: &output) { $0.tick(now: now, packets: &$1, into: &$2) }
-    for index in links.indices where links[index].deadline.map({ $0 <= now }) ?? false {
-      tickLink(index, now: now, into: &output)
+    for peer in links.due(now) {
+      if let index = links.index(of: peer) { tickLink(index, now: now, into: &output) }
     }
     scanner.tick(now: now)
     endClosings(now: now, into: &output)
@@ -114,6 +113,7 @@ package struct HostCore: Sendable {
     _ command: HostCommand, from owner: OwnerID, now: Instant, into output: inout HostOutput
   ) {
     time = now
+    defer { links.review() }
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
       performService(command, from: owner, now: now, into: &output)

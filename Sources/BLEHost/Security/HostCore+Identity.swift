@@ -53,7 +53,6 @@ extension HostCore {
       .peer, "the link is ended: link \(link.peer.rawValue) has an identity that another link has proven",
       peer: link.peer,
       into: &output)
-    supersededHandles.insert(link.handle)
     let handle = link.handle
     let command = HCI.Disconnect {
       $0.connectionHandle = handle
@@ -65,7 +64,7 @@ extension HostCore {
 
   /// Frees the buffers of a link that had ended for the application: the controller has ended it, too.
   mutating func supersededLinkEnded(_ handle: ConnectionHandle, into output: inout HostOutput) {
-    guard supersededHandles.remove(handle) != nil else { return }
+    guard links.supersededEnded(handle) else { return }
     acl.removeLink(handle, into: &output.packets)
   }
 }

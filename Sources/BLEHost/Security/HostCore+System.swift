@@ -19,6 +19,7 @@ extension HostCore {
   package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
     guard isSecuredBySystem else { return }
     time = now
+    defer { links.review() }
     switch report {
     case .asked(let address, let question): asked(question, by: address, now: now, into: &output)
     case .failed(let address):

@@ -1,0 +1,81 @@
+import BLEGATT
+import BLEHCI
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The table of links, and the tree of their deadlines.
+@Suite("Link table") struct LinkTableTests {
+  private func link(_ peer: PeerID, _ handle: UInt16) -> Link {
+    let address = DeviceAddress(octets: BD_ADDR(UInt64(handle)), kind: .public)
+    return Link(
+      peer: peer, handle: ConnectionHandle(rawValue: handle), address: address, identity: address, ownAddress: address,
+      role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500),
+      limits: GATTServer.Limits())
+  }
+
+  private func table(_ handles: [UInt16]) -> LinkTable {
+    var table = LinkTable()
+    for handle in handles { _ = table.append(link(table.nextPeer(), handle)) }
+    return table
+  }
+
+  @Test func findsLinksByHandleAndByNameAlsoAfterOthersHaveEnded() {
+    var table = table([5, 3, 9])
+    let names = table.map(\.peer)
+    #expect(names.map(\.rawValue) == [1, 2, 3])
+    let ended = table.remove(at: 0)
+    #expect(ended.peer == names[0])
+    #expect(table.index(of: names[0]) == nil && table.index(of: ended.handle) == nil)
+    #expect(table.index(of: names[2]) == 1 && table.index(of: ConnectionHandle(rawValue: 9)) == 1)
+    #expect(table.map(\.peer) == [names[1], names[2]])
+    // A name is not given twice.
+    let next = table.nextPeer()
+    #expect(next.rawValue == 4)
+  }
+
+  @Test func remembersTheHandleOfASupersededLinkOnce() {
+    var table = table([5])
+    _ = table.remove(at: 0, isSuperseded: true)
+    let (first, second) = (
+      table.supersededEnded(ConnectionHandle(rawValue: 5)), table.supersededEnded(ConnectionHandle(rawValue: 5))
+    )
+    #expect(first && !second)
+  }
+
+  @Test func keepsTheDeadlinesOfTheLinksThatAnInputHasChanged() {
+    var table = table([1, 2, 3])
+    #expect(table.deadline == nil)
+    let (early, late) = (Instant.start + .seconds(1), Instant.start + .seconds(2))
+    table[2].reconnection = .pending(until: early)
+    table[1].reconnection = .pending(until: late)
+    table.review()
+    #expect(table.deadline == early)
+    #expect(table.due(early) == [PeerID(rawValue: 3)])
+    #expect(table.due(late) == [PeerID(rawValue: 2), PeerID(rawValue: 3)])
+    table[2].reconnection = .none
+    table.review()
+    #expect(table.deadline == late)
+    _ = table.remove(at: 1)
+    #expect(table.deadline == nil)
+  }
+
+  @Test(arguments: [0, 1, 2, 3, 8, 31, 32, 33]) func theTreeKnowsTheEarliestOfAnyNumberOfDeadlines(count: Int) {
+    var choices = Choices(seed: UInt64(count))
+    var deadlines: [Instant?] = (0..<count).map { _ in nil }
+    var tree = DeadlineTree(deadlines)
+    for _ in 0..<200 where count > 0 {
+      let number = choices.number(below: count)
+      deadlines[number] = choices.chance(30) ? nil : .start + .seconds(choices.number(below: 50))
+      tree.set(number, deadlines[number])
+      #expect(tree.earliest == deadlines.compactMap { $0 }.min())
+      let now = Instant.start + .seconds(choices.number(below: 50))
+      #expect(tree.due(now) == deadlines.indices.filter { deadlines[$0].map { $0 <= now } ?? false })
+    }
+    #expect(DeadlineTree(deadlines).earliest == tree.earliest)
+    tree.set(count + 64, .start)
+    tree.set(-1, .start)
+    #expect(tree.earliest == deadlines.compactMap { $0 }.min())
+  }
+}
