@@ -1,0 +1,192 @@
+import BLEATT
+import BLEHCI
+import BLEHost
+import BLEKit
+import Testing
+
+@testable import BLEGATT
+
+/// The bounds of what an adapter keeps, and what happens there; the test plays the host.
+@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+  private let host = ScriptedHost()
+  private let client = ScriptedHost.client
+
+  /// The commands from now on that a filter wants, until there are so many.
+  private func commands<Value>(_ count: Int, _ want: (HostCommand) -> Value?) async throws -> [Value] {
+    var found: [Value] = []
+    while found.count < count { if let value = want(try await host.next()) { found.append(value) } }
+    return found
+  }
+
+  private func answers(_ count: Int) async throws -> [RequestAnswer] {
+    try await commands(count) { if case .respond(_, _, let answer) = $0 { answer } else { nil } }
+  }
+
+  /// Vol 3, Part F, 3.3.3: the host has answered in the place of the handler, which is cancelled.
+  @Test func aHandlerThatTakesTooLongIsCancelled() async throws {
+    let adapter = try await host.open()
+    let notes = Notes<String>()
+    let (publication, attribute) = try await host.publish(
+      LocalCharacteristic("2A37").read { _ -> [UInt8] in
+        notes.note("begins")
+        do { try await Task.sleep(for: .seconds(60)) } catch { notes.note("cancelled") }
+        return []
+      }, on: adapter)
+    host.connect()
+    let token = RequestToken(number: 1)
+    host.say(.read(client, token, attribute, offset: 0))
+    #expect(try await notes.next() == "begins")
+    host.say(.requestTimedOut(client, token))
+    #expect(try await notes.next() == "cancelled")
+    _ = publication
+  }
+
+  @Test func requestsBeyondTheLimitGetInsufficientResources() async throws {
+    let adapter = try await host.open()
+    let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").readable(), on: adapter)
+    // One request of each of 65 clients, which nobody reads.
+    for number in UInt32(0)...64 {
+      let peer = PeerID(rawValue: 100 + number)
+      host.say(
+        .connected(
+          Connection(
+            peer: peer, address: .init(octets: .init(UInt64(number)), kind: .public), role: .peripheral,
+            timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
+      host.say(.read(peer, RequestToken(number: 1), attribute, offset: 0))
+    }
+    #expect(try await answers(1) == [.failure(.insufficientResources)])
+    var requests: [AttributeRequest] = []
+    for await request in publication.requests {
+      requests.append(request)
+      request.respond(with: UInt8(1))
+      if requests.count == 64 { break }
+    }
+    #expect(try await answers(64) == Array(repeating: .success([1]), count: 64))
+  }
+
+  @Test func commandsBeyondTheLimitAreDroppedAndARequestIsAnswered() async throws {
+    let adapter = try await host.open()
+    let notes = Notes<UInt16>()
+    let gate = Notes<Void>()
+    let (publication, attribute) = try await host.publish(
+      LocalCharacteristic("2A37").write(UInt16.self, kinds: .withoutResponse) { value, _ in
+        if value == 0 { try await gate.next() }
+        notes.note(value)
+      }, on: adapter)
+    host.connect()
+    func write(_ value: UInt16, _ token: RequestToken? = nil) {
+      host.say(.write(client, token, [WritePart(attribute: attribute, offset: 0, value: value.octets)]))
+    }
+    // The first one is with the handler once the second one can wait; 256 wait behind it at most.
+    for value in 0..<400 { write(UInt16(value)) }
+    write(999, RequestToken(number: 5))
+    #expect(try await answers(1) == [.failure(.insufficientResources)])
+    gate.note(())
+    while try await notes.next() < 255 {}
+    let handled = notes.all
+    #expect(handled == Array(0..<UInt16(handled.count)) && (256...257).contains(handled.count))
+    _ = publication
+  }
+
+  @Test func valuesBeyondTheLimitAreRefused() async throws {
+    let adapter = try await host.open()
+    let (publication, _) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<272 { group.addTask { try await publication.send(UInt8(1), for: "2A37") } }
+      // 16 are with the host, 256 wait.
+      let first = try await commands(16) { if case .update(let token, _, _, _) = $0 { token } else { nil } }
+      await expectThrows(.limitExceeded) {
+        // All 272 are there once one more is refused.
+        for _ in 0..<1000 {
+          let attempt = Task { try await publication.send(UInt8(2), for: "2A37") }
+          await Task.yield()
+          attempt.cancel()
+          do { try await attempt.value } catch let error as BLEError where error.kind == .cancelled {}
+        }
+      }
+      for token in first { host.say(.updateFinished(token)) }
+      let next = try await commands(16) { if case .update(let token, _, _, _) = $0 { token } else { nil } }
+      #expect(Set(first).isDisjoint(with: next))
+      group.cancelAll()
+    }
+  }
+
+  @Test func aReaderWith1024ValuesBeforeItGetsAnError() async throws {
+    let adapter = try await host.open()
+    async let link = adapter.connect(to: .init(octets: .init(9), kind: .public))
+    guard case .connect(let id, let address, _) = try await host.next() else { return }
+    host.say(
+      .connected(
+        Connection(
+          peer: client, address: address, role: .central,
+          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
+    let device = try await link
+    async let discovery = device.service("180D")
+    func finish(_ outcome: GATTClient.Outcome) async throws {
+      guard case .client(_, let operation) = try await host.next() else { return }
+      host.say(.client(client, .finished(operation.id, .success(outcome))))
+    }
+    try await finish(.services([DiscoveredService(handles: 1...5, uuid: "180D")]))
+    try await finish(.done)
+    try await finish(
+      .characteristics([
+        DiscoveredCharacteristic(declaration: 2, properties: .notify, valueHandle: 3, uuid: "2A37")
+      ]))
+    let found = try #require(try await discovery["2A37"])
+    let (begun, gate) = (Notes<[UInt8]>(), Notes<Void>())
+    let reader = Task {
+      var values: [[UInt8]] = []
+      do {
+        for try await value in device.values(of: found) {
+          values.append(value)
+          guard values.count == 1 else { continue }
+          begun.note(value)
+          try await gate.next()
+        }
+      } catch {
+        return (values, (error as? BLEError)?.kind)
+      }
+      return (values, nil)
+    }
+    try await finish(.configured(4))
+    host.say(.client(client, .notification(3, [1])))
+    #expect(try await begun.next() == [1])
+    for number in 0..<1025 { host.say(.client(client, .notification(3, UInt16(number).octets))) }
+    // Read once all of them have been received.
+    while host.taken < 1030 { await Task.yield() }
+    gate.note(())
+    let (values, error) = await reader.value
+    #expect(values.dropFirst().elementsEqual((0..<1024).map { UInt16($0).octets }))
+    #expect(error == .limitExceeded)
+  }
+
+  @Test func aLinkThatEndsEndsEverythingThatWaitsForIt() async throws {
+    let adapter = try await host.open()
+    host.connect()
+    var device: RemoteDevice?
+    for await connected in adapter.connections {
+      device = connected
+      break
+    }
+    let remote = try #require(device)
+    let value = Task { try await remote.read("2A37", in: "180D") }
+    let rssi = Task { try await remote.readRSSI() }
+    let pairing = Task { try await remote.pair() }
+    let end = Task { try await remote.waitUntilDisconnected() }
+    for _ in 0..<3 { _ = try await host.next() }
+    host.say(.disconnected(client, .connectionTimeout))
+    await expectThrows(.disconnected) { _ = try await value.value }
+    await expectThrows(.disconnected) { _ = try await rssi.value }
+    await expectThrows(.disconnected) { try await pairing.value }
+    #expect(try await end.value.kind == .disconnected)
+    await expectThrows(.disconnected) { _ = try await remote.readRSSI() }
+  }
+
+  @Test func theEndOfTheAdapterDetaches() async throws {
+    do {
+      let adapter = try await host.open()
+      _ = adapter
+    }
+    #expect(host.isDetached)
+  }
+}
