@@ -30,7 +30,7 @@ public struct FindInformationRequest: ATTPacket {
   /// The last handle of the range.
   public var endingHandle = AttributeHandle.none
 
-  public init() {}
+  @inlinable public init() {}
 
   /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle) {
@@ -38,7 +38,7 @@ public struct FindInformationRequest: ATTPacket {
     self.endingHandle = endingHandle
   }
 
-  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+  @inlinable public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Starting Handle", &startingHandle)
     try field.value("Ending Handle", &endingHandle)
   }
@@ -110,7 +110,7 @@ public struct FindByTypeValueRequest: ATTPacket {
   /// The value of the attribute.
   public var attributeValue: Bytes = []
 
-  public init() {}
+  @inlinable public init() {}
 
   /// A request with these fields.
   public init(
@@ -122,7 +122,7 @@ public struct FindByTypeValueRequest: ATTPacket {
     self.attributeValue = attributeValue
   }
 
-  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+  @inlinable public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Starting Handle", &startingHandle)
     try field.value("Ending Handle", &endingHandle)
     try field.integer("Attribute Type", &attributeType)
@@ -182,7 +182,7 @@ public struct ReadByTypeRequest: ATTPacket {
   /// The type of the attributes, 16 or 128 bits.
   public var attributeType = BluetoothUUID(0)
 
-  public init() {}
+  @inlinable public init() {}
 
   /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle, attributeType: BluetoothUUID) {
@@ -191,7 +191,7 @@ public struct ReadByTypeRequest: ATTPacket {
     self.attributeType = attributeType.attributeType
   }
 
-  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+  @inlinable public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Starting Handle", &startingHandle)
     try field.value("Ending Handle", &endingHandle)
     try field.rest("Attribute Type", &attributeType)
@@ -254,7 +254,7 @@ public struct ReadByGroupTypeRequest: ATTPacket {
   /// The type of the groups, 16 or 128 bits. GATT allows Primary Service and Secondary Service only.
   public var attributeGroupType = BluetoothUUID(0)
 
-  public init() {}
+  @inlinable public init() {}
 
   /// A request with these fields.
   public init(startingHandle: AttributeHandle, endingHandle: AttributeHandle, attributeGroupType: BluetoothUUID) {
@@ -263,7 +263,7 @@ public struct ReadByGroupTypeRequest: ATTPacket {
     self.attributeGroupType = attributeGroupType.attributeType
   }
 
-  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+  @inlinable public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
     try field.value("Starting Handle", &startingHandle)
     try field.value("Ending Handle", &endingHandle)
     try field.rest("Attribute Group Type", &attributeGroupType)

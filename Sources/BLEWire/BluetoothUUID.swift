@@ -72,12 +72,12 @@ public struct BluetoothUUID: Sendable {
   /// Reads 2, 4 or 16 octets, least significant first, as ATT, SMP and advertising data carry them.
   ///
   /// - Returns: nil for any other number of octets.
-  public init?(littleEndian octets: some Collection<UInt8>) {
+  @inlinable public init?(littleEndian octets: some Collection<UInt8>) {
     var number: UInt128 = 0
     var shift: UInt128 = 0
-    for octet in octets.prefix(16) {
-      number |= UInt128(octet) << shift
-      shift += 8
+    for octet in octets {
+      number |= UInt128(octet) &<< shift
+      shift &+= 8
     }
     switch octets.count {
     case 2: self.init(UInt16(truncatingIfNeeded: number))
