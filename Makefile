@@ -17,10 +17,10 @@ SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.sw
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
-	@echo "make check           format, imports and sizes, build with warnings as errors, clients, unit tests, the public API and its documentation"
+	@echo "make check           format, imports, sizes and questions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
-	@echo "make bench           what a request costs, against the reference server in C"
+	@echo "make bench           the cost of a request, against the reference server in C"
 	@echo "make bench-kernel    the same through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
@@ -45,6 +45,7 @@ check:
 	$(SWIFT) format lint --strict --recursive --configuration .swift-format $(SOURCES)
 	@scripts/imports --check
 	@scripts/sizes --check
+	@scripts/check-questions
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-clients
 	$(SWIFT) test --skip-build
