@@ -17,7 +17,7 @@ SNAPSHOTS = ROOT / "Docs" / "API"
 SWIFT = os.environ.get("SWIFT", "swift")
 
 # Products whose documentation comments or catalogue are not complete: the checks leave them out.
-UNFINISHED = {"BluetoothLE", "CoreBluetooth", "BLEKit"}
+UNFINISHED = {"BluetoothLE", "CoreBluetooth"}
 
 
 def run(*command):

@@ -5,6 +5,7 @@ package import BLELinux
 ///
 /// `CBManager.stateReason` has it when the state is below powered on.
 public struct AdapterError: Error, Hashable, Sendable {
+  /// The kinds of failure.
   public enum Kind: Hashable, Sendable {
     /// The transport string is wrong.
     case malformed
@@ -22,6 +23,7 @@ public struct AdapterError: Error, Hashable, Sendable {
     case faulty
   }
 
+  /// The kind of failure; ``exitStatus`` maps it to an exit status.
   public let kind: Kind
   /// One line: where, what failed, and what to do.
   public let text: String

@@ -30,6 +30,7 @@ public struct AdapterOptions: Hashable, Sendable {
   /// Whether the adapter uses private addresses.
   public var privacy = PrivacyOptions()
 
+  /// Creates options; a property that is nil gets its default.
   public init(
     transport: String? = nil, snoop: String? = nil, deviceName: String? = nil, appearance: UInt16? = nil,
     maximumMTU: Int? = nil, pairing: PairingOptions = PairingOptions()

@@ -16,6 +16,11 @@ public struct AdvertisingOptions: Equatable, Sendable {
   /// Begins again when a link that stopped it has ended.
   public var resumesAfterDisconnection = true
 
+  /// Creates options for connectable advertising that continues during and after connections.
+  ///
+  /// - Parameters:
+  ///   - policy: the division of the data between the areas of the packets.
+  ///   - interval: the shortest and the longest time between two events, 20 ms to 10.24 s.
   public init(
     policy: AdvertisingPolicy = .full,
     interval: ClosedRange<Duration> = .milliseconds(100)...Duration.milliseconds(150)

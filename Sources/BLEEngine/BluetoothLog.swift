@@ -9,6 +9,7 @@ import Synchronization
 /// BluetoothLog.setHandler { level, text in print(level, text) }
 /// ```
 public enum BluetoothLog {
+  /// The levels of a line.
   public enum Level: String, Sendable {
     /// The program used the API in a way that has no effect.
     case misuse
@@ -17,6 +18,7 @@ public enum BluetoothLog {
     case notice
   }
 
+  /// A function that receives each line of the log, without a line break; it is called on any thread.
   public typealias Handler = @Sendable (Level, String) -> Void
 
   private static let handler = Mutex<Handler?>(nil)

@@ -16,6 +16,7 @@ public struct Bond: Hashable, Sendable {
   public var address: String { record.identity.octets.description }
   /// Whether the pairing was authenticated: protected against a device in the middle.
   public var isProtected: Bool { record.strength.isAuthenticated }
+  /// Whether the keys are of LE Secure Connections; if not, of LE legacy pairing.
   public var usesSecureConnections: Bool { record.strength.isSecureConnections }
   /// The length of the encryption key, in octets.
   public var keySize: Int { Int(record.strength.size) }
@@ -30,6 +31,7 @@ extension Bond: CustomStringConvertible, CustomReflectable {
 
 /// Everything that an adapter stores: its own key and the bonds, the oldest first.
 public struct BondRecord: Hashable, Sendable {
+  /// The bonds, the oldest first.
   public var bonds: [Bond]
   /// The key that resolves our own private addresses; bonded peers have it.
   package var identityResolvingKey: SecretKey?
@@ -58,6 +60,7 @@ public protocol BondStore: AnyObject, Sendable {
 
 /// A store that ends with the program.
 public final class MemoryBondStore: BondStore {
+  /// Creates an empty store.
   public init() {}
   public func load() -> BondRecord? { nil }
   public func save(_ record: BondRecord) {}

@@ -21,6 +21,7 @@ import Synchronization
 /// let known = try store.load()?.bonds ?? []
 /// ```
 public final class FileBondStore: BondStore {
+  /// The path of the file, as it was given.
   public let path: String
   /// What was last loaded or saved here: by comparison, what has changed.
   private let known = Mutex<BondRecord?>(nil)
@@ -32,6 +33,9 @@ public final class FileBondStore: BondStore {
 
   typealias Step = PrivateFolder.Step
 
+  /// Creates a store over a file.
+  ///
+  /// - Parameter path: of the file; it is created with the first save.
   public convenience init(path: String) { self.init(path: path, log: BluetoothLog.write) }
 
   init(

@@ -89,6 +89,7 @@ package struct AdvertisementRecord: Sendable {
 public struct DiscoveredDevice: Sendable {
   /// Advertising data and scan response together.
   public let data: AdvertisedData
+  /// Whether the device accepts connections, by the type of its advertising PDU.
   public let isConnectable: Bool
   /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
   /// 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.

@@ -9,6 +9,7 @@ public struct ConnectionTiming: Hashable, Sendable {
   /// How long nothing is heard before the link counts as lost.
   public var supervisionTimeout: Duration
 
+  /// Creates a timing; the values are not checked.
   public init(interval: Duration, latency: Int, supervisionTimeout: Duration) {
     self.interval = interval
     self.latency = latency
@@ -27,10 +28,14 @@ public struct ConnectionTiming: Hashable, Sendable {
 /// Intervals go from 7.5 ms to 4 s in steps of 1.25 ms, latency from 0 to 499 events, the timeout from 100 ms to 32 s in
 /// steps of 10 ms; the timeout must be longer than twice the interval times one more than the latency.
 public struct ConnectionParameterRequest: Hashable, Sendable {
+  /// The shortest and the longest time between two connection events.
   public var interval: ClosedRange<Duration>
+  /// The number of connection events that the peripheral may skip.
   public var latency: Int
+  /// The time without a packet after which the link counts as lost.
   public var supervisionTimeout: Duration
 
+  /// Creates a request; the values are checked where it is used.
   public init(
     interval: ClosedRange<Duration> = .milliseconds(30)...Duration.milliseconds(50), latency: Int = 0,
     supervisionTimeout: Duration = .seconds(5)

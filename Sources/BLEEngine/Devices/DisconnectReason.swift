@@ -9,7 +9,9 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable {
   public static let connectionTimeout = Self(rawValue: 0x08)
   /// The other side ended it.
   public static let remoteUserTerminatedConnection = Self(rawValue: 0x13)
+  /// The other side ended it because of low resources.
   public static let remoteDeviceTerminatedLowResources = Self(rawValue: 0x14)
+  /// The other side ended it because it powers off.
   public static let remoteDeviceTerminatedPowerOff = Self(rawValue: 0x15)
   /// This side ended it.
   public static let connectionTerminatedByLocalHost = Self(rawValue: 0x16)

@@ -15,7 +15,16 @@ package import BLESMP
 public struct PairingOptions: Hashable, Sendable {
   /// The display and the keys of the device (Vol 3, Part H, 2.3.2).
   public enum Capability: Hashable, Sendable {
-    case none, displayOnly, displayYesNo, keyboardOnly, keyboardDisplay
+    /// Neither display nor keys (NoInputNoOutput).
+    case none
+    /// A display of six digits (DisplayOnly).
+    case displayOnly
+    /// A display of six digits, and keys for yes and no (DisplayYesNo).
+    case displayYesNo
+    /// Keys for six digits (KeyboardOnly).
+    case keyboardOnly
+    /// A display and keys for six digits (KeyboardDisplay).
+    case keyboardDisplay
   }
 
   /// Where bonds are stored between runs.
@@ -49,11 +58,13 @@ public struct PairingOptions: Hashable, Sendable {
 
   /// Whether pairing is enabled; if not, every pairing request is rejected.
   public var isEnabled = true
+  /// The display and the keys of the device; they decide which association models are possible.
   public var capability = Capability.none
   /// Whether a pairing makes a bond; if not, each link is paired anew.
   public var isBonding = true
   /// Whether pairings without authentication are rejected.
   public var requiresProtection = false
+  /// Whether LE Secure Connections pairing is offered.
   public var allowsSecureConnections = true
   /// Whether LE legacy pairing is allowed. A device that receives its packets can compute the keys; older devices have nothing else.
   public var allowsLegacy = true
@@ -88,11 +99,14 @@ public struct PairingOptions: Hashable, Sendable {
     /// call `CBCentralManager.pair(with:)`.
     case wait
   }
+  /// What a central does with operations on a bonded peripheral whose link cannot be encrypted.
   public var operationsAfterBondLoss = OperationsAfterBondLoss.fail
   /// Data for pairing out of band; such a pairing needs no user. It has no effect on an adapter of the kernel (`linux`).
   public var outOfBand: OutOfBandPairing?
+  /// Where bonds are stored between runs.
   public var storage = Storage.standard
 
+  /// Creates options with the defaults above: pairing without authentication.
   public init() {}
 
   /// Secure Connections Only mode: no legacy pairing, and no unauthenticated keys (Vol 3, Part C, 10.2.4).

@@ -60,9 +60,19 @@ package enum PairingPrompt: Equatable, Sendable {
   }
 }
 
-/// A key that the user of the other device presses while typing a passkey; the digits themselves are not reported.
+/// A key that the user of the other device presses while typing a passkey (Vol 3, Part H, 3.5.8); the digits themselves are
+/// not reported.
 public enum PasskeyKeypress: UInt8, Sendable {
-  case started = 0, digitEntered, digitErased, cleared, completed
+  /// Passkey entry started.
+  case started = 0
+  /// A digit was entered.
+  case digitEntered
+  /// A digit was erased.
+  case digitErased
+  /// All digits were erased.
+  case cleared
+  /// Passkey entry completed.
+  case completed
 
   /// Nil for a type that is not assigned.
   package init?(_ type: KeypressNotificationType) { self.init(rawValue: type.rawValue) }

@@ -6,6 +6,7 @@ package import BLESMP
 public struct PeerSecurity: Hashable, Sendable {
   /// LE security mode 1, levels 1 to 4 (Vol 3, Part C, 10.2.1).
   public enum Level: Int, Comparable, Sendable {
+    /// The link is not encrypted.
     case none = 1
     /// Encrypted with an unauthenticated key: the other end may be any device.
     case encrypted
@@ -17,6 +18,7 @@ public struct PeerSecurity: Hashable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
   }
 
+  /// The security level of the link.
   public var level: Level
   /// The length of the encryption key in octets; 0 on a link that is not encrypted.
   public var keySize: Int
@@ -57,6 +59,7 @@ public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// Why a link could not be encrypted with the key of a bond, and what to do.
 public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The causes, as far as they can be distinguished.
   public enum Cause: Hashable, Sendable {
     /// The other device does not have the key any more.
     case forgottenByPeer
@@ -68,6 +71,7 @@ public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible 
     case notEncrypted
   }
 
+  /// The cause.
   public let cause: Cause
   public let description: String
 

@@ -33,6 +33,7 @@ public struct PrivacyOptions: Hashable, Sendable {
   /// then on.
   public var distributesIdentityWhenUnauthenticated = false
 
+  /// Creates options with privacy disabled.
   public init() {}
 
   /// The same for the host; nil where the identity address is shown.
