@@ -48,7 +48,7 @@ extension HostCore {
       guard event.status == .success else { return }
       supersededLinkEnded(event.connectionHandle, into: &output)
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
-      withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
+      withRadio(now: now, into: &output) { $0.linkEnded(&$1) }
     case let event as HCI.EncryptionChange:
       encryptionChanged(
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
@@ -94,7 +94,7 @@ extension HostCore {
     case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
     case let event as HCI.LEAdvertisingSetTerminated:
-      withAdvertiser(now: now, into: &output) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
+      withRadio(now: now, into: &output) { $0.setTerminated(event, &$1) }
     case let event as HCI.LEAdvertisingReport: receive(event, now: now, into: &output)
     case let event as HCI.LEExtendedAdvertisingReport: receive(event, now: now, into: &output)
     default: break
@@ -107,7 +107,7 @@ extension HostCore {
   ) {
     if status == .success {
       // A link that another program of this machine made as a central is none of ours.
-      if role == .central, configuration.ownership == .sharedWithKernel, !initiator.isWaiting { return }
+      if role == .central, configuration.ownership == .sharedWithKernel, !radio.isConnecting { return }
       // Where the controller resolved the peer's address, the security manager still computes with the one on the air.
       let resolved = address.identity == address ? nil : address.identity
       var onAir = address.identity
@@ -118,8 +118,8 @@ extension HostCore {
         if said.randomKind == .resolvablePrivate, isProven { onAir = said }
       }
       linkUp(handle, role: role, address: onAir, identity: resolved, timing: timing, now: now, into: &output)
-    } else if initiator.isWaiting {
-      withInitiator(now: now, into: &output) { $0.ended(status, into: &$2) }
+    } else if radio.isConnecting {
+      withRadio(now: now, into: &output) { $0.connectionFailed(status, &$1) }
     }
   }
 

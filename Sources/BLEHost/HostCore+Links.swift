@@ -24,7 +24,7 @@ extension HostCore {
     let identity = resolved ?? bonds.identity(of: address, toolbox)
     var requests: [PendingConnection] = []
     if ours == .central {
-      withInitiator(now: now, into: &output) { requests = $0.connected(to: identity, into: &$2) }
+      withRadio(now: now, into: &output) { requests = $0.connected(to: identity, &$1) }
     }
     var link = Link(
       peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
@@ -40,12 +40,8 @@ extension HostCore {
     for request in requests.dropFirst() {
       output.append(.connected(link.connection(request: request.id)), to: request.owner.recipient)
     }
-    if ours == .central {
-      startClient(index, now: now, into: &output)
-      reconcileInitiator(now: now, into: &output)
-    } else {
-      withAdvertiser(now: now, into: &output) { $0.linkAdded($1, into: &$2) }
-    }
+    if ours == .central { startClient(index, now: now, into: &output) }
+    withRadio(now: now, into: &output) { $0.linkAdded(asCentral: ours == .central, &$1) }
   }
 
   /// - Parameter isSuperseded: the controller has not ended the link yet, and still has packets of it.

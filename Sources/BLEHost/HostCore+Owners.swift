@@ -28,14 +28,12 @@ extension HostCore {
     defer { links.review() }
     for peer in links.map(\.peer) { rejectRequests(of: owner, on: peer, now: now, into: &output) }
     withServices(now: now, into: &output) { $0.removeAll(of: owner, into: &$1) }
-    withAdvertiser(now: now, into: &output) { $0.stopAll(of: owner, $1, into: &$2) }
-    withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
-    withInitiator(now: now, into: &output) { $0.cancelAll(of: owner, into: &$2) }
+    withRadio(now: now, into: &output) { $0.detach(owner, &$1) }
     for peer in links.map(\.peer) {
       if let index = index(of: peer) { release(index, by: owner, now: now, into: &output) }
     }
     endClosings(now: now, into: &output)
-    reviewAddresses(now: now, into: &output)
+    reviewRadio(now: now, into: &output)
   }
 
   /// Answers the request that waits for an owner, and those that follow it in the queue of the link's server.

@@ -53,7 +53,9 @@ extension HostCore {
     apply(effects, now: now, into: &output) { core, effect, output in
       switch effect {
       case .chooseAddress:
-        let address = core.chooseAddress(now: now, into: &output)
+        let publicAddress = core.controller.publicAddress
+        core.withRadio(now: now, into: &output) { $0.begin(with: publicAddress, &$1) }
+        let address = core.addressOnAir
         core.withSession(now: now, into: &output) { $0.addressChosen(address, into: &$2) }
       case .ready: core.restore(now: now, into: &output)
       case .lost: core.suspend(into: &output)
@@ -68,12 +70,9 @@ extension HostCore {
   /// The controller is up: it is given what is declared.
   private mutating func restore(now: Instant, into output: inout HostOutput) {
     acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
-    addresses.poweredOn(now: now)
     services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
-    withAdvertiser(now: now, into: &output) { $0.restore($1, into: &$2) }
-    reconcileScanner(now: now, into: &output)
-    reconcileInitiator(now: now, into: &output)
+    withRadio(now: now, into: &output) { $0.restore(&$1) }
   }
 
   /// The controller has lost its state: every link and every activity ends.
@@ -81,17 +80,12 @@ extension HostCore {
     for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
     acl.removeAll()
     links.forgetSuperseded()
-    advertiser.suspend()
-    scanner.suspend()
-    initiator.suspend()
-    addresses.suspend()
+    radio.suspend()
   }
 
   /// Switches everything off and ends the links.
   private mutating func stop(now: Instant, into output: inout HostOutput) {
-    withAdvertiser(now: now, into: &output) { $0.stopAll($1, into: &$2) }
-    withScanner(now: now, into: &output) { $0.stopAll($1, into: &$2) }
-    withInitiator(now: now, into: &output) { $0.cancelAll(into: &$2) }
+    withRadio(now: now, into: &output) { $0.stop(&$1) }
     for link in links {
       performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), from: .process, now: now, into: &output)
     }
@@ -104,18 +98,13 @@ extension HostCore {
   ) {
     switch purpose {
     case .setup, .reply: break
-    case .advertising(let id, let step):
-      withAdvertiser(now: now, into: &output) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
-    case .scanning(let step):
-      withScanner(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
-    case .initiating(let step):
-      withInitiator(now: now, into: &output) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
-    case .address: withAddresses(now: now, into: &output) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
+    case .advertising, .scanning, .initiating, .address:
+      withRadio(now: now, into: &output) { $0.answered(purpose, opcode, status, &$1) }
     case .disconnect(let peer):
       // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
       if status == .unknownConnectionIdentifier, let index = index(of: peer) {
         removeLink(links[index].handle, reason: .terminatedByLocalHost, into: &output)
-        withAdvertiser(now: now, into: &output) { $0.linkEnded($1, into: &$2) }
+        withRadio(now: now, into: &output) { $0.linkEnded(&$1) }
       }
     case .endingSuperseded(let handle):
       if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }

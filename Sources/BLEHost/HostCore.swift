@@ -20,9 +20,7 @@ package struct HostCore: Sendable {
   var services: ServiceRegistry
   var links = LinkTable()
 
-  var advertiser: Advertiser
-  var scanner = Scanner()
-  var initiator: Initiator
+  var radio: Radio
   var updates = PendingUpdates()
   /// Peers whose links are to be ended as soon as nothing else is under way.
   var closings: [PeerID] = []
@@ -31,7 +29,6 @@ package struct HostCore: Sendable {
   var bonds: BondTable
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
-  var addresses: AddressManager
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
 
@@ -41,9 +38,9 @@ package struct HostCore: Sendable {
   /// Reused by every PDU; empty between calls.
   var scratch = Scratch()
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
-  package var ownAddress: DeviceAddress { addresses.identity }
+  package var ownAddress: DeviceAddress { radio.identity }
   /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
-  package var addressOnAir: DeviceAddress { addresses.current }
+  package var addressOnAir: DeviceAddress { radio.address }
   /// How many links are up.
   package var linkCount: Int { links.count }
 
@@ -54,11 +51,7 @@ package struct HostCore: Sendable {
     session = ControllerSession(configuration)
     acl = ACLScheduler(limits: configuration.linkQueue)
     log = DiagnosticLog(limits: configuration.diagnosticLimits)
-    advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
-    addresses = AddressManager(
-      isManaged: configuration.ownership == .exclusive, staticAddress: configuration.staticAddress,
-      toolbox: SecurityToolbox(cryptography))
-    initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
+    radio = Radio(configuration, SecurityToolbox(cryptography))
     services = ServiceRegistry(configuration, cryptography)
     policy = SecurityPolicy(configuration.pairing)
     bonds = BondTable(configuration)
@@ -66,8 +59,7 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    var deadline = Instant?.nearer(session.deadline, addresses.deadline)
-    deadline = .nearer(deadline, scanner.deadline)
+    var deadline = Instant?.nearer(session.deadline, radio.deadline)
     deadline = .nearer(deadline, links.deadline)
     deadline = .nearer(deadline, bonds.deadline)
     return .nearer(deadline, log.deadline)
@@ -86,7 +78,7 @@ package struct HostCore: Sendable {
       report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
     }
     endClosings(now: now, into: &output)
-    reviewAddresses(now: now, into: &output)
+    reviewRadio(now: now, into: &output)
   }
 
   /// Does what time demands: timeouts of commands, transactions and links.
@@ -97,10 +89,9 @@ package struct HostCore: Sendable {
     for peer in links.due(now) {
       if let index = links.index(of: peer) { tickLink(index, now: now, into: &output) }
     }
-    scanner.tick(now: now)
+    withRadio(now: now, into: &output) { $0.tick(&$1) }
     endClosings(now: now, into: &output)
-    addresses.tick(now: now)
-    reviewAddresses(now: now, into: &output)
+    reviewRadio(now: now, into: &output)
     withBonds(into: &output) { $0.tick(now: now, into: &$1) }
     var lines: [Effect<Never>] = []
     log.tick(now: now, into: &lines)
@@ -117,29 +108,21 @@ package struct HostCore: Sendable {
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
       performService(command, from: owner, now: now, into: &output)
-    case .startAdvertising(let id, let intent):
-      withAdvertiser(now: now, into: &output) { $0.start(id, intent, for: owner, $1, into: &$2) }
-    case .stopAdvertising(let id):
-      withAdvertiser(now: now, into: &output) { $0.stop(id, of: owner, $1, into: &$2) }
+    case .startAdvertising, .stopAdvertising, .startScanning, .stopScanning, .cancelConnect, .setPrivacy:
+      withRadio(now: now, into: &output) { $0.perform(command, from: owner, &$1) }
     case .respond(let peer, let token, let answer): respond(peer, token, answer, from: owner, now: now, into: &output)
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
-    case .setPrivacy(let settings):
-      withAddresses(now: now, into: &output) { $0.setPrivacy(settings, from: owner, into: &$1) }
     case .disconnect, .updateConnection, .readRSSI, .requestSecurity, .release:
       performLink(command, from: owner, now: now, into: &output)
-    case .startScanning(let parameters):
-      withScanner(now: now, into: &output) { $0.start(parameters, for: owner, $1, into: &$2) }
-    case .stopScanning: withScanner(now: now, into: &output) { $0.stop(for: owner, $1, into: &$2) }
     case .connect(let id, let address, let parameters):
       connect(id, address, parameters, for: owner, now: now, into: &output)
-    case .cancelConnect(let id): withInitiator(now: now, into: &output) { $0.cancel(id, of: owner, into: &$2) }
     case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
     endClosings(now: now, into: &output)
-    reviewAddresses(now: now, into: &output)
+    reviewRadio(now: now, into: &output)
   }
 }
 

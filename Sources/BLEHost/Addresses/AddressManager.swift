@@ -12,14 +12,6 @@ enum AddressEffect: Equatable, Sendable {
   case release
 }
 
-/// The bonded devices, for the resolving list.
-struct BondedDevices: Sendable {
-  /// Differs when another device can be resolved.
-  var revision = 0
-  /// The newest last.
-  var bonds: [Bond] = []
-}
-
 /// Our addresses, and the peers whose addresses the controller resolves.
 ///
 /// A controller takes another random address (Vol 4, Part E, 7.8.4) and another resolving list (7.8.38 to 7.8.44, 7.8.77) only

@@ -26,7 +26,7 @@ struct BondList: Sendable {
   /// identity is an address that no key resolves.
   private var resolved: [DeviceAddress: DeviceAddress?] = [:]
   /// The private address that each bonded device was last heard with.
-  private var latest: [DeviceAddress: DeviceAddress] = [:]
+  private(set) var latest: [DeviceAddress: DeviceAddress] = [:]
   /// Addresses remembered; with one more all are forgotten and looked up anew.
   static let maximumResolved = 512
 
@@ -132,6 +132,4 @@ struct BondList: Sendable {
     return identity ?? plain
   }
 
-  /// The private address that a bonded device was last heard with.
-  func lastAddress(of identity: DeviceAddress) -> DeviceAddress? { latest[identity.identity] }
 }

@@ -48,8 +48,10 @@ struct BondTable: Sendable {
     list.identity(of: address, toolbox)
   }
 
-  /// The private address that a bonded device was last heard with.
-  func lastAddress(of identity: DeviceAddress) -> DeviceAddress? { list.lastAddress(of: identity) }
+  /// The bonds as the radio needs them.
+  var devices: BondedDevices {
+    BondedDevices(revision: list.revision, bonds: list.bonds, lastAddresses: list.latest)
+  }
 
   /// Takes over bonds of an earlier run, in the place of those that are there. Nothing is reported.
   mutating func replaceAll(with bonds: [Bond]) {

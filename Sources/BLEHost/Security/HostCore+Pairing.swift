@@ -70,7 +70,7 @@ extension HostCore {
   private func pairingFacts(of link: Link) -> PairingFacts {
     PairingFacts(
       ownIdentity: ownAddress,
-      withholdsIdentity: addresses.settings.map { !$0.distributesIdentityWhenUnauthenticated } ?? false,
+      withholdsIdentity: radio.privacy.map { !$0.distributesIdentityWhenUnauthenticated } ?? false,
       rules: bondRules(for: link), bond: bonds[link.identity], isBondProven: link.security.isBondProven)
   }
 

@@ -1,0 +1,279 @@
+import BLECrypto
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// The parts that use the radio, and the effects that they have on each other.
+///
+/// Effects are applied depth first: what an effect causes in another part is applied before the next one. Commands, events and
+/// reports leave in ``RadioTurn/effects`` in that order.
+struct Radio: Sendable {
+  private var advertiser: Advertiser
+  private var scanner = Scanner()
+  private var initiator: Initiator
+  private var addresses: AddressManager
+
+  init(_ configuration: HostConfiguration, _ toolbox: SecurityToolbox) {
+    advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
+    initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
+    addresses = AddressManager(
+      isManaged: configuration.ownership == .exclusive, staticAddress: configuration.staticAddress, toolbox: toolbox)
+  }
+
+  /// When ``tick(_:)`` has work.
+  var deadline: Instant? { .nearer(scanner.deadline, addresses.deadline) }
+  /// Our identity: the public address, or a static random one.
+  var identity: DeviceAddress { addresses.identity }
+  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
+  var address: DeviceAddress { addresses.current }
+  var privacy: PrivacySettings? { addresses.settings }
+  /// Whether the controller was asked to connect, and no event has ended it.
+  var isConnecting: Bool { initiator.isWaiting }
+
+  /// Performs a command about advertising, scanning, connecting or privacy; others are not for this part.
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout RadioTurn) {
+    switch command {
+    case .startAdvertising(let id, let intent):
+      advertise(&turn) { $0.start(id, intent, for: owner, $1, into: &$2) }
+    case .stopAdvertising(let id): advertise(&turn) { $0.stop(id, of: owner, $1, into: &$2) }
+    case .startScanning(let parameters): scan(&turn) { $0.start(parameters, for: owner, $1, into: &$2) }
+    case .stopScanning: scan(&turn) { $0.stop(for: owner, $1, into: &$2) }
+    case .cancelConnect(let id): initiate(&turn) { $0.cancel(id, of: owner, into: &$2) }
+    case .setPrivacy(let settings): manageAddresses(&turn) { $0.setPrivacy(settings, from: owner, into: &$1) }
+    default: break
+    }
+  }
+
+  /// Why a request to connect cannot be taken, links aside.
+  func rejection(of request: PendingConnection, _ turn: RadioTurn) -> HostError? {
+    initiator.rejection(of: request, context(turn))
+  }
+
+  mutating func connect(_ request: PendingConnection, _ turn: inout RadioTurn) {
+    initiate(&turn) { $0.connect(request, $1, into: &$2) }
+  }
+
+  /// Withdraws what an owner declared.
+  mutating func detach(_ owner: OwnerID, _ turn: inout RadioTurn) {
+    advertise(&turn) { $0.stopAll(of: owner, $1, into: &$2) }
+    scan(&turn) { $0.stop(for: owner, $1, into: &$2) }
+    initiate(&turn) { $0.cancelAll(of: owner, into: &$2) }
+  }
+
+  /// Withdraws what all owners declared: the host is shutting down.
+  mutating func stop(_ turn: inout RadioTurn) {
+    advertise(&turn) { $0.stopAll($1, into: &$2) }
+    scan(&turn) { $0.stopAll($1, into: &$2) }
+    initiate(&turn) { $0.cancelAll(into: &$2) }
+  }
+
+  mutating func tick(_ turn: inout RadioTurn) {
+    scanner.tick(now: turn.now)
+    addresses.tick(now: turn.now)
+  }
+}
+
+/// The controller.
+extension Radio {
+  /// Chooses the addresses of a controller that is being brought up.
+  mutating func begin(with publicAddress: BD_ADDR, _ turn: inout RadioTurn) {
+    var effects: [Effect<AddressEffect>] = []
+    addresses.begin(with: publicAddress, random: &turn.random, into: &effects)
+    apply(effects, &turn)
+  }
+
+  /// The controller is up: it is given what is declared.
+  mutating func restore(_ turn: inout RadioTurn) {
+    addresses.poweredOn(now: turn.now)
+    advertise(&turn) { $0.restore($1, into: &$2) }
+    scan(&turn) { $0.reconcile($1, into: &$2) }
+    reconcileInitiator(&turn)
+  }
+
+  /// The controller lost its state; what is declared stays.
+  mutating func suspend() {
+    advertiser.suspend()
+    scanner.suspend()
+    initiator.suspend()
+    addresses.suspend()
+  }
+
+  /// The controller has answered a command of one of the parts.
+  mutating func answered(_ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ turn: inout RadioTurn) {
+    switch purpose {
+    case .advertising(let id, let step):
+      advertise(&turn) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
+    case .scanning(let step): scan(&turn) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .initiating(let step): initiate(&turn) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .address:
+      let now = turn.now
+      manageAddresses(&turn) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
+    default: break
+    }
+  }
+
+  /// - Parameter identity: the device that uses the address of the report.
+  mutating func receive(_ report: HCI.AdvertisingReport, by identity: DeviceAddress, _ turn: inout RadioTurn) {
+    received(report.address, of: identity, &turn)
+    scan(&turn) { $0.receive(report, by: identity, into: &$2) }
+  }
+
+  mutating func receive(
+    _ report: HCI.ExtendedAdvertisingReport, by identity: DeviceAddress, _ turn: inout RadioTurn
+  ) {
+    received(report.address, of: identity, &turn)
+    let now = turn.now
+    scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
+  }
+
+  private mutating func received(_ address: DeviceAddress, of identity: DeviceAddress, _ turn: inout RadioTurn) {
+    guard identity != address.identity else { return }
+    manageAddresses(&turn) { $0.received(address, of: identity, into: &$1) }
+    // A device that is to be connected to may have another address than the one that the controller was given.
+    if initiator.wants(identity), addresses.isManaged { reconcileInitiator(&turn) }
+  }
+
+  mutating func setTerminated(_ event: HCI.LEAdvertisingSetTerminated, _ turn: inout RadioTurn) {
+    advertise(&turn) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
+  }
+
+  /// The controller could not connect, or has ended to.
+  mutating func connectionFailed(_ status: HCIErrorCode, _ turn: inout RadioTurn) {
+    initiate(&turn) { $0.ended(status, into: &$2) }
+  }
+
+  /// Our central has made a link. ``linkAdded(asCentral:_:)`` follows when it is reported.
+  ///
+  /// - Returns: the requests that it fulfils.
+  mutating func connected(to identity: DeviceAddress, _ turn: inout RadioTurn) -> [PendingConnection] {
+    var requests: [PendingConnection] = []
+    initiate(&turn) { requests = $0.connected(to: identity, into: &$2) }
+    return requests
+  }
+
+  mutating func linkAdded(asCentral isCentral: Bool, _ turn: inout RadioTurn) {
+    if isCentral { reconcileInitiator(&turn) } else { advertise(&turn) { $0.linkAdded($1, into: &$2) } }
+  }
+
+  mutating func linkEnded(_ turn: inout RadioTurn) { advertise(&turn) { $0.linkEnded($1, into: &$2) } }
+}
+
+/// The effects of the parts on each other.
+extension Radio {
+  /// Whether something has changed that ``review(_:)`` has not seen.
+  func isReviewDue(_ revision: Int) -> Bool { addresses.isReviewDue(revision) }
+
+  /// Lets the address manager look at what an input has changed, at its end.
+  mutating func review(_ turn: inout RadioTurn) {
+    let context = context(turn)
+    let devices = turn.devices
+    manageAddresses(&turn) { $0.review(devices, context, into: &$1) }
+  }
+
+  private func context(_ turn: RadioTurn) -> RadioContext {
+    let isSearchWanted = initiator.requests.contains {
+      turn.devices[$0.device]?.identityResolvingKey != nil && addresses.isSearchWanted(for: $0.device)
+    }
+    return RadioContext(
+      controller: turn.controller, isPoweredOn: turn.isPoweredOn, isShuttingDown: turn.isShuttingDown,
+      isHeld: addresses.isHolding, address: addresses.current, hasLinks: turn.hasLinks, isSearchWanted: isSearchWanted)
+  }
+
+  private mutating func advertise(
+    _ turn: inout RadioTurn, _ body: (inout Advertiser, RadioContext, inout [Effect<AdvertiserEffect>]) -> Void
+  ) {
+    var effects: [Effect<AdvertiserEffect>] = []
+    let context = context(turn)
+    body(&advertiser, context, &effects)
+    apply(effects, &turn) { radio, effect, _ in
+      switch effect {
+      case .activityChanged: radio.addresses.activityChanged()
+      }
+    }
+  }
+
+  private mutating func scan(
+    _ turn: inout RadioTurn, _ body: (inout Scanner, RadioContext, inout [Effect<ScannerEffect>]) -> Void
+  ) {
+    var effects: [Effect<ScannerEffect>] = []
+    let context = context(turn)
+    body(&scanner, context, &effects)
+    apply(effects, &turn) { radio, effect, _ in
+      switch effect {
+      case .activityChanged: radio.addresses.activityChanged()
+      }
+    }
+  }
+
+  private mutating func initiate(
+    _ turn: inout RadioTurn, _ body: (inout Initiator, RadioContext, inout [Effect<InitiatorEffect>]) -> Void
+  ) {
+    var effects: [Effect<InitiatorEffect>] = []
+    let context = context(turn)
+    body(&initiator, context, &effects)
+    apply(effects, &turn) { radio, effect, turn in
+      switch effect {
+      case .changed:
+        radio.addresses.activityChanged()
+        radio.reconcileInitiator(&turn)
+      case .searchMayChange: radio.scan(&turn) { $0.reconcile($1, into: &$2) }
+      case .activityChanged: radio.addresses.activityChanged()
+      }
+    }
+  }
+
+  /// A bonded device is given to the controller by the fixed address that it uses, if any, by its identity where the
+  /// controller resolves that, else by the address of its last advertisement.
+  private mutating func reconcileInitiator(_ turn: inout RadioTurn) {
+    let targets = initiator.devices.map { request in
+      let last = addresses.resolves(request.device) ? nil : turn.devices.lastAddresses[request.device]
+      return turn.devices[request.device]?.addressOnAir ?? last ?? request.device
+    }
+    initiate(&turn) { $0.reconcile($1, addresses: targets, into: &$2) }
+  }
+
+  private mutating func manageAddresses(
+    _ turn: inout RadioTurn, _ body: (inout AddressManager, inout [Effect<AddressEffect>]) -> Void
+  ) {
+    var effects: [Effect<AddressEffect>] = []
+    body(&addresses, &effects)
+    apply(effects, &turn)
+  }
+
+  private mutating func apply(_ effects: [Effect<AddressEffect>], _ turn: inout RadioTurn) {
+    apply(effects, &turn) { radio, effect, turn in
+      switch effect {
+      case .hold:
+        radio.advertise(&turn) { $0.hold($1, into: &$2) }
+        radio.scan(&turn) { $0.reconcile($1, into: &$2) }
+        radio.reconcileInitiator(&turn)
+        if radio.advertiser.isOff, radio.scanner.isOff, radio.initiator.isOff { radio.changeAddress(&turn) }
+      case .release:
+        radio.advertise(&turn) { $0.release($1, into: &$2) }
+        radio.scan(&turn) { $0.reconcile($1, into: &$2) }
+        radio.reconcileInitiator(&turn)
+      }
+    }
+  }
+
+  private mutating func changeAddress(_ turn: inout RadioTurn) {
+    var effects: [Effect<AddressEffect>] = []
+    let (devices, context, now) = (turn.devices, context(turn), turn.now)
+    addresses.begin(devices, context, now: now, random: &turn.random, into: &effects)
+    apply(effects, &turn)
+  }
+
+  /// Applies the own effects of a part, and hands the others on.
+  private mutating func apply<Own>(
+    _ effects: [Effect<Own>], _ turn: inout RadioTurn, _ perform: (inout Radio, Own, inout RadioTurn) -> Void
+  ) {
+    for effect in effects {
+      switch effect {
+      case .command(let command, let purpose): turn.effects.append(.command(command, for: purpose))
+      case .event(let event, let recipient): turn.effects.append(.event(event, to: recipient))
+      case .report(let origin, let text, let peer): turn.effects.append(.report(origin, text, peer: peer))
+      case .own(let own): perform(&self, own, &turn)
+      }
+    }
+  }
+}

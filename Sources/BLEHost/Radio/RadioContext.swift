@@ -1,0 +1,47 @@
+import BLECrypto
+import BLEHCI
+import BLEWire
+
+/// Facts that the advertiser, the scanner and the initiator take from other parts, at the time of one input.
+struct RadioContext: Sendable {
+  var controller = ControllerCapabilities()
+  var isPoweredOn = false
+  var isShuttingDown = false
+  /// Nothing may be switched on: an address or the resolving list is being changed.
+  var isHeld = false
+  /// Our address, as peers receive it.
+  var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
+  var hasLinks = false
+  /// A device to connect to uses private addresses that the controller does not resolve: a scan finds its address.
+  var isSearchWanted = false
+
+  /// Whether something new may be declared.
+  var acceptsRequests: Bool { isPoweredOn && !isShuttingDown }
+
+  /// The type of ``address`` in a command. Private addresses that the host makes are random ones (Vol 4, Part E, 7.8.5).
+  var ownAddressType: HCI.OwnAddressType { address.kind == .random ? .random : .public }
+}
+
+/// The bonded devices, for the resolving list and for connections.
+struct BondedDevices: Sendable {
+  /// Differs when another device can be resolved.
+  var revision = 0
+  /// The newest last.
+  var bonds: [Bond] = []
+  /// The private address of the last report or link of each device, by identity.
+  var lastAddresses: [DeviceAddress: DeviceAddress] = [:]
+
+  subscript(identity: DeviceAddress) -> Bond? { bonds.first { $0.identity == identity } }
+}
+
+/// One input of the ``Radio``: the facts that it may use, and what it has caused.
+struct RadioTurn: Sendable {
+  var controller = ControllerCapabilities()
+  var isPoweredOn = false
+  var isShuttingDown = false
+  var hasLinks = false
+  var devices = BondedDevices()
+  var now = Instant.start
+  var random: RandomSource
+  var effects: [Effect<Never>] = []
+}
