@@ -8,7 +8,7 @@ import Testing
 
 /// Whatever the application wants meanwhile: the controller is never asked for what it does not take while it is busy, and
 /// in the end it does what was wanted.
-@Suite("Changes that want a still controller") struct StillnessTests {
+@Suite("Changes that need a quiet controller") struct QuietControllerTests {
   static let key = SecretKey(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF)
 
   private static func bonds(_ random: inout RandomSource) -> [Bond] {
