@@ -38,15 +38,6 @@ extension GATTServer {
     return true
   }
 
-  /// Requests a dynamic value from the application.
-  mutating func requestValue(
-    of attribute: AttributeEntry, offset: Int, for opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant,
-    into output: inout Output
-  ) {
-    let token = suspend(opcode, step, now: now)
-    output.events.append(.read(token, attribute.id, offset: offset))
-  }
-
   /// Suspends the server until the application has answered.
   mutating func suspend(_ opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant) -> RequestToken {
     lastToken += 1

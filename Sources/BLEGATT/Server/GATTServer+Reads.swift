@@ -35,6 +35,15 @@ extension GATTServer {
     }
   }
 
+  /// Requests a dynamic value from the application.
+  mutating func requestValue(
+    of attribute: AttributeEntry, offset: Int, for opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant,
+    into output: inout Output
+  ) {
+    let token = suspend(opcode, step, now: now)
+    output.events.append(.read(token, attribute.id, offset: offset))
+  }
+
   /// The index of the attribute in a request. Nil where the request was rejected: the database does not have the handle, or
   /// the client is change-unaware (Vol 3, Part G, 2.5.2.1).
   @inline(__always)

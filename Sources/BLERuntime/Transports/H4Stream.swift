@@ -102,6 +102,52 @@ struct H4Stream: ~Copyable, Sendable {
   }
 }
 
+/// A transport whose open connection is an ``H4Stream``.
+protocol H4StreamTransport: HCITransport, ~Copyable {
+  /// The open connection; nil while there is none.
+  var stream: H4Stream? { get set }
+}
+
+extension H4StreamTransport where Self: ~Copyable {
+  var isOpen: Bool {
+    switch stream {
+    case .some: true
+    case .none: false
+    }
+  }
+
+  mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError) {
+    try stream?.receive(into: &handler)
+  }
+
+  mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) { try stream?.send(packets) }
+
+  var hasBacklog: Bool {
+    switch stream {
+    case .some(let stream): stream.hasBacklog
+    case .none: false
+    }
+  }
+
+  mutating func flush() throws(TransportError) { try stream?.flush() }
+
+  func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {
+    switch stream {
+    case .some(let stream): try stream.watch(on: poller, token: token, for: interest)
+    case .none: break
+    }
+  }
+
+  func unwatch(on poller: borrowing Poller) {
+    switch stream {
+    case .some(let stream): stream.unwatch(on: poller)
+    case .none: break
+    }
+  }
+
+  mutating func close(after error: TransportError) { stream = nil }
+}
+
 /// The name of the other end of an ``H4Stream``, for errors.
 enum TransportLabel: Sendable {
   case endpoint(StreamEndpoint)
