@@ -40,7 +40,12 @@ extension HostCore {
     for request in requests.dropFirst() {
       output.append(.connected(link.connection(request: request.id)), to: request.owner.recipient)
     }
-    if ours == .central { startClient(index, now: now, into: &output) }
+    if session.isShuttingDown {
+      // It came up before the controller had stopped.
+      close(index, .remoteUserTerminatedConnection, now: now, into: &output)
+    } else if ours == .central {
+      startClient(index, now: now, into: &output)
+    }
     withRadio(now: now, into: &output) { $0.linkAdded(asCentral: ours == .central, &$1) }
   }
 

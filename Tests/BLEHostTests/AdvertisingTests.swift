@@ -164,6 +164,21 @@ struct AdvertisingTests {
     #expect(bench.core.isShutDown)
   }
 
+  /// A link can come up before the controller has stopped advertising.
+  @Test func shutdownEndsALinkThatComesUpMeanwhile() {
+    var bench = Bench()
+    bench.perform(.startAdvertising(id, intent))
+    bench.controller.silent = [.leSetAdvertisingEnable]
+    bench.shutdown()
+    bench.receive(ScriptedController.connected(0x40))
+    #expect(!bench.core.isShutDown)
+    bench.controller.silent = []
+    bench.receive(ScriptedController.complete(.leSetAdvertisingEnable, [0]))
+    #expect(bench.controller.commands.last?.opcode == .disconnect)
+    bench.receive(ScriptedController.disconnected(0x40, .terminatedByLocalHost))
+    #expect(bench.core.isShutDown)
+  }
+
   @Test func shutdownDoesNotWaitForASilentController() {
     var bench = Bench()
     bench.receive(ScriptedController.connected(0x40))
