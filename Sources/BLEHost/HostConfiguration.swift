@@ -35,12 +35,12 @@ package struct HostConfiguration: Sendable {
   package var pairing: PairingSettings?
   /// The bonds of earlier runs.
   package var bonds: [Bond] = []
-  /// Bonds kept; with one more the least recently used unprotected one is removed (Docs/Decisions/0084).
+  /// Bonds kept; with one more the least recently used unprotected one is removed (Docs/Decisions/0054).
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
   /// Whether ``HostCommand/bondsStored(_:)`` says which bonds are stored. A sign counter is used, or accepted, only then;
-  /// without it a bond counts as stored when it is reported (Docs/Decisions/0085).
+  /// without it a bond counts as stored when it is reported (Docs/Decisions/0055).
   package var awaitsBondStorage = false
   /// How long a signed write waits for its counter to be stored.
   package var bondStorageTimeout: Duration = .seconds(5)

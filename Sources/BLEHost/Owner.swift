@@ -1,7 +1,7 @@
 /// One attachment to a host: a manager, or an adapter of the Swift API.
 ///
 /// Services, advertisements, scans, pending connections, operations and updates belong to the owner whose command declared
-/// them. Their events go to that owner alone, and the host withdraws them when the owner detaches (Docs/Decisions/0092).
+/// them. Their events go to that owner alone, and the host withdraws them when the owner detaches (Docs/Decisions/0057).
 package struct OwnerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }

@@ -6,7 +6,7 @@ import BLEWire
 import Testing
 
 /// A device that pairs anew, without authentication, under the identity of a device that is bonded without it
-/// (Docs/Decisions/0067).
+/// (Docs/Decisions/0041).
 @Suite("Replacement of unprotected bonds") struct BondReplacementTests {
   /// Bonded by Just Works; the central has forgotten it, and the next link is up.
   private func forgetful(

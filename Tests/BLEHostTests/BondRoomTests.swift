@@ -6,7 +6,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Which bonds are kept when there are too many of them, and how many unconfirmed ones are made (Docs/Decisions/0084).
+/// Which bonds are kept when there are too many of them, and how many unconfirmed ones are made (Docs/Decisions/0054).
 @Suite("Room for bonds") struct BondRoomTests {
   static let owner = DeviceAddress(octets: BD_ADDR(0xEEDD_CCBB_AAFF), kind: .public)
   static let protected = LongTermKey(

@@ -5,7 +5,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// `asksConsent` in the central role: who asked for the pairing decides (Docs/Decisions/0075).
+/// `asksConsent` in the central role: who asked for the pairing decides (Docs/Decisions/0049).
 @Suite("Consent to pairings of our central") struct ConsentTests {
   /// A central that asks for consent, and nobody who answers.
   private func couple(_ change: (inout PairingSettings) -> Void = { _ in }) throws -> Couple {

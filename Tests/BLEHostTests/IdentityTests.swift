@@ -6,7 +6,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Two links that claim one identity are two devices for the application until one has proven it (Docs/Decisions/0076).
+/// Two links that claim one identity are two devices for the application until one has proven it (Docs/Decisions/0050).
 @Suite("Two links of one identity") struct IdentityTests {
   static let (first, second) = (PeerID(rawValue: 1), PeerID(rawValue: 2))
 

@@ -6,7 +6,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Our central encrypts the link to a bonded peripheral before anything else (BLESA, CVE-2020-9770; Docs/Decisions/0075).
+/// Our central encrypts the link to a bonded peripheral before anything else (BLESA, CVE-2020-9770; Docs/Decisions/0049).
 @Suite("Reconnecting to a bonded peripheral") struct ReconnectionTests {
   static let enableEncryption: [UInt8] = [0x01, 0x19, 0x20]
 
@@ -99,7 +99,7 @@ import Testing
     #expect(results(bench) == [.failure(.notEncrypted)] && bench.data.isEmpty)
   }
 
-  /// The application may choose that operations wait for a new pairing, which it begins (Docs/Decisions/0075).
+  /// The application may choose that operations wait for a new pairing, which it begins (Docs/Decisions/0049).
   @Test func operationsWaitForANewPairingWhereTheApplicationChoseThat() throws {
     var couple = Couple(central: { _ in .with { $0.queuesOperationsAfterBondLoss = true } })
     try couple.connect()

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// A sign counter is on stable storage before it is used, and before it is accepted (Vol 3, Part H, 2.4.5;
-/// Docs/Decisions/0085).
+/// Docs/Decisions/0055).
 @Suite("Sign counters and storage") struct SignCounterTests {
   /// The stores of all hosts: they take what is reported, and answer unless they fail.
   private final class Stores: Sendable {

@@ -34,7 +34,7 @@ import Testing
   }
 
   /// What takes an authenticated link to read is not notified to another one, where updates demand encryption; where they
-  /// do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0021).
+  /// do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0012).
   @Test(arguments: [true, false]) func updatesAreNoEasierToHaveThanReads(encrypted: Bool) throws {
     var couple = Couple()
     let id = AttributeID(rawValue: 77)

@@ -87,7 +87,7 @@ struct DeviceAddressTests {
   @Test(arguments: ["", "C0:11:22:33:44", "C0:11:22:33:44:5", "G0:11:22:33:44:55", "C0-11-22-33-44-55"])
   func rejectsOtherAddressText(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
 
-  /// A value with an alignment of 16 octets crashes tasks that capture it, without optimization (Docs/Decisions/0096).
+  /// A value with an alignment of 16 octets crashes tasks that capture it, without optimization (Docs/Decisions/0061).
   @Test func aTaskMayCaptureAUUID() async {
     final class Reference: Sendable {}
     struct Found: Sendable {

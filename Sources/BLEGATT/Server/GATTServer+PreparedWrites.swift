@@ -1,7 +1,7 @@
 import BLEATT
 import BLEWire
 
-/// Queued writes (Vol 3, Part F, 3.4.6; Docs/Decisions/0022).
+/// Queued writes (Vol 3, Part F, 3.4.6; Docs/Decisions/0013).
 ///
 /// ```
 ///   Prepare ─► queue ─► Prepare … ─► Execute (write) ──► each part is applied to copies ─┬─► error: nothing is written

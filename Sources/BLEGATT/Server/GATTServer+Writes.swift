@@ -84,7 +84,7 @@ extension GATTServer {
   }
 
   /// The error for a Client Characteristic Configuration with a bit that the properties of the characteristic do not have
-  /// (Vol 3, Part G, 3.3.3.3). The bits that are reserved for future use are ignored (Docs/Decisions/0021).
+  /// (Vol 3, Part G, 3.3.3.3). The bits that are reserved for future use are ignored (Docs/Decisions/0012).
   func error(for value: Subscription, in descriptor: AttributeEntry) -> ATTErrorCode? {
     let properties = GATTCharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: descriptor.configuration))
     if value.contains(.notify), !properties.contains(.notify) {

@@ -2,7 +2,7 @@ import BLEGATT
 import BLEHCI
 import BLEWire
 
-/// Links that claim an identity, and the link that has proven it (Docs/Decisions/0076). Any device can use the address of another
+/// Links that claim an identity, and the link that has proven it (Docs/Decisions/0050). Any device can use the address of another
 /// one.
 ///
 /// ```

@@ -4,7 +4,7 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0075). Our client sends nothing except in
+/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing except in
 /// `none`.
 ///
 /// ```

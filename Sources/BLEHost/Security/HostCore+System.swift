@@ -4,7 +4,7 @@ package import BLESMP
 package import BLEWire
 
 /// Trust where the kernel has the controller: its security manager pairs and encrypts, and what is asked, decided and kept
-/// is the same as with our own (Docs/Decisions/0077).
+/// is the same as with our own (Docs/Decisions/0051).
 extension HostCore {
   var isSecuredBySystem: Bool { configuration.ownership == .sharedWithKernel }
 

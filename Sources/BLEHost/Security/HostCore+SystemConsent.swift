@@ -5,7 +5,7 @@ import BLEWire
 
 /// Consent to pairings that the kernel makes without a question: older kernels before Just Works with Secure Connections, all
 /// kernels before a legacy pairing that they begin. The application is asked afterwards. Until it agrees the link counts as
-/// one in the clear, and no key is stored (Docs/Decisions/0077).
+/// one in the clear, and no key is stored (Docs/Decisions/0051).
 extension HostCore {
   /// Whether the application has to agree to a key, or to a level, that the system has made already.
   ///

@@ -3,7 +3,7 @@ import BLESMP
 import BLEWire
 
 /// The links that the kernel's reports are about. The kernel names devices by address, and a peer can claim any identity in a
-/// pairing. A link is found by its address on the radio and by the pairings that are under way (Docs/Decisions/0077).
+/// pairing. A link is found by its address on the radio and by the pairings that are under way (Docs/Decisions/0051).
 extension HostCore {
   /// The link of a pairing.
   enum SystemLink: Equatable {

@@ -1,7 +1,7 @@
 internal import BLESMP
 internal import BLEWire
 
-/// Pairing, keys and bonds in the words of the management protocol (Docs/Decisions/0077).
+/// Pairing, keys and bonds in the words of the management protocol (Docs/Decisions/0051).
 extension SecurityDirective {
   /// The commands that perform the directive; none for ``secure(handle:isAuthenticated:)``, which goes to the link's socket.
   var managementRequests: [ManagementRequest] {

@@ -3,7 +3,7 @@ internal import BLEL2CAP
 internal import BLESMP
 internal import BLEWire
 
-/// Translates between a host and an adapter that the kernel runs (Docs/Decisions/0072).
+/// Translates between a host and an adapter that the kernel runs (Docs/Decisions/0046).
 ///
 /// For the host the kernel is a controller: events come from the raw HCI socket, each ATT PDU of a link's L2CAP socket is
 /// one ACL packet, and a Number Of Completed Packets event follows each frame that a socket took. In the other direction

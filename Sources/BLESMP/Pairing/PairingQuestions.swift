@@ -56,7 +56,7 @@ extension PairingAnswerError: CustomStringConvertible {
   }
 }
 
-/// The open question of one link, and the rule that an answer is for one question only (Docs/Decisions/0069).
+/// The open question of one link, and the rule that an answer is for one question only (Docs/Decisions/0043).
 ///
 /// An association model has one open question at a time. Without the identifier, the answer to a question for consent could
 /// confirm the number of a later numeric comparison, and with it a man in the middle (Vol 3, Part H, 2.3.5.6.2).

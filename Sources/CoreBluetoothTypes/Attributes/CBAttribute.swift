@@ -3,7 +3,7 @@ public import Foundation
 
 /// An attribute with a type: the superclass of services, characteristics and descriptors.
 ///
-/// The classes below it can be used from any thread: each protects what changes with a lock (Docs/Decisions/0051). This one is
+/// The classes below it can be used from any thread: each protects what changes with a lock (Docs/Decisions/0029). This one is
 /// immutable.
 open class CBAttribute: NSObject, @unchecked Sendable {
   private let typeObject: CBUUID

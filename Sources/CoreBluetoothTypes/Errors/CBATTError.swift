@@ -7,7 +7,7 @@ public let CBATTErrorDomain = "CBATTErrorDomain"
 /// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1).
 public struct CBATTError: CustomNSError, LocalizedError, Hashable {
   /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF, and `Code(rawValue:)` is
-  /// never nil (Docs/Decisions/0052).
+  /// never nil (Docs/Decisions/0030).
   ///
   /// ```swift
   /// let tooHot = CBATTError.Code(rawValue: 0x80)!

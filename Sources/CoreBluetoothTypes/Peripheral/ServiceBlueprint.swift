@@ -5,7 +5,7 @@ import BLEWire
 /// A service of the application's, checked and written down for the host.
 ///
 /// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what mends
-/// it (Docs/Decisions/0053).
+/// it (Docs/Decisions/0031).
 struct ServiceBlueprint {
   let definition: ServiceDefinition
   /// The attributes it names, with their objects.
