@@ -29,7 +29,7 @@ extension HostCore {
     } catch {
       report(.controller, "a malformed Number Of Completed Packets event: \(error)", into: &output)
     }
-    for frames in through { transmitted(frames, into: &output) }
+    for frames in through { transmitted(frames, now: now, into: &output) }
     through.removeAll(keepingCapacity: true)
     swap(&through, &scratch.transmitted)
     relieveCongestion(now: now, into: &output)
@@ -143,14 +143,6 @@ extension HostCore {
         $0.reason = .unacceptableConnectionParameters
       }
       send(refusal, for: .reply, now: now, into: &output)
-    }
-  }
-
-  /// Ends the links that a full queue or a dead bearer has doomed.
-  mutating func endClosings(now: Instant, into output: inout HostOutput) {
-    while let peer = closings.popLast() {
-      guard let index = index(of: peer) else { continue }
-      close(index, .remoteUserTerminatedConnection, now: now, into: &output)
     }
   }
 }

@@ -28,8 +28,7 @@ extension HostCore {
     }
     var link = Link(
       peer: peer, handle: handle, address: address, identity: identity, ownAddress: addressOnAir, role: ours,
-      timing: timing, limits: configuration.serverLimits)
-    link.users = requests.map(\.owner)
+      timing: timing, users: requests.map(\.owner), configuration)
     if isReported(identity) { link.reportedAddress = drawReportedAddress() }
     link.security.isBonded = bonds[identity] != nil
     let index = links.append(link)
@@ -57,7 +56,7 @@ extension HostCore {
     var link = links.remove(at: index, isSuperseded: isSuperseded)
     keepRecord(of: link, into: &output)
     withBonds(into: &output) { $0.linkEnded(link.identity, into: &$1) }
-    returnSignCounters(of: link)
+    if let (counters, key) = link.client.unusedCounters { bonds.giveBack(counters, link.identity, key: key) }
     log.linkEnded(link.peer)
     cipherEnded(link, reason, into: &output)
     systemLinkEnded(link, into: &output)
@@ -70,21 +69,13 @@ extension HostCore {
       default: break
       }
     }
-    for attribute in link.reportedSubscriptions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      output.append(.subscription(link.peer, attribute, []), to: recipient(of: attribute))
-    }
-    for token in link.notifications + link.indications.map(\.update) { finishCopy(of: token, into: &output) }
-    for (operation, refusal) in link.demands.parked {
-      let owner = link.operationOwners.removeValue(forKey: operation.id)
-      output.append(.client(link.peer, refusal), to: owner?.recipient ?? .everyone)
-    }
+    var served = LinkServer.Output()
+    link.server.linkEnded(services, into: &served)
+    apply(served.effects, of: link.peer, now: time, into: &output)
     if !isSuperseded { acl.removeLink(handle, into: &output.packets) }
-    var events = GATTClient.Output()
-    link.client.linkEnded(into: &events)
-    for event in events.events {
-      if case .finished(.stack, _) = event { continue }
-      output.append(.client(link.peer, event), to: link.takeRecipient(of: event))
-    }
+    var asked = LinkClient.Output()
+    link.client.linkEnded(into: &asked)
+    apply(asked.effects, of: link.peer, now: time, into: &output)
     output.append(.disconnected(link.peer, reason))
   }
 
@@ -123,24 +114,6 @@ extension HostCore {
     case .securityManager: receiveSMP(index, payload, now: now, into: &output)
     // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
     default: break
-    }
-  }
-
-  private mutating func receiveATT(
-    _ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput
-  ) {
-    guard !pdu.isEmpty else { return }
-    if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {
-      return receiveSignedWrite(index, pdu, now: now, into: &output)
-    }
-    if ATTOpcode(rawValue: pdu[0]).isSentByServer {
-      links[index].client.receive(pdu, now: now, into: &scratch.client)
-      drainClient(index, now: now, into: &output)
-    } else {
-      guard links[index].signing.isEmpty else { return enqueue(pdu, on: index, into: &output) }
-      links[index].server.receive(
-        pdu, security: links[index].security, database: &services.database, now: now, into: &scratch.server)
-      drainServer(index, now: now, into: &output)
     }
   }
 
@@ -192,18 +165,14 @@ extension HostCore {
         links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &output.packets)
     } catch {
       report(.peer, "the link is ended, for it takes no data: \(error)", peer: links[index].peer, into: &output)
-      links[index].isClosing = true
-      closings.append(links[index].peer)
+      close(index, .remoteUserTerminatedConnection, now: time, into: &output)
     }
   }
 
   mutating func tickLink(_ index: Int, now: Instant, into output: inout HostOutput) {
-    links[index].server.tick(
-      now: now, security: links[index].security, database: &services.database, into: &scratch.server)
-    drainServer(index, now: now, into: &output)
-    links[index].client.tick(now: now, into: &scratch.client)
-    drainClient(index, now: now, into: &output)
-    signingTimedOut(index, now: now, into: &output)
+    withServer(index, now: now, into: &output) { $0.tick($1, &$2, now: now, into: &$3) }
+    withClient(index, now: now, into: &output) { $0.tick(now: now, into: &$1) }
+    tickStorage(index, now: now, into: &output)
     var effects: [SignallingChannel.Effect] = []
     links[index].signalling.tick(now: now, effects: &effects)
     perform(effects, on: index, now: now, into: &output)

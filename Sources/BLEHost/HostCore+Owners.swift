@@ -32,7 +32,6 @@ extension HostCore {
     for peer in links.map(\.peer) {
       if let index = index(of: peer) { release(index, by: owner, now: now, into: &output) }
     }
-    endClosings(now: now, into: &output)
     reviewRadio(now: now, into: &output)
   }
 
@@ -40,17 +39,16 @@ extension HostCore {
   private mutating func rejectRequests(
     of owner: OwnerID, on peer: PeerID, now: Instant, into output: inout HostOutput
   ) {
-    while let index = index(of: peer), let request = links[index].request, request.owners.contains(owner) {
-      respond(peer, request.token, .failure(.unlikelyError), from: owner, now: now, into: &output)
+    while let index = index(of: peer), let token = links[index].server.awaits(owner) {
+      respond(peer, token, .failure(.unlikelyError), from: owner, now: now, into: &output)
     }
   }
 
   /// Ends an owner's use of a link; a link that our central made ends when no owner uses it.
   mutating func release(_ index: Int, by owner: OwnerID, now: Instant, into output: inout HostOutput) {
-    guard let place = links[index].users.firstIndex(of: owner) else { return }
-    links[index].users.remove(at: place)
+    guard links[index].client.removeUser(owner) else { return }
     guard links[index].role == .central else { return }
-    if links[index].users.isEmpty {
+    if links[index].client.users.isEmpty {
       close(index, .remoteUserTerminatedConnection, now: now, into: &output)
     } else {
       output.append(.disconnected(links[index].peer, .terminatedByLocalHost), to: owner.recipient)
@@ -64,16 +62,13 @@ extension HostCore {
     to address: DeviceAddress, with owner: OwnerID, _ request: ConnectID, into output: inout HostOutput
   ) -> Bool {
     let index = links.firstIndex {
-      $0.identity == address.identity && $0.role == .central && !$0.isClosing && !$0.users.contains(owner)
+      $0.identity == address.identity && $0.role == .central && !$0.isClosing && !$0.client.users.contains(owner)
     }
     guard let index else { return false }
-    links[index].users.append(owner)
+    links[index].client.addUser(owner)
     output.append(.connected(links[index].connection(request: request)), to: owner.recipient)
     return true
   }
-
-  /// The recipient of events about an attribute.
-  func recipient(of attribute: AttributeID) -> Recipient { services.recipient(of: attribute) }
 }
 
 extension Link {

@@ -21,9 +21,6 @@ package struct HostCore: Sendable {
   var links = LinkTable()
 
   var radio: Radio
-  var updates = PendingUpdates()
-  /// Peers whose links are to be ended as soon as nothing else is under way.
-  var closings: [PeerID] = []
 
   var policy: SecurityPolicy
   var bonds: BondTable
@@ -77,7 +74,6 @@ package struct HostCore: Sendable {
     case .command, .synchronousData, .isoData, nil:
       report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for", into: &output)
     }
-    endClosings(now: now, into: &output)
     reviewRadio(now: now, into: &output)
   }
 
@@ -90,7 +86,6 @@ package struct HostCore: Sendable {
       if let index = links.index(of: peer) { tickLink(index, now: now, into: &output) }
     }
     withRadio(now: now, into: &output) { $0.tick(&$1) }
-    endClosings(now: now, into: &output)
     reviewRadio(now: now, into: &output)
     withBonds(into: &output) { $0.tick(now: now, into: &$1) }
     var lines: [Effect<Never>] = []
@@ -121,15 +116,14 @@ package struct HostCore: Sendable {
       connect(id, address, parameters, for: owner, now: now, into: &output)
     case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
-    endClosings(now: now, into: &output)
     reviewRadio(now: now, into: &output)
   }
 }
 
 /// Outputs of the machines below, taken out of the core while they are drained and put back empty.
 struct Scratch: Sendable {
-  var server = GATTServer.Output()
-  var client = GATTClient.Output()
+  var server = LinkServer.Output()
+  var client = LinkClient.Output()
   var signalling = PacketBuffer()
   var transmitted: [TransmittedFrames] = []
 }

@@ -142,7 +142,7 @@ import Testing
     #expect(table.takeCounters(of: device(1), into: &effects) == .counters(0..<SignCounters.share))
     for _ in 1...3 { _ = table.takeCounters(of: device(1), into: &effects) }
     #expect(table.takeCounters(of: device(1), into: &effects) == .awaited)
-    table.counters.isFailing = true
+    table.storeFailed()
     #expect(table.takeCounters(of: device(1), into: &effects) == .refused)
     table.stored([try #require(table[device(1)])])
     let next = SignCounters.block..<SignCounters.block + SignCounters.share
@@ -160,6 +160,6 @@ import Testing
     table.usePeerCounter(7, of: device(1), into: &effects)
     #expect(words(effects) == ["report 1"])
     #expect(table[device(1)]?.peerSignCounter == 8)
-    #expect(table.counters.isStored(7, device(1)))
+    #expect(table.store(of: device(1)) == SignCounters.StoreState(peerEnd: 8, isFailing: false))
   }
 }

@@ -12,7 +12,7 @@ import Testing
     return Link(
       peer: peer, handle: ConnectionHandle(rawValue: handle), address: address, identity: address, ownAddress: address,
       role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500),
-      limits: GATTServer.Limits())
+      HostConfiguration())
   }
 
   private func table(_ handles: [UInt16]) -> LinkTable {
@@ -48,13 +48,14 @@ import Testing
     var table = table([1, 2, 3])
     #expect(table.deadline == nil)
     let (early, late) = (Instant.start + .seconds(1), Instant.start + .seconds(2))
-    table[2].reconnection = .pending(until: early)
-    table[1].reconnection = .pending(until: late)
+    var output = LinkClient.Output()
+    table[2].client.start(encryptedUntil: early, now: .start, into: &output)
+    table[1].client.start(encryptedUntil: late, now: .start, into: &output)
     table.review()
     #expect(table.deadline == early)
     #expect(table.due(early) == [PeerID(rawValue: 3)])
     #expect(table.due(late) == [PeerID(rawValue: 2), PeerID(rawValue: 3)])
-    table[2].reconnection = .none
+    table[2].client.bondLost(queuesOperations: true, now: .start, into: &output)
     table.review()
     #expect(table.deadline == late)
     _ = table.remove(at: 1)

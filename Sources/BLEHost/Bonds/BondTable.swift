@@ -25,7 +25,7 @@ struct BondTable: Sendable {
   private var unconfirmed = UnconfirmedBonds()
   /// Nothing is put off any more: the host is shutting down.
   private var isEnding = false
-  var counters = SignCounters()
+  private var counters = SignCounters()
   /// When ``tick(now:into:)`` has a bond to report.
   private(set) var deadline: Instant?
 
@@ -226,6 +226,17 @@ extension BondTable {
     bond.peerSignCounter = counter + 1
     change(bond, into: &effects)
   }
+
+  /// Takes back the counters that a link has not used, for the next one.
+  mutating func giveBack(_ unused: Range<UInt32>, _ identity: DeviceAddress, key: SecretKey?) {
+    counters.giveBack(unused, identity, key: key)
+  }
+
+  /// How far the store is with the signed writes of one peer.
+  func store(of identity: DeviceAddress) -> SignCounters.StoreState { counters.store(of: identity) }
+
+  /// The store has not answered in time.
+  mutating func storeFailed() { counters.isFailing = true }
 
   /// The store has bonds as they were reported.
   mutating func stored(_ bonds: [Bond]) {

@@ -83,32 +83,14 @@ struct SignCounters: Sendable {
     return bond.ownSignCounter < account.next || bond.ownSignCounter - account.next < Self.block / 2
   }
 
-  /// Whether a signed write of the peer with this counter is known as used to a later run.
-  func isStored(_ counter: UInt32, _ identity: DeviceAddress) -> Bool {
-    accounts[identity].map { counter < $0.storedPeer } ?? false
-  }
-}
-
-/// What waits on one link for sign counters to be stored.
-struct PendingSignedWrites: Sendable {
-  enum Entry: Sendable {
-    /// A signed write that was verified, as a Write Command.
-    case signedWrite([UInt8], counter: UInt32)
-    /// A PDU that came behind it.
-    case pdu([UInt8])
+  /// How far the store is with the signed writes of one peer.
+  struct StoreState: Equatable, Sendable {
+    /// The counters below are known as used to a later run.
+    var peerEnd: UInt32
+    var isFailing: Bool
   }
 
-  /// PDUs of the client, in order; the first is a signed write.
-  var entries: [Entry] = []
-  var entriesDeadline: Instant?
-  /// When a signed write of ours fails.
-  var ownDeadline: Instant?
-  /// The key that the link's client signs with.
-  var key: SecretKey?
-
-  /// PDUs kept; one more is dropped.
-  static let limit = 64
-
-  var isEmpty: Bool { entries.isEmpty }
-  var deadline: Instant? { .nearer(entriesDeadline, ownDeadline) }
+  func store(of identity: DeviceAddress) -> StoreState {
+    StoreState(peerEnd: accounts[identity]?.storedPeer ?? 0, isFailing: isFailing)
+  }
 }

@@ -13,6 +13,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// The links that were changed since the last review.
   private var changed: [Int] = []
   private var lastPeer: UInt32 = 0
+  /// The links whose clients send no commands, because their frames wait.
+  var congested: Set<PeerID> = []
+  var updates = PendingUpdates()
   /// Handles of links that have ended for the application and not yet at the controller.
   private(set) var supersededHandles: Set<ConnectionHandle> = []
 
@@ -55,6 +58,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
     (handles[link.handle], peers[link.peer]) = (nil, nil)
     for later in index..<links.count { (handles[links[later].handle], peers[links[later].peer]) = (later, later) }
     rebuildDeadlines()
+    congested.remove(link.peer)
     if isSuperseded { supersededHandles.insert(link.handle) }
     return link
   }
@@ -86,4 +90,47 @@ extension LinkTable {
     changed.removeAll(keepingCapacity: true)
     deadlines = DeadlineTree(links.map(\.deadline))
   }
+}
+
+/// Values handed over to be notified, and how many copies of each are still on their way.
+struct PendingUpdates: Sendable {
+  private struct Entry {
+    var token: UpdateToken
+    var owner: OwnerID
+    var copies: Int
+  }
+  private var entries: [UInt32: Entry] = [:]
+  private var tags: [UpdateToken: UInt32] = [:]
+  private var lastTag: UInt32 = 0
+
+  /// Takes a value in, with one copy that stands for the handing over itself.
+  ///
+  /// - Returns: the mark of the value's frames in the scheduler; nil when `limit` are there already.
+  mutating func begin(_ token: UpdateToken, of owner: OwnerID, limit: Int) -> UInt32? {
+    guard entries.count < limit, tags[token] == nil else { return nil }
+    repeat { lastTag = lastTag == .max ? 1 : lastTag + 1 } while entries[lastTag] != nil
+    entries[lastTag] = Entry(token: token, owner: owner, copies: 1)
+    tags[token] = lastTag
+    return lastTag
+  }
+
+  mutating func addCopy(of token: UpdateToken) {
+    guard let tag = tags[token] else { return }
+    entries[tag]?.copies += 1
+  }
+
+  /// The owner of the value, where it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> OwnerID? {
+    guard let tag = tags[token], var entry = entries[tag] else { return nil }
+    entry.copies -= 1
+    guard entry.copies <= 0 else {
+      entries[tag] = entry
+      return nil
+    }
+    entries[tag] = nil
+    tags[token] = nil
+    return entry.owner
+  }
+
+  func token(of tag: UInt32) -> UpdateToken? { entries[tag]?.token }
 }

@@ -25,7 +25,7 @@ extension HostCore {
   private mutating func bondRemoved(_ identity: DeviceAddress, into output: inout HostOutput) {
     for index in links.indices where links[index].identity == identity {
       (links[index].security.isBonded, links[index].security.isBondProven) = (false, false)
-      forgetSigningKey(index)
+      links[index].client.forgetSigningKey()
     }
     if isSecuredBySystem { output.directives.append(.forget(identity)) }
   }
@@ -87,7 +87,7 @@ extension HostCore {
   /// Notes what a client has configured, where the link has proven its bond.
   mutating func keepRecord(of link: Link, into output: inout HostOutput) {
     guard link.security.isBondProven else { return }
-    let (record, now) = (link.server.record(database: services.database), time)
+    let (record, now) = (link.server.record(services.database), time)
     withBonds(into: &output) { $0.keep(record, of: link.identity, now: now, into: &$1) }
   }
 

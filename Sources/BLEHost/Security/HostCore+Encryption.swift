@@ -81,7 +81,7 @@ extension HostCore {
     links[index].cipher.isOn = isOn
     guard isOn else {
       links[index].cipher.start = nil
-      links[index].client.isLinkEncrypted = false
+      links[index].client.setEncrypted(false)
       (links[index].security.level, links[index].security.keySize) = (.none, 0)
       links[index].security.isBondProven = false
       output.append(.security(links[index].peer, links[index].security))
@@ -99,8 +99,8 @@ extension HostCore {
       return
     }
     links[index].cipher.start = nil
-    links[index].client.isLinkEncrypted = true
-    stopAwaitingSignCounter(index, now: now, into: &output)
+    links[index].client.setEncrypted(true)
+    withClient(index, now: now, into: &output) { $0.stopAwaitingCounters(now: now, into: &$1) }
     links[index].security.level = start.strength.level
     links[index].security.keySize = start.strength.size
     let isNewProof = start.origin == .bond && proveBond(index, into: &output)
@@ -116,7 +116,6 @@ extension HostCore {
     }
     guard let still = self.index(of: handle) else { return }
     resumeClient(still, now: now, into: &output)
-    repeatParked(still, now: now, into: &output)
   }
 
   private mutating func encryptionFailed(
@@ -139,14 +138,5 @@ extension HostCore {
   mutating func cipherEnded(_ link: Link, _ reason: HCIErrorCode, into output: inout HostOutput) {
     guard let loss = BondLoss(linkEnded: reason, of: link) else { return }
     output.append(.bondLost(link.peer, link.identity, loss))
-  }
-
-  /// A bonded device has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
-  /// 3.3.3.3).
-  mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
-    guard let bond = bonds[links[index].identity] else { return }
-    links[index].server.restore(bond.client, database: services.database, now: now, into: &scratch.server)
-    reportSubscriptions(index, into: &output)
-    drainServer(index, now: now, into: &output)
   }
 }

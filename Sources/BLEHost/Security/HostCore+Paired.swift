@@ -51,7 +51,7 @@ extension HostCore {
     var bond = Bond(identity: identity, outcome)
     let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
     bond.addressOnAir = isFixed && link.address.identity != bond.identity ? link.address.identity : nil
-    bond.client = link.server.record(database: services.database)
+    bond.client = link.server.record(services.database)
     return bond
   }
 
@@ -61,7 +61,7 @@ extension HostCore {
   ) {
     // The bond that other links have proven is not the device's bond any more.
     for index in links.indices where links[index].identity == old.identity && links[index].peer != link.peer {
-      forgetSigningKey(index)
+      links[index].client.forgetSigningKey()
       guard links[index].security.isBondProven else { continue }
       links[index].security.isBondProven = false
       output.append(.security(links[index].peer, links[index].security))

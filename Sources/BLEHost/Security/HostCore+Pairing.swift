@@ -108,7 +108,7 @@ extension HostCore {
     if isForBond(of: identity, failure, on: links[index]) {
       output.append(.bondLost(peer, identity, .forgottenByPeer))
     }
-    releaseParked(index, into: &output)
+    withClient(index, now: time, into: &output) { $0.releaseParked(into: &$1) }
   }
 
   /// Whether a pairing failed because its key would have been weaker than that of a bond, which the device would have used
@@ -160,7 +160,7 @@ extension HostCore {
   ) {
     guard links[index].role == .central else { return }
     if !isConsented {
-      switch links[index].reconnection {
+      switch links[index].client.reconnection {
       case .none: break
       // The encryption that is under way is the answer.
       case .pending: return
@@ -185,5 +185,20 @@ extension HostCore {
     withPairing(index, now: now, into: &output) { machine, effects in
       machine.start(isConsented: isConsented, now: now, into: &effects)
     }
+  }
+
+  /// Whether the link is being secured, or can be secured better than it is.
+  mutating func beginsSecuring(_ index: Int, now: Instant, into output: inout HostOutput) -> Bool {
+    func isUnderWay(_ link: Link) -> Bool {
+      link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
+    }
+    if isUnderWay(links[index]) { return true }
+    if links[index].security.level == .encrypted, policy.settings?.requestsMITM == true {
+      // A key that nobody vouches for was not enough: a better one, where the devices can make one.
+      secure(index, .mitm, isConsented: false, now: now, into: &output)
+    } else if links[index].security.level == .none {
+      secure(index, [], isConsented: false, now: now, into: &output)
+    }
+    return isUnderWay(links[index])
   }
 }

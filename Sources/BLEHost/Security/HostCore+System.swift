@@ -34,7 +34,6 @@ extension HostCore {
       guard let index = index(of: ConnectionHandle(rawValue: handle)) else { return }
       levelChanged(index, strength, now: now, into: &output)
     }
-    endClosings(now: now, into: &output)
   }
 
   /// A pairing that the peer began, or we did, needs an answer.
@@ -154,13 +153,15 @@ extension HostCore {
     _ index: Int, _ strength: KeyStrength?, now: Instant, into output: inout HostOutput
   ) {
     let handle = links[index].handle
-    links[index].client.isLinkEncrypted = strength != nil
+    links[index].client.setEncrypted(strength != nil)
     links[index].cipher.systemStrength = strength
     links[index].system.withheld.removeAll { if case .level = $0 { true } else { false } }
     if let strength, needsConsent(links[index], to: strength, isNewKey: false) {
       return withhold(.level(handle: handle.rawValue, strength), on: index, into: &output)
     }
-    if strength != nil { stopAwaitingSignCounter(index, now: now, into: &output) }
+    if strength != nil {
+      withClient(index, now: now, into: &output) { $0.stopAwaitingCounters(now: now, into: &$1) }
+    }
     links[index].security.level = strength?.level ?? .none
     links[index].security.keySize = strength?.size ?? 0
     if strength == nil { links[index].security.isBondProven = false }
@@ -173,17 +174,16 @@ extension HostCore {
     if isNewProof { recognised(index, now: now, into: &output) }
     guard let still = self.index(of: handle) else { return }
     resumeClient(still, now: now, into: &output)
-    repeatParked(still, now: now, into: &output)
   }
 
   /// The system was asked to encrypt a link, and says that it is in the clear: it cannot encrypt it.
   private mutating func systemHasNotEncrypted(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard links[index].system.isOurWish, !links[index].system.isPairing else { return }
     endSystemPairing(index, into: &output)
-    if links[index].reconnection.isPending {
+    if links[index].client.reconnection.isPending {
       bondKeyFailed(index, .notEncrypted(.unspecifiedError), now: now, into: &output)
     } else {
-      releaseParked(index, into: &output)
+      withClient(index, now: now, into: &output) { $0.releaseParked(into: &$1) }
     }
   }
 

@@ -1,0 +1,324 @@
+import BLEATT
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// What the client of a link alone causes.
+enum LinkClientEffect: Sendable {
+  /// Our client has exchanged the MTU: it holds for the server, too.
+  case mtuChanged(Int)
+  /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
+  /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
+  case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
+  /// The peer's server broke a rule; it can do so as often as it likes, so the event is limited as the log is.
+  case violated(GATTClient.Event, to: Recipient)
+  /// The server does not answer: the link is to be ended.
+  case failed
+}
+
+/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing except in
+/// `none`.
+///
+/// ```
+///   none ── link up, the bond has a key for us ──► pending ── encrypted ──► none
+///                                                    │ refused, no answer     ▲
+///                                                    └──► bondLost ── encrypted by a new pairing
+/// ```
+enum Reconnection: Equatable, Sendable {
+  case none
+  /// The link is being encrypted with the key of the bond, at the latest until this time.
+  case pending(until: Instant)
+  /// The encryption has failed. Nothing is sent in the clear on this link.
+  case bondLost
+
+  var isPending: Bool { if case .pending = self { true } else { false } }
+  var deadline: Instant? { if case .pending(let until) = self { until } else { nil } }
+}
+
+extension GATTClient.OperationID {
+  /// The one operation the stack asks for by itself: the MTU exchange of a central.
+  static let stack = Self(rawValue: .max)
+}
+
+/// The GATT client of one link: the operations of its owners, what waits until the link is encrypted or secured, and what
+/// it signs with.
+///
+/// Our central encrypts the link to a bonded peripheral before its client sends or accepts anything. A central that reads first
+/// accepts the values of any device with the peripheral's address (BLESA, CVE-2020-9770; Vol 3, Part C, 10.3.2).
+struct LinkClient: Sendable {
+  /// What one input writes and causes; the memory is reused.
+  struct Output: Sendable {
+    /// PDUs for the server, which are sent first.
+    var gatt = GATTClient.Output()
+    var effects: [Effect<LinkClientEffect>] = []
+
+    mutating func removeAll() {
+      gatt.removeAll()
+      effects.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private let peer: PeerID
+  private let maximumMTU: Int
+  private var gatt = GATTClient()
+  /// The owners that connected the link or operate on it, as a central: they receive what the peer's server sends unasked.
+  private(set) var users: [OwnerID]
+  /// The owner of each operation that has not ended.
+  private var owners: [GATTClient.OperationID: OwnerID] = [:]
+  private(set) var reconnection = Reconnection.none
+  private var parked = ParkedOperations()
+  private var signingKey: SecretKey?
+  /// When signed writes that wait for a counter fail.
+  private var counterDeadline: Instant?
+
+  init(peer: PeerID, users: [OwnerID], maximumMTU: Int) {
+    (self.peer, self.users, self.maximumMTU) = (peer, users, maximumMTU)
+  }
+
+  var mtu: Int { gatt.mtu }
+  var isCongested: Bool { gatt.isCongested }
+  /// When ``tick(now:into:)`` has work, the encryption is late (``Reconnection/deadline``) or the store is
+  /// (``isStorageLate(now:)``).
+  var deadline: Instant? { .nearer(gatt.deadline, .nearer(reconnection.deadline, counterDeadline)) }
+  func isStorageLate(now: Instant) -> Bool { counterDeadline.map { $0 <= now } ?? false }
+
+  mutating func setMTU(_ mtu: Int) { gatt.mtu = mtu }
+  mutating func setEncrypted(_ isEncrypted: Bool) { gatt.isLinkEncrypted = isEncrypted }
+
+  mutating func addUser(_ owner: OwnerID) { if !users.contains(owner) { users.append(owner) } }
+
+  /// - Returns: whether the owner used the link.
+  mutating func removeUser(_ owner: OwnerID) -> Bool {
+    guard let place = users.firstIndex(of: owner) else { return false }
+    users.remove(at: place)
+    return true
+  }
+
+  /// Starts on a link that our central made. Exchange MTU is the first request; a central raises the MTU, and a peripheral
+  /// asks for nothing unasked.
+  ///
+  /// - Parameter until: when the encryption with the key of the bond is too late; nothing is sent before it. Nil without a bond.
+  mutating func start(encryptedUntil until: Instant?, now: Instant, into output: inout Output) {
+    if let until {
+      reconnection = .pending(until: until)
+      gatt.setSuspended(true, now: now, into: &output.gatt)
+    }
+    exchangeMTU(now: now, into: &output)
+  }
+
+  private mutating func exchangeMTU(now: Instant, into output: inout Output) {
+    gatt.perform(
+      GATTClient.Operation(id: .stack, .exchangeMTU(maximumMTU)), now: now, into: &output.gatt)
+  }
+
+  /// Performs an operation of one owner, which uses the link from then on.
+  ///
+  /// - Parameter pairsOnDemand: whether the link is secured where the server demands it.
+  mutating func perform(
+    _ operation: GATTClient.Operation, for owner: OwnerID, pairsOnDemand: Bool, queuesAfterBondLoss: Bool, now: Instant,
+    into output: inout Output
+  ) {
+    if reconnection == .bondLost, !queuesAfterBondLoss {
+      return output.effects.append(
+        .event(.client(peer, .finished(operation.id, .failure(.notEncrypted))), to: owner.recipient))
+    }
+    addUser(owner)
+    owners[operation.id] = owner
+    if pairsOnDemand { parked.asked[operation.id] = operation }
+    gatt.perform(operation, now: now, into: &output.gatt)
+  }
+
+  mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
+    gatt.receive(pdu, now: now, into: &output.gatt)
+  }
+
+  mutating func tick(now: Instant, into output: inout Output) { gatt.tick(now: now, into: &output.gatt) }
+
+  /// More frames wait than may, so that no commands follow; or few enough.
+  mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
+    gatt.setCongested(isCongested, now: now, into: &output.gatt)
+  }
+
+  /// Lets the client send: the link is encrypted.
+  mutating func resume(now: Instant, into output: inout Output) {
+    guard reconnection != .none else { return }
+    reconnection = .none
+    gatt.setSuspended(false, now: now, into: &output.gatt)
+  }
+
+  /// The link could not be encrypted with the key of the bond: ends or keeps the operations that wait.
+  mutating func bondLost(queuesOperations: Bool, now: Instant, into output: inout Output) {
+    releaseParked(into: &output)
+    guard reconnection.isPending else { return }
+    reconnection = .bondLost
+    guard !queuesOperations else { return }
+    gatt.failWaiting(.notEncrypted, into: &output.gatt)
+    translate(into: &output)
+    // The Exchange MTU Request failed with them. It is the first request again if a new pairing encrypts the link.
+    exchangeMTU(now: now, into: &output)
+  }
+
+  /// The link has ended, and with it every operation.
+  mutating func linkEnded(into output: inout Output) {
+    releaseParked(into: &output)
+    gatt.linkEnded(into: &output.gatt)
+    for event in output.gatt.events {
+      if case .finished(.stack, _) = event { continue }
+      report(event, into: &output)
+    }
+    output.gatt.removeAll()
+  }
+
+  /// Turns what the client found into effects, after its PDUs have been sent.
+  mutating func translate(into output: inout Output) {
+    guard !output.gatt.events.isEmpty else { return }
+    for event in output.gatt.events {
+      switch event {
+      case .finished(.stack, _): break
+      case .notification, .indication, .servicesChanged:
+        if reconnection == .none {
+          report(event, into: &output)
+        } else {
+          // An indication has been confirmed, because the server would end the link otherwise (Vol 3, Part F, 3.3.3).
+          let text =
+            "a value that was sent before the link was encrypted is dropped: the device has not proven its bond"
+          output.effects.append(.report(.peer, text, peer: peer))
+        }
+      case .finished(let id, let result):
+        if let operation = parked.take(id, result) {
+          output.effects.append(.own(.securityWanted(operation, refusal: event)))
+        } else {
+          report(event, into: &output)
+        }
+      case .mtu(let mtu):
+        output.effects.append(.own(.mtuChanged(mtu)))
+        output.effects.append(.event(.mtu(peer, mtu), to: .everyone))
+      case .bearerFailed:
+        output.effects.append(
+          .report(.peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: peer))
+        output.effects.append(.own(.failed))
+        report(event, into: &output)
+      case .violation: output.effects.append(.own(.violated(event, to: takeRecipient(of: event))))
+      }
+    }
+    output.gatt.events.removeAll(keepingCapacity: true)
+  }
+
+  /// Reports an event to the owner whose operation it ends, else to the users of the link.
+  mutating func report(_ event: GATTClient.Event, into output: inout Output) {
+    output.effects.append(.event(.client(peer, event), to: takeRecipient(of: event)))
+  }
+
+  private mutating func takeRecipient(of event: GATTClient.Event) -> Recipient {
+    if case .finished(let id, _) = event { return owners.removeValue(forKey: id)?.recipient ?? .everyone }
+    return Recipient(users) ?? .everyone
+  }
+}
+
+/// What our client asked and the peer's server refused for want of security: kept while the link is secured, then asked
+/// again, once (Vol 3, Part C, 10.3.2).
+struct ParkedOperations: Sendable {
+  /// Operations on their way, to be able to ask again.
+  fileprivate var asked: [GATTClient.OperationID: GATTClient.Operation] = [:]
+  fileprivate var waiting: [(operation: GATTClient.Operation, refusal: GATTClient.Event)] = []
+  /// Those that were asked again: what they get counts.
+  fileprivate var repeated: Set<GATTClient.OperationID> = []
+
+  /// Operations that may wait for security; what is refused beyond them is told at once.
+  static let limit = 64
+
+  /// Takes the end of an operation: nil where it counts; else the operation that may wait for security.
+  fileprivate mutating func take(
+    _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>
+  ) -> GATTClient.Operation? {
+    guard let operation = asked.removeValue(forKey: id), repeated.remove(id) == nil,
+      case .failure(.errorResponse(let code, _, _)) = result,
+      code == .insufficientAuthentication || code == .insufficientEncryption, waiting.count < Self.limit
+    else { return nil }
+    return operation
+  }
+}
+
+/// Operations that wait for security.
+extension LinkClient {
+  /// The link is being secured for this operation.
+  mutating func park(_ operation: GATTClient.Operation, _ refusal: GATTClient.Event) {
+    parked.waiting.append((operation, refusal))
+  }
+
+  /// The link is encrypted now: what was refused is asked again.
+  mutating func repeatParked(now: Instant, into output: inout Output) {
+    let waiting = parked.waiting
+    parked.waiting = []
+    for (operation, _) in waiting {
+      parked.asked[operation.id] = operation
+      parked.repeated.insert(operation.id)
+      gatt.perform(operation, now: now, into: &output.gatt)
+    }
+  }
+
+  /// It could not be encrypted: the refusals are reported after all.
+  mutating func releaseParked(into output: inout Output) {
+    let waiting = parked.waiting
+    parked.waiting = []
+    for (_, refusal) in waiting { report(refusal, into: &output) }
+  }
+}
+
+/// Signed writes of ours (Vol 3, Part F, 3.4.5.4; Part H, 2.4.5).
+extension LinkClient {
+  /// Whether the next operation is a signed write that waits for ``take(_:until:now:into:)``.
+  var needsCounters: Bool { gatt.awaitsSignCounter }
+
+  /// The client signs with this key; counters come when it needs some.
+  mutating func setSigningKey(_ key: SecretKey, _ toolbox: SecurityToolbox) {
+    guard signingKey != key else { return }
+    signingKey = key
+    gatt.signing = GATTClient.Signing(counter: 0, limit: 0) { message, counter in
+      let signature = (try? toolbox.signature(of: message[...], csrk: key.value, signCounter: counter)) ?? []
+      return signature.dropFirst(4).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+  }
+
+  /// The client cannot sign any more: the bond of its key was removed or replaced.
+  mutating func forgetSigningKey() {
+    signingKey = nil
+    gatt.signing = nil
+  }
+
+  /// The counters that were not used, and their key.
+  var unusedCounters: (Range<UInt32>, key: SecretKey?)? {
+    guard let signing = gatt.signing, signing.counter < signing.limit else { return nil }
+    return (signing.counter..<signing.limit, signingKey)
+  }
+
+  /// Takes the answer to its need of counters.
+  ///
+  /// - Parameter until: when signed writes fail that have no counter by then.
+  mutating func take(
+    _ grant: BondTable.CounterGrant, until: Instant, now: Instant, into output: inout Output
+  ) {
+    switch grant {
+    case .counters(let counters): gatt.allowSigning(counters, now: now, into: &output.gatt)
+    // The key is of no use any more.
+    case .usedUp: gatt.allowSigning(.max..<(.max), now: now, into: &output.gatt)
+    case .refused: gatt.rejectSignedWrites(now: now, into: &output.gatt)
+    case .awaited: return counterDeadline = counterDeadline ?? until
+    }
+    if !needsCounters { counterDeadline = nil }
+  }
+
+  /// The link is encrypted now, where a signed write is a Write Command and needs no counter (Vol 3, Part C, 10.4.1).
+  mutating func stopAwaitingCounters(now: Instant, into output: inout Output) {
+    guard counterDeadline != nil else { return }
+    counterDeadline = nil
+    gatt.setCongested(gatt.isCongested, now: now, into: &output.gatt)
+  }
+
+  /// The store has not answered in time.
+  mutating func counterTimedOut(now: Instant, into output: inout Output) {
+    guard isStorageLate(now: now) else { return }
+    counterDeadline = nil
+    gatt.rejectSignedWrites(now: now, into: &output.gatt)
+  }
+}

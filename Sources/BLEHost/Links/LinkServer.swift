@@ -1,0 +1,338 @@
+import BLEATT
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// What the server of a link alone causes.
+enum LinkServerEffect: Equatable, Sendable {
+  /// The client has exchanged the MTU: it holds for our client, too.
+  case mtuChanged(Int)
+  /// What the client has configured may have changed.
+  case recordChanged
+  /// A copy of a value is on its way, or is not any more.
+  case copyAdded(UpdateToken)
+  case copyFinished(UpdateToken)
+  /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
+  case counterUsed(UInt32)
+  /// The client cannot be served any more: the link is to be ended.
+  case failed
+}
+
+/// The GATT server of one link: the requests that wait for their owners, the subscriptions that were reported, the values on
+/// their way, and signed writes until their counters are stored.
+struct LinkServer: Sendable {
+  /// What one input writes and causes; the memory is reused.
+  struct Output: Sendable {
+    /// PDUs for the client, which are sent first.
+    var gatt = GATTServer.Output()
+    /// Marks the frame of a notification among them; 0 is none.
+    var tag: UInt32 = 0
+    var effects: [Effect<LinkServerEffect>] = []
+
+    mutating func removeAll() {
+      gatt.removeAll()
+      tag = 0
+      effects.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private struct Indication: Equatable, Sendable {
+    var attribute: AttributeID
+    var update: UpdateToken
+  }
+
+  private let peer: PeerID
+  private let storageTimeout: Duration
+  private var gatt: GATTServer
+  /// The subscriptions that their owners were told of: those that the link may be sent.
+  private var reported: [AttributeID: Subscription] = [:]
+  /// The updates whose notifications are on their way, in order.
+  private var notifications: [UpdateToken] = []
+  /// The update each indication belongs to, in the order they were handed to the server.
+  private var indications: [Indication] = []
+  /// The request that the owners of its attributes answer.
+  private var request: PendingAnswer?
+  private var signedWrites = SignedWriteQueue()
+
+  init(peer: PeerID, _ configuration: HostConfiguration) {
+    self.peer = peer
+    storageTimeout = configuration.bondStorageTimeout
+    gatt = GATTServer(limits: configuration.serverLimits)
+  }
+
+  /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
+  var deadline: Instant? { .nearer(gatt.deadline, signedWrites.deadline) }
+  /// Whether signed writes have waited for the store too long.
+  func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
+  /// Whether an owner is to answer a request.
+  func awaits(_ owner: OwnerID) -> RequestToken? { request?.owners.contains(owner) == true ? request?.token : nil }
+  /// What is to be kept of the client with its bond.
+  func record(_ database: AttributeDatabase) -> ClientRecord { gatt.record(database: database) }
+
+  mutating func setMTU(_ mtu: Int) { gatt.setMTU(mtu) }
+
+  /// Takes one PDU of the client. It waits behind a signed write that waits.
+  mutating func receive(
+    _ pdu: Span<UInt8>, _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant,
+    into output: inout Output
+  ) {
+    guard signedWrites.isEmpty else { return wait(.pdu([UInt8](copying: pdu)), now: now, into: &output) }
+    gatt.receive(pdu, security: security, database: &services.database, now: now, into: &output.gatt)
+    translate(services, into: &output)
+  }
+
+  mutating func tick(
+    _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant, into output: inout Output
+  ) {
+    gatt.tick(now: now, security: security, database: &services.database, into: &output.gatt)
+    translate(services, into: &output)
+  }
+
+  /// Takes the answer of one owner to a request.
+  mutating func respond(
+    to token: RequestToken, with answer: RequestAnswer, from owner: OwnerID, _ security: SecurityState,
+    _ services: inout ServiceRegistry, now: Instant, into output: inout Output
+  ) {
+    let late = "a request was answered twice or too late"
+    switch request?.take(answer, to: token, from: owner) {
+    case .incomplete: return
+    case .complete(let answer):
+      request = nil
+      let response: ApplicationResponse =
+        switch answer {
+        case .success(let value): .value(value[...])
+        case .failure(let code, let attribute): .error(code, attribute: attribute)
+        }
+      let isKnown = gatt.respond(
+        to: token, with: response, security: security, database: &services.database, now: now, into: &output.gatt)
+      if !isKnown { output.effects.append(.report(.application, late, peer: peer)) }
+      translate(services, into: &output)
+    case .unknown, nil:
+      output.effects.append(.event(.diagnostic(Diagnostic(.application, late, peer: peer)), to: owner.recipient))
+    }
+  }
+
+  /// Notifies or indicates a value, where the client has subscribed to it.
+  ///
+  /// - Parameter tag: the mark of the value's frames.
+  mutating func update(
+    _ attribute: AttributeID, to value: [UInt8], as token: UpdateToken, tag: UInt32, _ security: SecurityState,
+    _ services: ServiceRegistry, now: Instant, into output: inout Output
+  ) {
+    let outcome = gatt.sendUpdate(
+      of: attribute, value: value.span, security: security, database: services.database, now: now,
+      into: &output.gatt)
+    switch outcome {
+    case .sent:
+      output.effects.append(.own(.copyAdded(token)))
+      // A notification is on its way as soon as it is written; an indication when the client has confirmed it.
+      if gatt.subscription(to: attribute, database: services.database).contains(.notify) {
+        notifications.append(token)
+        output.tag = tag
+      } else {
+        indications.append(Indication(attribute: attribute, update: token))
+      }
+      translate(services, into: &output)
+    case .queueFull, .bearerFailed:
+      output.effects.append(.report(.peer, "a value was not indicated (\(outcome))", peer: peer))
+    case .unknownAttribute:
+      output.effects.append(
+        .report(.application, "\(attribute) is not published, so its value reaches nobody", peer: nil))
+    case .notSubscribed, .insufficientSecurity: break
+    }
+  }
+
+  /// The controller has sent this number of notifications of one update.
+  mutating func transmitted(_ token: UpdateToken, count: Int, into output: inout Output) {
+    for _ in 0..<count {
+      guard let first = notifications.firstIndex(of: token) else { return }
+      notifications.remove(at: first)
+      output.effects.append(.own(.copyFinished(token)))
+    }
+  }
+
+  /// Services in this range were added or removed.
+  mutating func serviceChanged(
+    _ range: ClosedRange<AttributeHandle>, _ services: ServiceRegistry, now: Instant, into output: inout Output
+  ) {
+    gatt.serviceChanged(range, database: services.database, now: now, into: &output.gatt)
+    // Whoever removed a service knows that its subscribers have gone with it.
+    for attribute in reported.keys where services.database.handle(of: attribute) == nil { reported[attribute] = nil }
+    translate(services, into: &output)
+  }
+
+  /// A bonded client has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and 3.3.3.3).
+  mutating func restore(
+    _ client: ClientRecord, _ security: SecurityState, _ services: ServiceRegistry, now: Instant,
+    into output: inout Output
+  ) {
+    gatt.restore(client, database: services.database, now: now, into: &output.gatt)
+    securityChanged(security, services, into: &output)
+    translate(services, into: &output)
+  }
+
+  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news: a bonded client's
+  /// are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C, 10.3.1).
+  mutating func securityChanged(
+    _ security: SecurityState, _ services: ServiceRegistry, into output: inout Output
+  ) {
+    let (before, after) = (reported, gatt.subscriptions(inForceFor: security, database: services.database))
+    guard before != after else { return }
+    reported = after
+    for attribute in Set(before.keys).union(after.keys).sorted(by: { $0.rawValue < $1.rawValue })
+    where before[attribute] != after[attribute] {
+      output.effects.append(
+        .event(.subscription(peer, attribute, after[attribute] ?? []), to: services.recipient(of: attribute)))
+    }
+  }
+
+  /// The link has ended: its subscriptions and what was on its way are gone.
+  func linkEnded(_ services: ServiceRegistry, into output: inout Output) {
+    for attribute in reported.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      output.effects.append(.event(.subscription(peer, attribute, []), to: services.recipient(of: attribute)))
+    }
+    for token in notifications + indications.map(\.update) { output.effects.append(.own(.copyFinished(token))) }
+  }
+
+  /// Turns what the server found into effects.
+  private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
+    guard !output.gatt.events.isEmpty else { return }
+    for event in output.gatt.events { translate(event, services, into: &output.effects) }
+    output.gatt.events.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func translate(
+    _ event: GATTServer.Event, _ services: ServiceRegistry, into effects: inout [Effect<LinkServerEffect>]
+  ) {
+    switch event {
+    case .read(let token, let attribute, let offset):
+      let owner = services.owners.owner(of: attribute) ?? .process
+      request = PendingAnswer(token: token, owners: [owner])
+      effects.append(.event(.read(peer, token, attribute, offset: offset), to: owner.recipient))
+    case .write(let token, let parts, _):
+      let shares = services.owners.shares(of: parts)
+      if let token { request = PendingAnswer(token: token, owners: shares.map(\.owner)) }
+      for share in shares { effects.append(.event(.write(peer, token, share.parts), to: share.owner.recipient)) }
+    case .stored(let attribute):
+      let value = services.database.storedValue(of: attribute) ?? []
+      effects.append(.event(.stored(peer, attribute, value), to: services.recipient(of: attribute)))
+    case .subscription(let attribute, let subscription):
+      reported[attribute] = subscription.isEmpty ? nil : subscription
+      effects.append(.event(.subscription(peer, attribute, subscription), to: services.recipient(of: attribute)))
+      effects.append(.own(.recordChanged))
+    case .mtuChanged(let mtu):
+      effects.append(.own(.mtuChanged(mtu)))
+      effects.append(.event(.mtu(peer, mtu), to: .everyone))
+    case .indicationConfirmed(let attribute):
+      indicationEnded(indications.firstIndex { $0.attribute == attribute }, into: &effects)
+    case .indicationDiscarded(let attribute):
+      // The first of its attribute may be on the air.
+      indicationEnded(indications.lastIndex { $0.attribute == attribute }, into: &effects)
+    case .indicationTimedOut:
+      effects.append(.report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer))
+      effects.append(.own(.failed))
+    case .requestTimedOut(let token):
+      let owners = request?.owners ?? []
+      request = nil
+      for owner in owners { effects.append(.event(.requestTimedOut(peer, token), to: owner.recipient)) }
+    case .pduDropped:
+      effects.append(.report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer))
+    case .violation(let violation): effects.append(.report(.peer, "\(violation)", peer: peer))
+    }
+  }
+
+  private mutating func indicationEnded(_ place: Int?, into effects: inout [Effect<LinkServerEffect>]) {
+    guard let place else { return }
+    effects.append(.own(.copyFinished(indications.remove(at: place).update)))
+  }
+}
+
+/// Signed writes of the client (Vol 3, Part F, 3.4.5.4; Part H, 2.4.5).
+extension LinkServer {
+  /// Takes a Signed Write Command: with a right signature and a new counter, by a bonded client on a link in the clear, it is a
+  /// Write Command as soon as its counter is stored; otherwise it is ignored, as every command that may not be.
+  mutating func receiveSigned(
+    _ pdu: Span<UInt8>, _ security: SecurityState, bond: Bond?, _ toolbox: SecurityToolbox, now: Instant,
+    into output: inout Output
+  ) {
+    guard security.level == .none, let bond, let key = bond.peerCSRK else { return }
+    let octets = [UInt8](copying: pdu)[...]
+    guard let counter = (try? toolbox.verifiedSignCounter(of: octets, csrk: key.value)) ?? nil else {
+      return output.effects.append(.report(.peer, "a signed write whose signature is wrong", peer: peer))
+    }
+    guard counter >= bond.peerSignCounter, counter < .max else {
+      return output.effects.append(.report(.peer, "a signed write that was sent before: a replay", peer: peer))
+    }
+    var command = [UInt8](octets.dropLast(SecurityToolbox.signatureLength))
+    guard command.count >= 3 else { return }
+    command[0] = ATTOpcode.writeCommand.rawValue
+    output.effects.append(.own(.counterUsed(counter)))
+    wait(.signedWrite(command, counter: counter), now: now, into: &output)
+  }
+
+  private mutating func wait(_ entry: SignedWriteQueue.Entry, now: Instant, into output: inout Output) {
+    guard signedWrites.append(entry, until: now + storageTimeout) else {
+      return output.effects.append(
+        .report(
+          .peer, "more ATT PDUs than are kept while a sign counter is stored: one was dropped", peer: peer))
+    }
+  }
+
+  /// Hands the server what need not wait any more.
+  mutating func deliver(
+    _ store: SignCounters.StoreState, _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant,
+    into output: inout Output
+  ) {
+    while let entry = signedWrites.first {
+      var octets: [UInt8]?
+      switch entry {
+      case .signedWrite(let command, let counter):
+        if counter < store.peerEnd {
+          octets = command
+        } else if !store.isFailing {
+          return
+        } else {
+          output.effects.append(
+            .report(
+              .peer, "a signed write was discarded: its counter could not be stored. Check the bond store", peer: peer))
+        }
+      case .pdu(let pdu): octets = pdu
+      }
+      signedWrites.removeFirst()
+      guard let octets else { continue }
+      gatt.receive(octets.span, security: security, database: &services.database, now: now, into: &output.gatt)
+      translate(services, into: &output)
+    }
+  }
+}
+
+/// PDUs of a client that wait for a sign counter to be stored, in order; the first is a signed write.
+struct SignedWriteQueue: Sendable {
+  enum Entry: Sendable {
+    /// A signed write that was verified, as a Write Command.
+    case signedWrite([UInt8], counter: UInt32)
+    /// A PDU that came behind it.
+    case pdu([UInt8])
+  }
+
+  private var entries: [Entry] = []
+  private(set) var deadline: Instant?
+  /// PDUs kept; one more is dropped.
+  static let limit = 64
+
+  var isEmpty: Bool { entries.isEmpty }
+  var first: Entry? { entries.first }
+
+  /// - Returns: false where there is no room.
+  mutating func append(_ entry: Entry, until deadline: Instant) -> Bool {
+    guard entries.count < Self.limit else { return false }
+    entries.append(entry)
+    if self.deadline == nil { self.deadline = deadline }
+    return true
+  }
+
+  mutating func removeFirst() {
+    entries.removeFirst()
+    if entries.isEmpty { deadline = nil }
+  }
+}

@@ -1,0 +1,202 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLESMP
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The client of a link without a link: the peer's server and the security of the link are played by the test.
+@Suite("Link client") struct LinkClientTests {
+  private let owner = OwnerID(rawValue: 1)
+  private let other = OwnerID(rawValue: 2)
+  private var client = LinkClient(peer: PeerID(rawValue: 1), users: [], maximumMTU: 23)
+  private var output = LinkClient.Output()
+  private var operations: UInt32 = 0
+  private let now = Instant.start
+
+  private mutating func read(queuesAfterBondLoss: Bool = false, for owner: OwnerID? = nil) {
+    operations += 1
+    client.perform(
+      GATTClient.Operation(id: .init(rawValue: operations), .read(AttributeHandle(rawValue: 3))),
+      for: owner ?? self.owner, pairsOnDemand: true, queuesAfterBondLoss: queuesAfterBondLoss, now: now, into: &output)
+  }
+
+  private mutating func receive(_ pdu: [UInt8]) { client.receive(pdu.span, now: now, into: &output) }
+
+  /// The PDUs and the effects since the last call, as a router takes them.
+  private mutating func take() -> (pdus: [UInt8?], effects: [String]) {
+    defer { output.removeAll() }
+    var opcodes: [UInt8?] = []
+    for index in 0..<output.gatt.pdus.count { opcodes.append(Array(output.gatt.pdus[index]).first) }
+    client.translate(into: &output)
+    let effects = output.effects.map { effect in
+      switch effect {
+      case .event(.client(_, .finished(let id, .success)), let recipient): "done \(id.rawValue) \(name(recipient))"
+      case .event(.client(_, .finished(let id, .failure)), let recipient): "failed \(id.rawValue) \(name(recipient))"
+      case .event(.client(_, .notification), let recipient): "notification \(name(recipient))"
+      case .event(.mtu, _): "mtu"
+      case .report: "report"
+      case .own(.securityWanted(let operation, _)): "security for \(operation.id.rawValue)"
+      case .own(.mtuChanged(let mtu)): "mtu \(mtu)"
+      case .own(.violated(_, let recipient)): "violated \(name(recipient))"
+      case .own(.failed): "failed"
+      default: "other"
+      }
+    }
+    return (opcodes, effects)
+  }
+
+  private func name(_ recipient: Recipient) -> String {
+    switch recipient {
+    case .everyone: "everyone"
+    case .owner(let owner): "\(owner.rawValue)"
+    case .owners(let owners): "\(owners.map(\.rawValue))"
+    }
+  }
+
+  private mutating func start(until: Instant? = nil) {
+    client.start(encryptedUntil: until, now: now, into: &output)
+    guard until == nil else { return }
+    receive([0x03, 23, 0])
+    _ = take()
+  }
+
+  @Test mutating func exchangesTheMTUFirstAndTellsTheServer() {
+    client.start(encryptedUntil: nil, now: now, into: &output)
+    read()
+    #expect(take().pdus == [0x02])
+    receive([0x03, 100, 0])
+    let (pdus, effects) = take()
+    #expect(pdus == [0x0A] && effects == ["mtu 23", "mtu"])
+  }
+
+  @Test mutating func sendsNothingToABondedPeripheralBeforeTheLinkIsEncrypted() {
+    start(until: now + .seconds(42))
+    read()
+    #expect(take().pdus.isEmpty)
+    #expect(client.deadline == now + .seconds(42))
+    // What the peripheral sends in the clear is dropped.
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["report"])
+    client.resume(now: now, into: &output)
+    #expect(take().pdus == [0x02])
+    #expect(client.reconnection == .none)
+  }
+
+  @Test(arguments: [false, true]) mutating func aLostBondEndsOperationsOrKeepsThem(isQueued: Bool) {
+    start(until: now + .seconds(42))
+    read()
+    client.bondLost(queuesOperations: isQueued, now: now, into: &output)
+    let (pdus, effects) = take()
+    #expect(pdus.isEmpty && effects == (isQueued ? [] : ["failed 1 1"]))
+    read(queuesAfterBondLoss: isQueued)
+    #expect(take().effects == (isQueued ? [] : ["failed 2 1"]))
+    // A new pairing has encrypted the link.
+    client.resume(now: now, into: &output)
+    #expect(take().pdus == [0x02])
+  }
+
+  @Test mutating func anOperationRefusedForWantOfSecurityIsAskedAgainOnce() {
+    start()
+    read()
+    _ = take()
+    receive([0x01, 0x0A, 3, 0, 0x05])
+    var wanted: (GATTClient.Operation, GATTClient.Event)?
+    client.translate(into: &output)
+    for case .own(.securityWanted(let operation, let refusal)) in output.effects { wanted = (operation, refusal) }
+    output.removeAll()
+    guard let wanted else {
+      Issue.record("nothing was wanted")
+      return
+    }
+    client.park(wanted.0, wanted.1)
+    client.repeatParked(now: now, into: &output)
+    #expect(take().pdus == [0x0A])
+    receive([0x01, 0x0A, 3, 0, 0x05])
+    #expect(take().effects == ["failed 1 1"])
+  }
+
+  @Test mutating func aParkedRefusalIsReportedWhereTheLinkIsNotSecured() {
+    start()
+    for _ in 0..<2 {
+      read()
+      _ = take()
+      receive([0x01, 0x0A, 3, 0, 0x0F])
+      client.translate(into: &output)
+      for case .own(.securityWanted(let operation, let refusal)) in output.effects { client.park(operation, refusal) }
+      output.removeAll()
+    }
+    client.releaseParked(into: &output)
+    #expect(take().effects == ["failed 1 1", "failed 2 1"])
+    client.releaseParked(into: &output)
+    #expect(take().effects.isEmpty)
+  }
+
+  @Test mutating func noMoreOperationsWaitForSecurityThanTheLimit() {
+    start()
+    for number in 1...ParkedOperations.limit + 1 {
+      read()
+      _ = take()
+      receive([0x01, 0x0A, 3, 0, 0x05])
+      client.translate(into: &output)
+      var isWanted = false
+      for case .own(.securityWanted(let operation, let refusal)) in output.effects {
+        client.park(operation, refusal)
+        isWanted = true
+      }
+      output.removeAll()
+      #expect(isWanted == (number <= ParkedOperations.limit))
+    }
+  }
+
+  @Test mutating func whatIsSentUnaskedGoesToTheUsersOfTheLink() {
+    start()
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification everyone"])
+    read()
+    read(for: other)
+    _ = take()
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification [1, 2]"])
+    let isRemoved = (client.removeUser(owner), client.removeUser(owner))
+    #expect(isRemoved == (true, false))
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification 2"])
+  }
+
+  @Test mutating func theEndOfTheLinkEndsEveryOperation() {
+    start()
+    read()
+    read(for: other)
+    _ = take()
+    client.linkEnded(into: &output)
+    #expect(take().effects == ["failed 1 1", "failed 2 2"])
+  }
+
+  @Test mutating func signedWritesWaitForCountersAndFailWhereTheStoreIsLate() {
+    start()
+    client.setSigningKey(SecretKey(1), SecurityToolbox(LibCrypto()))
+    func sign(_ id: UInt32) {
+      client.perform(
+        GATTClient.Operation(id: .init(rawValue: id), .signedWrite(AttributeHandle(rawValue: 3), [1])), for: owner,
+        pairsOnDemand: false, queuesAfterBondLoss: false, now: now, into: &output)
+    }
+    sign(1)
+    #expect(client.needsCounters)
+    client.take(.awaited, until: now + .seconds(5), now: now, into: &output)
+    #expect(client.deadline == now + .seconds(5))
+    client.counterTimedOut(now: now, into: &output)
+    #expect(client.needsCounters)
+    client.counterTimedOut(now: now + .seconds(5), into: &output)
+    #expect(take().effects == ["failed 1 1"])
+    sign(2)
+    client.take(.counters(0..<2), until: now, now: now, into: &output)
+    let (pdus, effects) = take()
+    #expect(pdus == [0xD2] && effects == ["done 2 1"])
+    #expect(client.unusedCounters?.0 == 1..<2)
+    client.forgetSigningKey()
+    #expect(client.unusedCounters == nil)
+  }
+}

@@ -1,0 +1,195 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLESMP
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The server of a link without a link: what comes in is octets, and the store and the owners are played by the test.
+@Suite("Link server") struct LinkServerTests {
+  private let owner = OwnerID(rawValue: 1)
+  private let other = OwnerID(rawValue: 2)
+  private let toolbox = SecurityToolbox(LibCrypto())
+  private var services = ServiceRegistry(HostConfiguration(), LibCrypto())
+  private var server = LinkServer(peer: PeerID(rawValue: 1), HostConfiguration())
+  private var output = LinkServer.Output()
+  private var handles: [AttributeID: AttributeHandle] = [:]
+  private var now = Instant.start
+
+  init() {
+    var effects: [Effect<ServiceEffect>] = []
+    services.add(Choices.service(1), for: owner, into: &effects)
+    for case .event(.serviceAdded(_, .success(let added)), _) in effects { handles = added.attributes }
+  }
+
+  private func handle(_ number: UInt32, after: UInt16 = 0) -> [UInt8] {
+    let handle = (handles[AttributeID(rawValue: 10 + number)]?.rawValue ?? 0) + after
+    return [UInt8(handle & 0xFF), UInt8(handle >> 8)]
+  }
+
+  private mutating func receive(_ pdu: [UInt8]) -> [[UInt8]] {
+    server.receive(pdu.span, .none, &services, now: now, into: &output)
+    return takePDUs()
+  }
+
+  private mutating func takePDUs() -> [[UInt8]] {
+    var pdus: [[UInt8]] = []
+    for index in 0..<output.gatt.pdus.count { pdus.append(Array(output.gatt.pdus[index])) }
+    output.gatt.removeAll()
+    return pdus
+  }
+
+  private mutating func takeEffects() -> [String] {
+    defer { output.removeAll() }
+    return output.effects.map { effect in
+      switch effect {
+      case .event(.read(_, _, let attribute, _), let recipient):
+        "read \(attribute.rawValue) \(recipient == .owner(owner))"
+      case .event(.requestTimedOut, let recipient): "timed out \(recipient == .owner(owner))"
+      case .event(.subscription(_, let attribute, let subscription), _):
+        "subscription \(attribute.rawValue) \(subscription.rawValue)"
+      case .event(.stored(_, let attribute, let value), _): "stored \(attribute.rawValue) \(value)"
+      case .event(.diagnostic, let recipient): "diagnostic \(recipient == .owner(other))"
+      case .report: "report"
+      case .own(let own): "\(own)"
+      default: "other"
+      }
+    }
+  }
+
+  /// The token of the request that waits for its owner.
+  private func token() throws -> RequestToken { try #require(server.awaits(owner)) }
+
+  @Test mutating func aRequestWaitsForTheAnswerOfTheOwnerOfItsAttribute() throws {
+    #expect(receive([0x0A] + handle(2)).isEmpty)
+    #expect(takeEffects() == ["read 12 true"])
+    let token = try token()
+    #expect(server.awaits(other) == nil)
+    server.respond(to: token, with: .success([9]), from: other, .none, &services, now: now, into: &output)
+    #expect(takePDUs().isEmpty && takeEffects() == ["diagnostic true"])
+    server.respond(to: token, with: .success([9]), from: owner, .none, &services, now: now, into: &output)
+    #expect(takePDUs() == [[0x0B, 9]])
+    #expect(server.awaits(owner) == nil)
+  }
+
+  @Test mutating func aRequestThatItsOwnerDoesNotAnswerTimesOut() throws {
+    _ = receive([0x0A] + handle(2))
+    output.removeAll()
+    now = try #require(server.deadline)
+    server.tick(.none, &services, now: now, into: &output)
+    #expect(takePDUs() == [[0x01, 0x0A] + handle(2) + [0x0E]])
+    #expect(takeEffects() == ["timed out true"])
+    #expect(server.deadline == nil)
+  }
+
+  @Test mutating func aNotificationIsOnItsWayUntilTheControllerHasSentIt() {
+    #expect(receive([0x12] + handle(1, after: 1) + [1, 0]) == [[0x13]])
+    #expect(takeEffects() == ["subscription 11 1", "recordChanged"])
+    let token = UpdateToken(rawValue: 7)
+    server.update(
+      AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
+    #expect(output.tag == 3)
+    #expect(takePDUs() == [[0x1B] + handle(1) + [5]])
+    #expect(takeEffects() == ["\(LinkServerEffect.copyAdded(token))"])
+    server.transmitted(token, count: 2, into: &output)
+    #expect(takeEffects() == ["\(LinkServerEffect.copyFinished(token))"])
+  }
+
+  @Test mutating func aValueThatNobodySubscribedToCausesNothing() {
+    server.update(
+      AttributeID(rawValue: 11), to: [5], as: UpdateToken(rawValue: 7), tag: 3, .none, services, now: now,
+      into: &output)
+    #expect(takePDUs().isEmpty && takeEffects().isEmpty)
+    server.update(
+      AttributeID(rawValue: 99), to: [5], as: UpdateToken(rawValue: 7), tag: 3, .none, services, now: now,
+      into: &output)
+    #expect(takePDUs().isEmpty && takeEffects() == ["report"])
+  }
+
+  @Test mutating func theEndOfTheLinkEndsSubscriptionsAndWhatWasOnItsWay() {
+    _ = receive([0x12] + handle(1, after: 1) + [1, 0])
+    let token = UpdateToken(rawValue: 7)
+    server.update(AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
+    output.removeAll()
+    server.linkEnded(services, into: &output)
+    #expect(takeEffects() == ["subscription 11 0", "\(LinkServerEffect.copyFinished(token))"])
+  }
+
+  @Test mutating func anIndicationWithoutConfirmationEndsTheLink() throws {
+    _ = receive([0x12] + handle(2, after: 1) + [2, 0])
+    server.update(
+      AttributeID(rawValue: 12), to: [5], as: UpdateToken(rawValue: 7), tag: 0, .none, services, now: now,
+      into: &output)
+    output.removeAll()
+    now = try #require(server.deadline)
+    server.tick(.none, &services, now: now, into: &output)
+    #expect(takeEffects() == ["report", "failed"])
+  }
+}
+
+/// Signed writes of a client that wait for their counters to be stored.
+extension LinkServerTests {
+  private var bond: Bond {
+    let strength = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
+    var bond = Bond(
+      identity: DeviceAddress(octets: BD_ADDR(1), kind: .public), strength: strength)
+    (bond.peerCSRK, bond.peerSignCounter) = (SecretKey(3), 5)
+    return bond
+  }
+
+  private mutating func sign(_ value: [UInt8], _ counter: UInt32, _ security: SecurityState = .none) throws {
+    let command = [0xD2] + handle(4) + value
+    let signature = try toolbox.signature(of: command[...], csrk: 3, signCounter: counter)
+    server.receiveSigned((command + signature).span, security, bond: bond, toolbox, now: now, into: &output)
+  }
+
+  private mutating func deliver(_ peerEnd: UInt32, isFailing: Bool = false) {
+    server.deliver(
+      SignCounters.StoreState(peerEnd: peerEnd, isFailing: isFailing), .none, &services, now: now, into: &output)
+  }
+
+  @Test mutating func aSignedWriteAndWhatFollowsWaitUntilItsCounterIsStored() throws {
+    try sign([1], 5)
+    #expect(takeEffects() == ["\(LinkServerEffect.counterUsed(5))"])
+    #expect(receive([0x0A] + handle(1)).isEmpty)
+    deliver(5)
+    #expect(takePDUs().isEmpty && takeEffects().isEmpty)
+    deliver(6)
+    #expect(takePDUs() == [[0x0B, 1, 2, 3]])
+    #expect(takeEffects() == ["stored 14 [1]"])
+    #expect(server.deadline == nil)
+  }
+
+  @Test mutating func aSignedWriteIsDiscardedWhereTheStoreIsLate() throws {
+    try sign([1], 5)
+    output.removeAll()
+    now = try #require(server.deadline)
+    #expect(server.isStorageLate(now: now))
+    deliver(5, isFailing: true)
+    #expect(takeEffects() == ["report"])
+    #expect(!server.isStorageLate(now: now))
+  }
+
+  @Test mutating func aReplayAWrongSignatureAndASignedWriteOnAnEncryptedLinkAreIgnored() throws {
+    try sign([1], 4)
+    #expect(takeEffects() == ["report"])
+    server.receiveSigned(
+      ([0xD2] + handle(4) + Array(repeating: 0, count: 12)).span, .none, bond: bond, toolbox, now: now, into: &output)
+    #expect(takeEffects() == ["report"])
+    var security = SecurityState.none
+    security.level = .encrypted
+    try sign([1], 5, security)
+    #expect(takeEffects().isEmpty && server.deadline == nil)
+  }
+
+  @Test mutating func noMorePDUsAreKeptThanTheLimit() throws {
+    try sign([1], 5)
+    output.removeAll()
+    for _ in 1..<SignedWriteQueue.limit { #expect(receive([0x52] + handle(1) + [7]).isEmpty) }
+    #expect(takeEffects().isEmpty)
+    _ = receive([0x52] + handle(1) + [7])
+    #expect(takeEffects() == ["report"])
+  }
+}
