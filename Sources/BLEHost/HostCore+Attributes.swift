@@ -267,7 +267,7 @@ extension HostCore {
     if isSecuredBySystem {
       secureBySystem(index, isAuthenticated: key.strength.isAuthenticated, isConsented: false, now: now, into: &output)
     } else {
-      encrypt(index, with: key, .bond, now: now, into: &output)
+      withSecurity(index, now: now, into: &output) { $0.encrypt(with: key, .bond, into: &$2) }
     }
   }
 
@@ -288,7 +288,7 @@ extension HostCore {
   /// 5.2).
   mutating func tickReconnection(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let deadline = links[index].client.reconnection.deadline, deadline <= now else { return }
-    links[index].cipher.start = nil
+    links[index].manager.stopEncryption()
     bondKeyFailed(index, .notEncrypted(.linkLayerResponseTimeout), now: now, into: &output)
     close(index, .authenticationFailure, now: now, into: &output)
   }

@@ -60,15 +60,9 @@ extension HostCore {
     log.linkEnded(link.peer)
     cipherEnded(link, reason, into: &output)
     systemLinkEnded(link, into: &output)
-    var pairingEffects: [PairingEffect] = []
-    link.pairing?.linkEnded(into: &pairingEffects)
-    for effect in pairingEffects {
-      switch effect {
-      case .withdraw(let id): output.append(.pairingQuestionWithdrawn(link.peer, id))
-      case .failed(let failure): output.append(.pairingFailed(link.peer, failure))
-      default: break
-      }
-    }
+    var secured: [Effect<SecurityEffect>] = []
+    link.manager.linkEnded(into: &secured)
+    apply(secured, now: time, into: &output) { _, _, _ in }
     var served = LinkServer.Output()
     link.server.linkEnded(services, into: &served)
     apply(served.effects, of: link.peer, now: time, into: &output)
@@ -177,8 +171,8 @@ extension HostCore {
     links[index].signalling.tick(now: now, effects: &effects)
     perform(effects, on: index, now: now, into: &output)
     drainSignalling(index, into: &output)
-    if let deadline = links[index].pairing?.deadline, deadline <= now {
-      withPairing(index, now: now, into: &output) { machine, effects in machine.tick(now: now, into: &effects) }
+    if let deadline = links[index].manager.deadline, deadline <= now {
+      withSecurity(index, now: now, into: &output) { $0.tick(&$1, now: now, into: &$2) }
     }
     tickReconnection(index, now: now, into: &output)
   }

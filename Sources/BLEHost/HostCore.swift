@@ -24,8 +24,6 @@ package struct HostCore: Sendable {
 
   var policy: SecurityPolicy
   var bonds: BondTable
-  /// The last identifier given to a question of a pairing.
-  var lastQuestion: UInt64 = 0
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
 

@@ -22,8 +22,8 @@ struct Link: Sendable {
   var timing: LinkTiming
   var security = SecurityState.none
   var cipher = LinkCipher()
-  /// The security manager's machine, made when it is first needed.
-  var pairing: PairingMachine?
+  /// Our security manager, where the controller is ours alone.
+  var manager: OwnSecurityManager
   /// The same where the system's security manager pairs.
   var system = SystemPairing()
   /// The identity that the system has named in a pairing on this link, by which it calls the device since.
@@ -55,12 +55,14 @@ struct Link: Sendable {
     self.timing = timing
     signalling = SignallingChannel(role: role == .central ? .central : .peripheral)
     server = LinkServer(peer: peer, configuration)
+    manager = OwnSecurityManager(
+      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address.identity)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
   }
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let halves = Instant?.nearer(server.deadline, client.deadline)
-    return .nearer(halves, .nearer(signalling.deadline, pairing?.deadline))
+    return .nearer(halves, .nearer(signalling.deadline, manager.deadline))
   }
 }

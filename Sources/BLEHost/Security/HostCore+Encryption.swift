@@ -5,60 +5,19 @@ import BLEWire
 
 /// What the controller says of encryption: the only thing that a link's security level is believed from.
 extension HostCore {
-  /// The central encrypts and names the key; the pairing under way has it, or the device's bond (Vol 4, Part E, 7.7.65.5).
+  /// The central encrypts and names the key (Vol 4, Part E, 7.7.65.5).
   mutating func longTermKeyRequested(
     _ request: HCI.LELongTermKeyRequest, now: Instant, into output: inout HostOutput
   ) {
     // The kernel answers for the links of its controller.
     guard configuration.ownership == .exclusive else { return }
-    let handle = request.connectionHandle
-    guard let index = index(of: handle), links[index].role == .peripheral else {
-      return refuseKey(handle, now: now, into: &output)
+    guard let index = index(of: request.connectionHandle) else {
+      let refusal = HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = request.connectionHandle }
+      return send(refusal, for: .reply, now: now, into: &output)
     }
-    let (ediv, rand) = (request.encryptedDiversifier, request.randomNumber)
-    if let key = links[index].pairing?.longTermKey(ediv: ediv, rand: rand) {
-      return giveKey(key, .pairing, on: index, now: now, into: &output)
+    withSecurity(index, now: now, into: &output) {
+      $0.keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, $1, into: &$2)
     }
-    let bond = bonds[links[index].identity]
-    if let key = bond?.peripheralKey, key.ediv == ediv, key.rand == rand {
-      return giveKey(key, .bond, on: index, now: now, into: &output)
-    }
-    links[index].cipher.hasMissedKey = true
-    refuseKey(handle, now: now, into: &output)
-    let loss: BondLoss = bond == nil ? .missingHere : .keysDiffer
-    output.append(.bondLost(links[index].peer, links[index].identity, loss))
-  }
-
-  private mutating func giveKey(
-    _ key: LongTermKey, _ origin: LinkCipher.Origin, on index: Int, now: Instant, into output: inout HostOutput
-  ) {
-    links[index].cipher.start = LinkCipher.Start(strength: key.strength, origin: origin)
-    let handle = links[index].handle
-    let reply = HCI.LELongTermKeyRequestReply {
-      $0.connectionHandle = handle
-      $0.longTermKey = key.value.value
-    }
-    send(reply, for: .reply, now: now, into: &output)
-  }
-
-  private mutating func refuseKey(_ handle: ConnectionHandle, now: Instant, into output: inout HostOutput) {
-    send(
-      HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply, now: now, into: &output)
-  }
-
-  /// We are the central: encrypts the link (Vol 4, Part E, 7.8.24).
-  mutating func encrypt(
-    _ index: Int, with key: LongTermKey, _ origin: LinkCipher.Origin, now: Instant, into output: inout HostOutput
-  ) {
-    links[index].cipher.start = LinkCipher.Start(strength: key.strength, origin: origin)
-    let (handle, peer) = (links[index].handle, links[index].peer)
-    let command = HCI.LEEnableEncryption {
-      $0.connectionHandle = handle
-      $0.randomNumber = key.rand
-      $0.encryptedDiversifier = key.ediv
-      $0.longTermKey = key.value.value
-    }
-    send(command, for: .encryption(peer), now: now, into: &output)
   }
 
   /// The controller took the command to encrypt, or did not.
@@ -66,7 +25,7 @@ extension HostCore {
     _ peer: PeerID, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
     guard status != .success, let index = index(of: peer) else { return }
-    encryptionFailed(index, status, now: now, into: &output)
+    withSecurity(index, now: now, into: &output) { $0.encryptionFailed(status, &$1, now: now, into: &$2) }
   }
 
   /// Encryption Change and Encryption Key Refresh Complete (Vol 4, Part E, 7.7.8 and 7.7.39).
@@ -76,11 +35,13 @@ extension HostCore {
     guard let index = index(of: handle) else { return }
     guard status == .success else {
       if isSecuredBySystem { return systemEncryptionFailed(index, status, now: now, into: &output) }
-      return encryptionFailed(index, status, now: now, into: &output)
+      return withSecurity(index, now: now, into: &output) {
+        $0.encryptionFailed(status, &$1, now: now, into: &$2)
+      }
     }
     links[index].cipher.isOn = isOn
     guard isOn else {
-      links[index].cipher.start = nil
+      links[index].manager.stopEncryption()
       links[index].client.setEncrypted(false)
       (links[index].security.level, links[index].security.keySize) = (.none, 0)
       links[index].security.isBondProven = false
@@ -89,16 +50,12 @@ extension HostCore {
     }
     // The system knows the key and tells what it is worth.
     guard !isSecuredBySystem else { return }
-    guard let start = links[index].cipher.start else {
-      // No key of ours stands behind it, so it proves nothing.
-      if links[index].security.level == .none {
-        report(
-          .controller, "a link is said to be encrypted with a key that it was not given: it counts as plain",
-          peer: links[index].peer, into: &output)
-      }
-      return
-    }
-    links[index].cipher.start = nil
+    withSecurity(index, now: now, into: &output) { $0.encryptionStarted($1, into: &$2) }
+  }
+
+  /// A link is encrypted with a key that we gave the controller.
+  mutating func linkEncrypted(_ index: Int, _ start: KeyStart, now: Instant, into output: inout HostOutput) {
+    let peer = links[index].peer
     links[index].client.setEncrypted(true)
     withClient(index, now: now, into: &output) { $0.stopAwaitingCounters(now: now, into: &$1) }
     links[index].security.level = start.strength.level
@@ -110,28 +67,10 @@ extension HostCore {
     switch start.origin {
     case .bond: if isNewProof { recognised(place, now: now, into: &output) }
     case .pairing:
-      withPairing(place, now: now, into: &output) { machine, effects in
-        machine.encryptionChanged(isEnabled: true, now: now, into: &effects)
-      }
+      withSecurity(place, now: now, into: &output) { $0.pairingKeyInUse(&$1, now: now, into: &$2) }
     }
-    guard let still = self.index(of: handle) else { return }
+    guard let still = self.index(of: peer) else { return }
     resumeClient(still, now: now, into: &output)
-  }
-
-  private mutating func encryptionFailed(
-    _ index: Int, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
-  ) {
-    guard let start = links[index].cipher.start else { return }
-    links[index].cipher.start = nil
-    switch start.origin {
-    case .pairing:
-      withPairing(index, now: now, into: &output) { machine, effects in
-        machine.encryptionChanged(isEnabled: false, now: now, into: &effects)
-      }
-    case .bond:
-      guard let loss = BondLoss(encryptionFailed: status) else { return }
-      bondKeyFailed(index, loss, now: now, into: &output)
-    }
   }
 
   /// A link ended while it was being encrypted.

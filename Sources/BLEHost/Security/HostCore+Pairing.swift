@@ -8,62 +8,37 @@ import BLEWire
 /// The security manager's channel of each link, and what comes of it (Vol 3, Part H, 2 and 3).
 extension HostCore {
   mutating func receiveSMP(_ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    guard policy.settings != nil else { return refusePairing(index, pdu, into: &output) }
-    withPairing(index, now: now, into: &output) { machine, effects in
-      machine.receive([UInt8](copying: pdu)[...], now: now, into: &effects)
+    withSecurity(index, pairs: policy.settings != nil, now: now, into: &output) {
+      $0.receive(pdu, &$1, now: now, into: &$2)
     }
   }
 
-  /// Without pairing switched on every attempt is refused (Vol 3, Part H, 3.5.5).
-  private mutating func refusePairing(_ index: Int, _ pdu: Span<UInt8>, into output: inout HostOutput) {
-    let reason: PairingFailedReason
-    do throws(CodecError) {
-      switch try SMPPDU(decoding: [UInt8](copying: pdu)[...]).packet {
-      case is PairingRequest where links[index].role == .peripheral: reason = .pairingNotSupported
-      // A Security Request to a central without keys, which may ignore it (Vol 3, Part H, 2.4.6).
-      case is SecurityRequest, is PairingFailed: return
-      default: reason = .unspecifiedReason
-      }
-    } catch .invalid(field: "Code") {
-      return
-    } catch {
-      reason = .invalidParameters
-    }
-    sendSMP(index, SMPPDU(PairingFailed(reason: reason)), into: &output)
-  }
-
-  private mutating func sendSMP(_ index: Int, _ pdu: SMPPDU, into output: inout HostOutput) {
-    transmit(index, .securityManager, pdu.encoded.span, into: &output)
-  }
-
-  /// Lets a link's machine do something, made where it is not there yet, and performs what it wants.
-  mutating func withPairing(
-    _ index: Int, now: Instant, into output: inout HostOutput,
-    _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
+  /// Lets the security manager of a link do something and applies what it causes.
+  ///
+  /// - Parameter pairs: the input needs the machine that pairs.
+  mutating func withSecurity(
+    _ index: Int, pairs: Bool = false, now: Instant, into output: inout HostOutput,
+    _ body: (inout OwnSecurityManager, inout SecurityContext, inout [Effect<SecurityEffect>]) -> Void
   ) {
-    var machine = links[index].pairing ?? makePairing(for: links[index])
-    // What the application changed holds for the next pairing, not for the one under way.
-    if !machine.isPairing, policy.settings != nil {
-      machine.settings = policy.settings(for: pairingFacts(of: links[index]))
+    var context = securityContext(of: links[index], now: now)
+    if pairs, links[index].manager.needsMachine {
+      let settings = policy.settings(for: pairingFacts(of: links[index]))
+      links[index].manager.prepare(settings, cryptography, random.fork())
     }
-    machine.rejectsAttempts = policy.isBlocked(links[index].identity, now: now)
-    machine.lastQuestion = lastQuestion
-    var effects: [PairingEffect] = []
-    body(&machine, &effects)
-    lastQuestion = machine.lastQuestion
-    links[index].pairing = machine
+    var effects: [Effect<SecurityEffect>] = []
+    body(&links[index].manager, &context, &effects)
+    policy.lastQuestion = context.lastQuestion
     let peer = links[index].peer
-    for effect in effects {
-      guard let index = self.index(of: peer) else { return }
-      perform(effect, on: index, now: now, into: &output)
+    apply(effects, now: now, into: &output) { core, effect, output in
+      if let index = core.links.index(of: peer) { core.perform(effect, on: index, now: now, into: &output) }
     }
   }
 
-  private mutating func makePairing(for link: Link) -> PairingMachine {
-    PairingMachine(
-      role: link.role == .central ? .initiator : .responder, own: link.ownAddress, peer: link.address.identity,
-      settings: policy.settings(for: pairingFacts(of: link)), cryptography: cryptography,
-      random: random.fork())
+  private func securityContext(of link: Link, now: Instant) -> SecurityContext {
+    SecurityContext(
+      settings: policy.settings.map { _ in policy.settings(for: pairingFacts(of: link)) },
+      isBlocked: policy.isBlocked(link.identity, now: now), identity: link.identity, bond: bonds[link.identity],
+      level: link.security.level, lastQuestion: policy.lastQuestion)
   }
 
   /// What the settings of a link's next pairing depend on.
@@ -77,22 +52,18 @@ extension HostCore {
   func isProtected(_ identity: DeviceAddress) -> Bool { bonds[identity]?.strength.isAuthenticated ?? false }
 
   private mutating func perform(
-    _ effect: PairingEffect, on index: Int, now: Instant, into output: inout HostOutput
+    _ effect: SecurityEffect, on index: Int, now: Instant, into output: inout HostOutput
   ) {
-    let peer = links[index].peer
     switch effect {
-    case .send(let pdu): sendSMP(index, pdu, into: &output)
-    case .ask(let id, let question): output.append(.pairing(peer, id, question))
-    case .withdraw(let id): output.append(.pairingQuestionWithdrawn(peer, id))
-    case .ignoredAnswer(let fault): ignore(fault, peer: peer, into: &output)
-    case .encrypt(let key): encrypt(index, with: key, .pairing, now: now, into: &output)
-    case .securityRequested(let authReq): secure(index, authReq, isConsented: false, now: now, into: &output)
-    case .completed(let outcome): paired(index, outcome, now: now, into: &output)
-    case .keypress(let keypress): output.append(.keypress(peer, keypress))
-    case .failed(let failure):
+    case .send(let pdu): transmit(index, .securityManager, pdu.encoded.span, into: &output)
+    case .securityRequested(let wanted): secure(index, wanted, isConsented: false, now: now, into: &output)
+    case .paired(let outcome): paired(index, outcome, now: now, into: &output)
+    case .failed(let failure, let claimed):
       policy.failed(links[index].identity, failure, now: now)
-      if links[index].cipher.start?.origin == .pairing { links[index].cipher.start = nil }
-      pairingEnded(index, failure, into: &output)
+      pairingEnded(index, failure, claimed: claimed, into: &output)
+    case .answerIgnored(let error): ignore(error, peer: links[index].peer, into: &output)
+    case .encrypted(let start): linkEncrypted(index, start, now: now, into: &output)
+    case .bondKeyFailed(let loss): bondKeyFailed(index, loss, now: now, into: &output)
     }
   }
 
@@ -104,7 +75,7 @@ extension HostCore {
   ) {
     let peer = links[index].peer
     output.append(.pairingFailed(peer, failure))
-    let identity = claimed ?? links[index].pairing?.claimedIdentity ?? links[index].identity
+    let identity = claimed ?? links[index].identity
     if isForBond(of: identity, failure, on: links[index]) {
       output.append(.bondLost(peer, identity, .forgottenByPeer))
     }
@@ -124,10 +95,7 @@ extension HostCore {
     _ index: Int, _ question: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into output: inout HostOutput
   ) {
     if isSecuredBySystem { return answerSystem(index, question, answer, now: now, into: &output) }
-    guard links[index].pairing != nil else { return ignore(.notOpen, peer: links[index].peer, into: &output) }
-    withPairing(index, now: now, into: &output) { machine, effects in
-      machine.answer(question, answer, now: now, into: &effects)
-    }
+    withSecurity(index, now: now, into: &output) { $0.answer(question, answer, &$1, now: now, into: &$2) }
   }
 
   /// An answer changed nothing, and is logged (Vol 3, Part H, 2.3.5.6.2: a yes is worth only what the user compared).
@@ -147,7 +115,7 @@ extension HostCore {
     } else if links[index].role == .central {
       secure(index, [], isConsented: true, now: now, into: &output)
     } else {
-      withPairing(index, now: now, into: &output) { machine, effects in machine.requestSecurity(into: &effects) }
+      withSecurity(index, pairs: true, now: now, into: &output) { $0.requestSecurity(&$1, into: &$2) }
     }
   }
 
@@ -176,22 +144,18 @@ extension HostCore {
       return secureBySystem(
         index, isAuthenticated: wanted.contains(.mitm), isConsented: isConsented, now: now, into: &output)
     }
-    if let key = bonds[links[index].identity]?.centralKey {
-      if policy.isEnough(key.strength, for: wanted) {
-        guard links[index].security.level == .none, links[index].cipher.start == nil else { return }
-        return encrypt(index, with: key, .bond, now: now, into: &output)
-      }
+    if let key = bonds[links[index].identity]?.centralKey, policy.isEnough(key.strength, for: wanted) {
+      guard links[index].security.level == .none, !links[index].manager.isStarting else { return }
+      return withSecurity(index, now: now, into: &output) { $0.encrypt(with: key, .bond, into: &$2) }
     }
-    withPairing(index, now: now, into: &output) { machine, effects in
-      machine.start(isConsented: isConsented, now: now, into: &effects)
+    withSecurity(index, pairs: true, now: now, into: &output) {
+      $0.pair(isConsented: isConsented, &$1, now: now, into: &$2)
     }
   }
 
   /// Whether the link is being secured, or can be secured better than it is.
   mutating func beginsSecuring(_ index: Int, now: Instant, into output: inout HostOutput) -> Bool {
-    func isUnderWay(_ link: Link) -> Bool {
-      link.cipher.start != nil || link.pairing?.isPairing == true || link.system.isUnderWay
-    }
+    func isUnderWay(_ link: Link) -> Bool { link.manager.isUnderWay || link.system.isUnderWay }
     if isUnderWay(links[index]) { return true }
     if links[index].security.level == .encrypted, policy.settings?.requestsMITM == true {
       // A key that nobody vouches for was not enough: a better one, where the devices can make one.

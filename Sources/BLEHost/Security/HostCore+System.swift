@@ -69,7 +69,7 @@ extension HostCore {
   }
 
   mutating func ask(_ question: PairingQuestion, on index: Int, into output: inout HostOutput) {
-    let id = links[index].system.questions.ask(question, after: &lastQuestion)
+    let id = links[index].system.questions.ask(question, after: &policy.lastQuestion)
     output.append(.pairing(links[index].peer, id, question))
   }
 

@@ -6,6 +6,8 @@ struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings?
   private var attempts = RepeatedAttempts()
+  /// The last identifier given to a question of a pairing.
+  var lastQuestion: UInt64 = 0
 
   init(_ settings: PairingSettings?) { self.settings = settings }
 
