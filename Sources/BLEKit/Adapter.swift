@@ -77,8 +77,8 @@ public final class Adapter: Sendable {
   /// The state now.
   public var state: State { session.run { state, _ in State(state.power) } }
 
-  /// Why ``state`` is below ``State/poweredOn``, and how to mend it.
-  public var stateReason: String? { session.run { state, _ in state.reason } }
+  /// Why ``state`` is below ``State/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
+  public var stateReason: AdapterError? { session.run { state, _ in state.reason } }
 
   /// The state now, and each change of it.
   public var states: AsyncStream<State> {

@@ -16,7 +16,7 @@ final class AdapterSession: Sendable {
   struct State: Sendable {
     var isClosed = false
     var power = AdapterState.unknown
-    var reason: String?
+    var reason: AdapterError?
     var powerWaiters = Waiters<UInt32, Void>()
     var stateStreams = Streams<Adapter.State>()
 
@@ -76,7 +76,7 @@ final class AdapterSession: Sendable {
       guard !state.isClosed else { return }
       switch event {
       case .state(let power, let reason):
-        state.powerChanged(power, client.reason(reason)?.text, into: &actions)
+        state.powerChanged(power, client.reason(reason), into: &actions)
       case .serviceAdded(let id, let result):
         state.serviceAdds.answer(id, result.map { _ in }.mapError(BLEError.init), into: &actions)
       case .serviceRemoved(let id, _): state.serviceRemoved(id, into: &actions)
@@ -94,6 +94,7 @@ final class AdapterSession: Sendable {
         state.pairings.fail(
           BLEError(.security, "the pairing failed, \(failure)"), where: { $0.peer == peer }, into: &actions)
       case .bondLost(let peer, _, let loss):
+        state.links[peer]?.bondLoss = loss
         state.pairings.fail(BLEError(.security, "\(loss)"), where: { $0.peer == peer }, into: &actions)
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
@@ -178,7 +179,7 @@ extension AdapterSession {
 }
 
 extension AdapterSession.State {
-  mutating func powerChanged(_ power: AdapterState, _ reason: String?, into actions: inout Actions) {
+  mutating func powerChanged(_ power: AdapterState, _ reason: AdapterError?, into actions: inout Actions) {
     let isNew = self.power != power
     (self.power, self.reason) = (power, power == .poweredOn ? nil : reason)
     if isNew { stateStreams.yield(Adapter.State(power), into: &actions) }
@@ -186,7 +187,7 @@ extension AdapterSession.State {
     case .poweredOn:
       powerWaiters.succeedAll(into: &actions)
     case .unsupported, .unauthorized:
-      powerWaiters.fail(BLEError(.adapterUnavailable, reason ?? "the adapter is \(power)"), into: &actions)
+      powerWaiters.fail(BLEError(.adapterUnavailable, reason?.text ?? "the adapter is \(power)"), into: &actions)
     case .unknown, .resetting, .poweredOff: break
     }
   }

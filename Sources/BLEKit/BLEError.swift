@@ -80,7 +80,9 @@ extension BLEError {
   }
 
   /// The reason of the GATT client.
-  init(_ error: GATTClientError) {
+  ///
+  /// - Parameter loss: why the link could not be encrypted with the key of its bond, if that is so.
+  init(_ error: GATTClientError, bondLoss loss: BondLoss? = nil) {
     let kind: Kind =
       switch error {
       case .errorResponse(let code, _, _): .att(code)
@@ -91,7 +93,7 @@ extension BLEError {
       case .invalidParameters: .invalidArgument
       case .malformedResponse, .unexpectedPDU, .echoDiffers: .invalidResponse
       }
-    self.init(kind, "\(error)")
+    if case .notEncrypted = error, let loss { self.init(kind, "\(loss)") } else { self.init(kind, "\(error)") }
   }
 
   /// The reason of the database.

@@ -12,6 +12,8 @@ struct LinkState: Sendable {
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
   var security = SecurityState()
+  /// Why the link could not be encrypted with the key of its bond.
+  var bondLoss: BondLoss?
 
   // Our server (Requests.swift, Updates.swift).
   var requests: RequestQueue

@@ -175,7 +175,9 @@ extension AdapterSession.State {
   mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into actions: inout Actions) {
     switch event {
     case .finished(let id, let result):
-      operations.answer(ClientWait(peer: peer, id: id), result.mapError(BLEError.init), into: &actions)
+      let loss = links[peer]?.bondLoss
+      operations.answer(
+        ClientWait(peer: peer, id: id), result.mapError { BLEError($0, bondLoss: loss) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
       links[peer]?.values[handle]?.yield(value, into: &actions)
     case .servicesChanged: links[peer]?.discovered = [:]
