@@ -80,7 +80,7 @@ func within<Value: Sendable>(
     group.addTask { try await body() }
     group.addTask {
       try await Task.sleep(for: limit)
-      throw Disappointment("waited \(limit) for \(what) in vain")
+      throw Disappointment("waited \(limit) for \(what) without success")
     }
     defer { group.cancelAll() }
     guard let first = try await group.next() else { throw CancellationError() }

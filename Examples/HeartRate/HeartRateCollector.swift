@@ -1,108 +1,102 @@
 import BluetoothLE
 
-/// The central: a watch that looks for a monitor and listens to it.
+/// The central: a watch that finds a monitor and receives its measurements.
 final class HeartRateCollector: Sendable {
-  private let manager: CentralManager
+  private let adapter: Adapter
   /// How long any one step may take.
-  private let patience = Duration.seconds(10)
+  private let limit = Duration.seconds(10)
 
-  init(adapter: AdapterOptions) {
-    manager = CentralManager(delegate: nil, queue: DispatchQueue(label: "collector"), adapter: adapter)
-  }
+  init(adapter options: AdapterOptions) { adapter = Adapter(options) }
 
-  /// Finds a monitor, asks it everything, hears `beats` heart beats, and leaves.
+  /// Finds a monitor, reads its values, receives `beats` measurements, and disconnects.
   func collect(_ beats: Int) async throws {
     do {
-      try await manager.waitUntilPoweredOn(timeout: patience)
+      try await adapter.waitUntilPoweredOn(timeout: limit)
     } catch {
-      throw manager.stateReason ?? error
+      throw adapter.stateReason ?? error
     }
-    let monitor = try await find()
-    try await manager.connect(monitor, timeout: patience)
-    say("watch", "connected to \(monitor.name ?? "a device without a name")")
-
-    let services = try await monitor.services(timeout: patience)
-    var found: [CBUUID: Characteristic] = [:]
-    for service in services {
-      let characteristics = try await monitor.characteristics(of: service, timeout: patience)
-      for characteristic in characteristics { found[characteristic.uuid] = characteristic }
-      say("watch", "finds \(service.uuid): \(characteristics.map(\.uuid.uuidString).joined(separator: " "))")
+    let found = try await find()
+    try await adapter.withConnection(to: found.address, timeout: limit) { monitor in
+      try await self.collect(beats, from: monitor, name: found.contents.localName?.displayText)
     }
-    func characteristic(_ uuid: CBUUID) throws -> Characteristic {
-      guard let characteristic = found[uuid] else { throw Disappointment("the monitor has no characteristic \(uuid)") }
-      return characteristic
-    }
-
-    if let maker = found[HeartRateProfile.manufacturerName], let model = found[HeartRateProfile.modelNumber] {
-      let text = [try await read(maker, of: monitor), try await read(model, of: monitor)].map {
-        String(decoding: $0, as: UTF8.self)
-      }
-      say("watch", "reads: made by \(text[0]), model \(text[1])")
-    }
-    if let location = found[HeartRateProfile.bodySensorLocation] {
-      let number = Int(try await read(location, of: monitor).first ?? 0)
-      let names = HeartRateProfile.bodySensorLocations
-      say("watch", "reads: worn on the \(names.indices.contains(number) ? names[number] : "body (place \(number))")")
-    }
-    if let battery = found[HeartRateProfile.batteryLevel] {
-      say("watch", "reads: battery at \(try await read(battery, of: monitor).first ?? 0) %")
-    }
-
-    try await listen(to: try characteristic(HeartRateProfile.measurement), of: monitor, for: beats)
-    if let controlPoint = found[HeartRateProfile.controlPoint] { try await command(controlPoint, of: monitor) }
-
-    try await manager.disconnect(monitor, timeout: patience)
     say("watch", "disconnected")
   }
 
-  private func find() async throws -> Peripheral {
-    say("watch", "looks for a heart rate monitor")
-    let manager = manager
-    let found = try await within(patience, "a monitor to be heard") {
-      for await found in manager.discoveries(withServices: [HeartRateProfile.heartRate])
-      where found.device.isConnectable {
-        return found
+  private func collect(_ beats: Int, from monitor: RemoteDevice, name: String?) async throws {
+    say("watch", "connected to \(name ?? "a device without a name")")
+    var found: [BluetoothUUID: RemoteCharacteristic] = [:]
+    for service in try await within(limit, "the services", { try await monitor.services() }) {
+      for characteristic in service.characteristics { found[characteristic.uuid] = characteristic }
+      say("watch", "finds \(service.uuid): \(service.characteristics.map { "\($0.uuid)" }.joined(separator: " "))")
+    }
+
+    if let maker = found[HeartRateProfile.manufacturerName], let model = found[HeartRateProfile.modelNumber] {
+      let names = (try await read(maker, as: String.self), try await read(model, as: String.self))
+      say("watch", "reads: made by \(names.0), model \(names.1)")
+    }
+    if let location = found[HeartRateProfile.bodySensorLocation] {
+      let number = Int(try await read(location, as: UInt8.self))
+      let names = HeartRateProfile.bodySensorLocations
+      say("watch", "reads: worn on the \(names.indices.contains(number) ? names[number] : "body (location \(number))")")
+    }
+    if let battery = found[HeartRateProfile.batteryLevel] {
+      say("watch", "reads: battery at \(try await read(battery, as: UInt8.self)) %")
+    }
+    guard let measurement = found[HeartRateProfile.measurement] else {
+      throw Disappointment("the monitor has no characteristic \(HeartRateProfile.measurement)")
+    }
+    try await receive(beats, of: measurement, from: monitor)
+    if let controlPoint = found[HeartRateProfile.controlPoint] { try await command(controlPoint, of: monitor) }
+
+    func read<Value: GATTValue>(_ characteristic: RemoteCharacteristic, as type: Value.Type) async throws -> Value {
+      try await within(limit, "the value of \(characteristic.uuid)") {
+        try await monitor.read(characteristic, as: type)
+      }
+    }
+  }
+
+  private func find() async throws -> ScanResult {
+    say("watch", "scans for a heart rate monitor")
+    let found = try await within(limit, "an advertisement of a monitor") { [adapter] in
+      for try await result in adapter.scan(ScanOptions(services: [HeartRateProfile.heartRate]))
+      where result.isConnectable {
+        return result
       }
       throw Disappointment("the scan ended without a monitor")
     }
     say(
-      "watch", "hears \(found.device.data.localName?.displayText ?? "one without a name") at \(found.device.rssi) dBm")
-    return found.peripheral
+      "watch",
+      "finds \(found.contents.localName?.displayText ?? "one without a name") at \(found.rssi.map { "\($0) dBm" } ?? "an unknown RSSI")"
+    )
+    return found
   }
 
-  private func read(_ characteristic: Characteristic, of monitor: Peripheral) async throws -> Data {
-    try await monitor.value(of: characteristic, timeout: patience)
-  }
-
-  private func listen(to measurement: Characteristic, of monitor: Peripheral, for beats: Int) async throws {
-    let values = monitor.values(of: measurement)
-    try await monitor.setNotifying(true, for: measurement, timeout: patience)
-    say("watch", "listens")
-    let heard = try await within(patience + .seconds(beats), "\(beats) beats") {
-      var heard = 0
-      for await value in values {
-        guard let beat = HeartRateMeasurement(value) else {
-          throw Disappointment("a beat that is none: \([UInt8](value))")
-        }
-        heard += 1
+  private func receive(_ beats: Int, of measurement: RemoteCharacteristic, from monitor: RemoteDevice) async throws {
+    say("watch", "subscribes")
+    try await within(limit + .seconds(beats), "\(beats) beats") {
+      var received = 0
+      for try await beat in monitor.values(of: measurement, as: HeartRateMeasurement.self) {
+        received += 1
         say("watch", "♥ \(beat.beatsPerMinute) bpm\(beat.energyExpended.map { ", \($0) kJ so far" } ?? "")")
-        if heard == beats { break }
+        if received == beats { break }
       }
-      return heard
     }
-    guard heard == beats else { throw Disappointment("heard \(heard) of \(beats) beats: the link ended") }
-    try await monitor.setNotifying(false, for: measurement, timeout: patience)
   }
 
-  /// Resets the energy, and asks for something that no monitor knows, to see it refused.
-  private func command(_ controlPoint: Characteristic, of monitor: Peripheral) async throws {
-    try await monitor.write(Data([HeartRateProfile.resetEnergyExpended]), to: controlPoint, timeout: patience)
-    say("watch", "has the energy reset")
+  /// Resets the energy expended, then writes a value that no monitor supports.
+  private func command(_ controlPoint: RemoteCharacteristic, of monitor: RemoteDevice) async throws {
+    try await within(limit, "the reset of the energy expended") {
+      try await monitor.write(HeartRateProfile.resetEnergyExpended, to: controlPoint)
+    }
+    say("watch", "resets the energy expended")
     do {
-      try await monitor.write(Data([0x7F]), to: controlPoint, timeout: patience)
-      say("watch", "asks for the impossible, and the monitor takes it")
-    } catch let refusal as ATTError {
-      say("watch", "asks for the impossible and is refused: \(refusal)")
+      try await within(limit, "the answer of the control point") {
+        try await monitor.write(UInt8(0x7F), to: controlPoint)
+      }
+      say("watch", "writes 0x7F to the control point: accepted")
+    } catch let error as BLEError {
+      guard case .att(let code) = error.kind else { throw error }
+      say("watch", "writes 0x7F to the control point: rejected, \(code)")
     }
   }
 }

@@ -1,162 +1,138 @@
 import BluetoothLE
 import Synchronization
 
-/// The peripheral: a chest strap that tells the heart rate to whoever subscribes.
-final class HeartRateMonitor: NSObject, PeripheralManagerDelegate, Sendable {
-  private let measurement = MutableCharacteristic(
-    type: HeartRateProfile.measurement, properties: [.notify], value: nil, permissions: [])
-  private let controlPoint = MutableCharacteristic(
-    type: HeartRateProfile.controlPoint, properties: [.write], value: nil, permissions: [.writeable])
-  private let batteryLevel = MutableCharacteristic(
-    type: HeartRateProfile.batteryLevel, properties: [.read], value: nil, permissions: [.readable])
-  private let adapter: AdapterOptions
+/// The peripheral: a chest strap that sends the heart rate to each subscriber.
+final class HeartRateMonitor: Sendable {
+  private let options: AdapterOptions
   private let beats: Int
-  private let queue = DispatchQueue(label: "heart-rate monitor")
   private let body = Mutex(Body())
-  private let ending = AsyncStream.makeStream(of: (any Error)?.self)
+  /// The number of measurements sent on each link that has ended.
+  private let ends = AsyncStream.makeStream(of: Int.self)
 
   private struct Body {
-    var manager: PeripheralManager?
-    var beating: Task<Void, any Error>?
-    var told = 0
     var energyExpended: UInt16 = 40
-    var publishing = 0
+    /// The measurements sent to each device that is connected.
+    var sent: [RemoteDevice: Int] = [:]
   }
 
-  init(adapter: AdapterOptions, beats: Int) {
-    self.adapter = adapter
+  init(adapter options: AdapterOptions, beats: Int) {
+    self.options = options
     self.beats = beats
   }
 
-  /// Publishes and advertises, and ends when a central that listened has gone, for the `rounds`th time.
+  /// Publishes and advertises, and ends when a central that subscribed has disconnected, for the `rounds`th time.
   func serve(_ rounds: Int) async throws {
-    let manager = PeripheralManager(delegate: self, queue: queue, adapter: adapter)
-    body.withLock { $0.manager = manager }
-    defer { body.withLock { $0.manager = nil } }
+    let adapter = Adapter(options)
+    // The first of them to end, or to throw, ends the others.
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await self.watch(adapter) }
+      group.addTask { try await self.advertise(on: adapter) }
+      group.addTask { await self.follow(adapter.connections) }
+      group.addTask { await self.count(rounds) }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  /// Ends when the adapter cannot be used.
+  private func watch(_ adapter: Adapter) async throws {
+    for await state in adapter.states {
+      switch state {
+      case .unknown, .poweredOn: break
+      case .unsupported, .unauthorized:
+        if let reason = adapter.stateReason { throw reason }
+        throw Disappointment("the adapter is \(state)")
+      case .resetting, .poweredOff: say("monitor", "the adapter is \(state)")
+      }
+    }
+  }
+
+  private func advertise(on adapter: Adapter) async throws {
+    do {
+      try await adapter.waitUntilPoweredOn()
+    } catch {
+      throw adapter.stateReason ?? error
+    }
+    let services = services
+    let publication = try await adapter.publish(services)
+    for service in services {
+      say("monitor", "publishes \(service.uuid) with \(service.characteristics.count) characteristics")
+    }
+    say("monitor", "advertises as \"Strap\"")
+    try await adapter.advertise(Advertisement(localName: "Strap", serviceUUIDs: [HeartRateProfile.heartRate]))
+    withExtendedLifetime(publication) {}
+  }
+
+  private var services: [LocalService] {
+    [
+      LocalService(
+        HeartRateProfile.heartRate,
+        [
+          LocalCharacteristic(HeartRateProfile.measurement).notify { try await self.send(to: $0) },
+          LocalCharacteristic(HeartRateProfile.bodySensorLocation).value(UInt8(1)),
+          LocalCharacteristic(HeartRateProfile.controlPoint).write { octets, _ in try self.control(octets) },
+        ]),
+      LocalService(
+        HeartRateProfile.battery,
+        [LocalCharacteristic(HeartRateProfile.batteryLevel).read { _ in UInt8(87) }]),
+      LocalService(
+        HeartRateProfile.deviceInformation,
+        [
+          LocalCharacteristic(HeartRateProfile.manufacturerName).value("BluetoothLE for Swift"),
+          LocalCharacteristic(HeartRateProfile.modelNumber).value("Chest strap 1"),
+        ]),
+    ]
+  }
+
+  /// One measurement every 200 ms, until the subscription ends or all are sent.
+  private func send(to subscriber: Subscriber) async throws {
+    say("monitor", "the central subscribes: \(beats) beats follow")
+    for beat in 0..<beats {
+      try await Task.sleep(for: .milliseconds(200))
+      let energy = body.withLock { body in
+        body.energyExpended += 1
+        body.sent[subscriber.device, default: 0] += 1
+        return body.energyExpended
+      }
+      let rate = UInt16(72 + [0, 2, 5, 3, 1][beat % 5])
+      try await subscriber.send(HeartRateMeasurement(beatsPerMinute: rate, energyExpended: energy))
+    }
+  }
+
+  private func control(_ octets: [UInt8]) throws {
+    guard octets == [HeartRateProfile.resetEnergyExpended] else {
+      say("monitor", "control point: unsupported value 0x\(octets.map(Self.hexadecimal).joined())")
+      throw HeartRateProfile.controlPointNotSupported
+    }
+    body.withLock { $0.energyExpended = 0 }
+    say("monitor", "the energy expended is reset to 0 kJ")
+  }
+
+  private static func hexadecimal(_ octet: UInt8) -> String {
+    (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
+  }
+
+  /// Reports each link, from its connection to its end.
+  private func follow(_ connections: AsyncStream<RemoteDevice>) async {
+    await withDiscardingTaskGroup { links in
+      for await device in connections {
+        say("monitor", "a central has connected")
+        links.addTask {
+          guard let reason = try? await device.waitUntilDisconnected() else { return }
+          let sent = self.body.withLock { $0.sent.removeValue(forKey: device) ?? 0 }
+          say("monitor", "\(reason); \(sent) beats were sent")
+          self.ends.continuation.yield(sent)
+        }
+      }
+    }
+  }
+
+  /// Ends with the last round. A link without measurements does not count.
+  private func count(_ rounds: Int) async {
     var left = rounds
-    for await error in ending.stream {
-      if let error { throw error }
+    for await sent in ends.stream where sent > 0 {
       left -= 1
       if left == 0 { return }
     }
   }
-
-  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
-    switch peripheral.state {
-    case .poweredOn:
-      let services = services
-      body.withLock { $0.publishing = services.count }
-      for service in services { peripheral.add(service) }
-    case .unsupported, .unauthorized: end(peripheral.stateReason ?? BluetoothError(.unknown))
-    case .unknown, .resetting, .poweredOff: say("monitor", "the adapter is \(peripheral.state)")
-    }
-  }
-
-  private var services: [MutableService] {
-    let location = MutableCharacteristic(
-      type: HeartRateProfile.bodySensorLocation, properties: [.read], value: Data([1]), permissions: [.readable])
-    let heartRate = MutableService(type: HeartRateProfile.heartRate, primary: true)
-    heartRate.characteristics = [measurement, location, controlPoint]
-    let battery = MutableService(type: HeartRateProfile.battery, primary: true)
-    battery.characteristics = [batteryLevel]
-    let information = MutableService(type: HeartRateProfile.deviceInformation, primary: true)
-    information.characteristics = [
-      (HeartRateProfile.manufacturerName, "BluetoothLE for Swift"), (HeartRateProfile.modelNumber, "Chest strap 1"),
-    ].map {
-      MutableCharacteristic(type: $0.0, properties: [.read], value: Data($0.1.utf8), permissions: [.readable])
-    }
-    return [heartRate, battery, information]
-  }
-
-  func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {
-    if let error { return end(error) }
-    say("monitor", "publishes \(service.uuid) with \(service.characteristics?.count ?? 0) characteristics")
-    let isLast = body.withLock { body in
-      body.publishing -= 1
-      return body.publishing == 0
-    }
-    guard isLast else { return }
-    peripheral.startAdvertising([
-      AdvertisementDataLocalNameKey: "Strap", AdvertisementDataServiceUUIDsKey: [HeartRateProfile.heartRate],
-    ])
-  }
-
-  func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
-    if let error { return end(error) }
-    say("monitor", "advertises as \"Strap\"")
-  }
-
-  func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
-    say("monitor", "a central has connected")
-  }
-
-  /// One beat every fifth of a second, for as long as somebody listens and there are beats to tell.
-  func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
-  ) {
-    say("monitor", "the central subscribes: \(beats) beats follow")
-    let beating = Task { [weak self] in
-      for beat in 0..<(self?.beats ?? 0) {
-        try await Task.sleep(for: .milliseconds(200))
-        try await self?.tell(beat)
-      }
-    }
-    body.withLock { body in
-      body.beating?.cancel()
-      body.beating = beating
-    }
-  }
-
-  private func tell(_ beat: Int) async throws {
-    let (manager, energy) = body.withLock { body in
-      body.energyExpended += 1
-      return (body.manager, body.energyExpended)
-    }
-    let rate = UInt16(72 + [0, 2, 5, 3, 1][beat % 5])
-    try await manager?.send(
-      HeartRateMeasurement(beatsPerMinute: rate, energyExpended: energy).octets, for: measurement)
-    body.withLock { $0.told += 1 }
-  }
-
-  func peripheralManager(
-    _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic
-  ) {
-    say("monitor", "the central listens no more")
-    body.withLock { $0.beating?.cancel() }
-  }
-
-  func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
-    guard request.characteristic === batteryLevel, request.offset <= 1 else {
-      return peripheral.respond(to: request, withResult: .invalidOffset)
-    }
-    request.value = Data([87]).dropFirst(request.offset)
-    peripheral.respond(to: request, withResult: .success)
-  }
-
-  func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest]) {
-    guard let first = requests.first else { return }
-    let octets = requests.map { [UInt8]($0.value ?? Data()) }
-    guard octets == [[HeartRateProfile.resetEnergyExpended]] else {
-      say("monitor", "the control point does not know \(octets)")
-      return peripheral.respond(to: first, withResult: HeartRateProfile.controlPointNotSupported)
-    }
-    body.withLock { $0.energyExpended = 0 }
-    say("monitor", "the energy expended is back to 0 kJ")
-    peripheral.respond(to: first, withResult: .success)
-  }
-
-  func peripheralManager(
-    _ peripheral: PeripheralManager, didDisconnect central: Central, reason: DisconnectReason
-  ) {
-    let told = body.withLock { body in
-      body.beating?.cancel()
-      defer { body.told = 0 }
-      return body.told
-    }
-    say("monitor", "the central has gone (\(reason)); it was told \(told) beats")
-    // One that only looked around is no reason to stop.
-    if told > 0 { end(nil) }
-  }
-
-  private func end(_ error: (any Error)?) { ending.continuation.yield(error) }
 }

@@ -9,6 +9,8 @@ import BluetoothLE
   private let passkey: UInt32?
   private var manager: PeripheralManager?
   private var unanswered = 0
+  /// The values that the control point has asked for and that are not sent yet.
+  private var streams: [Stream] = []
   /// What was published stays while the adapter is merely off, and is gone after worse.
   private var isPublished = false
   /// The question for a passkey that is open; lines of standard input answer it.
@@ -107,26 +109,50 @@ import BluetoothLE
     case 0x05: peripheral.requestSecurity(of: central)
     case 0x06: peripheral.requestConnectionParameters(ConnectionParameterRequest(), for: central)
     case 0x07: peripheral.readRSSI(of: central)
-    default: warn("the control point knows 01 to 07, not \(words)")
+    default: warn("the control point: unsupported command \(words)")
     }
   }
 
   /// Sends as many values as `words` say: `op count:u16 size:u16`, low octets first.
   private func send(_ role: String, _ words: [UInt8], to central: Central, on peripheral: PeripheralManager) {
     guard words.count >= 5, let characteristic = database.byRole[role] else {
-      return warn("the control point wants count and size, and a characteristic with the role \(role)")
+      return warn("the control point: missing count or size, or no characteristic has the role \(role)")
     }
     let count = UInt32(words[1]) | UInt32(words[2]) << 8
     let size = Int(words[3]) | Int(words[4]) << 8
-    Task {
-      for number in 0..<count {
-        do {
-          try await peripheral.send(Self.value(number, size: size), for: characteristic, to: [central])
-        } catch {
-          return warn("sending stopped: \(error)")
-        }
-        guard central.isConnected else { return }
+    streams.append(Stream(characteristic: characteristic, central: central, numbers: 0..<count, size: size))
+    sendNext(on: peripheral)
+  }
+
+  /// Sends a value of each stream in turn, until the manager has no room for another one.
+  private func sendNext(on peripheral: PeripheralManager) {
+    while var stream = streams.first {
+      guard let number = stream.next(), stream.central.isConnected else {
+        streams.removeFirst()
+        continue
       }
+      let value = Self.value(number, size: stream.size)
+      guard peripheral.updateValue(value, for: stream.characteristic, onSubscribedCentrals: [stream.central]) else {
+        return
+      }
+      streams.removeFirst()
+      streams.append(stream)
+    }
+  }
+
+  func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) { sendNext(on: peripheral) }
+
+  private struct Stream {
+    let characteristic: MutableCharacteristic
+    let central: Central
+    /// The numbers of the values that are not sent yet.
+    var numbers: Range<UInt32>
+    let size: Int
+
+    mutating func next() -> UInt32? {
+      guard let number = numbers.first else { return nil }
+      numbers = numbers.dropFirst()
+      return number
     }
   }
 
