@@ -38,7 +38,7 @@ package final class AdapterClient: Sendable {
   private let link: any AdapterLink
   private let log: Log
   /// Names the client among those of its adapter.
-  private let name = HostNames.waiter()
+  private let name = HostNames.number()
   private let isDetached = Atomic(false)
   private let hasJoined = Atomic(false)
   /// Ends the sequence of events, where there is one.

@@ -17,7 +17,7 @@ package enum HostNames {
     UpdateToken(rawValue: lastUpdate.wrappingAdd(1, ordering: .relaxed).newValue)
   }
   package static func connect() -> ConnectID { ConnectID(rawValue: next32()) }
+  /// A number that is used once in the process.
+  package static func number() -> UInt64 { update().rawValue }
   package static func operation() -> GATTClient.OperationID { GATTClient.OperationID(rawValue: next32()) }
-  /// A number that no other one of this process is.
-  package static func waiter() -> UInt64 { update().rawValue }
 }

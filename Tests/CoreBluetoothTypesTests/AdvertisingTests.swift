@@ -158,9 +158,9 @@ import Testing
   }
 
   @Test func anElementThatCannotFitIsItemised() {
-    let wish = Advertisement(elements: [.manufacturerData(company: 0xFFFF, Data(count: 30))])
+    let tooLong = Advertisement(elements: [.manufacturerData(company: 0xFFFF, Data(count: 30))])
     do {
-      _ = try stage.manager.startAdvertising(wish)
+      _ = try stage.manager.startAdvertising(tooLong)
       #expect(Bool(false), "34 octets cannot fit")
     } catch let error as AdvertisingDataError {
       #expect("\(error)".contains("34 octets"))

@@ -23,24 +23,6 @@ import Testing
     #expect(stage.heard() == ["didConnect 1", "didConnect 2", "didDisconnect 1 0x8"])
   }
 
-  @Test func theSequenceTellsWhatTheDelegateHears() async {
-    let events = stage.manager.connectionEvents
-    stage.connect(1)
-    stage.say(.disconnected(PeerID(rawValue: 1), .remoteUserTerminatedConnection))
-    stage.releaseManager()
-    var lines: [String] = []
-    for await event in events {
-      switch event {
-      case .connected(let central): lines.append("connected \(central.peer.rawValue)")
-      case .identified(let central, let identified):
-        lines.append("identified \(central.peer.rawValue) \(identified.peer.rawValue)")
-      case .disconnected(let central, let reason):
-        lines.append("disconnected \(central.peer.rawValue) \(reason.rawValue)")
-      }
-    }
-    #expect(lines == ["connected 1", "disconnected 1 19"])
-  }
-
   private func address(_ number: UInt64) -> DeviceAddress {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
   }
@@ -104,19 +86,6 @@ import Testing
     #expect(stage.host.takeCommands() == [])
     stage.say(.identified(device.peer, address(7)))
     #expect(stage.heard() == [])
-  }
-
-  @Test func aSequenceThatNobodyReadsKeepsTheNewest() async {
-    let stage = Stage(
-      limits: {
-        var limits = PeripheralLimits(); limits.connectionEvents = 2; return limits
-      }())
-    let events = stage.manager.connectionEvents
-    for number in 1...3 { stage.connect(UInt32(number)) }
-    stage.releaseManager()
-    var numbers: [UInt32] = []
-    for await case .connected(let central) in events { numbers.append(central.peer.rawValue) }
-    #expect(numbers == [2, 3])
   }
 
   @Test func aLinkWeMadeIsNoCentralButItsRequestsAreServed() {

@@ -6,8 +6,7 @@ import Testing
 /// link layer and back: public names only.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct OnTheAirTests {
   private let server: Server
-  private let central: CentralManager
-  private static let patience = Duration.seconds(20)
+  private let central: AsyncCentral
 
   /// A service of its own for each test: all of them share one air.
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
@@ -15,8 +14,7 @@ import Testing
 
   init() {
     server = Server()
-    central = CentralManager(
-      delegate: nil, queue: DispatchQueue(label: "central"), adapter: AdapterOptions(transport: "virtual:c-\(name)"))
+    central = AsyncCentral(AdapterOptions(transport: "virtual:c-\(name)"))
   }
 
   /// Publishes what it is given, advertises it and answers from memory.
@@ -106,22 +104,13 @@ import Testing
     server.publish(service, at: "virtual:p-\(name)")
     await server.wait(for: "advertising")
     let peripheral = try await find(with: central)
-    return (peripheral, try await discover(peripheral))
+    return (peripheral, try await central.discover(service.uuid, of: peripheral))
   }
 
-  private func find(with central: CentralManager) async throws -> Peripheral {
-    try await central.waitUntilPoweredOn(timeout: Self.patience)
-    for await found in central.discoveries(withServices: [service.uuid]) {
-      central.stopScan()
-      try await central.connect(found.peripheral, timeout: Self.patience)
-      return found.peripheral
-    }
-    throw BluetoothError(.unknown)
-  }
-
-  private func discover(_ peripheral: Peripheral) async throws -> [Characteristic] {
-    let services = try await peripheral.services([service.uuid], timeout: Self.patience)
-    return try await peripheral.characteristics(of: try #require(services.first), timeout: Self.patience)
+  private func find(with central: AsyncCentral) async throws -> Peripheral {
+    let peripheral = try await central.find(service.uuid)
+    try await central.connect(peripheral)
+    return peripheral
   }
 
   private func dynamic(_ uuid: CBUUID, _ properties: CharacteristicProperties) -> MutableCharacteristic {
@@ -135,32 +124,32 @@ import Testing
     let (peripheral, found) = try await meet(mine, fixed)
     mine.value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
     #expect(found.map(\.uuid) == ["2A37", "2A38"])
-    #expect(try await peripheral.value(of: found[0], timeout: Self.patience) == mine.value)
-    #expect(try await peripheral.value(of: found[1], timeout: Self.patience) == Data([1, 2, 3]))
+    #expect(try await central.value(of: found[0], of: peripheral) == mine.value)
+    #expect(try await central.value(of: found[1], of: peripheral) == Data([1, 2, 3]))
 
     let long = Data((0..<512).map { UInt8(truncatingIfNeeded: 7 &* $0) })
-    try await peripheral.write(long, to: found[0], timeout: Self.patience)
+    try await central.write(long, to: found[0], of: peripheral)
     #expect(mine.value == long)
-    try await peripheral.write(Data([5]), to: found[0], timeout: Self.patience)
+    try await central.write(Data([5]), to: found[0], of: peripheral)
     #expect(mine.value == Data([5]))
     #expect(server.parts.last == 1)
 
     do {
-      try await peripheral.write(Data([0xFF]), to: found[0], timeout: Self.patience)
+      try await central.write(Data([0xFF]), to: found[0], of: peripheral)
       #expect(Bool(false), "it had to be refused")
     } catch let error as ATTError {
       #expect(error.errorCode == 0x80)
     }
     await #expect(throws: ATTError.self) {
-      try await peripheral.write(Data([1]), to: found[1], timeout: Self.patience)
+      try await central.write(Data([1]), to: found[1], of: peripheral)
     }
   }
 
   @Test func aThousandValuesArriveInOrderThroughAQueueOf32() async throws {
     let mine = dynamic("2A37", [.notify])
     let (peripheral, found) = try await meet(mine)
-    let values = peripheral.values(of: found[0])
-    try await peripheral.setNotifying(true, for: found[0], timeout: Self.patience)
+    let values = central.values(of: found[0])
+    try await central.subscribe(to: found[0], of: peripheral)
     await server.wait(for: "subscribed")
     let manager = try #require(server.manager)
     #expect(mine.subscribedCentrals?.count == 1)
@@ -193,13 +182,15 @@ import Testing
   @Test func indicationsAreCutToTheCentralsLengthAndConfirmed() async throws {
     let mine = dynamic("2A37", [.indicate])
     let (peripheral, found) = try await meet(mine)
-    let values = peripheral.values(of: found[0])
-    try await peripheral.setNotifying(true, for: found[0], timeout: Self.patience)
+    let values = central.values(of: found[0])
+    try await central.subscribe(to: found[0], of: peripheral)
     await server.wait(for: "subscribed")
     let manager = try #require(server.manager)
     let length = try #require(manager.connectedCentrals.first).maximumUpdateValueLength
     for number in 0..<3 as Range<UInt8> {
-      try await manager.send(Data(repeating: number, count: 600), for: mine)
+      while !manager.updateValue(Data(repeating: number, count: 600), for: mine, onSubscribedCentrals: nil) {
+        await server.wait(for: "ready")
+      }
     }
     var seen: [Data] = []
     for await value in values {
@@ -214,23 +205,23 @@ import Testing
       type: "2A37", properties: [.read, .write], storedValue: Data([1]), length: 1...4,
       permissions: [.readable, .writeable])
     let (peripheral, found) = try await meet(mine)
-    try await peripheral.write(Data([1, 2, 3, 4]), to: found[0], timeout: Self.patience)
+    try await central.write(Data([1, 2, 3, 4]), to: found[0], of: peripheral)
     await server.wait(for: "stored")
     #expect(mine.value == Data([1, 2, 3, 4]))
     do {
-      try await peripheral.write(Data([1, 2, 3, 4, 5]), to: found[0], timeout: Self.patience)
+      try await central.write(Data([1, 2, 3, 4, 5]), to: found[0], of: peripheral)
       #expect(Bool(false), "five octets had to be refused")
     } catch ATTError.invalidAttributeValueLength {}
     try server.manager?.setStoredValue(Data([9]), for: mine)
-    #expect(try await peripheral.value(of: found[0], timeout: Self.patience) == Data([9]))
+    #expect(try await central.value(of: found[0], of: peripheral) == Data([9]))
   }
 
   @Test func subscriptionsEndBeforeTheLinkAndTheReasonIsTold() async throws {
     let mine = dynamic("2A37", [.notify])
     let (peripheral, found) = try await meet(mine)
-    try await peripheral.setNotifying(true, for: found[0], timeout: Self.patience)
+    try await central.subscribe(to: found[0], of: peripheral)
     await server.wait(for: "subscribed")
-    try await central.disconnect(peripheral, timeout: Self.patience)
+    try await central.disconnect(peripheral)
     await server.wait(for: "unsubscribed")
     await server.wait(for: "disconnected 19")
     #expect(mine.subscribedCentrals == [])
@@ -248,17 +239,16 @@ import Testing
     let mine = dynamic("2A37", [.read, .notify])
     let (first, found) = try await meet(mine)
     mine.value = Data([42])
-    let other = CentralManager(
-      delegate: nil, queue: DispatchQueue(label: "other"), adapter: AdapterOptions(transport: "virtual:o-\(name)"))
+    let other = AsyncCentral(AdapterOptions(transport: "virtual:o-\(name)"), label: "other")
     let second = try await find(with: other)
-    let theirs = try await discover(second)
+    let theirs = try await other.discover(service.uuid, of: second)
     let manager = try #require(server.manager)
     #expect(Set(manager.connectedCentrals.map(\.identifier)).count == 2)
-    #expect(try await first.value(of: found[0], timeout: Self.patience) == Data([42]))
-    #expect(try await second.value(of: theirs[0], timeout: Self.patience) == Data([42]))
+    #expect(try await central.value(of: found[0], of: first) == Data([42]))
+    #expect(try await other.value(of: theirs[0], of: second) == Data([42]))
 
-    try await second.setNotifying(true, for: theirs[0], timeout: Self.patience)
-    let values = second.values(of: theirs[0])
+    try await other.subscribe(to: theirs[0], of: second)
+    let values = other.values(of: theirs[0])
     await server.wait(for: "subscribed")
     #expect(mine.subscribedCentrals?.count == 1)
     manager.updateValue(Data([7]), for: mine, onSubscribedCentrals: nil)

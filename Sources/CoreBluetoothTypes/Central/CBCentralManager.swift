@@ -31,12 +31,11 @@ import Synchronization
 /// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only;
 /// others are dropped with a line in the log. A manager that is released ends its scan and its links.
 ///
-/// The locks are `machine`, `observers` and those of ``CBManager``.
+/// The locks are `machine` and those of ``CBManager``.
 open class CBCentralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<CentralState>
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBCentralManagerDelegate)?
-  private let observers = Mutex(Streams<DiscoveredPeripheral>())
 
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
@@ -76,10 +75,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   private func begin() {
     machine.withLock { $0.owner = WeakObject(self) }
     listen()
-  }
-
-  deinit {
-    for stream in observers.withLock({ $0.takeAll() }) { stream.finish() }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
@@ -217,8 +212,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   override func peer(named name: PeerID) -> CBPeer? {
     machine.withLock { state in
-      guard let session = state.sessions[name] else { return nil }
-      return state.devices[session.address]?.object.object
+      guard let connection = state.connections[name] else { return nil }
+      return state.devices[connection.address]?.object.object
     }
   }
 
@@ -229,7 +224,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   public final func pair(with peripheral: CBPeripheral) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
-      state.sessions.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
+      state.connections.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
     }
     guard let name else { return misuse("pair: \(peripheral) is not connected") }
     client.perform(.requestSecurity(name))
@@ -253,58 +248,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
     guard update(state: new, reason: client.reason(reason)) else { return }
-    if new == .poweredOn {
-      _ = step { $0.wakePowerWaiters(into: &$1) }
-    } else {
-      _ = step { $0.fell(to: new, into: &$1) }
-    }
+    if new != .poweredOn { _ = step { $0.fell(to: new, into: &$1) } }
     append([.stateChanged])
   }
 
   /// A peripheral of this manager is gone. It may have gone anywhere, inside of the lock too.
   final func released(_ identifier: UUID) {
     client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
-  }
-
-  final func publish(_ peripheral: CBPeripheral, _ device: DiscoveredDevice) {
-    observers.withLock { $0.yield(DiscoveredPeripheral(peripheral: peripheral, device: device)) }
-  }
-
-  /// A stream of discoveries that ends with the manager.
-  final func makeDiscoveryStream() -> AsyncStream<DiscoveredPeripheral> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: DiscoveredPeripheral.self, bufferingPolicy: .bufferingNewest(machine.withLock { $0.limits.streamBacklog }))
-    let key = observers.withLock { $0.add(continuation) }
-    continuation.onTermination = { [weak self] _ in
-      guard let self else { return }
-      let isLast = observers.withLock { $0.remove(key) }
-      if isLast, state == .poweredOn { run { $0.stopScan(into: &$1) } }
-    }
-    return stream
-  }
-}
-
-/// The readers of values that come by themselves.
-struct Streams<Element: Sendable>: Sendable {
-  private var next = 0
-  private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
-
-  mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Int {
-    next += 1
-    continuations[next] = continuation
-    return next
-  }
-
-  /// - Returns: whether nobody reads any more.
-  mutating func remove(_ key: Int) -> Bool {
-    continuations.removeValue(forKey: key) != nil && continuations.isEmpty
-  }
-
-  func yield(_ element: Element) { for continuation in continuations.values { continuation.yield(element) } }
-
-  /// Ends them all; what to call `finish` on is handed out, because ending one runs its termination handler.
-  mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
-    defer { continuations = [:] }
-    return Array(continuations.values)
   }
 }

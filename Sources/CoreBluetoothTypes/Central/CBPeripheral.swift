@@ -16,13 +16,12 @@ public enum CBPeripheralState: Int, Sendable {
 /// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
 /// not discovered on this connection) are dropped with a line in the log.
 ///
-/// Locks: `contents` and `observers` protect what they contain, `delegateLock` the reference to the delegate.
+/// Locks: `contents` protects its content, `delegateLock` the reference to the delegate.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
   private let manager: WeakObject<CBCentralManager>
   private let contents = Mutex(Contents())
   private let delegateLock = Mutex(())
   private weak var heldDelegate: (any CBPeripheralDelegate)?
-  private let observers = Mutex<[ObjectIdentifier: Streams<Data>]>([:])
 
   private struct Contents {
     var name: String?
@@ -36,10 +35,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     super.init(identifier: identifier)
   }
 
-  deinit {
-    finishStreams()
-    manager.object?.released(identifier)
-  }
+  deinit { manager.object?.released(identifier) }
 
   /// Who hears of everything. It is not kept alive by the peripheral.
   open var delegate: (any CBPeripheralDelegate)? {
@@ -166,8 +162,6 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
   }
 
-  final var owner: CBCentralManager? { manager.object }
-
   /// The object as one that was found on some peripheral; one of the application's own has no place here.
   final func remote<Local: CBAttribute, Remote>(_ object: Local, _ command: StaticString) -> Remote? {
     if let remote = object as? Remote { return remote }
@@ -180,30 +174,5 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   ) {
     guard let manager = manager.object, manager.accepts(name) else { return }
     manager.run(body)
-  }
-
-  // The streams of values (Peripheral+Async).
-
-  final func publish(_ characteristic: RemoteCharacteristic) {
-    guard let value = characteristic.value else { return }
-    observers.withLock { $0[ObjectIdentifier(characteristic)]?.yield(value) }
-  }
-
-  final func addStream(_ continuation: AsyncStream<Data>.Continuation, of characteristic: RemoteCharacteristic) -> Int {
-    observers.withLock { $0[ObjectIdentifier(characteristic), default: Streams()].add(continuation) }
-  }
-
-  final func removeStream(_ key: Int, of characteristic: ObjectIdentifier) {
-    observers.withLock { _ = $0[characteristic]?.remove(key) }
-  }
-
-  final func finishStreams() {
-    let all = observers.withLock { observers in
-      defer { observers = [:] }
-      var all: [AsyncStream<Data>.Continuation] = []
-      for var streams in observers.values { all += streams.takeAll() }
-      return all
-    }
-    for stream in all { stream.finish() }
   }
 }

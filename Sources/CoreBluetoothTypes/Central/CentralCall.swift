@@ -11,8 +11,6 @@ enum CentralCall: Sendable {
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
   case connectionEvent(CBConnectionEvent, CBPeripheral)
   case peripheral(CBPeripheral, PeripheralCall)
-  /// Not the delegate's: a task that waited goes on.
-  case resume(CentralWaiter, (any Error)?)
   /// Not the delegate's: a connection that was to begin later begins when this time has passed.
   case startLater(seconds: Int, ConnectID)
 }
@@ -35,12 +33,6 @@ enum PeripheralCall: Sendable {
   case openedChannel((any Error)?)
 }
 
-/// A task that waits for something a central manager does.
-struct CentralWaiter: Sendable {
-  let id: UInt64
-  let continuation: CheckedContinuation<Void, any Error>
-}
-
 extension CBCentralManager {
   /// Does what the machine wants done; on the queue only.
   func make(_ call: CentralCall) {
@@ -49,20 +41,16 @@ extension CBCentralManager {
     case .discovered(let peripheral, let device):
       delegate?.centralManager(
         self, didDiscover: peripheral, advertisementData: device.dictionary, rssi: NSNumber(value: device.rssi))
-      publish(peripheral, device)
     case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)
     case .failedToConnect(let peripheral, let error):
       delegate?.centralManager(self, didFailToConnect: peripheral, error: error)
     case .disconnected(let peripheral, let isReconnecting, let error):
-      peripheral.finishStreams()
       delegate?.centralManager(
         self, didDisconnectPeripheral: peripheral, timestamp: Date().timeIntervalSinceReferenceDate,
         isReconnecting: isReconnecting, error: error)
     case .connectionEvent(let event, let peripheral):
       delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral)
     case .peripheral(let peripheral, let call): peripheral.make(call)
-    case .resume(let waiter, let error?): waiter.continuation.resume(throwing: error)
-    case .resume(let waiter, nil): waiter.continuation.resume()
     case .startLater(let seconds, let id):
       client.queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in
         self?.run { $0.start(id, into: &$1) }
@@ -89,7 +77,6 @@ extension CBPeripheral {
     case .discoveredDescriptors(let characteristic, let error):
       delegate?.peripheral(self, didDiscoverDescriptorsFor: characteristic, error: error)
     case .updatedValue(let characteristic, let error):
-      if error == nil { publish(characteristic) }
       delegate?.peripheral(self, didUpdateValueFor: characteristic, error: error)
     case .updatedDescriptor(let descriptor, let error):
       delegate?.peripheral(self, didUpdateValueFor: descriptor, error: error)

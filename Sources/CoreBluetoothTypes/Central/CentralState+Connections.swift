@@ -20,7 +20,7 @@ extension CentralState {
 
   private mutating func begin(_ address: DeviceAddress, _ options: ConnectOptions, into effects: inout CentralEffects) {
     let id = HostNames.connect()
-    wishes[id] = address
+    pendingConnections[id] = address
     devices[address]?.object.object?.update(state: .connecting)
     devices[address]?.phase = .connecting(id, options, isPosted: options.startDelay == 0)
     if options.startDelay > 0 {
@@ -32,7 +32,8 @@ extension CentralState {
 
   /// The start delay of a connection has passed.
   mutating func start(_ id: ConnectID, into effects: inout CentralEffects) {
-    guard let address = wishes[id], case .connecting(id, let options, false) = devices[address]?.phase else { return }
+    guard let address = pendingConnections[id], case .connecting(id, let options, false) = devices[address]?.phase
+    else { return }
     devices[address]?.phase = .connecting(id, options, isPosted: true)
     effects.commands.append(.connect(id, address, ConnectionParameters()))
   }
@@ -61,15 +62,16 @@ extension CentralState {
 
   mutating func connected(_ connection: Connection, into effects: inout CentralEffects) {
     guard connection.role == .central else { return }
-    guard let id = connection.request, let address = wishes.removeValue(forKey: id), let device = devices[address]
+    guard let id = connection.request, let address = pendingConnections.removeValue(forKey: id),
+      let device = devices[address]
     else {
-      guard sessions[connection.peer] == nil, otherLinks[connection.peer] == nil else { return }
+      guard connections[connection.peer] == nil, otherLinks[connection.peer] == nil else { return }
       otherLinks[connection.peer] = OtherLink(address: connection.address.identity)
       tell(.peerConnected, of: connection.address.identity, into: &effects)
       return
     }
     let shared = otherLinks.removeValue(forKey: connection.peer)
-    sessions[connection.peer] = Session(address: address, peer: connection.peer)
+    connections[connection.peer] = PeripheralConnection(address: address, peer: connection.peer)
     if let shared { mtuChanged(connection.peer, shared.mtu) }
     switch device.phase {
     case .connecting(_, let options, _):
@@ -82,8 +84,6 @@ extension CentralState {
       object.connected()
       effects.calls.append(.connected(object))
       if shared == nil { tell(.peerConnected, of: address, into: &effects) }
-      effects.calls += device.connectWaiters.map { .resume($0, nil) }
-      devices[address]?.connectWaiters = []
     case .cancelling(_, let next):
       devices[address]?.phase = .disconnecting(connection.peer, next: next)
       effects.commands.append(.release(connection.peer))
@@ -95,16 +95,12 @@ extension CentralState {
     connectionEnded(id, CBError(connecting: error), into: &effects)
   }
 
-  /// A wish ended without a link: given up by the application, or not possible.
+  /// A pending connection ended without a link: cancelled by the application, or not possible.
   mutating func connectionEnded(_ id: ConnectID, _ error: CBError, into effects: inout CentralEffects) {
-    guard let address = wishes.removeValue(forKey: id), let device = devices[address] else { return }
+    guard let address = pendingConnections.removeValue(forKey: id), let device = devices[address] else { return }
     devices[address]?.phase = .disconnected
     let object = device.object.object
     object?.update(state: .disconnected)
-    effects.calls += device.connectWaiters.map { .resume($0, error) }
-    effects.calls += device.disconnectWaiters.map { .resume($0, nil) }
-    devices[address]?.connectWaiters = []
-    devices[address]?.disconnectWaiters = []
     guard let object else { return }
     if case .cancelling(_, let next) = device.phase {
       effects.calls.append(.disconnected(object, isReconnecting: false, nil))
@@ -124,7 +120,9 @@ extension CentralState {
   mutating func linkEnded(
     _ peer: PeerID, _ error: CBError, reconnects: Bool, into effects: inout CentralEffects
   ) {
-    guard let session = sessions.removeValue(forKey: peer), let device = devices[session.address] else { return }
+    guard let connection = connections.removeValue(forKey: peer), let device = devices[connection.address] else {
+      return
+    }
     var next: ConnectOptions?
     var isWanted = false
     var isReconnecting = false
@@ -137,20 +135,20 @@ extension CentralState {
       next = options
     default: break
     }
-    devices[session.address]?.phase = .disconnected
+    devices[connection.address]?.phase = .disconnected
     let object = device.object.object
-    session.fail(
-      isWanted ? CBError(.operationCancelled, "the connection was given up") : error, object, &effects)
-    session.forgetNotifying()
+    if let object {
+      let reason = isWanted ? CBError(.operationCancelled, "the program cancelled the connection") : error
+      effects.calls += connection.failures(reason).map { .peripheral(object, $0) }
+    }
+    connection.forgetNotifying()
     object?.update(state: .disconnected)
-    if isReconnecting { begin(session.address, next ?? ConnectOptions(), into: &effects) }
+    if isReconnecting { begin(connection.address, next ?? ConnectOptions(), into: &effects) }
     if let object {
       effects.calls.append(.disconnected(object, isReconnecting: isReconnecting, isWanted ? nil : error))
-      tell(.peerDisconnected, of: session.address, into: &effects)
+      tell(.peerDisconnected, of: connection.address, into: &effects)
     }
-    effects.calls += device.disconnectWaiters.map { .resume($0, nil) }
-    devices[session.address]?.disconnectWaiters = []
-    if let next, !isReconnecting { begin(session.address, next, into: &effects) }
+    if let next, !isReconnecting { begin(connection.address, next, into: &effects) }
   }
 
   /// Tells of a link where the application asked to hear of it.

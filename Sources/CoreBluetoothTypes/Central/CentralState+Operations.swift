@@ -8,59 +8,49 @@ import Foundation
 /// Asking a peripheral.
 extension CentralState {
   /// The link of a connected peripheral, with a line in the log where there is none.
-  func session(
+  func connection(
     of peripheral: CBPeripheral, for command: StaticString, into effects: inout CentralEffects
-  ) -> Session? {
+  ) -> PeripheralConnection? {
     guard let device = device(of: peripheral, for: command, into: &effects) else { return nil }
-    guard case .connected(let peer, _) = device.phase, let session = sessions[peer] else {
+    guard case .connected(let peer, _) = device.phase, let connection = connections[peer] else {
       effects.misuses.append("\(command): \(peripheral) can only accept this command while in the connected state")
       return nil
     }
-    return session
+    return connection
   }
 
-  /// Puts a question in line.
-  ///
-  /// - Returns: an error where it was not taken; the log has a line then.
-  @discardableResult
+  /// Appends an operation to those of the link, or logs why it cannot be performed.
   mutating func ask(
-    _ peripheral: CBPeripheral, _ command: StaticString, _ subject: Session.Subject, value: [UInt8] = [],
-    answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects
-  ) -> CBError? {
-    guard let session = session(of: peripheral, for: command, into: &effects) else {
-      return CBError(.notConnected)
-    }
-    if let fault = subject.fault(in: session) {
-      effects.misuses.append("\(command): \(fault)")
-      return CBError(.invalidHandle, fault)
-    }
-    guard session.pending.count < limits.pendingOperations else {
+    _ peripheral: CBPeripheral, _ command: StaticString, _ subject: PeripheralConnection.Subject, value: [UInt8] = [],
+    into effects: inout CentralEffects
+  ) {
+    guard let connection = connection(of: peripheral, for: command, into: &effects) else { return }
+    if let fault = subject.fault(in: connection) { return effects.misuses.append("\(command): \(fault)") }
+    guard connection.pending.count < limits.pendingOperations else {
       let error = CBError(
         .outOfSpace, "\(limits.pendingOperations) operations wait for this peripheral already: wait for an answer")
-      answer(answerTo, subject.call(error), error, peripheral, &effects)
-      return nil
+      return effects.calls.append(.peripheral(peripheral, subject.call(error)))
     }
     let id = HostNames.operation()
-    var operation = Session.PendingOperation(id: id, subject: subject, answerTo: answerTo)
-    switch subject.kind(value, in: session) {
+    var operation = PeripheralConnection.PendingOperation(id: id, subject: subject)
+    switch subject.kind(value, in: connection) {
     case .success(let kind):
       operation.kind = kind
-      effects.commands.append(.client(session.peer, GATTClient.Operation(id: id, kind)))
+      effects.commands.append(.client(connection.peer, GATTClient.Operation(id: id, kind)))
     case .failure(let known): operation.result = known.result
     }
-    sessions[session.peer]?.pending.append(operation)
-    flush(session.peer, into: &effects)
-    watchServices(session.peer, after: subject, into: &effects)
-    return nil
+    connections[connection.peer]?.pending.append(operation)
+    flush(connection.peer, into: &effects)
+    watchServices(connection.peer, after: subject, into: &effects)
   }
 
   /// With the first discovery the server is asked to tell when its services change; one that never does
   /// refuses, and that is all.
   private mutating func watchServices(
-    _ peer: PeerID, after subject: Session.Subject, into effects: inout CentralEffects
+    _ peer: PeerID, after subject: PeripheralConnection.Subject, into effects: inout CentralEffects
   ) {
-    guard case .services = subject, sessions[peer]?.watchesServices == false else { return }
-    sessions[peer]?.watchesServices = true
+    guard case .services = subject, connections[peer]?.watchesServices == false else { return }
+    connections[peer]?.watchesServices = true
     effects.commands.append(.client(peer, GATTClient.Operation(id: HostNames.operation(), .subscribeToServiceChanged)))
   }
 
@@ -69,63 +59,57 @@ extension CentralState {
     _ peripheral: CBPeripheral, _ characteristic: RemoteCharacteristic, _ value: [UInt8],
     into effects: inout CentralEffects
   ) {
-    guard let session = session(of: peripheral, for: "writeValue", into: &effects) else { return }
-    if let fault = Session.Subject.write(characteristic).fault(in: session) {
+    guard let connection = connection(of: peripheral, for: "writeValue", into: &effects) else { return }
+    if let fault = PeripheralConnection.Subject.write(characteristic).fault(in: connection) {
       return effects.misuses.append("writeValue: \(fault)")
     }
     guard characteristic.properties.contains(.writeWithoutResponse) else {
       return effects.misuses.append(
         "writeValue: \(characteristic) has no property writeWithoutResponse, so this write is dropped")
     }
-    guard value.count <= session.mtu - 3 else {
+    guard value.count <= connection.mtu - 3 else {
       return effects.misuses.append(
-        "writeValue: \(value.count) octets do not fit the \(session.mtu - 3) of maximumWriteValueLength(for: .withoutResponse), so this write is dropped"
+        "writeValue: \(value.count) octets do not fit the \(connection.mtu - 3) of maximumWriteValueLength(for: .withoutResponse), so this write is dropped"
       )
     }
-    guard session.unsentWrites.count < limits.droppedWrites else {
+    guard connection.unsentWrites.count < limits.droppedWrites else {
       return effects.misuses.append(
         "writeValue: \(limits.droppedWrites) writes without response are on their way, so this one is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
       )
     }
     let id = HostNames.operation()
-    sessions[session.peer]?.unsentWrites.insert(id)
-    if session.unsentWrites.count + 1 >= limits.pendingWrites { sessions[session.peer]?.owesReady = true }
+    connections[connection.peer]?.unsentWrites.insert(id)
+    if connection.unsentWrites.count + 1 >= limits.pendingWrites { connections[connection.peer]?.owesReady = true }
     effects.commands.append(
       .client(
-        session.peer, GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
+        connection.peer, GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
   }
 
   func canSend(_ peripheral: CBPeripheral) -> Bool {
     guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase,
-      let session = sessions[peer]
+      let connection = connections[peer]
     else { return false }
-    return session.unsentWrites.count < limits.pendingWrites
+    return connection.unsentWrites.count < limits.pendingWrites
   }
 
   func mtu(of peripheral: CBPeripheral) -> Int {
     guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase else {
       return ATT.defaultMTU
     }
-    return sessions[peer]?.mtu ?? ATT.defaultMTU
+    return connections[peer]?.mtu ?? ATT.defaultMTU
   }
 
   /// Not supported; the delegate receives an error.
   func openChannel(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
-    guard session(of: peripheral, for: "openL2CAPChannel", into: &effects) != nil else { return }
+    guard connection(of: peripheral, for: "openL2CAPChannel", into: &effects) != nil else { return }
     effects.calls.append(.peripheral(peripheral, .openedChannel(CBError.noL2CAPChannels)))
   }
 
-  @discardableResult
-  mutating func readRSSI(
-    _ peripheral: CBPeripheral, answerTo: Session.AnswerTo = .delegate, into effects: inout CentralEffects
-  ) -> CBError? {
-    guard let session = session(of: peripheral, for: "readRSSI", into: &effects) else {
-      return CBError(.notConnected)
-    }
-    guard session.rssiReads.count < limits.pendingOperations else { return CBError(.outOfSpace) }
-    sessions[session.peer]?.rssiReads.append(answerTo)
-    effects.commands.append(.readRSSI(session.peer))
-    return nil
+  mutating func readRSSI(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
+    guard let connection = connection(of: peripheral, for: "readRSSI", into: &effects) else { return }
+    guard connection.rssiReads < limits.pendingOperations else { return }
+    connections[connection.peer]?.rssiReads += 1
+    effects.commands.append(.readRSSI(connection.peer))
   }
 }
 
@@ -138,24 +122,24 @@ struct KnownResult: Error {
   }
 }
 
-extension Session.Subject {
+extension PeripheralConnection.Subject {
   /// Why the question cannot be asked on this link.
-  func fault(in session: Session) -> String? {
+  func fault(in connection: PeripheralConnection) -> String? {
     switch self {
     case .services: nil
     case .includedServices(let service, _), .characteristics(let service, _):
-      session.has(service) ? nil : "\(service) is not a service of this connection: discover it again"
+      connection.has(service) ? nil : "\(service) is not a service of this connection: discover it again"
     case .descriptors(let it), .value(let it), .write(let it), .notify(let it, _):
-      session.has(it) ? nil : "\(it) is not a characteristic of this connection: discover it again"
+      connection.has(it) ? nil : "\(it) is not a characteristic of this connection: discover it again"
     case .writeDescriptor(let descriptor) where descriptor.type == "2902":
       "the Client Characteristic Configuration is not written with writeValue: use setNotifyValue(_:for:)"
     case .descriptorValue(let descriptor), .writeDescriptor(let descriptor):
-      session.has(descriptor) ? nil : "\(descriptor) is not a descriptor of this connection: discover it again"
+      connection.has(descriptor) ? nil : "\(descriptor) is not a descriptor of this connection: discover it again"
     }
   }
 
   /// The procedure that answers it; a failure is a result that is known without asking.
-  func kind(_ value: [UInt8], in session: Session) -> Result<GATTClient.Operation.Kind, KnownResult> {
+  func kind(_ value: [UInt8], in connection: PeripheralConnection) -> Result<GATTClient.Operation.Kind, KnownResult> {
     switch self {
     case .services: return .success(.discoverPrimaryServices)
     case .includedServices(let service, _): return .success(.findIncludedServices(service.handles))
@@ -169,7 +153,7 @@ extension Session.Subject {
     case .descriptorValue(let descriptor): return .success(.readLong(descriptor.handle))
     case .write(let characteristic): return write(characteristic.found.valueHandle, value)
     case .writeDescriptor(let descriptor): return write(descriptor.handle, value)
-    case .notify(let characteristic, let isOn): return configure(characteristic, isOn, in: session)
+    case .notify(let characteristic, let isOn): return configure(characteristic, isOn, in: connection)
     }
   }
 
@@ -182,7 +166,7 @@ extension Session.Subject {
 
   /// Notifications where the characteristic has them, else indications.
   private func configure(
-    _ characteristic: RemoteCharacteristic, _ isOn: Bool, in session: Session
+    _ characteristic: RemoteCharacteristic, _ isOn: Bool, in connection: PeripheralConnection
   ) -> Result<GATTClient.Operation.Kind, KnownResult> {
     let handle = characteristic.found.valueHandle
     var subscription = Subscription()
@@ -194,7 +178,7 @@ extension Session.Subject {
       return .failure(.refused(.requestNotSupported, .writeRequest, handle))
     }
     if !isOn { subscription = Subscription() }
-    if let configuration = session.configurations[handle] {
+    if let configuration = connection.configurations[handle] {
       return .success(.write(configuration, [UInt8(truncatingIfNeeded: subscription.rawValue), 0]))
     }
     guard let range = characteristic.descriptorRange else {

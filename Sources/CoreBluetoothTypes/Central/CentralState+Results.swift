@@ -8,37 +8,35 @@ import Foundation
 /// What a peripheral answers and tells.
 extension CentralState {
   mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
-    guard let session = sessions[peer] else { return }
+    guard let connection = connections[peer] else { return }
     switch event {
     case .finished(let id, let result): finished(peer, id, result, into: &effects)
     case .notification(let handle, let value), .indication(let handle, let value):
-      guard let characteristic = session.characteristics[handle] else { return }
+      guard let characteristic = connection.characteristics[handle] else { return }
       characteristic.value = Data(value)
-      guard let object = devices[session.address]?.object.object else { return }
+      guard let object = devices[connection.address]?.object.object else { return }
       effects.calls.append(.peripheral(object, .updatedValue(characteristic, nil)))
     case .servicesChanged(let range): servicesChanged(peer, range, into: &effects)
-    case .violation(let error): effects.notices.append("\(session.address): \(error)")
-    case .bearerFailed: effects.notices.append("\(session.address): \(GATTClientError.timedOut)")
+    case .violation(let error): effects.notices.append("\(connection.address): \(error)")
+    case .bearerFailed: effects.notices.append("\(connection.address): \(GATTClientError.timedOut)")
     case .mtu: break
     }
   }
 
   mutating func mtuChanged(_ peer: PeerID, _ mtu: Int) {
-    sessions[peer]?.mtu = max(ATT.defaultMTU, mtu)
+    connections[peer]?.mtu = max(ATT.defaultMTU, mtu)
     otherLinks[peer]?.mtu = mtu
   }
 
   mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout CentralEffects) {
-    guard let session = sessions[peer], let asker = session.rssiReads.first else { return }
-    sessions[peer]?.rssiReads.removeFirst()
-    let object = devices[session.address]?.object.object
+    guard let connection = connections[peer], connection.rssiReads > 0 else { return }
+    connections[peer]?.rssiReads -= 1
+    guard let object = devices[connection.address]?.object.object else { return }
     switch result {
     case .success(let rssi):
-      object?.update(rssi: Int(rssi))
-      answer(asker, .rssi(Int(rssi), nil), nil, object, &effects)
-    case .failure(let error):
-      let error = CBError(error)
-      answer(asker, .rssi(127, error), error, object, &effects)
+      object.update(rssi: Int(rssi))
+      effects.calls.append(.peripheral(object, .rssi(Int(rssi), nil)))
+    case .failure(let error): effects.calls.append(.peripheral(object, .rssi(127, CBError(error))))
     }
   }
 
@@ -48,52 +46,53 @@ extension CentralState {
   ) {
     // The end of the link follows, with its reason: that is what the askers are told.
     if case .failure(.linkEnded) = result { return }
-    if sessions[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
-    guard let index = sessions[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
-    sessions[peer]?.pending[index].result = result
+    if connections[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
+    guard let index = connections[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
+    connections[peer]?.pending[index].result = result
     flush(peer, into: &effects)
   }
 
   private mutating func wroteWithoutResponse(
     _ peer: PeerID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
-    guard let session = sessions[peer] else { return }
+    guard let connection = connections[peer] else { return }
     if case .failure(let error) = result {
-      effects.notices.append("a write without response to \(session.address) was dropped: \(error)")
+      effects.notices.append("a write without response to \(connection.address) was dropped: \(error)")
     }
-    guard session.owesReady, session.unsentWrites.count < limits.pendingWrites else { return }
-    sessions[peer]?.owesReady = false
-    guard let object = devices[session.address]?.object.object else { return }
+    guard connection.owesReady, connection.unsentWrites.count < limits.pendingWrites else { return }
+    connections[peer]?.owesReady = false
+    guard let object = devices[connection.address]?.object.object else { return }
     effects.calls.append(.peripheral(object, .isReady))
   }
 
   /// Tells the results that are next in line.
   mutating func flush(_ peer: PeerID, into effects: inout CentralEffects) {
-    while let operation = sessions[peer]?.pending.first, let result = operation.result, let session = sessions[peer] {
-      sessions[peer]?.pending.removeFirst()
-      let object = devices[session.address]?.object.object
+    while let operation = connections[peer]?.pending.first, let result = operation.result,
+      let connection = connections[peer]
+    {
+      connections[peer]?.pending.removeFirst()
+      let object = devices[connection.address]?.object.object
       var failure: (any Error)?
       switch result {
-      case .success(let outcome): sessions[peer]?.take(outcome, for: operation.subject, of: object)
-      case .failure(let error): failure = error.facade(session.bondLoss)
+      case .success(let outcome): connections[peer]?.take(outcome, for: operation.subject, of: object)
+      case .failure(let error): failure = error.facade(connection.bondLoss)
       }
-      // Without a failure a value goes to the streams of values too, which the call for the delegate does.
-      answer(operation.answerTo, operation.subject.call(failure), failure, object, &effects)
+      if let object { effects.calls.append(.peripheral(object, operation.subject.call(failure))) }
     }
   }
 
   private mutating func servicesChanged(
     _ peer: PeerID, _ range: ClosedRange<AttributeHandle>, into effects: inout CentralEffects
   ) {
-    guard let void = sessions[peer]?.invalidate(range), let session = sessions[peer],
-      let object = devices[session.address]?.object.object
+    guard let void = connections[peer]?.invalidate(range), let connection = connections[peer],
+      let object = devices[connection.address]?.object.object
     else { return }
     object.update(services: object.services?.filter { service in !void.contains { $0 === service } })
     effects.calls.append(.peripheral(object, .modifiedServices(void)))
   }
 }
 
-extension Session {
+extension PeripheralConnection {
   /// Takes over what was found; objects that are known already stay the ones they are.
   mutating func take(_ outcome: GATTClient.Outcome, for subject: Subject, of object: CBPeripheral?) {
     switch (subject, outcome) {

@@ -72,7 +72,7 @@ extension CentralState {
 
   /// Devices connected as peripherals, by whichever manager of this process, that have one of the services.
   mutating func retrieveConnected(with services: [BluetoothUUID]) -> [CBPeripheral] {
-    let mine = sessions.values.map { ($0.address, $0.services.values.map(\.type)) }
+    let mine = connections.values.map { ($0.address, $0.services.values.map(\.type)) }
     let others = otherLinks.values.map { ($0.address, [BluetoothUUID]()) }
     return (mine + others).filter { address, discovered in
       let advertised = devices.record(of: address).data.serviceUUIDs

@@ -23,12 +23,11 @@ struct CentralState: Sendable {
   var generation = 0
 
   // Connections (CentralState+Connections).
-  var wishes: [ConnectID: DeviceAddress] = [:]
-  var sessions: [PeerID: Session] = [:]
+  var pendingConnections: [ConnectID: DeviceAddress] = [:]
+  var connections: [PeerID: PeripheralConnection] = [:]
   /// Links with other devices as peripherals that other managers of this process made.
   var otherLinks: [PeerID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
-  var powerWaiters: [CentralWaiter] = []
 
   init(limits: CentralLimits = CentralLimits()) {
     self.limits = limits
@@ -42,8 +41,6 @@ struct CentralState: Sendable {
     /// The application's object; the application keeps it, not we.
     var object = WeakObject<CBPeripheral>(nil)
     var phase = Phase.disconnected
-    var connectWaiters: [CentralWaiter] = []
-    var disconnectWaiters: [CentralWaiter] = []
   }
 
   /// How far a device is from being connected.
@@ -86,8 +83,6 @@ struct CentralLimits: Sendable {
   /// ``CBPeripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
   var pendingWrites = 16
   var droppedWrites = 48
-  /// Values or discoveries that one stream keeps for a reader that does not read; the oldest is dropped then.
-  var streamBacklog = 256
 }
 
 /// What the machine wants done, each kind in order.
@@ -117,7 +112,7 @@ extension CentralState {
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
-    case .bondLost(let peer, _, let loss): sessions[peer]?.bondLoss = loss
+    case .bondLost(let peer, _, let loss): connections[peer]?.bondLoss = loss
     default: break
     }
   }
@@ -130,11 +125,11 @@ extension CentralState {
       effects.commands.append(.stopScanning)
     }
     let why = "the adapter is \(state)"
-    for peer in sessions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+    for peer in connections.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       linkEnded(peer, CBError(.notConnected, "\(why): the link is gone"), reconnects: false, into: &effects)
     }
     otherLinks = [:]
-    for (id, _) in wishes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+    for (id, _) in pendingConnections.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       effects.commands.append(.cancelConnect(id))
       connectionEnded(id, CBError(.operationCancelled, "\(why): connect again when it is on"), into: &effects)
     }
@@ -191,7 +186,7 @@ extension CentralState {
     switch device.phase {
     case .connecting(let id, _, _):
       effects.misuses.append("cancelling the connection to \(address), whose peripheral nobody holds")
-      wishes[id] = nil
+      pendingConnections[id] = nil
       devices[address]?.phase = .disconnected
       effects.commands.append(.cancelConnect(id))
     case .connected(let peer, _):

@@ -2,7 +2,7 @@ import BLEGATT
 public import Foundation
 import Synchronization
 
-/// A central's wish to read or write a characteristic; mirrors `CBATTRequest`.
+/// A request of a central to read or write a characteristic; mirrors `CBATTRequest`.
 ///
 /// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the central
 /// waits up to 30 seconds (Vol 3, Part F, 3.3.3).

@@ -27,18 +27,11 @@ import Synchronization
 /// loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in the log.
 /// A manager that is released takes its services and its advertisement back.
 ///
-/// The locks are `machine`, `observers` and those of ``CBManager``.
+/// The locks are `machine` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<PeripheralRole>
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBPeripheralManagerDelegate)?
-  private let observers = Mutex(Observers())
-  private let limits: PeripheralLimits
-
-  private struct Observers {
-    var next = 0
-    var streams: [Int: AsyncStream<CentralEvent>.Continuation] = [:]
-  }
 
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
@@ -55,8 +48,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBPeripheralManager: \($0)") }
-    limits = PeripheralLimits()
-    machine = Mutex(PeripheralRole(limits: limits))
+    machine = Mutex(PeripheralRole())
     heldDelegate = delegate
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
     listen()
@@ -74,19 +66,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
     limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
   ) {
-    self.limits = limits
     machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = delegate
     super.init(link: link, queue: queue, log: log)
     listen()
-  }
-
-  deinit {
-    for stream in observers.withLock({ $0.streams.values }) { stream.finish() }
-    // The host withdraws the services and the advertisement when the client detaches, which its end does.
-    for waiter in machine.withLock({ $0.waiters }) {
-      waiter.continuation.resume(throwing: CBError(.operationCancelled, "the peripheral manager was released"))
-    }
   }
 
   /// Who hears of everything. It is not kept alive by the manager.
@@ -107,27 +90,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// The centrals whose links are up, in the order in which they came. CoreBluetooth does not tell.
   public final var connectedCentrals: [CBCentral] { machine.withLock { $0.connectedCentrals } }
-
-  /// The coming and going of centrals, from now on, for as long as the sequence is read.
-  ///
-  /// It ends when the manager is released. Events that nobody reads are kept, the newest 256 of them.
-  public final var connectionEvents: AsyncStream<CentralEvent> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: CentralEvent.self, bufferingPolicy: .bufferingNewest(limits.connectionEvents))
-    let key = observers.withLock { observers in
-      observers.next += 1
-      observers.streams[observers.next] = continuation
-      return observers.next
-    }
-    continuation.onTermination = { [weak self] _ in
-      self?.observers.withLock { $0.streams[key] = nil }
-    }
-    return stream
-  }
-
-  final func publish(_ event: CentralEvent) {
-    for stream in observers.withLock({ Array($0.streams.values) }) { stream.yield(event) }
-  }
 
   @available(*, deprecated, message: "Linux asks nobody: see Manager.authorization")
   open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }

@@ -19,8 +19,6 @@ enum DelegateCall: Sendable {
   case isReady
   case didPublishL2CAPChannel(CBL2CAPPSM, CBError)
   case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError)
-  /// Not the delegate's: a task that waited goes on.
-  case resume(Waiter, CBError?)
 }
 
 extension CBPeripheralManager {
@@ -32,15 +30,11 @@ extension CBPeripheralManager {
     case .didStartAdvertising(let error): delegate?.peripheralManagerDidStartAdvertising(self, error: error)
     case .advertisingPaused(let reason): delegate?.peripheralManager(self, didPauseAdvertising: reason)
     case .advertisingResumed: delegate?.peripheralManagerDidResumeAdvertising(self)
-    case .connected(let central):
-      delegate?.peripheralManager(self, didConnect: central)
-      publish(.connected(central))
+    case .connected(let central): delegate?.peripheralManager(self, didConnect: central)
     case .identified(let central, let identified):
       delegate?.peripheralManager(self, didIdentify: central, as: identified)
-      publish(.identified(central, as: identified))
     case .disconnected(let central, let reason):
       delegate?.peripheralManager(self, didDisconnect: central, reason: reason)
-      publish(.disconnected(central, reason: reason))
     case .connectionUpdated(let central, let timing, let error):
       delegate?.peripheralManager(self, didUpdateConnectionOf: central, timing: timing, error: error)
     case .rssi(let central, let rssi, let error):
@@ -68,8 +62,6 @@ extension CBPeripheralManager {
       delegate?.peripheralManager(self, didPublishL2CAPChannel: psm, error: error)
     case .didUnpublishL2CAPChannel(let psm, let error):
       delegate?.peripheralManager(self, didUnpublishL2CAPChannel: psm, error: error)
-    case .resume(let waiter, let error):
-      if let error { waiter.continuation.resume(throwing: error) } else { waiter.continuation.resume() }
     }
   }
 }

@@ -49,7 +49,6 @@ extension PeripheralRole {
     pending = [:]
     updates = []
     owesReady = false
-    failWaiters(CBError(.notConnected, "the adapter is \(state): nobody is connected"), into: &effects)
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     let cancelled = CBError(
       .operationCancelled, "the adapter is \(state): publish and advertise again when it is powered on")
@@ -62,9 +61,7 @@ extension PeripheralRole {
 
   /// The events that came together have been taken: whoever waits for room hears of it once.
   mutating func finishBatch(into effects: inout PeripheralEffects) {
-    guard updates.count < limits.pendingUpdates else { return }
-    wakeWaiters(into: &effects)
-    guard owesReady else { return }
+    guard owesReady, updates.count < limits.pendingUpdates else { return }
     owesReady = false
     effects.calls.append(.isReady)
   }

@@ -10,16 +10,16 @@ extension PeripheralRole {
   mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     let id = HostNames.service()
     do {
-      let blueprint = try ServiceBlueprint(service, id: id, published: serviceIDs, known: attributeIDs)
-      for (attribute, object) in blueprint.attributes {
+      let new = try MutableServiceDefinition(service, id: id, published: serviceIDs, known: attributeIDs)
+      for (attribute, object) in new.attributes {
         attributes[attribute] = object
         attributeIDs[ObjectIdentifier(object)] = attribute
       }
-      published[id] = Publication(service: service, attributes: blueprint.attributes.map(\.0))
+      published[id] = Publication(service: service, attributes: new.attributes.map(\.0))
       serviceIDs[ObjectIdentifier(service)] = id
       adds.ask(id, service)
-      effects.commands.append(.addService(blueprint.definition))
-      effects.warnings += blueprint.warnings
+      effects.commands.append(.addService(new.definition))
+      effects.warnings += new.warnings
     } catch {
       adds.ask(id, service, answer: .failure(error))
       flushAnswers(into: &effects)

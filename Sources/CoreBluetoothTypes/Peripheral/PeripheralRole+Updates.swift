@@ -3,12 +3,6 @@ import BLEGATT
 import BLEHost
 import Foundation
 
-/// A task that waits for room among the pending updates.
-struct Waiter: Sendable {
-  let id: UInt64
-  let continuation: CheckedContinuation<Void, any Error>
-}
-
 extension PeripheralRole {
   enum UpdateOutcome: Equatable, Sendable { case sent, full }
 
@@ -33,28 +27,5 @@ extension PeripheralRole {
     effects.commands.append(
       .update(token, attribute, [UInt8](value.prefix(length)), to: centrals == nil ? nil : recipients.map(\.peer)))
     return .sent
-  }
-
-  /// - Returns: an error when too many wait already; nil when `waiter` waits.
-  mutating func wait(_ waiter: Waiter) -> CBError? {
-    guard waiters.count < limits.waitingSends else {
-      return CBError(.outOfSpace, "more than \(limits.waitingSends) tasks wait to send a value")
-    }
-    waiters.append(waiter)
-    return nil
-  }
-
-  mutating func takeWaiter(_ id: UInt64) -> Waiter? {
-    waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) }
-  }
-
-  mutating func wakeWaiters(into effects: inout PeripheralEffects) {
-    effects.calls += waiters.map { .resume($0, nil) }
-    waiters = []
-  }
-
-  mutating func failWaiters(_ error: CBError, into effects: inout PeripheralEffects) {
-    effects.calls += waiters.map { .resume($0, error) }
-    waiters = []
   }
 }

@@ -28,7 +28,6 @@ struct PeripheralRole: Sendable {
   // Updates (PeripheralRole+Updates).
   var updates: Set<UpdateToken> = []
   var owesReady = false
-  var waiters: [Waiter] = []
 
   // Advertising (PeripheralRole+Advertising).
   var starts = OrderedAnswers<AdvertisingID, Void>()
@@ -61,10 +60,6 @@ struct PeripheralLimits: Sendable {
   /// Values that may be on their way to subscribers; one more and
   /// ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returns false.
   var pendingUpdates = 32
-  /// Tasks that may wait for room in ``CBPeripheralManager/send(_:for:to:)``; one more is refused with `outOfSpace`.
-  var waitingSends = 256
-  /// Connection events that one stream keeps for a reader that does not read; the oldest is dropped then.
-  var connectionEvents = 256
 }
 
 /// What the machine wants done, each kind in order.

@@ -22,11 +22,6 @@ import Testing
     }
   }
 
-  func nearest(_ manager: CentralManager) async -> Peripheral? {
-    for await found in manager.discoveries(withServices: ["180D"]) { return found.peripheral }
-    return nil
-  }
-
   /// A subclass overrides what CoreBluetooth lets it override.
   final class Spy: CentralManager, @unchecked Sendable {
     override var isScanning: Bool { true }

@@ -117,19 +117,19 @@ final class CentralStage: Sendable {
 
   struct NothingFound: Error {}
 
-  /// The wish to connect that was posted last.
-  func lastWish() -> ConnectID? {
+  /// The connection request that was posted last.
+  func lastConnectRequest() -> ConnectID? {
     host.commands.reversed().lazy.compactMap { if case .connect(let id, _, _) = $0 { id } else { nil } }.first
   }
 
-  /// The link of the wish posted last comes up.
+  /// The link of the connection request posted last comes up.
   func linkUp(_ number: UInt8, peer: UInt32 = 1, mtu: Int? = nil) {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     say(
       .connected(
         Connection(
           peer: PeerID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
-          request: lastWish())))
+          request: lastConnectRequest())))
     if let mtu { say(.mtu(PeerID(rawValue: peer), mtu)) }
   }
 
@@ -143,7 +143,7 @@ final class CentralStage: Sendable {
     return peripheral
   }
 
-  /// Answers the operations posted since the last call; the wish to hear of changed services passes.
+  /// Answers the operations posted since the last call; the subscription to Service Changed is not answered.
   func answer(_ results: Result<GATTClient.Outcome, GATTClientError>..., peer: UInt32 = 1) {
     var results = results[...]
     for case .client(let peer, let operation) in commands() {

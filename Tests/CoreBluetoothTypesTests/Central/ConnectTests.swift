@@ -19,7 +19,7 @@ import Testing
     #expect(stage.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
     stage.manager.connect(peripheral)
-    #expect(stage.posted() == [], "one wish is enough")
+    #expect(stage.posted() == [], "one command is enough")
     stage.linkUp(1)
     #expect(stage.heard() == ["connected"])
     #expect(peripheral.state == .connected)
@@ -37,7 +37,7 @@ import Testing
     let stage = CentralStage()
     let peripheral = try stage.find(1)
     stage.manager.connect(peripheral)
-    stage.say(.connectionFailed(try #require(stage.lastWish()), error))
+    stage.say(.connectionFailed(try #require(stage.lastConnectRequest()), error))
     #expect(stage.heard() == ["failed \(code)"])
     #expect(peripheral.state == .disconnected)
     stage.manager.connect(peripheral)
@@ -50,7 +50,7 @@ import Testing
     stage.manager.connect(peripheral)
     stage.manager.cancelPeripheralConnection(peripheral)
     #expect(stage.posted() == ["connect 1", "cancel connect"])
-    stage.say(.connectionFailed(try #require(stage.lastWish()), .cancelled))
+    stage.say(.connectionFailed(try #require(stage.lastConnectRequest()), .cancelled))
     #expect(stage.heard() == ["disconnected"])
     #expect(peripheral.state == .disconnected)
     stage.manager.cancelPeripheralConnection(peripheral)
@@ -157,7 +157,7 @@ import Testing
     #expect(stage.logged().count { $0.contains("discover it again") } == 2)
   }
 
-  @Test func rule6_6_itReconnectsByItselfOnWish() throws {
+  @Test func rule6_6_itReconnectsByItselfWhenRequested() throws {
     let stage = CentralStage()
     let peripheral = try stage.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
     stage.say(.disconnected(peer, .connectionTimeout))
@@ -214,11 +214,11 @@ import Testing
     #expect(stage.posted() == [])
     #expect(peripheral.state == .connecting)
     // The hour passes at once.
-    let wish = try #require(stage.manager.run { state, _ in state.wishes.keys.first })
-    stage.manager.run { $0.start(wish, into: &$1) }
+    let request = try #require(stage.manager.run { state, _ in state.pendingConnections.keys.first })
+    stage.manager.run { $0.start(request, into: &$1) }
     #expect(stage.posted() == ["connect 1"])
     stage.manager.cancelPeripheralConnection(peripheral)
-    stage.say(.connectionFailed(wish, .cancelled))
+    stage.say(.connectionFailed(request, .cancelled))
     _ = stage.posted()
 
     stage.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: 3600])
@@ -255,7 +255,7 @@ import Testing
     #expect(stage.heard() == [])
   }
 
-  @Test func rule6_18_connectionEventsOnWish() throws {
+  @Test func rule6_18_connectionEventsWhenRequested() throws {
     let stage = CentralStage()
     let peripheral = try stage.find(1, "03030f18")
     stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])

@@ -65,7 +65,7 @@ import Testing
     #expect(stage.heard() == ["discovered Strap -40"])
   }
 
-  @Test func rule6_1_duplicatesOnWish() {
+  @Test func rule6_1_duplicatesWhenRequested() {
     let stage = CentralStage()
     stage.manager.scanForPeripherals(
       withServices: nil, options: [CentralManagerScanOptionAllowDuplicatesKey: NSNumber(value: true)])

@@ -107,25 +107,16 @@ import Testing
       delegate: vault, queue: DispatchQueue(label: "vault"), adapter: hiding)
     manager?.pairingDelegate = vault
     await vault.wait(for: "advertising")
-    var central: CentralManager? = CentralManager(
-      delegate: nil, queue: DispatchQueue(label: "typist"),
-      adapter: options("t-\(name)", .keyboardOnly, theirs, folder.path))
+    var asyncCentral: AsyncCentral? = AsyncCentral(
+      options("t-\(name)", .keyboardOnly, theirs, folder.path), label: "typist")
     let typist = Typist(vault.shown)
+    var central = asyncCentral?.manager
     central?.pairingDelegate = typist
-    try await central?.waitUntilPoweredOn(timeout: .seconds(20))
-    var found: Peripheral?
-    if let central {
-      for await device in central.discoveries(withServices: [service.uuid]) {
-        found = device.peripheral
-        break
-      }
-    }
-    let peripheral = try #require(found)
+    let peripheral = try #require(try await asyncCentral?.find(service.uuid))
     for round in 1...2 {
-      try await central?.connect(peripheral, timeout: .seconds(20))
-      let services = try await peripheral.services([service.uuid], timeout: .seconds(20))
-      let characteristics = try await peripheral.characteristics(of: #require(services.first), timeout: .seconds(20))
-      let value = try await peripheral.value(of: #require(characteristics.first), timeout: .seconds(20))
+      try await asyncCentral?.connect(peripheral)
+      let characteristics = try await asyncCentral?.discover(service.uuid, of: peripheral)
+      let value = try await asyncCentral?.value(of: #require(characteristics?.first), of: peripheral)
       #expect(value == Data("gold".utf8))
       if round == 1 { await vault.wait(for: "paired") }
       // Any change of the settings draws another address.
@@ -133,7 +124,7 @@ import Testing
       for command in manager?.client.hub?.bonds.commands(hiding.pairing, hiding.privacy) ?? [] {
         if case .setPrivacy = command { manager?.client.perform(command) }
       }
-      try await central?.disconnect(peripheral, timeout: .seconds(20))
+      try await asyncCentral?.disconnect(peripheral)
       await vault.wait(for: "disconnected")
     }
     #expect(manager?.bonds.count == 1 && manager?.bonds.first?.isProtected == true)
@@ -145,7 +136,7 @@ import Testing
     if let bond = manager?.bonds.first { manager?.remove(bond) }
     await vault.wait(for: "removed")
     #expect(manager?.bonds.isEmpty == true)
-    (manager, central) = (nil, nil)
+    (manager, central, asyncCentral) = (nil, nil, nil)
 
     let keys = records.flatMap(BondFixtures.keys)
     #expect(keys.count >= 8)
@@ -229,17 +220,12 @@ import Testing
     await victim.wait(for: "advertising")
     var theirs = AdapterOptions(transport: "virtual:a-\(name)")
     (theirs.pairing.capability, theirs.pairing.pairsOnDemand) = (.displayYesNo, false)
-    let central = CentralManager(delegate: nil, queue: DispatchQueue(label: "attacker"), adapter: theirs)
+    let asyncCentral = AsyncCentral(theirs, label: "attacker")
+    let central = asyncCentral.manager
     let attacker = Attacker()
     central.pairingDelegate = attacker
-    try await central.waitUntilPoweredOn(timeout: .seconds(20))
-    var found: Peripheral?
-    for await device in central.discoveries(withServices: [service.uuid]) {
-      found = device.peripheral
-      break
-    }
-    let peripheral = try #require(found)
-    try await central.connect(peripheral, timeout: .seconds(20))
+    let peripheral = try await asyncCentral.find(service.uuid)
+    try await asyncCentral.connect(peripheral)
     central.pair(with: peripheral)
     await victim.wait(for: "first withdrawn")
     central.pair(with: peripheral)
@@ -250,7 +236,7 @@ import Testing
     replies[0].accept()
     // Commands are performed in order: behind this one the answer has had its effect.
     central.pair(with: peripheral)
-    try await central.disconnect(peripheral, timeout: .seconds(20))
+    try await asyncCentral.disconnect(peripheral)
     await victim.wait(for: "another withdrawn")
     #expect(manager.bonds.isEmpty && central.bonds.isEmpty)
     #expect(lines.take().contains { $0.contains("an answer to a pairing question is ignored") })

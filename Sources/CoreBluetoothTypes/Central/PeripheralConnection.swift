@@ -5,7 +5,7 @@ import BLEWire
 import Foundation
 
 /// One link to a peripheral: what was found there, and what was asked and is not answered yet.
-struct Session: Sendable {
+struct PeripheralConnection: Sendable {
   let address: DeviceAddress
   let peer: PeerID
   var mtu = ATT.defaultMTU
@@ -26,26 +26,18 @@ struct Session: Sendable {
   var unsentWrites: Set<GATTClient.OperationID> = []
   /// A write was refused room: one call follows when there is some.
   var owesReady = false
-  var rssiReads: [AnswerTo] = []
+  /// Reads of the signal strength that are not answered yet.
+  var rssiReads = 0
 
   init(address: DeviceAddress, peer: PeerID) {
     self.address = address
     self.peer = peer
   }
 
-  /// Who hears of a result.
-  enum AnswerTo: Sendable {
-    case delegate
-    case waiter(CentralWaiter)
-    /// The one who asked waited long enough.
-    case nobody
-  }
-
-  /// An operation and whom it is for. Results are told in the order of the questions.
+  /// An operation of the application. The delegate is called in the order of the operations.
   struct PendingOperation: Sendable {
     var id: GATTClient.OperationID
     var subject: Subject
-    var answerTo: AnswerTo
     /// Nil where the result is known without asking.
     var kind: GATTClient.Operation.Kind?
     var result: Result<GATTClient.Outcome, GATTClientError>?
@@ -86,12 +78,9 @@ struct Session: Sendable {
   }
   func has(_ descriptor: RemoteDescriptor) -> Bool { descriptors[descriptor.handle] === descriptor }
 
-  /// Ends everything that waits.
-  func fail(_ error: CBError, _ object: CBPeripheral?, _ effects: inout CentralEffects) {
-    for operation in pending {
-      answer(operation.answerTo, operation.subject.call(error), error, object, &effects)
-    }
-    for read in rssiReads { answer(read, .rssi(127, error), error, object, &effects) }
+  /// The delegate calls of the operations that fail with the link, in order.
+  func failures(_ error: CBError) -> [PeripheralCall] {
+    pending.map { $0.subject.call(error) } + Array(repeating: .rssi(127, error), count: rssiReads)
   }
 
   func forgetNotifying() {
@@ -118,18 +107,5 @@ struct Session: Sendable {
     }
     descriptors = descriptors.filter { !isInside($0.key) }
     configurations = configurations.filter { !isInside($0.key) }
-  }
-}
-
-/// Tells a result to whoever asked.
-func answer(
-  _ answerTo: Session.AnswerTo, _ call: @autoclosure () -> PeripheralCall, _ error: (any Error)?,
-  _ object: CBPeripheral?,
-  _ effects: inout CentralEffects
-) {
-  switch answerTo {
-  case .delegate: if let object { effects.calls.append(.peripheral(object, call())) }
-  case .waiter(let waiter): effects.calls.append(.resume(waiter, error))
-  case .nobody: break
   }
 }

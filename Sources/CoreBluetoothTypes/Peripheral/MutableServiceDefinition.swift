@@ -2,11 +2,11 @@ import BLEEngine
 import BLEGATT
 import BLEWire
 
-/// A service of the application's, checked and written down for the host.
+/// The definition for the host of a service of the application, checked.
 ///
 /// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what mends
 /// it (Docs/Decisions/0031).
-struct ServiceBlueprint {
+struct MutableServiceDefinition {
   let definition: ServiceDefinition
   /// The attributes it names, with their objects.
   private(set) var attributes: [(AttributeID, CBAttribute)] = []
