@@ -85,7 +85,8 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual",
-        "BLEVirtualServer",
+        "BluetoothLE",
+        "BLEVirtualServer", "CoreBluetooth",
         "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),

@@ -27,16 +27,19 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     set { contents.withLock { $0.service = newValue } }
   }
 
+  /// The procedures that the characteristic supports.
   open internal(set) var properties: CBCharacteristicProperties {
     get { contents.withLock { $0.properties } }
     set { contents.withLock { $0.properties = newValue } }
   }
 
+  /// The value that was read, notified or indicated last; nil before the first one.
   open internal(set) var value: Data? {
     get { contents.withLock { $0.value } }
     set { contents.withLock { $0.value = newValue } }
   }
 
+  /// The descriptors that were discovered; nil before ``CBPeripheral/discoverDescriptors(for:)`` has finished.
   open internal(set) var descriptors: [CBDescriptor]? {
     get { contents.withLock { $0.descriptors } }
     set {

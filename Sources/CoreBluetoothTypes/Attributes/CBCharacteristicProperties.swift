@@ -5,11 +5,17 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
 
   /// For a characteristic of one's own only where its value is stored; nothing is broadcast by it alone.
   public static let broadcast = Self(rawValue: 0x01)
+  /// The value can be read.
   public static let read = Self(rawValue: 0x02)
+  /// The value can be written with Write Commands, which are not answered.
   public static let writeWithoutResponse = Self(rawValue: 0x04)
+  /// The value can be written with Write Requests, which are answered.
   public static let write = Self(rawValue: 0x08)
+  /// Subscribers receive notifications, which they do not confirm.
   public static let notify = Self(rawValue: 0x10)
+  /// Subscribers receive indications, which they confirm.
   public static let indicate = Self(rawValue: 0x20)
+  /// The value can be written with signed Write Commands.
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
   /// For a characteristic of one's own only where its value is stored; the stack makes the descriptor 0x2900 then.
   public static let extendedProperties = Self(rawValue: 0x80)
@@ -29,7 +35,9 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
 
+  /// Centrals can read the value.
   public static let readable = Self(rawValue: 0x01)
+  /// Centrals can write the value.
   public static let writeable = Self(rawValue: 0x02)
   /// Readable, over an encrypted link only.
   public static let readEncryptionRequired = Self(rawValue: 0x04)
@@ -50,6 +58,8 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
 
 /// How a central writes a characteristic; mirrors `CBCharacteristicWriteType`.
 public enum CBCharacteristicWriteType: Int, Sendable {
+  /// The peripheral answers the write, and the delegate receives the result.
   case withResponse = 0
+  /// The peripheral does not answer; a write that does not fit is dropped.
   case withoutResponse = 1
 }

@@ -46,6 +46,7 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   /// Made by the typed initialiser, which allows what CoreBluetooth does not.
   let isCustom: Bool
 
+  /// Creates a descriptor with a constant value.
   public init(type UUID: CBUUID, value: Any?) {
     permissions = .readable
     storedLengths = nil

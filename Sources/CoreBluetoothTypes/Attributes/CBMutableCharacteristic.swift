@@ -53,6 +53,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     super.init(type: UUID, properties: properties, value: storedValue)
   }
 
+  /// The permissions of centrals to read and write the value.
   open var permissions: CBAttributePermissions {
     get { local.withLock { $0.permissions } }
     set { local.withLock { $0.permissions = newValue } }
@@ -61,16 +62,19 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
   /// The centrals that asked to be told of changes, in the order in which they asked.
   open var subscribedCentrals: [CBCentral]? { local.withLock { $0.subscribedCentrals } }
 
+  /// The procedures that centrals may use.
   open override var properties: CBCharacteristicProperties {
     get { super.properties }
     set { super.properties = newValue }
   }
 
+  /// The value; ``CBPeripheralManager/add(_:)`` reads it.
   open override var value: Data? {
     get { super.value }
     set { super.value = newValue }
   }
 
+  /// The descriptors to publish with the characteristic.
   open override var descriptors: [CBDescriptor]? {
     get { super.descriptors }
     set { super.descriptors = newValue }

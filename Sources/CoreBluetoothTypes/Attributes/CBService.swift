@@ -20,11 +20,13 @@ open class CBService: CBAttribute, @unchecked Sendable {
   /// False for a secondary service, which is reached only where another one includes it.
   open var isPrimary: Bool { primary }
 
+  /// The included services that were discovered; nil before ``CBPeripheral/discoverIncludedServices(_:for:)`` has finished.
   open internal(set) var includedServices: [CBService]? {
     get { contents.withLock { $0.includedServices } }
     set { contents.withLock { $0.includedServices = newValue } }
   }
 
+  /// The characteristics that were discovered; nil before ``CBPeripheral/discoverCharacteristics(_:for:)`` has finished.
   open internal(set) var characteristics: [CBCharacteristic]? {
     get { contents.withLock { $0.characteristics } }
     set {
@@ -44,6 +46,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 ///
 /// The lock is that of ``CBService``.
 open class CBMutableService: CBService, @unchecked Sendable {
+  /// Creates a service without characteristics.
   public init(type UUID: CBUUID, primary isPrimary: Bool) {
     super.init(type: UUID, isPrimary: isPrimary)
   }
@@ -54,6 +57,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
     set { super.includedServices = newValue }
   }
 
+  /// The characteristics to publish with the service.
   open override var characteristics: [CBCharacteristic]? {
     get { super.characteristics }
     set { super.characteristics = newValue }

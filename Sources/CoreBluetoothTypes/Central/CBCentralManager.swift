@@ -4,7 +4,7 @@ import BLEWire
 public import Foundation
 import Synchronization
 
-/// Finds peripherals, connects to them and keeps the links; mirrors `CBCentralManager`.
+/// Scans for peripherals and connects to them; mirrors `CBCentralManager`.
 ///
 /// ```swift
 /// final class Finder: NSObject, CBCentralManagerDelegate {
@@ -40,6 +40,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
+  /// Creates a manager of the default adapter.
+  ///
+  /// - Parameters:
+  ///   - delegate: is not retained.
+  ///   - queue: the queue of the delegate calls; nil is the main queue.
   public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?) {
     self.init(delegate: delegate, queue: queue, options: nil)
   }
@@ -77,7 +82,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     listen()
   }
 
-  /// Who hears of everything. It is not kept alive by the manager.
+  /// The delegate. The manager does not retain it.
   open var delegate: (any CBCentralManagerDelegate)? {
     get {
       var found: (any CBCentralManagerDelegate)?
@@ -119,6 +124,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
   }
 
+  /// Stops the scan of this manager.
   open func stopScan() {
     guard accepts("stopScan") else { return }
     run { $0.stopScan(into: &$1) }
@@ -220,7 +226,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``CBManager/pairingDelegate`` hears
   /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
   ///
-  /// The call is the application's consent to an unauthenticated pairing: ``PairingOptions/asksConsent`` asks no more.
+  /// The call is the application's consent to an unauthenticated pairing: `PairingOptions.asksConsent` asks no more.
   public final func pair(with peripheral: CBPeripheral) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in

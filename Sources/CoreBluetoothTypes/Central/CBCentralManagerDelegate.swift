@@ -1,7 +1,7 @@
 public import CoreFoundation
 public import Foundation
 
-/// What a ``CBCentralManager`` tells the application; mirrors `CBCentralManagerDelegate`.
+/// The delegate of a ``CBCentralManager``; mirrors `CBCentralManagerDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing.
@@ -9,10 +9,10 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)
 
-  /// Never called: what a program does ends with it.
+  /// Never called. Connections do not outlive the process.
   func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
-  /// A device was found. Keep `peripheral`: nobody else does.
+  /// A device was found. Retain `peripheral`: the manager does not.
   ///
   /// - Parameters:
   ///   - advertisementData: by the `AdvertisementData…` keys; what it said in its advertisement and its scan response.
@@ -21,9 +21,10 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber)
 
+  /// The link to a peripheral is established.
   func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
-  /// No link came up; the error says why.
+  /// The connection failed; the error contains the reason.
   func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
 
   /// The link ended, or the connection was given up. The error is nil where this program wanted it. Nothing of this

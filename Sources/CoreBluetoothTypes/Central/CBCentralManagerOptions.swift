@@ -31,14 +31,19 @@ public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS
 /// `NSNumber`, a Boolean: connect again by itself when the link is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
+/// No effect: there is no restoration.
 public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
+/// No effect: there is no restoration.
 public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
+/// No effect: there is no restoration.
 public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
 
 /// What happened to a link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
 /// `CBConnectionEvent`.
 public enum CBConnectionEvent: Int, Sendable {
+  /// The link ended.
   case peerDisconnected = 0
+  /// The link is established.
   case peerConnected = 1
 }
 

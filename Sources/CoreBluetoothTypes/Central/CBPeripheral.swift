@@ -2,11 +2,15 @@ import BLEHost
 public import Foundation
 import Synchronization
 
-/// How far a peripheral is from being connected; mirrors `CBPeripheralState`.
+/// The state of the connection to a peripheral; mirrors `CBPeripheralState`.
 public enum CBPeripheralState: Int, Sendable {
+  /// Not connected.
   case disconnected = 0
+  /// A connection request is pending.
   case connecting = 1
+  /// The link is established.
   case connected = 2
+  /// The link is being ended, or the connection request cancelled.
   case disconnecting = 3
 }
 
@@ -37,7 +41,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   deinit { manager.object?.released(identifier) }
 
-  /// Who hears of everything. It is not kept alive by the peripheral.
+  /// The delegate. The peripheral does not retain it.
   open var delegate: (any CBPeripheralDelegate)? {
     get {
       var found: (any CBPeripheralDelegate)?
@@ -50,6 +54,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// The name it advertises, if it does.
   open var name: String? { contents.withLock { $0.name } }
 
+  /// The state of the connection.
   open var state: CBPeripheralState { contents.withLock { $0.state } }
 
   /// What ``discoverServices(_:)`` found on this connection; nil until then.

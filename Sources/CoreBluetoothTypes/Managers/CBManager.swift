@@ -29,9 +29,13 @@ public typealias CBPeripheralManagerState = CBManagerState
 
 /// Whether the program may use Bluetooth; mirrors `CBManagerAuthorization`.
 public enum CBManagerAuthorization: Int, Sendable {
+  /// Not used on Linux.
   case notDetermined = 0
+  /// Not used on Linux.
   case restricted = 1
+  /// The process lacks a permission that the adapter needs.
   case denied = 2
+  /// The program may use Bluetooth.
   case allowedAlways = 3
 }
 
@@ -76,11 +80,11 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The adapter's state. It starts as ``CBManagerState/unknown``; the delegate hears of each change.
   open var state: CBManagerState { adapter.withLock { $0.state } }
 
-  /// Why ``state`` is below ``CBManagerState/poweredOn``, and what mends it; nil when it is on or nothing is known.
+  /// Why ``state`` is below ``CBManagerState/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
   open var stateReason: (any Error)? { adapter.withLock { $0.reason } }
 
-  /// Linux asks nobody before a program uses Bluetooth: what a process may do, its capabilities decide, and
-  /// ``CBManagerState/unauthorized`` tells.
+  /// Always granted: on Linux the capabilities of the process decide, and the state is ``CBManagerState/unauthorized`` where
+  /// one is missing.
   open class var authorization: CBManagerAuthorization { .allowedAlways }
 
   /// As the class property, except that a manager whose state is ``CBManagerState/unauthorized`` says so here too.

@@ -4,15 +4,15 @@ import BLEEngine
 
 // The keys of the dictionaries that managers take and give.
 
-/// `String`: see ``AdapterOptions/transport``. Not in CoreBluetooth, as all five of this group.
+/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all five of this group.
 public let CBManagerOptionTransportKey = "BLEManagerOptionTransport"
-/// `String`: see ``AdapterOptions/snoop``.
+/// `String`: see `AdapterOptions.snoop`.
 public let CBManagerOptionSnoopKey = "BLEManagerOptionSnoop"
-/// `String`: see ``AdapterOptions/deviceName``.
+/// `String`: see `AdapterOptions.deviceName`.
 public let CBManagerOptionDeviceNameKey = "BLEManagerOptionDeviceName"
-/// `UInt16`: see ``AdapterOptions/appearance``.
+/// `UInt16`: see `AdapterOptions.appearance`.
 public let CBManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
-/// `Int`: see ``AdapterOptions/maximumMTU``.
+/// `Int`: see `AdapterOptions.maximumMTU`.
 public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.

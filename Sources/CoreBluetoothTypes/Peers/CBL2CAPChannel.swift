@@ -7,8 +7,12 @@ public typealias CBL2CAPPSM = UInt16
 ///
 /// This version opens none: publishing one is answered with ``CBError/operationNotSupported``.
 open class CBL2CAPChannel: NSObject {
+  /// The device at the other end.
   open private(set) var peer: CBPeer!
+  /// The data that the device sends.
   open private(set) var inputStream: InputStream!
+  /// The data for the device.
   open private(set) var outputStream: OutputStream!
+  /// The PSM of the channel.
   open private(set) var psm: CBL2CAPPSM = 0
 }

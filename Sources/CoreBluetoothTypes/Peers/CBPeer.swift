@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Immutable, so that it needs no lock.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
-  /// The same for the same identity address, on every run (see ``PeerIdentifier``).
+  /// The same for the same identity address, on every run (see `PeerIdentifier`).
   open var identifier: UUID { name }
 
   private let name: UUID

@@ -15,7 +15,7 @@ extension CBPeripheralManager {
   /// ```
   ///
   /// - Returns: the octets as they are sent, the name complete or shortened, and the UUIDs that found no place.
-  /// - Throws: ``AdvertisingDataError`` where something does not fit, with each element and its octets;
+  /// - Throws: `AdvertisingDataError` where something does not fit, with each element and its octets;
   ///   ``CBError/alreadyAdvertising``; ``CBError/invalidParameters`` for an interval that is not allowed, and
   ///   where the manager is not powered on. The delegate is not called then.
   @discardableResult

@@ -5,7 +5,7 @@ public import Dispatch
 public import Foundation
 import Synchronization
 
-/// Publishes services, advertises them and talks to the centrals that connect; mirrors `CBPeripheralManager`.
+/// Publishes services, advertises them and answers the centrals that connect; mirrors `CBPeripheralManager`.
 ///
 /// ```swift
 /// final class Thermometer: NSObject, CBPeripheralManagerDelegate {
@@ -25,7 +25,7 @@ import Synchronization
 ///
 /// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a run
 /// loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in the log.
-/// A manager that is released takes its services and its advertisement back.
+/// The services and the advertisement of a manager end with it.
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
@@ -36,6 +36,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// A manager without a delegate; its calls will come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
+  /// Creates a manager of the default adapter.
+  ///
+  /// - Parameters:
+  ///   - delegate: is not retained.
+  ///   - queue: the queue of the delegate calls; nil is the main queue.
   public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?) {
     self.init(delegate: delegate, queue: queue, options: nil)
   }
@@ -72,7 +77,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     listen()
   }
 
-  /// Who hears of everything. It is not kept alive by the manager.
+  /// The delegate. The manager does not retain it.
   open var delegate: (any CBPeripheralManagerDelegate)? {
     get {
       var found: (any CBPeripheralManagerDelegate)?
@@ -91,7 +96,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// The centrals whose links are up, in the order in which they came. CoreBluetooth does not tell.
   public final var connectedCentrals: [CBCentral] { machine.withLock { $0.connectedCentrals } }
 
-  @available(*, deprecated, message: "Linux asks nobody: see Manager.authorization")
+  /// The authorization of the process: always granted.
+  @available(*, deprecated, message: "Use CBManager.authorization.")
   open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
 
   /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
@@ -128,8 +134,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   ///
   /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
   ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
-  ///   ``CBError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:)-(Advertisement)`` takes
-  ///   everything else. What does not fit is laid out as Apple's systems do (``Advertisement/Policy/coreBluetooth``).
+  ///   ``CBError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:options:)`` takes
+  ///   everything else. What does not fit is laid out as Apple's systems do (`AdvertisingPolicy.coreBluetooth`).
   open func startAdvertising(_ advertisementData: [String: Any]?) {
     guard accepts("startAdvertising") else { return }
     let advertisement = Result { () throws(CBError) in try Advertisement(dictionary: advertisementData ?? [:]) }
@@ -181,6 +187,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
   }
 
+  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
   open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
     guard accepts("unpublishL2CAPChannel") else { return }
     run { $1.calls.append(.didUnpublishL2CAPChannel(psm, .noL2CAPChannels)) }
@@ -246,9 +253,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 /// Whether the program may be a peripheral in the background; mirrors `CBPeripheralManagerAuthorizationStatus`, which
 /// CoreBluetooth has given up.
 public enum CBPeripheralManagerAuthorizationStatus: Int, Sendable {
+  /// Not used on Linux.
   case notDetermined = 0
+  /// Not used on Linux.
   case restricted = 1
+  /// Not used on Linux.
   case denied = 2
+  /// The program may be a peripheral.
   case authorized = 3
 }
 

@@ -1,7 +1,7 @@
 public import BLEEngine
 public import Foundation
 
-/// What a ``CBPeripheralManager`` tells the application; mirrors `CBPeripheralManagerDelegate`.
+/// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing, except that requests nobody implements are answered Request Not Supported (0x06).
@@ -9,19 +9,20 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
-  /// Never called: what a program publishes ends with it.
+  /// Never called. Services do not outlive the process.
   func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
-  /// Answers each ``CBPeripheralManager/startAdvertising(_:)-(Dictionary<String,Any>?)``.
+  /// Answers each ``CBPeripheralManager/startAdvertising(_:)``.
   func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)
 
   /// Answers each ``CBPeripheralManager/add(_:)``, in order, with the object that was added.
   func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?)
 
+  /// A central subscribed to a characteristic.
   func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic)
 
-  /// The central wants no more changes, or its link ended.
+  /// A central unsubscribed, or its link ended.
   func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic)
 
@@ -34,12 +35,15 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// There is room again after ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returned false.
   func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
 
+  /// Answers ``CBPeripheralManager/publishL2CAPChannel(withEncryption:)``, with an error.
   func peripheralManager(_ peripheral: CBPeripheralManager, didPublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
+  /// Answers ``CBPeripheralManager/unpublishL2CAPChannel(_:)``, with an error.
   func peripheralManager(
     _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
+  /// Never called: L2CAP channels are not supported.
   func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 
-  // What CoreBluetooth does not tell.
+  // Calls that CoreBluetooth does not have.
 
   /// A central connected.
   func peripheralManager(_ peripheral: CBPeripheralManager, didConnect central: CBCentral)
@@ -64,9 +68,10 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// A central wrote a characteristic or a descriptor whose value the stack keeps.
   func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 
-  /// The advertisement rests, because of a link or the controller, and comes back by itself.
+  /// Advertising is paused by a connection or by the controller, and resumes automatically.
   func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?)
 
+  /// Advertising continues after a pause.
   func peripheralManagerDidResumeAdvertising(_ peripheral: CBPeripheralManager)
 }
 

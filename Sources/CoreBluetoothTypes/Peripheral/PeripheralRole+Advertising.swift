@@ -16,7 +16,7 @@ extension PeripheralRole {
     }
   }
 
-  /// - Throws: ``CBError`` or ``AdvertisingDataError``; nothing is advertised then.
+  /// - Throws: ``CBError`` or `AdvertisingDataError`; nothing is advertised then.
   mutating func begin(
     _ advertisement: Advertisement, _ options: AdvertisingOptions, into effects: inout PeripheralEffects
   ) throws -> AdvertisingPayload {

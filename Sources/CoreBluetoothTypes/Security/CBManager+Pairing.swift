@@ -12,7 +12,7 @@ extension CBManager {
   /// device has to be told to forget, too, before the two can pair anew.
   public final func remove(_ bond: BLEEngine.Bond) { client.remove(bond) }
 
-  /// Changes how the adapter pairs from now on. What is under way goes on as it began; ``PairingOptions/storage`` stays
+  /// Changes how the adapter pairs from now on. What is under way goes on as it began; `PairingOptions.storage` stays
   /// what it was.
   public final func setPairing(_ options: PairingOptions) { client.setPairing(options) }
 

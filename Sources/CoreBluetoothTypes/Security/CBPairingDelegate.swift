@@ -1,24 +1,23 @@
 public import BLEEngine
 public import Foundation
 
-/// Hears of pairing and trust, and answers what only the user or the program can; CoreBluetooth has no such thing, there
-/// the system does it.
+/// The delegate for pairing and security. CoreBluetooth has none: there the system asks the user.
 ///
 /// Calls come on the manager's queue. All have defaults: questions are declined, news is passed over.
 ///
-/// A ``PairingReply`` answers the question it came with and no other: an answer that comes after the question was answered,
+/// A `PairingReply` answers the question it came with and no other: an answer that comes after the question was answered,
 /// or after its pairing has ended, changes nothing and is logged.
 public protocol CBPairingDelegate: AnyObject {
-  /// Somebody wants to pair and nothing vouches for them; asked only with ``PairingOptions/asksConsent``.
+  /// An unauthenticated device requests a pairing; called only with `PairingOptions.asksConsent`.
   func manager(_ manager: CBManager, shouldPairWith peer: CBPeer, reply: PairingReply)
 
   /// A device pairs without authentication under the identity of a bonded device, and has not proven that it is this
   /// device: it has forgotten the bond, or it is another one. Asked only with
-  /// ``PairingOptions/BondReplacement-swift.enum/ask``. ``PairingReply/accept()`` replaces the bond.
+  /// `PairingOptions.BondReplacement.ask`. `PairingReply.accept()` replaces the bond.
   func manager(_ manager: CBManager, shouldReplaceBondOf peer: CBPeer, reply: PairingReply)
 
   /// Show these six digits to the user, who types them on the other device, until
-  /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. ``PairingReply/reject()`` ends the pairing; no other answer is
+  /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. `PairingReply.reject()` ends the pairing; no other answer is
   /// expected. The default calls ``manager(_:display:toPairWith:)``.
   func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer, reply: PairingReply)
 
@@ -28,7 +27,7 @@ public protocol CBPairingDelegate: AnyObject {
   /// The user of the other device types the passkey that is shown here, where that device tells (Vol 3, Part H, 3.5.8).
   func manager(_ manager: CBManager, peer: CBPeer, didType keypress: PasskeyKeypress)
 
-  /// Ask the user for the passkey that the other device shows, and ``PairingReply/enter(passkey:)``.
+  /// Ask the user for the passkey that the other device shows, and `PairingReply.enter(passkey:)`.
   func manager(_ manager: CBManager, enterPasskeyToPairWith peer: CBPeer, reply: PairingReply)
 
   /// Ask the user whether the other device shows the same six digits.
@@ -37,12 +36,13 @@ public protocol CBPairingDelegate: AnyObject {
   /// A question is void: close its dialogue. Its pairing has ended without an answer to it (failed, the link lost), or
   /// another question has taken its place. For digits that are displayed this call always comes, when the pairing ends.
   ///
-  /// - Parameter id: ``PairingReply/id`` of the reply that came with the question.
+  /// - Parameter id: `PairingReply.id` of the reply that came with the question.
   func manager(_ manager: CBManager, didWithdrawQuestion id: PairingReply.ID, of peer: CBPeer)
 
   /// The devices are paired. `bond` is there where they will know each other again; its identifier is the peer's from the
   /// next link on. On this one a device that came with a private address keeps the identifier it came with.
   func manager(_ manager: CBManager, didPairWith peer: CBPeer, bond: Bond?)
+  /// A pairing failed; the error contains the reason and the side that ended it.
   func manager(_ manager: CBManager, didFailToPairWith peer: CBPeer, error: PairingError)
 
   /// The link is encrypted now, by a pairing or by the keys of an earlier one, or is no longer.
