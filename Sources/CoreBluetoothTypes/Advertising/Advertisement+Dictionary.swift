@@ -34,14 +34,14 @@ extension Advertisement {
 }
 
 extension ADElement {
-  /// What a company says in its own format.
+  /// Data in the format of a company.
   ///
   /// - Parameter company: its number (Assigned Numbers, 7.1).
   public static func manufacturerData(company: UInt16, _ data: Data) -> Self {
     .manufacturerData(ManufacturerData(company: CompanyIdentifier(rawValue: company), data: [UInt8](data)[...]))
   }
 
-  /// What a service says in its own format.
+  /// Data in the format of a service.
   public static func serviceData(_ uuid: BluetoothUUID, _ data: Data) -> Self {
     .serviceData(ServiceData(uuid: uuid, data: [UInt8](data)[...]))
   }

@@ -6,7 +6,7 @@
 public let CBAdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
 /// `[CBUUID]`: services the device offers.
 public let CBAdvertisementDataServiceUUIDsKey = "kCBAdvDataServiceUUIDs"
-/// `Data`: the company identifier, low octet first, and what the company says.
+/// `Data`: the company identifier, low octet first, and the data of the company.
 public let CBAdvertisementDataManufacturerDataKey = "kCBAdvDataManufacturerData"
 /// `[CBUUID: Data]`
 public let CBAdvertisementDataServiceDataKey = "kCBAdvDataServiceData"

@@ -9,7 +9,7 @@ import Synchronization
 /// |---|---|---|
 /// | `value: data` | the stack answers with that constant | never: it must be read-only |
 /// | `value: nil` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveRead:)`` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveWrite:)`` |
-/// | `storedValue: data` (not in CoreBluetooth) | the stack answers with what is stored | the stack stores, the delegate hears of it |
+/// | `storedValue: data` (not in CoreBluetooth) | the stack answers with what is stored | the stack stores, and reports it to the delegate |
 ///
 /// Once published it is frozen, but for ``value``, which is the application's to use: the stack looks at it only at
 /// ``CBPeripheralManager/add(_:)``.
@@ -59,7 +59,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     set { local.withLock { $0.permissions = newValue } }
   }
 
-  /// The centrals that asked to be told of changes, in the order in which they asked.
+  /// The subscribed centrals, in the order of their subscriptions.
   open var subscribedCentrals: [CBCentral]? { local.withLock { $0.subscribedCentrals } }
 
   /// The procedures that centrals may use.

@@ -148,7 +148,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     return run { state, _ in state.retrieveConnected(with: serviceUUIDs.map(\.value)) }
   }
 
-  /// The device with an address, seen or not. CoreBluetooth does not tell addresses.
+  /// The device with an address, found or not. CoreBluetooth does not report addresses.
   ///
   /// - Parameter address: such as `C0:11:22:33:44:55`, most significant octet first.
   /// - Returns: nil when `address` is none.
@@ -160,7 +160,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// Connects; ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` or
   /// ``CBCentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
-  /// `peripheral`: a connection whose peripheral nobody holds is given up.
+  /// `peripheral`: a connection whose peripheral is released is cancelled.
   ///
   /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
   open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
@@ -171,13 +171,13 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// Ends a link or gives a pending connection up; ``CBCentralManagerDelegate`` hears of it without an error.
+  /// Ends a link or cancels a pending connection; the delegate is called without an error.
   open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
     guard accepts("cancelPeripheralConnection") else { return }
     run { $0.cancel(peripheral, into: &$1) }
   }
 
-  /// Asks to hear of links of certain devices, whoever makes them in this process; nil asks for nothing any more.
+  /// Registers for links of certain devices, of all managers of this process; nil ends the registration.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
     let services = BluetoothUUID.list(options?[.serviceUUIDs]) ?? []

@@ -15,7 +15,7 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// A device was found. Retain `peripheral`: the manager does not.
   ///
   /// - Parameters:
-  ///   - advertisementData: by the `AdvertisementData…` keys; what it said in its advertisement and its scan response.
+  ///   - advertisementData: by the `AdvertisementData…` keys; the content of its advertisement and its scan response.
   ///   - rssi: in dBm; 127 where the controller has none.
   func centralManager(
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
@@ -27,7 +27,7 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The connection failed; the error contains the reason.
   func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
 
-  /// The link ended, or the connection was given up. The error is nil where this program wanted it. Nothing of this
+  /// The link ended, or the connection was cancelled. The error is nil where this program did that. Nothing of this
   /// peripheral comes after it, and everything that was found on it is void.
   func centralManager(
     _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?)

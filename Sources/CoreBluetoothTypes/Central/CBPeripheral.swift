@@ -142,14 +142,14 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
   }
 
-  /// Asks to be told of changes of a value, or no more: by notifications where the characteristic has them, else by
+  /// Subscribes to a value, or unsubscribes: by notifications where the characteristic has them, else by
   /// indications.
   open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "setNotifyValue") else { return }
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
-  /// Not supported: the delegate hears ``CBError/operationNotSupported``.
+  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
     command("openL2CAPChannel") { $0.openChannel(self, into: &$1) }
   }

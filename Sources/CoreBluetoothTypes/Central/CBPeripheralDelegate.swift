@@ -1,11 +1,11 @@
 public import Foundation
 
-/// What a ``CBPeripheral`` tells the application; mirrors `CBPeripheralDelegate`.
+/// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time, in the order of the questions. All have defaults that do
 /// nothing. An error is an ``CBATTError`` where the peripheral refused, else a ``CBError``.
 public protocol CBPeripheralDelegate: NSObjectProtocol {
-  /// The device says another name than before.
+  /// The device advertises another name than before.
   func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
   /// The device has other services now: those named here are void, with all that is in them. Discover again.

@@ -15,7 +15,7 @@ enum CentralCall: Sendable {
   case startLater(seconds: Int, ConnectID)
 }
 
-/// What a peripheral's own delegate hears.
+/// A call of a peripheral's own delegate.
 enum PeripheralCall: Sendable {
   case updatedName
   case modifiedServices([RemoteService])

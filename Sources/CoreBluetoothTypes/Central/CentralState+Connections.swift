@@ -151,7 +151,7 @@ extension CentralState {
     if let next, !isReconnecting { begin(connection.address, next, into: &effects) }
   }
 
-  /// Tells of a link where the application asked to hear of it.
+  /// Reports a link where the application registered for it.
   private mutating func tell(_ event: CBConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects)
   {
     guard let watchedEvents, remember(address), let device = devices[address] else { return }

@@ -5,7 +5,7 @@ import BLEHost
 import BLEWire
 import Foundation
 
-/// What a peripheral answers and tells.
+/// The results of operations, and the values and changes that a peripheral sends.
 extension CentralState {
   mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
     guard let connection = connections[peer] else { return }

@@ -176,7 +176,7 @@ extension CentralState {
     }
   }
 
-  /// The application let go of its object: what it had begun is given up.
+  /// The application released its object: its connection is cancelled.
   mutating func released(_ identifier: UUID, into effects: inout CentralEffects) {
     guard let address = devices.address(of: PeerIdentifier(identifier)), let device = devices[address],
       device.object.object == nil

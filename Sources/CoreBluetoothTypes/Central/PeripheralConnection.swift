@@ -19,7 +19,7 @@ struct PeripheralConnection: Sendable {
   var descriptors: [AttributeHandle: RemoteDescriptor] = [:]
   /// Where the Client Characteristic Configuration of a value lies, once known.
   var configurations: [AttributeHandle: AttributeHandle] = [:]
-  /// Whether the server was asked to tell when its services change.
+  /// Whether the subscription to Service Changed was requested.
   var watchesServices = false
 
   var pending: [PendingOperation] = []

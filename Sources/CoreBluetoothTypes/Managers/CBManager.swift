@@ -77,7 +77,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The adapter's state. It starts as ``CBManagerState/unknown``; the delegate hears of each change.
+  /// The adapter's state. It starts as ``CBManagerState/unknown``; each change is reported to the delegate.
   open var state: CBManagerState { adapter.withLock { $0.state } }
 
   /// Why ``state`` is below ``CBManagerState/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
@@ -87,7 +87,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// one is missing.
   open class var authorization: CBManagerAuthorization { .allowedAlways }
 
-  /// As the class property, except that a manager whose state is ``CBManagerState/unauthorized`` says so here too.
+  /// As the class property, except that it is `denied` in the state ``CBManagerState/unauthorized``.
   open var authorization: CBManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
 
   /// Ends every stack of the process in good order and waits for it: advertising off, links closed, transports given
@@ -138,7 +138,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     if case .pairing(let call) = call { makePairingCall(call) }
   }
 
-  /// Who is asked and told about pairing; it is not kept alive. Without one, questions are declined.
+  /// The delegate for pairing; it is not retained. Without one, questions are declined.
   public final var pairingDelegate: (any CBPairingDelegate)? {
     get {
       var found: (any CBPairingDelegate)?
@@ -168,7 +168,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Whether commands are accepted now; says so in the log where they are not.
+  /// Whether commands are accepted now; logs a line where they are not.
   final func accepts(_ command: StaticString) -> Bool {
     let state = state
     guard state != .poweredOn else { return true }

@@ -20,7 +20,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     case read(RequestToken)
     /// One part of a write; all parts of a queued write share the token.
     case write(RequestToken, part: AttributeID, isFirst: Bool)
-    /// A write command, which nobody waits for.
+    /// A Write Command, which has no response.
     case command
   }
 

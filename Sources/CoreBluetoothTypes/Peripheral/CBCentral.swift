@@ -42,10 +42,10 @@ open class CBCentral: CBPeer, @unchecked Sendable {
   /// that an attribute may have (Vol 3, Part F, 3.2.9).
   open var maximumUpdateValueLength: Int { link.withLock { min($0.mtu - 3, 512) } }
 
-  /// Whether the link is up. CoreBluetooth does not tell.
+  /// Whether the link is up. CoreBluetooth does not report it.
   public final var isConnected: Bool { link.withLock { $0.isConnected } }
 
-  /// Whether the link is encrypted. CoreBluetooth does not tell.
+  /// Whether the link is encrypted. CoreBluetooth does not report it.
   public final var isEncrypted: Bool { link.withLock { $0.security.level >= .encrypted } }
 
   final func update(security: SecurityState) { link.withLock { $0.security = security } }

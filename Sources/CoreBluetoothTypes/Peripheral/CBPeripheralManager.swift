@@ -87,13 +87,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     set { delegateLock.withLock { _ in heldDelegate = newValue } }
   }
 
-  /// Whether the advertisement is on. It rests while the adapter is not powered on.
+  /// Whether the manager advertises. Advertising is paused while the adapter is not powered on.
   open var isAdvertising: Bool {
     guard state == .poweredOn else { return false }
     return machine.withLock { if case .on = $0.advertising { true } else { false } }
   }
 
-  /// The centrals whose links are up, in the order in which they came. CoreBluetooth does not tell.
+  /// The connected centrals, in the order of their connections. CoreBluetooth does not report them.
   public final var connectedCentrals: [CBCentral] { machine.withLock { $0.connectedCentrals } }
 
   /// The authorization of the process: always granted.
@@ -103,7 +103,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
   ///
   /// Services it includes must be published before. Errors: ``CBError/invalidParameters``, with a text that says
-  /// which object is at fault and what mends it; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
+  /// which object is at fault and what to do; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
   /// 1801; ``CBError/outOfSpace`` when the handles are used up.
   ///
   /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies or
@@ -115,7 +115,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.add(service, into: &$1) }
   }
 
-  /// Takes a service back. Centrals that are connected are told (Service Changed); its subscribers are forgotten.
+  /// Withdraws a service. Connected centrals receive Service Changed; the subscriptions end.
   ///
   /// A service that another one includes is kept, with a line in the log: remove the other one first.
   open func remove(_ service: CBMutableService) {
@@ -123,7 +123,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.remove(service, into: &$1) }
   }
 
-  /// Takes back everything this manager published.
+  /// Withdraws all services of this manager.
   open func removeAllServices() {
     guard accepts("removeAllServices") else { return }
     run { $0.removeAll(into: &$1) }
@@ -181,7 +181,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     requestConnectionParameters(latency.request, for: central)
   }
 
-  /// Not supported: the delegate hears ``CBError/operationNotSupported``.
+  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
   open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
     guard accepts("publishL2CAPChannel") else { return }
     run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
@@ -251,7 +251,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 }
 
 /// Whether the program may be a peripheral in the background; mirrors `CBPeripheralManagerAuthorizationStatus`, which
-/// CoreBluetooth has given up.
+/// CoreBluetooth has deprecated.
 public enum CBPeripheralManagerAuthorizationStatus: Int, Sendable {
   /// Not used on Linux.
   case notDetermined = 0

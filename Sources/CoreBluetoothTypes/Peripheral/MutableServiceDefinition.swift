@@ -4,7 +4,7 @@ import BLEWire
 
 /// The definition for the host of a service of the application, checked.
 ///
-/// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what mends
+/// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what to do
 /// it (Docs/Decisions/0031).
 struct MutableServiceDefinition {
   let definition: ServiceDefinition

@@ -1,4 +1,4 @@
-/// Answers that must come in the order of the questions, whoever gives them: the host, or the manager at once.
+/// Delegate calls in the order of the commands that they answer.
 struct OrderedAnswers<ID: Hashable & Sendable, Subject: Sendable>: Sendable {
   struct Entry: Sendable {
     var id: ID

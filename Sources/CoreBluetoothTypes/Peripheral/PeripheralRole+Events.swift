@@ -59,7 +59,7 @@ extension PeripheralRole {
     flushAnswers(into: &effects)
   }
 
-  /// The events that came together have been taken: whoever waits for room hears of it once.
+  /// All events of a batch have been received: the delegate is called once if there is room again.
   mutating func finishBatch(into effects: inout PeripheralEffects) {
     guard owesReady, updates.count < limits.pendingUpdates else { return }
     owesReady = false

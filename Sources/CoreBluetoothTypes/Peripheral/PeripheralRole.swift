@@ -42,7 +42,7 @@ struct PeripheralRole: Sendable {
 
   struct Link: Sendable {
     var central: CBCentral
-    /// The other side made the connection: its coming and going is the application's to hear of.
+    /// Whether the other side made the connection: only then it is reported to the application.
     var isCentral: Bool
     /// The characteristics it is subscribed to, in the order in which it did.
     var subscriptions: [AttributeID] = []

@@ -24,7 +24,7 @@ public protocol CBPairingDelegate: AnyObject {
   /// As ``manager(_:display:toPairWith:reply:)``, for a user who cannot reject.
   func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer)
 
-  /// The user of the other device types the passkey that is shown here, where that device tells (Vol 3, Part H, 3.5.8).
+  /// The user of the other device types the passkey that is shown here, where that device reports it (Vol 3, Part H, 3.5.8).
   func manager(_ manager: CBManager, peer: CBPeer, didType keypress: PasskeyKeypress)
 
   /// Ask the user for the passkey that the other device shows, and `PairingReply.enter(passkey:)`.
@@ -55,7 +55,7 @@ public protocol CBPairingDelegate: AnyObject {
   /// another device has taken its place. ``manager(_:didPairWith:bond:)`` follows.
   func manager(_ manager: CBManager, didReplaceBondOf peer: CBPeer)
 
-  /// The link was to be encrypted with the keys of a bond and could not be; the error says what mends it.
+  /// The link was to be encrypted with the keys of a bond and could not be; the error contains what to do.
   func manager(_ manager: CBManager, didLoseBondOf peer: CBPeer, error: BondLostError)
 }
 

@@ -4,11 +4,11 @@ import Testing
 
 /// A peripheral and centrals of this process talk over the simulated radio, through everything from the delegate to the
 /// link layer and back: public names only.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct OnTheAirTests {
+@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioTests {
   private let server: Server
   private let central: AsyncCentral
 
-  /// A service of its own for each test: all of them share one air.
+  /// A service of its own for each test: all of them share one radio.
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
   private let name = UUID().uuidString
 
