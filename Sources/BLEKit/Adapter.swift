@@ -56,7 +56,7 @@ public final class Adapter: Sendable {
   ///   - options: the transport and how the adapter presents itself; by default what the command line or the environment
   ///     names, else the machine's first adapter.
   ///   - timeout: how long to wait; nil waits for as long as it takes.
-  /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to mend it.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to correct it.
   public static func open(
     _ options: AdapterOptions = AdapterOptions(), timeout: Duration? = .seconds(30)
   ) async throws(BLEError) -> Adapter {

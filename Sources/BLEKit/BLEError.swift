@@ -5,7 +5,7 @@ import BLEHost
 
 /// The reason why an operation of ``Adapter`` or ``RemoteDevice`` failed.
 ///
-/// ``kind`` is for the program, ``description`` for the log: one line that says what failed and how to mend it.
+/// ``kind`` is for the program, ``description`` for the log: one line that says what failed and how to correct it.
 ///
 /// ```swift
 /// do {

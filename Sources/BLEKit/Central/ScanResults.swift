@@ -1,32 +1,30 @@
+import BLEEngine
 public import BLEGAP
 import BLEHost
 public import BLEWire
 
-/// A device that a scan has heard.
-public struct ScanResult: Hashable, Sendable {
+/// A device that a scan reports, with what it advertises.
+public struct ScanResult: Sendable {
   /// The address to connect to: the identity address where a bond resolves a private one.
-  public var address: DeviceAddress
+  public let address: DeviceAddress
+  /// Advertising data and scan response together, as received so far (Vol 3, Part C, 11).
+  public let contents: AdvertisedData
+  /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device perhaps has them.
+  public let overflowServiceUUIDs: [BluetoothUUID]
   /// In dBm; nil where the controller does not know it.
-  public var rssi: Int?
+  public let rssi: Int?
   /// Whether the device accepts connections.
-  public var isConnectable: Bool
-  /// Whether this is a response to a scan request; the advertising data came before it.
-  public var isScanResponse: Bool
-  /// The AD structures, in the octets of the air (Vol 3, Part C, 11).
-  public var data: [UInt8]
+  public let isConnectable: Bool
   /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
-  public var isTruncated: Bool
+  public let isTruncated: Bool
 
-  /// The decoded content.
-  public var contents: AdvertisedData { AdvertisedData(advertisingData: data[...]) }
-
-  init(_ discovery: Discovery) {
-    address = discovery.address
-    rssi = discovery.rssi == 127 ? nil : Int(discovery.rssi)
-    isConnectable = discovery.isConnectable
-    isScanResponse = discovery.isScanResponse
-    data = discovery.data
-    isTruncated = discovery.isTruncated
+  init(_ address: DeviceAddress, _ device: DiscoveredDevice) {
+    self.address = address
+    contents = device.data
+    overflowServiceUUIDs = device.overflowServiceUUIDs
+    rssi = device.rssi == 127 ? nil : device.rssi
+    isConnectable = device.isConnectable
+    isTruncated = device.isTruncated
   }
 }
 
@@ -35,7 +33,7 @@ public struct ScanOptions: Hashable, Sendable {
   /// Only devices that advertise one of these services, in their lists or, perhaps, in the overflow area
   /// (``OverflowArea``); empty for all.
   public var services: [BluetoothUUID] = []
-  /// Whether each advertisement is reported; false reports each device once, and once more with its scan response.
+  /// Whether each advertisement is reported; false reports each device once, and once more when its scan response adds to it.
   public var allowsDuplicates = false
   /// Whether scan responses are asked for (Vol 6, Part B, 4.4.3.2).
   public var isActive = true
@@ -113,33 +111,29 @@ extension Adapter {
 
 /// One scan that is read.
 struct Scan: Sendable {
-  var options: ScanOptions
-  var parameters: ScanParameters
-  var continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
-  /// The devices that a scan without duplicates has reported, while another scan has the controller report all.
-  var reported: Set<Report> = []
+  let parameters: ScanParameters
+  let continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+  private let filter: ScanFilter
+  /// What devices have advertised since the scan began; of more than 1024, those that were heard last.
+  private var devices = DeviceRegistry<Void>(limit: 1024)
 
-  struct Report: Hashable, Sendable {
-    var address: DeviceAddress
-    var isScanResponse: Bool
+  /// Results that wait for the reader; the oldest is dropped then.
+  static let bufferLimit = 1024
+
+  init(
+    _ options: ScanOptions, _ parameters: ScanParameters,
+    _ continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+  ) {
+    (self.parameters, self.continuation) = (parameters, continuation)
+    filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
   }
 
-  static let bufferLimit = 1024
-  /// Devices remembered; with one more all are forgotten and reported again.
-  static let reportedLimit = 1024
-
-  mutating func admits(_ result: ScanResult) -> Bool {
-    if !options.services.isEmpty {
-      let contents = result.contents
-      let isListed = contents.serviceUUIDs.contains { options.services.contains($0) }
-      guard isListed || contents.overflowArea?.matches(of: options.services).isEmpty == false else { return false }
+  /// The result of an advertisement or a scan response; nil where the scan does not report it.
+  mutating func result(_ discovery: Discovery) -> ScanResult? {
+    guard devices.remember(discovery.address.identity, isNeeded: { _ in false }, content: { _ in () }) else {
+      return nil
     }
-    if options.allowsDuplicates { return true }
-    let report = Report(address: result.address, isScanResponse: result.isScanResponse)
-    if reported.contains(report) { return false }
-    if reported.count >= Self.reportedLimit { reported = [] }
-    reported.insert(report)
-    return true
+    return devices.add(discovery, for: filter).report.map { ScanResult(discovery.address, $0) }
   }
 }
 
@@ -158,7 +152,7 @@ extension AdapterSession {
       guard !state.isClosed else { return .closed }
       do throws(BLEError) {
         try state.requirePower()
-        state.scans[id] = Scan(options: options, parameters: try options.parameters(), continuation: continuation)
+        state.scans[id] = Scan(options, try options.parameters(), continuation)
       } catch {
         return error
       }
@@ -180,9 +174,8 @@ extension AdapterSession.State {
   }
 
   mutating func discovered(_ discovery: Discovery, into actions: inout Actions) {
-    let result = ScanResult(discovery)
-    for id in scans.keys where scans[id]?.admits(result) == true {
-      guard let continuation = scans[id]?.continuation else { continue }
+    for id in scans.keys {
+      guard let result = scans[id]?.result(discovery), let continuation = scans[id]?.continuation else { continue }
       actions.later { continuation.yield(result) }
     }
   }

@@ -222,7 +222,7 @@ extension AdapterSession {
     run { state, _ in state.attributes[attribute] }
   }
 
-  /// What the client is told of an error of a handler.
+  /// The error that the client receives where a handler throws.
   private func code(of error: any Error, _ verb: String, _ attribute: AttributeID?) -> ATTErrorCode {
     if let code = error as? ATTErrorCode { return code }
     if !(error is CancellationError) {

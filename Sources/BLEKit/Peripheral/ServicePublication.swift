@@ -114,7 +114,7 @@ public final class AttributeRequest: Sendable {
   }
 }
 
-/// The way of requests without a handler to whoever reads them.
+/// The requests without a handler, for the reader of ``ServicePublication/requests``.
 final class AttributeRequests: Sendable {
   let stream: AsyncStream<AttributeRequest>
   private let continuation: AsyncStream<AttributeRequest>.Continuation
