@@ -29,7 +29,7 @@ def meet(logs, rounds):
 
 def test_twenty_times_our_own(controllers, logs):
     heard = meet(logs, 20)
-    for line in ("connected to Strap", "reads: made by", "battery at 87 %", "♥", "is refused", "disconnected"):
+    for line in ("connected to Strap", "reads: made by", "battery at 87 %", "♥", "rejected, application error 0x80", "disconnected"):
         assert heard.count(line) == 20, f"{line}: {heard.count(line)}\n{heard[-3000:]}"
 
 
