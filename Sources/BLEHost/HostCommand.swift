@@ -29,7 +29,7 @@ package enum HostCommand: Sendable {
   case update(UpdateToken, AttributeID, [UInt8], to: [PeerID]?)
 
   // Links.
-  /// Ends a link, whoever uses it.
+  /// Ends a link, also where other owners use it.
   case disconnect(PeerID, HCIErrorCode)
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
   case release(PeerID)

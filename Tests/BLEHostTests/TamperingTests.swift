@@ -18,7 +18,7 @@ import Testing
     (Couple.secure, .secureConnections, [UInt8](repeating: 0xE3, count: 12)),
   ]
 
-  /// What the hosts do, as an observer sees it who is told of every packet and event in order.
+  /// What the hosts do, as every packet and event in order shows it.
   final class Observer: Sendable {
     struct State {
       var random: RandomSource
@@ -136,7 +136,7 @@ import Testing
         couple.world.ask(1, .client(link.central, GATTClient.Operation(id: id, kind)))
         run(1)
       }
-      // Whoever waits for the other one gives up (Vol 3, Part F, 3.3.3; Part H, 3.4).
+      // The side that waits for the other one ends with its timeout (Vol 3, Part F, 3.3.3; Part H, 3.4).
       couple.world.run(for: .seconds(31))
       couple.disconnect()
       couple.forget()

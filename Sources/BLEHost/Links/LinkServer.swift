@@ -156,7 +156,7 @@ struct LinkServer: Sendable {
     _ range: ClosedRange<AttributeHandle>, _ services: ServiceRegistry, now: Instant, into output: inout Output
   ) {
     gatt.serviceChanged(range, database: services.database, now: now, into: &output.gatt)
-    // Whoever removed a service knows that its subscribers have gone with it.
+    // The owner that removed a service does not need reports about its subscribers.
     for attribute in reported.keys where services.database.handle(of: attribute) == nil { reported[attribute] = nil }
     translate(services, into: &output)
   }

@@ -115,7 +115,7 @@ extension CentralState {
     linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
 
-  /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` hears of it, and nothing of this
+  /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` is called, and nothing of this
   /// peripheral comes after it.
   mutating func linkEnded(
     _ peer: PeerID, _ error: CBError, reconnects: Bool, into effects: inout CentralEffects
