@@ -1,7 +1,10 @@
+import BLEATT
+import BLEEngine
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEWire
+import Foundation
 
 /// What a peripheral manager has published, advertises, is connected to and waits for.
 ///
@@ -22,7 +25,7 @@ struct PeripheralRole: Sendable {
   // Links (PeripheralRole+Links).
   var links: [PeerID: Link] = [:]
 
-  // Requests (PeripheralRole+Requests).
+  // Requests.
   var pending: [RequestKey: PendingRequest] = [:]
 
   // Updates (PeripheralRole+Updates).
@@ -55,6 +58,180 @@ struct PeripheralRole: Sendable {
   }
 }
 
+extension PeripheralRole {
+  /// One event of the host, which concerns this manager or everyone.
+  mutating func receive(_ event: HostEvent, into effects: inout PeripheralEffects) {
+    switch event {
+    case .serviceAdded(let id, let result): serviceAdded(id, result, into: &effects)
+    case .serviceRemoved(let id, let result): serviceRemoved(id, result, into: &effects)
+    case .advertisingStarted(let id, let result): advertisingStarted(id, result, into: &effects)
+    case .advertisingPaused(let id, let status):
+      guard advertising == .on(id) else { return }
+      effects.calls.append(.advertisingPaused(status.map { DisconnectReason(rawValue: $0.rawValue) }))
+    case .advertisingResumed(let id):
+      guard advertising == .on(id) else { return }
+      effects.calls.append(.advertisingResumed)
+    case .connected(let connection): connected(connection, into: &effects)
+    case .identified(let peer, let identity): identified(peer, identity, into: &effects)
+    case .disconnected(let peer, let reason):
+      disconnected(peer, DisconnectReason(rawValue: reason.rawValue), into: &effects)
+    case .mtu(let peer, let mtu): links[peer]?.central.update(mtu: mtu)
+    case .connectionUpdated(let peer, let timing): connectionUpdated(peer, .success(timing), into: &effects)
+    case .connectionUpdateRefused(let peer, let error): connectionUpdated(peer, .failure(error), into: &effects)
+    case .security(let peer, let security): links[peer]?.central.update(security: security)
+    case .rssi(let peer, let result): rssi(peer, result, into: &effects)
+    case .read(let peer, let token, let attribute, let offset):
+      read(peer, token, attribute, offset: offset, into: &effects)
+    case .write(let peer, let token, let parts): write(peer, token, parts, into: &effects)
+    case .stored(let peer, let attribute, let value): stored(peer, attribute, value, into: &effects)
+    case .requestTimedOut(let peer, let token): requestTimedOut(peer, token, into: &effects)
+    case .subscription(let peer, let attribute, let subscription):
+      subscriptionChanged(peer, attribute, subscription, into: &effects)
+    case .updateFinished(let token): updates.remove(token)
+    case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
+    case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
+    case .state, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
+    }
+  }
+
+  /// The adapter went below powered on: links are gone, advertising rests. Below powered off the host's memory of what
+  /// was published is taken to be gone too, so that the application builds it anew.
+  mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
+    for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
+    }
+    pending = [:]
+    updates = []
+    owesReady = false
+    guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
+    let cancelled = CBError(
+      .operationCancelled, "the adapter is \(state): publish and advertise again when it is powered on")
+    adds.failAll(cancelled)
+    starts.failAll(cancelled)
+    giveUpAdvertising(into: &effects)
+    for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
+    flushAnswers(into: &effects)
+  }
+
+  /// All events of a batch have been received: the delegate is called once if there is room again.
+  mutating func finishBatch(into effects: inout PeripheralEffects) {
+    guard owesReady, updates.count < limits.pendingUpdates else { return }
+    owesReady = false
+    effects.calls.append(.isReady)
+  }
+
+  mutating func flushAnswers(into effects: inout PeripheralEffects) {
+    while let (service, error) = adds.next() { effects.calls.append(.didAdd(service, error)) }
+    while let (_, error) = starts.next() { effects.calls.append(.didStartAdvertising(error)) }
+  }
+}
+
+/// Requests of centrals.
+extension PeripheralRole {
+  mutating func read(
+    _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
+  ) {
+    guard let central = links[peer]?.central, let characteristic = attributes[attribute] as? CBCharacteristic else {
+      refuseRetired([attribute], peer, token, into: &effects)
+      return
+    }
+    pending[RequestKey(peer: peer, token: token)] = PendingRequest(isRead: true, attributes: [attribute])
+    effects.calls.append(
+      .didReceiveRead(
+        CBATTRequest(
+          central: central, characteristic: characteristic, offset: offset, value: nil, ticket: .read(token))))
+  }
+
+  mutating func write(
+    _ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart], into effects: inout PeripheralEffects
+  ) {
+    guard let central = links[peer]?.central else { return }
+    var requests: [CBATTRequest] = []
+    for part in parts {
+      guard let characteristic = attributes[part.attribute] as? CBCharacteristic else { continue }
+      let ticket: CBATTRequest.Ticket =
+        token.map { .write($0, part: part.attribute, isFirst: requests.isEmpty) } ?? .command
+      requests.append(
+        CBATTRequest(
+          central: central, characteristic: characteristic, offset: part.offset, value: Data(part.value),
+          ticket: ticket))
+    }
+    guard !requests.isEmpty else {
+      if let token { refuseRetired(parts.map(\.attribute), peer, token, into: &effects) }
+      return
+    }
+    if let token {
+      pending[RequestKey(peer: peer, token: token)] = PendingRequest(
+        isRead: false, attributes: parts.map(\.attribute))
+    }
+    effects.calls.append(.didReceiveWrite(requests))
+  }
+
+  /// A request for a service that was just removed here.
+  private func refuseRetired(
+    _ attributes: [AttributeID], _ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects
+  ) {
+    guard retiring.values.contains(where: { !$0.isDisjoint(with: attributes) }) else { return }
+    effects.commands.append(.respond(peer, token, .failure(.unlikelyError)))
+  }
+
+  /// The application's answer; the first one counts.
+  mutating func respond(
+    to request: CBATTRequest, _ result: CBATTError.Code, into effects: inout PeripheralEffects
+  ) {
+    // A write command wants no answer, and every application gives one.
+    guard let token = request.token else { return }
+    let key = RequestKey(peer: request.central.peer, token: token)
+    guard let waiting = pending[key], links[key.peer] != nil else {
+      effects.misuses.append(
+        "respond: the request of \(request.central) for \(request.characteristic) waits for no answer: it was answered before, took longer than 30 seconds, or its link or service is gone"
+      )
+      return
+    }
+    if case .write(_, _, isFirst: false) = request.ticket, result == .success {
+      effects.misuses.append(
+        "respond: several writes that belong together are answered with success through the first of them")
+    }
+    pending[key] = nil
+    effects.commands.append(.respond(key.peer, token, answer(to: request, waiting, result, into: &effects)))
+  }
+
+  private func answer(
+    to request: CBATTRequest, _ waiting: PendingRequest, _ result: CBATTError.Code,
+    into effects: inout PeripheralEffects
+  ) -> RequestAnswer {
+    guard result != .success else { return .success(waiting.isRead ? [UInt8](request.value ?? Data()) : []) }
+    guard let code = UInt8(exactly: result.rawValue) else {
+      effects.misuses.append(
+        "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
+      return .failure(.unlikelyError)
+    }
+    guard case .write(_, let part, _) = request.ticket else { return .failure(ATTErrorCode(rawValue: code)) }
+    return .failure(ATTErrorCode(rawValue: code), attribute: part)
+  }
+
+  mutating func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects) {
+    guard let request = pending.removeValue(forKey: RequestKey(peer: peer, token: token)) else { return }
+    let attribute = request.attributes.first.flatMap { attributes[$0] }
+    effects.misuses.append(
+      "a \(request.isRead ? "read" : "write") of \(attribute.map { "\($0)" } ?? "an attribute") was not answered in time, and the central got the error 0x0E: call respond(to:withResult:) exactly once for each delegate call"
+    )
+  }
+}
+
+/// One request of the host's: the token is the link's own.
+struct RequestKey: Hashable, Sendable {
+  var peer: PeerID
+  var token: RequestToken
+}
+
+/// A request that the application has not answered.
+struct PendingRequest: Sendable {
+  var isRead: Bool
+  /// The attributes it is about, the first part's first.
+  var attributes: [AttributeID]
+}
+
 /// The bounds of what one peripheral manager keeps.
 struct PeripheralLimits: Sendable {
   /// Values that may be on their way to subscribers; one more and
@@ -70,4 +247,25 @@ struct PeripheralEffects: Sendable {
   var misuses: [String] = []
   /// Lines for the log about calls that took effect, and may have another one than was meant.
   var warnings: [String] = []
+}
+
+/// One call of the delegate, as a value.
+enum DelegateCall: Sendable {
+  case didAdd(CBMutableService, CBError?)
+  case didStartAdvertising(CBError?)
+  case advertisingPaused(DisconnectReason?)
+  case advertisingResumed
+  case connected(CBCentral)
+  case identified(CBCentral, CBCentral)
+  case disconnected(CBCentral, DisconnectReason)
+  case connectionUpdated(CBCentral, ConnectionTiming?, CBError?)
+  case rssi(CBCentral, Int?, CBError?)
+  case didSubscribe(CBCentral, CBMutableCharacteristic)
+  case didUnsubscribe(CBCentral, CBMutableCharacteristic)
+  case didReceiveRead(CBATTRequest)
+  case didReceiveWrite([CBATTRequest])
+  case stored(CBCentral, CBAttribute)
+  case isReady
+  case didPublishL2CAPChannel(CBL2CAPPSM, CBError)
+  case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError)
 }
