@@ -301,6 +301,7 @@ extension HostCore {
   /// A bonded device has proved that it is the one: it gets back what it had configured.
   mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
     guard let bond = bonds[links[index].identity] else { return }
+    links[index].client.startCaching(bond.attributeCache)
     withServer(index, now: now, into: &output) { $0.restore(bond.client, $1, $2, now: now, into: &$3) }
   }
 }

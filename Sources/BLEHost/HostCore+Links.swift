@@ -55,6 +55,7 @@ extension HostCore {
     guard let index = index(of: handle) else { return }
     var link = links.remove(at: index, isSuperseded: isSuperseded)
     keepRecord(of: link, into: &output)
+    keepAttributeCache(of: link, into: &output)
     withBonds(into: &output) { $0.linkEnded(link.identity, into: &$1) }
     if let (counters, key) = link.client.unusedCounters { bonds.giveBack(counters, link.identity, key: key) }
     log.linkEnded(link.peer)

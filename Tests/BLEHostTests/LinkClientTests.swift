@@ -196,7 +196,7 @@ import Testing
     let (pdus, effects) = take()
     #expect(pdus == [0xD2] && effects == ["done 2 1"])
     #expect(client.unusedCounters?.0 == 1..<2)
-    client.forgetSigningKey()
+    client.forgetBond()
     #expect(client.unusedCounters == nil)
   }
 }

@@ -91,6 +91,8 @@ extension Bond: Codable {
     var databaseHash: String
     /// Files of older versions have none.
     var lastUse: UInt32?
+    /// What is known of the device's own database.
+    var attributes: AttributeCacheForm?
   }
 
   public init(from decoder: any Swift.Decoder) throws {
@@ -132,6 +134,8 @@ extension Bond: Codable {
         .init(descriptor: AttributeHandle(rawValue: $0.descriptor), value: Subscription(rawValue: $0.value))
       },
       supportedFeatures: ClientSupportedFeatures(rawValue: form.supportedFeatures), databaseHash: hash)
+    // Without it everything is discovered again.
+    record.attributeCache = form.attributes?.cache
     self.init(record)
   }
 
@@ -158,7 +162,8 @@ extension Bond: Codable {
           .init(descriptor: $0.descriptor.rawValue, value: $0.value.rawValue)
         },
         supportedFeatures: record.client.supportedFeatures.rawValue,
-        databaseHash: record.client.databaseHash.hexadecimal, lastUse: record.lastUse))
+        databaseHash: record.client.databaseHash.hexadecimal, lastUse: record.lastUse,
+        attributes: record.attributeCache.map(AttributeCacheForm.init)))
   }
 }
 

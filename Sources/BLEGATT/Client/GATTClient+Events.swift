@@ -29,7 +29,8 @@ extension GATTClient {
     case notification(AttributeHandle, [UInt8])
     /// An indication (Vol 3, Part G, 4.11.1). It has been confirmed.
     case indication(AttributeHandle, [UInt8])
-    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1).
+    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). All have where
+    /// the server answered Database Out Of Sync (2.5.2.1); the event follows the end of that operation.
     case servicesChanged(ClosedRange<AttributeHandle>)
     /// The ATT_MTU was exchanged, in octets.
     case mtu(Int)
@@ -40,7 +41,7 @@ extension GATTClient {
   }
 
   /// The result of an operation.
-  public enum Outcome: Equatable, Sendable {
+  public enum Outcome: Hashable, Sendable {
     /// A write succeeded; a command was sent.
     case done
     /// The ATT_MTU in force, in octets.

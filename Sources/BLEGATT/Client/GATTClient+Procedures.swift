@@ -14,12 +14,20 @@ extension GATTClient.Operation.Kind {
 extension GATTClient {
   /// Begins an operation that is not a command.
   mutating func begin(_ operation: Operation, now: Instant, into output: inout Output) {
-    var starting = Active(id: operation.id, procedure: procedure(for: operation.kind))
+    var starting = Active(id: operation.id, kind: operation.kind, procedure: procedure(for: operation.kind))
     if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
       return finish(starting, .success(.mtu(bearer.mtu)), into: &output)
     }
+    if let known = cachedOutcome(of: operation.kind) { return finish(starting, .success(known), into: &output) }
     let first = Result { () throws(GATTClientError) in try starting.procedure.begin(mtu: bearer.mtu) }
     follow(first, of: starting, now: now, into: &output)
+  }
+
+  /// Reads the Database Hash, before an operation that the cache may answer.
+  mutating func verifyCache(now: Instant, into output: inout Output) {
+    var verification = CacheVerification(attributeCache)
+    let first = verification.begin(mtu: bearer.mtu)
+    follow(.success(first), of: Active(procedure: verification), now: now, into: &output)
   }
 
   /// Performs the next step of a procedure.
@@ -29,7 +37,7 @@ extension GATTClient {
     switch step {
     case .success(.send(let request)):
       do throws(ATTClientError) {
-        try bearer.send(request, as: .init(rawValue: current.id.rawValue), now: now, into: &output.pdus)
+        try bearer.send(request, as: .init(rawValue: current.id?.rawValue ?? 0), now: now, into: &output.pdus)
         active = current
       } catch {
         finish(current, .failure(.invalidParameters(error.description)), into: &output)
@@ -39,19 +47,27 @@ extension GATTClient {
     }
   }
 
-  /// Ends an operation, and stores the handle of Service Changed where it was discovered.
+  /// Ends an operation, and stores what it has discovered.
   mutating func finish(
     _ ended: Active, _ result: Result<Outcome, GATTClientError>, into output: inout Output
   ) {
-    if case .success(.characteristics(let found)) = result,
-      let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
-    {
-      serviceChangedHandle = serviceChanged.valueHandle
+    if let verification = ended.procedure as? CacheVerification { verified(verification) }
+    guard let id = ended.id else { return }
+    if case .success(let outcome) = result {
+      if case .characteristics(let found) = outcome,
+        let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
+      {
+        serviceChangedHandle = serviceChanged.valueHandle
+      }
+      cache(outcome, of: ended)
     }
     if let procedure = ended.procedure as? ServiceChangedProcedure, let handle = procedure.valueHandle {
       serviceChangedHandle = handle
     }
-    output.events.append(.finished(ended.id, result))
+    output.events.append(.finished(id, result))
+    if case .failure(.errorResponse(.databaseOutOfSync, _, _)) = result {
+      databaseChanged(.first ... .last, into: &output)
+    }
   }
 
   /// Sends a command (Vol 3, Part G, 4.9.1 and 4.9.2).
@@ -109,12 +125,16 @@ extension GATTClient {
     case .reliableWrite(let writes): return QueuedWrites(writes, comparesEchoes: true)
     case .configure(let subscription, let range):
       return SubscriptionProcedure(subscription, in: range, limit: limit)
-    case .subscribeToServiceChanged: return ServiceChangedProcedure(limit: limit)
+    case .subscribeToServiceChanged:
+      guard case .inUse(let cache) = caching, let known = cache.serviceChanged else {
+        return ServiceChangedProcedure(limit: limit)
+      }
+      return ValueWrite(handle: known.configuration, value: [UInt8(Subscription.indicate.rawValue), 0])
     }
   }
 
   /// Reports an indication; that of Service Changed is ``Event/servicesChanged(_:)`` (Vol 3, Part G, 7.1).
-  func reportIndication(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
+  mutating func reportIndication(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
     guard handle == serviceChangedHandle else {
       return output.events.append(.indication(handle, [UInt8](copying: value)))
     }
@@ -124,7 +144,7 @@ extension GATTClient {
         .violation(
           .malformedResponse(.handleValueIndication, reason: "the value of Service Changed is no range of handles")))
     }
-    output.events.append(.servicesChanged(AttributeHandle(start)...AttributeHandle(end)))
+    databaseChanged(AttributeHandle(start)...AttributeHandle(end), into: &output)
   }
 
   /// Reports each value of a Multiple Handle Value Notification (Vol 3, Part F, 3.4.7.4); none where the PDU is malformed.

@@ -29,6 +29,8 @@ public struct GATTClient: Sendable {
     /// The services, characteristics, descriptors or values of one operation. One more ends it with
     /// ``GATTClientError/tooManyResults(limit:)``.
     public var results = 4096
+    /// The services, characteristics and descriptors that an ``AttributeCache`` keeps. What is beyond is discovered again.
+    public var cachedResults = 1024
 
     /// The default limits.
     public init() {}
@@ -58,7 +60,9 @@ public struct GATTClient: Sendable {
   }
 
   struct Active {
-    var id: OperationID
+    /// Nil for a procedure that the client itself has begun.
+    var id: OperationID?
+    var kind: Operation.Kind?
     var procedure: any ClientProcedure
   }
 
@@ -70,6 +74,8 @@ public struct GATTClient: Sendable {
   private var end: GATTClientError?
   /// The value handle of the Service Changed characteristic, once it is discovered.
   var serviceChangedHandle: AttributeHandle?
+  /// What is known of the database of a bonded server.
+  var caching = Caching.off
 
   /// The signing key, nil until one has been distributed.
   public var signing: Signing?
@@ -224,8 +230,12 @@ public struct GATTClient: Sendable {
         output.events.append(.finished(next.id, result.map { .done }))
       } else {
         guard active == nil else { return }
-        waiting.removeFirst()
-        begin(next, now: now, into: &output)
+        if needsVerification(before: next.kind) {
+          verifyCache(now: now, into: &output)
+        } else {
+          waiting.removeFirst()
+          begin(next, now: now, into: &output)
+        }
       }
     }
   }

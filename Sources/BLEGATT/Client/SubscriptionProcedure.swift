@@ -67,6 +67,8 @@ struct ServiceChangedProcedure: ClientProcedure {
   private var state: State
   /// The value handle of Service Changed, nil until it is found.
   private(set) var valueHandle: AttributeHandle?
+  /// Its handles, nil until it is subscribed to.
+  private(set) var found: AttributeCache.ServiceChanged?
 
   init(limit: Int) {
     self.limit = limit
@@ -129,6 +131,9 @@ struct ServiceChangedProcedure: ClientProcedure {
       let step = try configuration.begin(mtu: mtu)
       state = .configuring(configuration)
       return step
+    case (_, .configured(let descriptor)):
+      found = valueHandle.map { AttributeCache.ServiceChanged(valueHandle: $0, configuration: descriptor) }
+      return .finish(.done)
     default: return .finish(.done)
     }
   }

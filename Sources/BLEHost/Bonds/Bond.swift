@@ -29,6 +29,8 @@ package struct Bond: Hashable, Sendable {
   package var lastUse: UInt32 = 0
   /// What our server keeps of this client.
   package var client = ClientRecord()
+  /// What our client has discovered of its database.
+  package var attributeCache: AttributeCache?
 
   package init(identity: DeviceAddress, strength: KeyStrength) {
     self.identity = identity.identity

@@ -133,6 +133,16 @@ struct BondTable: Sendable {
     reportSoon(bond.identity, now: now, into: &effects)
   }
 
+  /// Notes what was discovered of a device's database, where it is more or something else.
+  mutating func keep(
+    _ cache: AttributeCache, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  ) {
+    guard var bond = list[identity], cache != bond.attributeCache else { return }
+    bond.attributeCache = cache
+    _ = list.update(bond, limit: maximum)
+    reportSoon(bond.identity, now: now, into: &effects)
+  }
+
   /// Notes that a device has proven its bond.
   mutating func use(_ identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]) {
     if list.use(identity) { reportSoon(identity, now: now, into: &effects) }

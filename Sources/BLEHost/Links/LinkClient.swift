@@ -82,6 +82,11 @@ struct LinkClient: Sendable {
   var deadline: Instant? { .nearer(gatt.deadline, .nearer(reconnection.deadline, counterDeadline)) }
   func isStorageLate(now: Instant) -> Bool { counterDeadline.map { $0 <= now } ?? false }
 
+  /// What is known of the database of a bonded peer.
+  var attributeCache: AttributeCache? { gatt.attributeCache }
+  /// The peer has proven its bond, with which `stored` was kept.
+  mutating func startCaching(_ stored: AttributeCache?) { gatt.startCaching(stored) }
+
   mutating func setMTU(_ mtu: Int) { gatt.mtu = mtu }
   mutating func setEncrypted(_ isEncrypted: Bool) { gatt.isLinkEncrypted = isEncrypted }
 
@@ -280,10 +285,11 @@ extension LinkClient {
     }
   }
 
-  /// The client cannot sign any more: the bond of its key was removed or replaced.
-  mutating func forgetSigningKey() {
+  /// The bond was removed or replaced: the client can sign no more, and caches nothing.
+  mutating func forgetBond() {
     signingKey = nil
     gatt.signing = nil
+    gatt.stopCaching()
   }
 
   /// The counters that were not used, and their key.

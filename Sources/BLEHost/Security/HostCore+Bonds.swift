@@ -25,7 +25,7 @@ extension HostCore {
   private mutating func bondRemoved(_ identity: DeviceAddress, into output: inout HostOutput) {
     for index in links.indices where links[index].identity == identity {
       (links[index].security.isBonded, links[index].security.isBondProven) = (false, false)
-      links[index].client.forgetSigningKey()
+      links[index].client.forgetBond()
     }
     if isSecuredBySystem { output.directives.append(.forget(identity)) }
   }
@@ -89,6 +89,13 @@ extension HostCore {
     guard link.security.isBondProven else { return }
     let (record, now) = (link.server.record(services.database), time)
     withBonds(into: &output) { $0.keep(record, of: link.identity, now: now, into: &$1) }
+  }
+
+  /// Notes what was discovered on a link that has ended, where it had proven its bond.
+  mutating func keepAttributeCache(of link: Link, into output: inout HostOutput) {
+    guard link.security.isBondProven, let cache = link.client.attributeCache else { return }
+    let now = time
+    withBonds(into: &output) { $0.keep(cache, of: link.identity, now: now, into: &$1) }
   }
 
   /// A link has proven the bond of the device that it claims to be.

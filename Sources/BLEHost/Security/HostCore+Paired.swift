@@ -34,6 +34,7 @@ extension HostCore {
       // The table learns by which private address it is heard now.
       _ = bonds.identity(of: link.address, toolbox)
       setSigningKey(index)
+      links[index].client.startCaching(nil)
     } else if makesBond, isSecuredBySystem {
       output.directives.append(.forget(identity))
     }
@@ -61,7 +62,7 @@ extension HostCore {
   ) {
     // The bond that other links have proven is not the device's bond any more.
     for index in links.indices where links[index].identity == old.identity && links[index].peer != link.peer {
-      links[index].client.forgetSigningKey()
+      links[index].client.forgetBond()
       guard links[index].security.isBondProven else { continue }
       links[index].security.isBondProven = false
       output.append(.security(links[index].peer, links[index].security))

@@ -1,0 +1,112 @@
+public import BLEATT
+
+/// What a client has discovered of the database of one server (Vol 3, Part G, 2.5.2).
+///
+/// It belongs to the Database Hash of that server (7.3): with another hash nothing in it holds. Store it with the bond of
+/// the server, and give it to the client of the next link with ``GATTClient/startCaching(_:)``.
+///
+/// ```swift
+/// var client = GATTClient()
+/// client.startCaching(nil)
+/// // After the first discovery on an encrypted link with a bonded server:
+/// let cache = client.attributeCache
+/// ```
+public struct AttributeCache: Hashable, Sendable {
+  /// The length of a Database Hash, in octets.
+  public static let hashLength = 16
+
+  /// The Database Hash as it was read: 16 octets, least significant octet first.
+  public let hash: [UInt8]
+  /// Whether the server was asked for, and has, Robust Caching: it rejects a request that a changed database would mislead.
+  public internal(set) var hasRobustCaching = false
+  /// The Service Changed characteristic, once a client has subscribed to it.
+  public internal(set) var serviceChanged: ServiceChanged?
+  /// The outcome of each discovery, by its procedure. Each is one of services, included services, characteristics or
+  /// descriptors.
+  public private(set) var discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome] = [:]
+  /// The number of services, characteristics and descriptors in ``discoveries``.
+  public private(set) var count = 0
+
+  /// The handles of the Service Changed characteristic (Vol 3, Part G, 7.1).
+  public struct ServiceChanged: Hashable, Sendable {
+    /// The handle of the value.
+    public var valueHandle: AttributeHandle
+    /// The handle of the Client Characteristic Configuration descriptor.
+    public var configuration: AttributeHandle
+
+    /// A characteristic with these handles.
+    public init(valueHandle: AttributeHandle, configuration: AttributeHandle) {
+      self.valueHandle = valueHandle
+      self.configuration = configuration
+    }
+  }
+
+  /// An empty cache for the database with this hash. Nil if the hash has another length than 16 octets.
+  public init?(hash: [UInt8]) {
+    guard hash.count == Self.hashLength else { return nil }
+    self.hash = hash
+  }
+
+  /// A cache as it was stored. Nil if the hash has another length than 16 octets. Outcomes that do not fit their procedure
+  /// are left out.
+  public init?(
+    hash: [UInt8], hasRobustCaching: Bool, serviceChanged: ServiceChanged?,
+    discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome]
+  ) {
+    self.init(hash: hash)
+    self.hasRobustCaching = hasRobustCaching
+    self.serviceChanged = serviceChanged
+    for (kind, outcome) in discoveries { insert(outcome, for: kind, limit: .max) }
+  }
+
+  /// The outcome of a discovery, where it is known: as it was discovered, or as part of a discovery without a UUID.
+  public func outcome(of kind: GATTClient.Operation.Kind) -> GATTClient.Outcome? {
+    if let known = discoveries[kind] { return known }
+    switch kind {
+    case .discoverPrimaryServicesByUUID(let uuid):
+      guard case .services(let all) = discoveries[.discoverPrimaryServices] else { return nil }
+      return .services(all.filter { $0.uuid == uuid })
+    case .discoverCharacteristicsByUUID(let uuid, let range):
+      guard case .characteristics(let all) = discoveries[.discoverCharacteristics(range)] else { return nil }
+      return .characteristics(all.filter { $0.uuid == uuid })
+    default: return nil
+    }
+  }
+
+  /// Adds the outcome of a discovery, where it is one and fewer than `limit` results are in the cache then.
+  mutating func insert(_ outcome: GATTClient.Outcome, for kind: GATTClient.Operation.Kind, limit: Int) {
+    guard discoveries[kind] == nil, let results = outcome.resultCount(of: kind), results <= limit - count else {
+      return
+    }
+    discoveries[kind] = outcome
+    count += results
+  }
+}
+
+extension GATTClient.Operation.Kind {
+  /// Whether it discovers what the database has: its outcome is the same until the database changes.
+  var isDiscovery: Bool {
+    switch self {
+    case .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices, .discoverCharacteristics,
+      .discoverCharacteristicsByUUID, .discoverDescriptors:
+      true
+    default: false
+    }
+  }
+}
+
+extension GATTClient.Outcome {
+  /// The number of results, where this is the outcome of such a discovery.
+  fileprivate func resultCount(of kind: GATTClient.Operation.Kind) -> Int? {
+    switch (kind, self) {
+    case (.discoverPrimaryServices, .services(let found)), (.discoverPrimaryServicesByUUID, .services(let found)):
+      found.count
+    case (.findIncludedServices, .includedServices(let found)): found.count
+    case (.discoverCharacteristics, .characteristics(let found)),
+      (.discoverCharacteristicsByUUID, .characteristics(let found)):
+      found.count
+    case (.discoverDescriptors, .descriptors(let found)): found.count
+    default: nil
+    }
+  }
+}
