@@ -18,7 +18,7 @@ struct HeartRate {
       Output.write("\(help.text)\n")
     } catch {
       Manager.shutDownAll()
-      // A conversation that was cut short because nobody reads it has not failed.
+      // A closed output is no failure.
       if !Output.isClosed {
         Output.write("heart-rate: \(error)\n", to: STDERR_FILENO)
         exit((error as? AdapterError)?.exitStatus ?? 1)
@@ -72,7 +72,7 @@ struct Disappointment: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// Runs `body`, and gives up when it takes longer than `limit`.
+/// Runs `body`, and throws when it takes longer than `limit`.
 func within<Value: Sendable>(
   _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {

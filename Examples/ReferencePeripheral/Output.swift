@@ -3,7 +3,7 @@ import Synchronization
 
 /// Standard output and standard error, written at once, whatever they are.
 ///
-/// When nobody reads them any more (`reference-peripheral | head -1`), the program ends in good order and without a word, with the
+/// When their reader has closed them (`reference-peripheral | head -1`), the program shuts down without a message, with the
 /// status that a shell shows for SIGPIPE. The signal itself would end it in the middle of things.
 enum Output {
   static let closedStatus = 128 + SIGPIPE

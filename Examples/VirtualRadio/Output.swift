@@ -3,7 +3,7 @@ import Synchronization
 
 /// Standard output and standard error, written at once, whatever they are.
 ///
-/// When nobody reads them any more (`virtual-radio 2>&1 | head -1`), the program ends in good order and without a word,
+/// When their reader has closed them (`virtual-radio 2>&1 | head -1`), the program shuts down without a message,
 /// with the status that a shell shows for SIGPIPE. The signal itself would end it in the middle of things.
 enum Output {
   static let closedStatus = 128 + SIGPIPE
@@ -19,7 +19,7 @@ enum Output {
   /// To be called before the first line.
   static func prepare() { signal(SIGPIPE, SIG_IGN) }
 
-  /// Calls `body`, on any thread, once nobody reads what is written.
+  /// Calls `body`, on any thread, once the reader has closed the output.
   static func whenClosed(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenClosed = body } }
 
   static func write(_ text: String, to descriptor: Int32 = STDOUT_FILENO) {

@@ -75,7 +75,7 @@ package final class AdapterClient: Sendable {
   /// task detaches the client.
   ///
   /// - Parameter limit: events that the sequence keeps for a task that does not take them. One more detaches the client, with a line
-  ///   in the log. Because the host is held back at 1,024, that are answers to commands that nobody awaits.
+  ///   in the log. Because the host is held back at 1,024, that are results of commands without a waiting caller.
   package func events(limit: Int = 4_096) -> AdapterEvents {
     let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
     continuation.onTermination = { [weak self] _ in self?.detach() }

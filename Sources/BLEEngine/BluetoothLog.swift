@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The log of the stack: commands that are used wrongly, requests that nobody answered, what peers and controllers did.
+/// The log of the stack: misused commands, requests without an answer, faults of peers and controllers.
 ///
 /// Without a handler the lines go to standard error; where that is closed they are dropped.
 ///

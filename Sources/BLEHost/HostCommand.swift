@@ -50,7 +50,7 @@ package enum HostCommand: Sendable {
   /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
   /// question asks for, changes nothing and is reported as a diagnostic.
   case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
-  /// The bonds of earlier runs, in the place of those that are there. Nothing tells of it.
+  /// Replaces all bonds with those of earlier runs. No event follows.
   case setBonds([Bond])
   /// These bonds are on stable storage, as ``HostEvent/bondChanged(_:)`` reported them. Sign counters wait for it
   /// (``HostConfiguration/awaitsBondStorage``).
@@ -88,7 +88,7 @@ package struct UpdateToken: RawRepresentable, Hashable, Sendable {
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One wish to connect.
+/// A pending connection request.
 package struct ConnectID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -102,7 +102,7 @@ package enum RequestAnswer: Equatable, Sendable {
   case failure(ATTErrorCode, attribute: AttributeID? = nil)
 }
 
-/// What an advertisement says, how often, and when it rests.
+/// The data of an advertisement, its interval, and when it is paused.
 package struct AdvertisingIntent: Sendable {
   /// The two areas, ready built (``AdvertisingBuilder``).
   package var data: [UInt8]

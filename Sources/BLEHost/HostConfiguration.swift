@@ -4,7 +4,7 @@ package import BLEHCI
 package import BLESMP
 package import BLEWire
 
-/// What a host is told before it starts; every bound it keeps is named here.
+/// The configuration of a host, with all its limits.
 package struct HostConfiguration: Sendable {
   /// The Device Name characteristic of the GAP service (Vol 3, Part C, 12.1).
   package var deviceName = "BluetoothLE"

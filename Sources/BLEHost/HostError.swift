@@ -16,7 +16,7 @@ package enum HostError: Error, Equatable, Sendable {
   case invalidParameters(String)
   /// No link of that name is up.
   case notConnected
-  /// So many wishes are pending already.
+  /// The limit of pending requests is reached.
   case tooMany(String, limit: Int)
   /// The caller took it back.
   case cancelled

@@ -4,7 +4,7 @@ package import BLEHCI
 package import BLESMP
 package import BLEWire
 
-/// Everything the application hears, answers to commands included, in one order.
+/// All events for the application, results of commands included, in one order.
 package enum HostEvent: Sendable {
   /// The adapter's state; the error says why it is below `poweredOn` and what mends it.
   case state(AdapterState, HostError?)
@@ -15,7 +15,7 @@ package enum HostEvent: Sendable {
   case refused(HostError)
 
   case advertisingStarted(AdvertisingID, Result<Void, HostError>)
-  /// The advertisement rests, because of a link or the controller, and comes back by itself.
+  /// Advertising is paused by a connection or by the controller, and resumes automatically.
   case advertisingPaused(AdvertisingID, HCIErrorCode?)
   case advertisingResumed(AdvertisingID)
 
@@ -27,7 +27,7 @@ package enum HostEvent: Sendable {
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
   case connectionUpdateRefused(PeerID, HostError)
-  /// What the link is worth now, as the controller and the key say.
+  /// The security level of the link, from the controller's encryption events and the key in use.
   case security(PeerID, SecurityState)
 
   /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
@@ -58,7 +58,7 @@ package enum HostEvent: Sendable {
   case stored(PeerID, AttributeID, [UInt8])
   /// The application did not answer in time; the client got Unlikely Error.
   case requestTimedOut(PeerID, RequestToken)
-  /// A client's wish to hear of an attribute changed, by its write, by its bond or by the end of its link.
+  /// A client's subscription changed: by a write, by its bond or by the end of its link.
   case subscription(PeerID, AttributeID, Subscription)
   case updateFinished(UpdateToken)
 
@@ -67,7 +67,7 @@ package enum HostEvent: Sendable {
   case connectionFailed(ConnectID, HostError)
   case client(PeerID, GATTClient.Event)
 
-  /// Something worth a line in a log: whose fault, what happened.
+  /// A line for the log, with its origin.
   case diagnostic(Diagnostic)
 }
 
@@ -88,7 +88,7 @@ package struct Connection: Equatable, Sendable {
   /// Our role on the link.
   package var role: Role
   package var timing: LinkTiming
-  /// The wish that made it, where we are the central.
+  /// The connection request, where we are the central.
   package var request: ConnectID?
 
   package init(
@@ -115,7 +115,7 @@ package struct LinkTiming: Equatable, Sendable {
   }
 }
 
-/// One advertisement or scan response, as heard.
+/// One advertisement or scan response, as received.
 package struct Discovery: Equatable, Sendable {
   package var address: DeviceAddress
   package var isConnectable: Bool

@@ -65,7 +65,7 @@ public final class Adapter: Sendable {
     return adapter
   }
 
-  /// Begins to open an adapter; ``states`` tells when it is ready.
+  /// Begins to open an adapter; ``states`` reports when it is ready.
   public convenience init(_ options: AdapterOptions = AdapterOptions()) { self.init(client: AdapterClient(options)) }
 
   /// An adapter over `client`; tests play the host there.

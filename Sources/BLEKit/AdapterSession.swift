@@ -7,7 +7,7 @@ import Synchronization
 
 /// What an ``Adapter`` and all that came from it share: the state under one lock, and the way to the host.
 ///
-/// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are told after the
+/// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are resumed after the
 /// lock is released, so no code of the application runs under it.
 final class AdapterSession: Sendable {
   let client: AdapterClient

@@ -2,7 +2,7 @@ internal import CLinux
 
 /// The properties of an open file that decide whether it is trusted.
 ///
-/// They come from the descriptor (`fstat`), so nobody can exchange the file between the check and its use.
+/// They come from the descriptor (`fstat`), so the file cannot be exchanged between the check and its use.
 struct FileStatus {
   enum Kind { case regular, folder, pipe, characterDevice, other }
 

@@ -68,7 +68,7 @@ package struct PrivateFolder: ~Copyable {
     }
   }
 
-  /// The octets of a file that belongs to this user and that nobody else may read or write.
+  /// The octets of a file that belongs to this user and has no permissions for others.
   ///
   /// - Returns: nil where there is no file of that name.
   package func read(_ name: String) throws(FileRefusal) -> [UInt8]? {

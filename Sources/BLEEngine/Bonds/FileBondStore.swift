@@ -28,7 +28,7 @@ public final class FileBondStore: BondStore {
   /// How long another program may be writing.
   private let patience: Duration
   private let log: Log
-  /// What a test lets go wrong between two steps.
+  /// A fault that a test injects between two steps.
   private let interruption: (@Sendable (Step) throws -> Void)?
 
   typealias Step = PrivateFolder.Step

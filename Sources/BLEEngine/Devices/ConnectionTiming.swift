@@ -6,7 +6,7 @@ public struct ConnectionTiming: Hashable, Sendable {
   public var interval: Duration
   /// How many events the peripheral may sleep through.
   public var latency: Int
-  /// How long nothing is heard before the link counts as lost.
+  /// The time without a packet after which the link is lost.
   public var supervisionTimeout: Duration
 
   /// Creates a timing; the values are not checked.

@@ -5,7 +5,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// The other side was out of reach or off: nothing was heard for the supervision timeout.
+  /// The other device was out of range or off: no packet was received within the supervision timeout.
   public static let connectionTimeout = Self(rawValue: 0x08)
   /// The other side ended it.
   public static let remoteUserTerminatedConnection = Self(rawValue: 0x13)
@@ -17,7 +17,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable {
   public static let connectionTerminatedByLocalHost = Self(rawValue: 0x16)
   /// The key that one side has is not the one the other side has.
   public static let terminatedDueToMICFailure = Self(rawValue: 0x3D)
-  /// The link never came to life: the first packets were not heard.
+  /// The link was not established: the first packets were not received.
   public static let connectionFailedToBeEstablished = Self(rawValue: 0x3E)
 }
 

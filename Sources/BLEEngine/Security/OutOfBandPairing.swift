@@ -6,7 +6,7 @@ import BLEWire
 /// 2.3.5.4 and 2.3.5.6.4). Such a pairing is authenticated, whatever displays and keys the devices have.
 ///
 /// One direction is enough: give ``own`` to the other device, or put what it gave into ``peer``, or do both. Make a new one
-/// for each run of the program; whoever has read ``own`` may pair.
+/// for each run of the program; a device that has read ``own`` may pair.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")

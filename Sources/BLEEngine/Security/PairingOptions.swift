@@ -73,7 +73,7 @@ public struct PairingOptions: Hashable, Sendable {
   /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it once, or has
   /// found it in several attempts, can pair.
   public var fixedPasskey: UInt32?
-  /// Asks the `CBPairingDelegate` for consent to each pairing that authenticates nobody (Just Works), as a peripheral and as
+  /// Asks the `CBPairingDelegate` for consent to each pairing that is not authenticated (Just Works), as a peripheral and as
   /// a central: also where a peripheral asks for security, and where the manager pairs on demand. A pairing that the program
   /// begins by `CBCentralManager.pair(with:)` has its consent.
   public var asksConsent = false
@@ -150,7 +150,8 @@ extension PairingOptions {
       case .keyboardOnly: .keyboardOnly
       case .keyboardDisplay: .keyboardDisplay
       }
-    // Who asks to be told of keypresses tells of its own (Vol 3, Part H, 3.5.8): only a device that shows and never types.
+    // Keypress notifications go both ways (Vol 3, Part H, 3.5.8): only a device that displays and has no keyboard asks
+    // for them.
     settings.keypress = capability == .displayOnly || capability == .displayYesNo
     settings.isBonding = isBonding
     settings.requestsMITM = capability != .none || outOfBand != nil

@@ -40,7 +40,7 @@ extension GATTClient {
     serviceChangedHandle = stored?.serviceChanged?.valueHandle ?? serviceChangedHandle
   }
 
-  /// Stops to cache, and forgets what was discovered.
+  /// Stops to cache, and removes the cache.
   public mutating func stopCaching() { caching = .off }
 
   /// The outcome of an operation, where it need not be asked.

@@ -35,7 +35,7 @@ struct Advertisement: Sendable {
   var isStopping = false
   /// Its start has been answered.
   var isAnnounced = false
-  /// It was on when it was held: the owner is not told that it is on again.
+  /// It was enabled when it was held: no second event reports that it is enabled.
   var wasHeld = false
   /// A link ended it while it was being held.
   var wasTaken = false

@@ -47,11 +47,11 @@ package struct Bond: Hashable, Sendable {
   }
 }
 
-/// How a bond turned out to be worthless, and what mends it.
+/// Why a bond could not be used, and what to do.
 package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
-  /// The device does not have the key any more: it was told to forget us, or was reset.
+  /// The device does not have the key any more: the bond was removed there, or the device was reset.
   case forgottenByPeer
-  /// The device wants to encrypt with a key that is not here: we were told to forget it, or our store was lost.
+  /// The device encrypts with a key that is not here: the bond was removed here, or the store was lost.
   case missingHere
   /// Both have a key, and they differ.
   case keysDiffer

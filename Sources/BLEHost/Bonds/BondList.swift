@@ -25,9 +25,9 @@ struct BondList: Sendable {
   /// Private addresses resolved lately, the identity for each: a scanner meets the same ones again and again. A nil
   /// identity is an address that no key resolves.
   private var resolved: [DeviceAddress: DeviceAddress?] = [:]
-  /// The private address that each bonded device was last heard with.
+  /// The private address that each bonded device used last.
   private(set) var latest: [DeviceAddress: DeviceAddress] = [:]
-  /// Addresses remembered; with one more all are forgotten and looked up anew.
+  /// The number of addresses in the cache. One more empties it.
   static let maximumResolved = 512
 
   /// Takes over bonds of an earlier run; where they are more than `limit`, those that would be removed first stay out.

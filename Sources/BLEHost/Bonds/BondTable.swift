@@ -82,7 +82,7 @@ struct BondTable: Sendable {
     return rules
   }
 
-  /// Keeps the bond that a pairing has made, where there is room and, for one that nobody confirmed, where not too many
+  /// Keeps the bond that a pairing has made, where there is room and, for an unconfirmed one, where not too many
   /// were made lately.
   ///
   /// - Parameter inUse: devices that have proven their bonds, which are removed last.
@@ -148,7 +148,7 @@ struct BondTable: Sendable {
     if list.use(identity) { reportSoon(identity, now: now, into: &effects) }
   }
 
-  /// The application forgets a device.
+  /// Removes the bond of a device, for the application.
   mutating func remove(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
     if let bond = list.remove(identity) { forget(bond, into: &effects) }
   }

@@ -152,7 +152,7 @@ extension Initiator {
   ) {
     guard phase == .working(step) else { return }
     if step == .cancel {
-      // Refused: the link came up, or failed, before; its event tells. Accepted: the event with status 0x02 follows.
+      // Refused: the link came up, or failed, before; its event reports that. Accepted: the event with status 0x02 follows.
       phase = status == .success ? .cancelling : .waiting
       return effects.append(.own(.activityChanged))
     }

@@ -9,7 +9,7 @@ import BLEWire
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
-  /// The peer's address as it is on the air.
+  /// The address that the peer uses on this link.
   let address: DeviceAddress
   /// The identity of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
   var identity: DeviceAddress

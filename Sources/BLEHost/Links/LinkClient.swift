@@ -229,7 +229,7 @@ struct ParkedOperations: Sendable {
   /// Those that were asked again: what they get counts.
   fileprivate var repeated: Set<GATTClient.OperationID> = []
 
-  /// Operations that may wait for security; what is refused beyond them is told at once.
+  /// Operations that may wait for security; more than these fail at once.
   static let limit = 64
 
   /// Takes the end of an operation: nil where it counts; else the operation that may wait for security.

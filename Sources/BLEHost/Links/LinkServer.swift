@@ -44,7 +44,7 @@ struct LinkServer: Sendable {
   private let peer: PeerID
   private let storageTimeout: Duration
   private var gatt: GATTServer
-  /// The subscriptions that their owners were told of: those that the link may be sent.
+  /// The subscriptions that were reported to their owners: those whose values may be sent on the link.
   private var reported: [AttributeID: Subscription] = [:]
   /// The updates whose notifications are on their way, in order.
   private var notifications: [UpdateToken] = []
@@ -226,7 +226,7 @@ struct LinkServer: Sendable {
     case .indicationConfirmed(let attribute):
       indicationEnded(indications.firstIndex { $0.attribute == attribute }, into: &effects)
     case .indicationDiscarded(let attribute):
-      // The first of its attribute may be on the air.
+      // The first of its attribute may have been sent.
       indicationEnded(indications.lastIndex { $0.attribute == attribute }, into: &effects)
     case .indicationTimedOut:
       effects.append(.report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer))

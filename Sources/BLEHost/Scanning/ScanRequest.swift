@@ -7,7 +7,7 @@ struct ScanRequest: Sendable {
   var parameters: ScanParameters
   /// The devices that were reported to an owner that wants each once.
   private var reported: Set<Report> = []
-  /// Devices remembered; with one more all are forgotten, and reported again.
+  /// The number of devices in the filter. One more empties the filter, and all are reported again.
   static let maximumReported = 1024
 
   /// What a controller takes for a duplicate (Vol 6, Part B, 4.4.3.5): the same device, whatever the data.

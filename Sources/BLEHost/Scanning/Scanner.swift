@@ -22,9 +22,9 @@ struct Scanner: Sendable {
   private var phase = Phase.off
   /// The scan of each owner, in the order in which they began.
   private var requests: [ScanRequest] = []
-  /// The controller is to forget which devices it has reported, for an owner that has begun.
+  /// The duplicate filter of the controller is to be emptied, for an owner that has started a scan.
   private var restarts = false
-  /// What the controller was last told.
+  /// The last parameters that were sent to the controller.
   private var applied: ScanParameters?
   /// The controller does not scan while it waits to connect.
   private var cannotSearch = false

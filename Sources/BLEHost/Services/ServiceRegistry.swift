@@ -5,7 +5,7 @@ import BLEWire
 
 /// What the registry alone causes.
 enum ServiceEffect: Equatable, Sendable {
-  /// Services in this range were added or removed: bonded and subscribed clients are to be told.
+  /// Services in this range were added or removed: bonded and subscribed clients get Service Changed.
   case changed(ClosedRange<AttributeHandle>)
 }
 
@@ -72,7 +72,7 @@ struct ServiceRegistry: Sendable {
     if let appearance { database.setAppearance(appearance) }
   }
 
-  /// Whether an attribute is this owner's, or nobody's: the database then says that it is unknown.
+  /// Whether an attribute belongs to this owner or does not exist; the database reports the latter.
   func accepts(_ attribute: AttributeID, from owner: OwnerID) -> Bool { owners.owner(of: attribute) ?? owner == owner }
 
   /// The recipient of events about an attribute.

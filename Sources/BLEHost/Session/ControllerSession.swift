@@ -3,7 +3,7 @@ import BLEWire
 
 /// What the session alone causes.
 enum SessionEffect: Sendable {
-  /// The controller has told its public address: the address to use is due (``ControllerSession/addressChosen(_:into:)``).
+  /// The controller has returned its public address: the address to use is due (``ControllerSession/addressChosen(_:into:)``).
   case chooseAddress
   /// The controller is up.
   case ready

@@ -3,7 +3,7 @@ import BLEWire
 
 /// The steps that bring a controller up, in order (Vol 6, Part D, 2; Vol 4, Part E, 4).
 ///
-/// Each is one command; a step that the controller does not support is left out, and of the ones that only tell what more
+/// Each is one command; a step that the controller does not support is left out, and of the ones that only read what more
 /// there is a refusal is taken as "nothing more".
 ///
 /// ```

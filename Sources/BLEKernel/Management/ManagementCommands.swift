@@ -119,7 +119,7 @@ extension Management {
     var mode: UInt8 = 0
   }
 
-  /// The kernel forgets the long term keys that it has and takes these.
+  /// The kernel replaces its long term keys with these.
   struct LoadLongTermKeys: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0013)
     static let name: StaticString = "Load Long Term Keys"
@@ -215,7 +215,7 @@ extension Management {
     var mode: UInt8 = 0
   }
 
-  /// The kernel forgets the identity resolving keys that it has and takes these.
+  /// The kernel replaces its identity resolving keys with these.
   struct LoadIdentityResolvingKeys: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0030)
     static let name: StaticString = "Load Identity Resolving Keys"

@@ -62,7 +62,7 @@ extension RemoteDevice {
     return RemoteService(service, found)
   }
 
-  /// Asks the device to tell when its services change; one whose services never do refuses.
+  /// Subscribes to Service Changed. A device whose services never change does not have it.
   private func watchServices() async throws(BLEError) {
     let isNew = session.run { [peer] state, _ in
       guard state.links[peer]?.watchesServices == false else { return false }

@@ -64,7 +64,7 @@ public struct ScanOptions: Hashable, Sendable {
   }
 }
 
-/// The devices that a scan hears, from ``Adapter/scan(_:)``. It scans for as long as an iterator exists.
+/// The devices that a scan finds, from ``Adapter/scan(_:)``. It scans for as long as an iterator exists.
 public struct ScanResults: AsyncSequence, Sendable {
   public typealias Element = ScanResult
   public typealias Failure = BLEError
@@ -114,7 +114,7 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began; of more than 1024, those that were heard last.
+  /// What devices have advertised since the scan began; of more than 1024, the last ones.
   private var devices = DeviceRegistry<Void>(limit: 1024)
 
   /// Results that wait for the reader; the oldest is dropped then.

@@ -22,7 +22,7 @@ public final class ServicePublication: Sendable {
 
   deinit { session.withdraw(ids) }
 
-  /// Withdraws the services: handlers are cancelled, clients that are bonded or subscribed to it are told of the change
+  /// Withdraws the services: handlers are cancelled, clients that are bonded or subscribed to it get Service Changed
   /// (Service Changed; Vol 3, Part G, 7.1).
   public func remove() async {
     for id in ids {
@@ -37,7 +37,7 @@ public final class ServicePublication: Sendable {
   /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
   /// ``LocalCharacteristic/writable(kinds:security:)`` and have no handler.
   ///
-  /// A request that nobody answers is answered with Unlikely Error (0x0E): one that is dropped at once, one that is kept
+  /// A request without an answer of the program is answered with Unlikely Error (0x0E): one that is dropped at once, one that is kept
   /// before the client stops waiting. Read the sequence in one task at a time.
   public var requests: AsyncStream<AttributeRequest> { requestStream.stream }
 

@@ -111,8 +111,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// tells each of them once, and once more when its scan response adds something. A scan that runs is replaced.
   ///
   /// - Parameters:
-  ///   - serviceUUIDs: tell of devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
-  ///     tells of all.
+  ///   - serviceUUIDs: report devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
+  ///     reports all.
   ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
   open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }

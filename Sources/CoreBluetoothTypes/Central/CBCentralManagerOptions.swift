@@ -9,14 +9,14 @@ public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDup
 /// `[CBUUID]`: devices that look for one of these services match too.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
-/// Nothing is shown on Linux, whatever the value; the state tells.
+/// Nothing is shown on Linux, for any value. Read the manager's state.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
 /// There is no restoration: what a program does ends with it.
 public let CBCentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
 /// Without meaning on Linux.
 public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
 
-/// Without meaning on Linux, where nobody is alerted; accepted all the same.
+/// Accepted, and without effect: Linux shows no alert.
 public let CBConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
 /// Without meaning on Linux; accepted all the same.
 public let CBConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"

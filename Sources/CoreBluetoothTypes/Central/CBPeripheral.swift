@@ -67,7 +67,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   open var ancsAuthorized: Bool { false }
 
   /// Whether a write without response finds room; once it is false,
-  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` tells when there is some.
+  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` reports when there is some.
   open var canSendWriteWithoutResponse: Bool {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
@@ -122,7 +122,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
   }
 
-  /// Writes a value. With a response the delegate is told what became of it; without one nobody is, and what finds no room
+  /// Writes a value. With a response the delegate gets the result; without one there is none, and a value that finds no room
   /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
   open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
     guard let characteristic: RemoteCharacteristic = remote(characteristic, "writeValue") else { return }

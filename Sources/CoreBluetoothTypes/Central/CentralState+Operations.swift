@@ -44,8 +44,8 @@ extension CentralState {
     watchServices(connection.peer, after: subject, into: &effects)
   }
 
-  /// With the first discovery the server is asked to tell when its services change; one that never does
-  /// refuses, and that is all.
+  /// Subscribes to Service Changed with the first discovery; a server without it
+  /// rejects it.
   private mutating func watchServices(
     _ peer: PeerID, after subject: PeripheralConnection.Subject, into effects: inout CentralEffects
   ) {

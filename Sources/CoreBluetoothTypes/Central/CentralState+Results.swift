@@ -44,7 +44,7 @@ extension CentralState {
     _ peer: PeerID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
     into effects: inout CentralEffects
   ) {
-    // The end of the link follows, with its reason: that is what the askers are told.
+    // The end of the link follows, with its reason, which is the error of the operations.
     if case .failure(.linkEnded) = result { return }
     if connections[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
     guard let index = connections[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }

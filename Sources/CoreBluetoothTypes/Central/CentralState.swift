@@ -8,7 +8,8 @@ import Foundation
 
 /// What a central manager scans for, knows, is connected to and waits for.
 ///
-/// A machine like those below it: it calls nobody. The manager holds it under its lock, hands it the application's calls
+/// A machine like those below it, without calls to the delegate.
+/// The manager holds it under its lock, hands it the application's calls
 /// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
 struct CentralState: Sendable {
   let limits: CentralLimits
@@ -167,9 +168,9 @@ extension CentralState {
     return object
   }
 
-  /// Remembers a device, and forgets another one where there is no room.
+  /// Stores a device, and removes another one where there is no room.
   ///
-  /// - Returns: false where there is no room and nothing to forget.
+  /// - Returns: false where there is no room and nothing to remove.
   mutating func remember(_ address: DeviceAddress) -> Bool {
     devices.remember(address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
       Device(address: address, identifier: identifier.uuid)

@@ -25,7 +25,7 @@ public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
 
 extension AdapterOptions {
-  /// Reads them from the dictionary of `init(delegate:queue:options:)`; what it cannot use it tells `misuse`.
+  /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to `misuse`.
   init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
     self.init()
     func value<Value>(_ key: String, _ wanted: String) -> Value? {

@@ -4,7 +4,7 @@ public import BLEGAP
 /// Advertisements with everything they can hold.
 extension CBPeripheralManager {
   /// Advertises until ``stopAdvertising()``; ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
-  /// tells when it is on the air.
+  /// reports when it is enabled.
   ///
   /// ```swift
   /// func advertise(_ manager: CBPeripheralManager) throws {

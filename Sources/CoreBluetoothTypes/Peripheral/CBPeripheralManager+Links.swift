@@ -5,7 +5,7 @@ import BLEHost
 /// The links themselves, which CoreBluetooth hides.
 extension CBPeripheralManager {
   /// Asks a central for other timing. ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)``
-  /// tells what became of it; values outside of the limits are refused there with ``CBError/invalidParameters``.
+  /// reports the result; values outside of the limits are refused there with ``CBError/invalidParameters``.
   public final func requestConnectionParameters(_ request: ConnectionParameterRequest, for central: CBCentral) {
     guard accepts("requestConnectionParameters") else { return }
     guard let parameters = request.parameters else {
@@ -57,7 +57,7 @@ extension CBPeripheralManager {
   }
 }
 
-/// How quickly a peripheral wants to be heard; mirrors `CBPeripheralManagerConnectionLatency`.
+/// The connection latency that a peripheral requests; mirrors `CBPeripheralManagerConnectionLatency`.
 public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
   /// An interval of 11.25 to 15 ms.
   case low = 0

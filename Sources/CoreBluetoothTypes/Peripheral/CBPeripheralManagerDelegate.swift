@@ -4,7 +4,7 @@ public import Foundation
 /// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` must be there; the
-/// others have defaults that do nothing, except that requests nobody implements are answered Request Not Supported (0x06).
+/// others have defaults that do nothing, except that requests without an implementation are answered Request Not Supported (0x06).
 public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)

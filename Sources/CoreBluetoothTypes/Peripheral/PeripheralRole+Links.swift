@@ -102,7 +102,7 @@ extension PeripheralRole {
     }
   }
 
-  /// A command about one link; a link that is gone is worth a line.
+  /// A command about one link; a link that has ended is logged.
   mutating func command(
     _ name: StaticString, _ central: CBCentral, _ command: (PeerID) -> HostCommand,
     into effects: inout PeripheralEffects

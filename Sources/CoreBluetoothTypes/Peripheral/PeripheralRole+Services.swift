@@ -59,7 +59,7 @@ extension PeripheralRole {
     for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
   }
 
-  /// Takes a service back: its subscribers are forgotten without a call, requests for it are refused.
+  /// Removes a service: its subscribers are removed without a call, and requests for it are rejected.
   mutating func withdraw(_ id: ServiceID, into effects: inout PeripheralEffects) {
     guard let publication = published[id] else { return }
     let gone = Set(publication.attributes)

@@ -8,7 +8,8 @@ import Foundation
 
 /// What a peripheral manager has published, advertises, is connected to and waits for.
 ///
-/// A machine like those below it: it calls nobody. The manager holds it under its lock, hands it the application's calls
+/// A machine like those below it, without calls to the delegate.
+/// The manager holds it under its lock, hands it the application's calls
 /// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
 struct PeripheralRole: Sendable {
   let limits: PeripheralLimits
@@ -94,7 +95,7 @@ extension PeripheralRole {
     }
   }
 
-  /// The adapter went below powered on: links are gone, advertising rests. Below powered off the host's memory of what
+  /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of what
   /// was published is taken to be gone too, so that the application builds it anew.
   mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
     for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {

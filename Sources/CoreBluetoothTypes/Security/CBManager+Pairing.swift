@@ -9,7 +9,7 @@ extension CBManager {
   public final var bonds: [BLEEngine.Bond] { client.bonds }
 
   /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
-  /// device has to be told to forget, too, before the two can pair anew.
+  /// device has to remove its bond, too, before the two can pair again.
   public final func remove(_ bond: BLEEngine.Bond) { client.remove(bond) }
 
   /// Changes how the adapter pairs from now on. What is under way goes on as it began; `PairingOptions.storage` stays
