@@ -19,22 +19,6 @@ extension HostCore {
     session.checkShutdown(now: now, hasLinks: !links.isEmpty)
   }
 
-  private mutating func packetsCompleted(_ parameters: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    var through: [TransmittedFrames] = []
-    swap(&through, &scratch.transmitted)
-    do throws(CodecError) {
-      let excess = try acl.receive(
-        numberOfCompletedPackets: parameters, into: &output.packets, transmitted: &through)
-      if excess > 0 { report(.controller, "\(excess) packets completed that were not sent", into: &output) }
-    } catch {
-      report(.controller, "a malformed Number Of Completed Packets event: \(error)", into: &output)
-    }
-    for frames in through { transmitted(frames, now: now, into: &output) }
-    through.removeAll(keepingCapacity: true)
-    swap(&through, &scratch.transmitted)
-    relieveCongestion(now: now, into: &output)
-  }
-
   private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
     switch event.parameters {
     case let event as HCI.CommandComplete:
@@ -46,7 +30,7 @@ extension HostCore {
       withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as HCI.DisconnectionComplete:
       guard event.status == .success else { return }
-      supersededLinkEnded(event.connectionHandle, into: &output)
+      links.supersededEnded(event.connectionHandle, into: &output.packets)
       removeLink(event.connectionHandle, reason: event.reason, into: &output)
       withRadio(now: now, into: &output) { $0.linkEnded(&$1) }
     case let event as HCI.EncryptionChange:
@@ -68,30 +52,14 @@ extension HostCore {
   private mutating func handle(_ event: any LEEventParameters, now: Instant, into output: inout HostOutput) {
     switch event {
     case let event as HCI.LEConnectionComplete:
-      let timing = LinkTiming(
-        interval: event.connectionInterval, latency: event.peripheralLatency,
-        supervisionTimeout: event.supervisionTimeout)
-      connectionCompleted(
-        event.status, event.connectionHandle, event.role, event.peerAddress, nil, timing, now: now, into: &output)
+      connectionCompleted(NewLink(event), event.status, now: now, into: &output)
     case let event as HCI.LEEnhancedConnectionComplete:
-      let timing = LinkTiming(
-        interval: event.connectionInterval, latency: event.peripheralLatency,
-        supervisionTimeout: event.supervisionTimeout)
-      connectionCompleted(
-        event.status, event.connectionHandle, event.role, event.peerAddress, event.peerResolvablePrivateAddress, timing,
-        now: now, into: &output)
+      connectionCompleted(NewLink(event), event.status, now: now, into: &output)
     case let event as HCI.LEConnectionUpdateComplete:
-      guard let index = index(of: event.connectionHandle) else { return }
-      guard event.status == .success else {
-        let error = HostError.controller(.leConnectionUpdate, event.status)
-        return output.append(
-          .connectionUpdateRefused(links[index].peer, error), to: links[index].parametersOwner.recipient)
-      }
-      links[index].timing = LinkTiming(
-        interval: event.connectionInterval, latency: event.peripheralLatency,
-        supervisionTimeout: event.supervisionTimeout)
-      output.append(.connectionUpdated(links[index].peer, links[index].timing))
-    case let event as HCI.LERemoteConnectionParameterRequest: answer(event, now: now, into: &output)
+      guard let index = links.index(of: event.connectionHandle) else { return }
+      withLink(index, now: now, into: &output) { $0.updated(event, &$3) }
+    case let event as HCI.LERemoteConnectionParameterRequest:
+      send(LinkSignalling.answer(to: event), for: .reply, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
     case let event as HCI.LEAdvertisingSetTerminated:
       withRadio(now: now, into: &output) { $0.setTerminated(event, &$1) }
@@ -102,47 +70,14 @@ extension HostCore {
   }
 
   private mutating func connectionCompleted(
-    _ status: HCIErrorCode, _ handle: ConnectionHandle, _ role: HCI.Role, _ address: DeviceAddress,
-    _ privateAddress: BD_ADDR?, _ timing: LinkTiming, now: Instant, into output: inout HostOutput
+    _ new: NewLink, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
-    if status == .success {
-      // A link that another program of this machine made as a central is none of ours.
-      if role == .central, configuration.ownership == .sharedWithKernel, !radio.isConnecting { return }
-      // Where the controller resolved the peer's address, the security manager still computes with the one on the air.
-      let resolved = address.identity == address ? nil : address.identity
-      var onAir = address.identity
-      if let privateAddress {
-        let said = DeviceAddress(octets: privateAddress, kind: .random)
-        // Some controllers resolve and leave the mark of it out (RootCanal), and some say an address that means nothing.
-        let isProven = resolved != nil || bonds.identity(of: said, toolbox) == onAir
-        if said.randomKind == .resolvablePrivate, isProven { onAir = said }
-      }
-      linkUp(handle, role: role, address: onAir, identity: resolved, timing: timing, now: now, into: &output)
-    } else if radio.isConnecting {
-      withRadio(now: now, into: &output) { $0.connectionFailed(status, &$1) }
-    }
-  }
-
-  /// The peer's link layer asks for other parameters (Vol 4, Part E, 7.7.65.6): taken where they are valid.
-  private mutating func answer(
-    _ request: HCI.LERemoteConnectionParameterRequest, now: Instant, into output: inout HostOutput
-  ) {
-    let isRange = request.intervalMin <= request.intervalMax
-    let parameters = ConnectionParameters(
-      interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.maxLatency,
-      supervisionTimeout: request.timeout)
-    if isRange, parameters.isValid {
-      let reply = HCI.LERemoteConnectionParameterRequestReply {
-        $0.connectionHandle = request.connectionHandle
-        $0.parameters = parameters.wire
-      }
-      send(reply, for: .reply, now: now, into: &output)
-    } else {
-      let refusal = HCI.LERemoteConnectionParameterRequestNegativeReply {
-        $0.connectionHandle = request.connectionHandle
-        $0.reason = .unacceptableConnectionParameters
-      }
-      send(refusal, for: .reply, now: now, into: &output)
+    // A link that another program of this machine made as a central is none of ours.
+    let isForeign = new.role == .central && configuration.ownership == .sharedWithKernel && !radio.isConnecting
+    if status != .success {
+      if radio.isConnecting { withRadio(now: now, into: &output) { $0.connectionFailed(status, &$1) } }
+    } else if !isForeign {
+      linkUp(new, now: now, into: &output)
     }
   }
 }

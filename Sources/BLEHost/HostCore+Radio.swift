@@ -50,10 +50,8 @@ extension HostCore {
     if let error = radio.rejection(of: request, radioTurn(now: now)) {
       return output.append(.connectionFailed(id, error), to: owner.recipient)
     }
-    if shareLink(to: device, with: owner, id, into: &output) { return }
-    // A device that only claims the identity, as a central, is no reason not to connect to the one that has it.
-    let isConnected = links.contains { $0.identity == device && ($0.role == .central || $0.security.isBondProven) }
-    guard !isConnected else {
+    if let link = links.share(device, with: owner, id) { return output.append(.connected(link), to: owner.recipient) }
+    guard !links.isConnected(device) else {
       let error = HostError.invalidParameters("\(device) is connected already")
       return output.append(.connectionFailed(id, error), to: owner.recipient)
     }

@@ -62,14 +62,16 @@ extension HostCore {
       case .stop: core.stop(now: now, into: &output)
       case .answered(let purpose, let opcode, let status, let returned):
         core.finish(purpose, opcode, status, returned, now: now, into: &output)
-      case .abandoned(let purpose): core.abandon(purpose, into: &output)
+      case .abandoned(let purpose):
+        // The state that follows says the rest.
+        if let answer = purpose.answer([], .notPoweredOn) { output.events.append(answer) }
       }
     }
   }
 
   /// The controller is up: it is given what is declared.
   private mutating func restore(now: Instant, into output: inout HostOutput) {
-    acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
+    links.acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
     restoreTrust(into: &output)
     withRadio(now: now, into: &output) { $0.restore(&$1) }
@@ -78,17 +80,14 @@ extension HostCore {
   /// The controller has lost its state: every link and every activity ends.
   private mutating func suspend(into output: inout HostOutput) {
     for link in links.reversed() { removeLink(link.handle, reason: .hardwareFailure, into: &output) }
-    acl.removeAll()
-    links.forgetSuperseded()
+    links.reset()
     radio.suspend()
   }
 
   /// Switches everything off and ends the links.
   private mutating func stop(now: Instant, into output: inout HostOutput) {
     withRadio(now: now, into: &output) { $0.stop(&$1) }
-    for link in links {
-      performLink(.disconnect(link.peer, .remoteUserTerminatedConnection), from: .process, now: now, into: &output)
-    }
+    for index in links.indices { close(index, .remoteUserTerminatedConnection, now: now, into: &output) }
   }
 
   /// A command has ended that a part or a link has sent.
@@ -107,29 +106,11 @@ extension HostCore {
         withRadio(now: now, into: &output) { $0.linkEnded(&$1) }
       }
     case .endingSuperseded(let handle):
-      if status == .unknownConnectionIdentifier { supersededLinkEnded(handle, into: &output) }
-    case .connectionUpdate(let peer, let owner):
-      if status != .success {
-        output.append(.connectionUpdateRefused(peer, .controller(opcode, status)), to: owner.recipient)
-      }
-    case .rssi(let peer, let owner):
-      guard status == .success, let response = try? HCI.ReadRSSI.Response(returned: returned) else {
-        return output.append(.rssi(peer, .failure(.controller(opcode, status))), to: owner.recipient)
-      }
-      output.append(.rssi(peer, .success(response.rssi)), to: owner.recipient)
+      if status == .unknownConnectionIdentifier { links.supersededEnded(handle, into: &output.packets) }
+    case .connectionUpdate, .rssi:
+      let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
+      if let answer { output.events.append(answer) }
     case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
-    }
-  }
-
-  /// A command will have no answer any more.
-  private func abandon(_ purpose: Purpose, into output: inout HostOutput) {
-    switch purpose {
-    case .rssi(let peer, let owner): output.append(.rssi(peer, .failure(.notPoweredOn)), to: owner.recipient)
-    case .connectionUpdate(let peer, let owner):
-      output.append(.connectionUpdateRefused(peer, .notPoweredOn), to: owner.recipient)
-    // The state that follows says the rest.
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
-      break
     }
   }
 }

@@ -1,3 +1,4 @@
+import BLEATT
 package import BLECrypto
 import BLEGATT
 import BLEHCI
@@ -7,31 +8,28 @@ package import BLEWire
 
 /// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
 ///
-/// It keeps one controller, any number of links, one attribute database and the application's declared intents
-/// (advertising, scanning, connecting), which survive a reset of the controller.
+/// It routes each input to the part that it concerns, and applies the effects of the part in order (Docs/Decisions/0058). The
+/// parts keep one controller, any number of links, one attribute database, and what the application has declared (advertising,
+/// scanning, connecting), which survives a reset of the controller.
 package struct HostCore: Sendable {
   let configuration: HostConfiguration
   let cryptography: any Cryptography
   var random: RandomSource
 
   var session: ControllerSession
-  var acl: ACLScheduler
-
   var services: ServiceRegistry
-  var links = LinkTable()
-
+  var links: LinkTable
+  /// Reused by the inputs of links; empty between calls.
+  private var turn: LinkTurn
   var radio: Radio
-
   var policy: SecurityPolicy
   var bonds: BondTable
   /// What the system's security manager has told of keys, by identity.
   var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
-
+  var log: DiagnosticLog
   /// When the call under way, or the last one, was made.
   var time = Instant.start
-  var log: DiagnosticLog
-  /// Reused by every PDU; empty between calls.
-  var scratch = Scratch()
+
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { radio.identity }
   /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
@@ -43,13 +41,15 @@ package struct HostCore: Sendable {
     self.configuration = configuration
     self.cryptography = cryptography
     self.random = random
+    let toolbox = SecurityToolbox(cryptography)
     session = ControllerSession(configuration)
-    acl = ACLScheduler(limits: configuration.linkQueue)
-    log = DiagnosticLog(limits: configuration.diagnosticLimits)
-    radio = Radio(configuration, SecurityToolbox(cryptography))
     services = ServiceRegistry(configuration, cryptography)
+    links = LinkTable(configuration)
+    turn = LinkTurn(toolbox)
+    radio = Radio(configuration, toolbox)
     policy = SecurityPolicy(configuration.pairing)
     bonds = BondTable(configuration)
+    log = DiagnosticLog(limits: configuration.diagnosticLimits)
   }
 
   /// When ``tick(now:into:)`` next has work, if ever.
@@ -75,21 +75,16 @@ package struct HostCore: Sendable {
     reviewRadio(now: now, into: &output)
   }
 
-  /// Does what time demands: timeouts of commands, transactions and links.
-  package mutating func tick(now: Instant, into output: inout HostOutput) {
-    time = now
-    defer { links.review() }
-    withSession(now: now, into: &output) { $0.tick(now: now, packets: &$1, into: &$2) }
-    for peer in links.due(now) {
-      if let index = links.index(of: peer) { tickLink(index, now: now, into: &output) }
+  /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
+  private mutating func receiveACL(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
+      return report(.controller, "an ACL packet whose length is wrong", into: &output)
     }
-    withRadio(now: now, into: &output) { $0.tick(&$1) }
-    reviewRadio(now: now, into: &output)
-    withBonds(into: &output) { $0.tick(now: now, into: &$1) }
-    var lines: [Effect<Never>] = []
-    log.tick(now: now, into: &lines)
-    apply(lines, now: now, into: &output)
-    session.checkShutdown(now: now, hasLinks: !links.isEmpty)
+    // Data of a link that has just ended may still be on its way.
+    guard let index = links.index(of: ConnectionHandle(rawValue: head)) else { return }
+    withLink(index, now: now, into: &output) {
+      $0.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &$1, $2, &$3)
+    }
   }
 
   /// Performs a command of one owner.
@@ -100,44 +95,123 @@ package struct HostCore: Sendable {
     defer { links.review() }
     switch command {
     case .addService, .removeService, .setValue, .setIdentity:
-      performService(command, from: owner, now: now, into: &output)
+      withServices(now: now, into: &output) { $0.perform(command, from: owner, into: &$1) }
     case .startAdvertising, .stopAdvertising, .startScanning, .stopScanning, .cancelConnect, .setPrivacy:
       withRadio(now: now, into: &output) { $0.perform(command, from: owner, &$1) }
-    case .respond(let peer, let token, let answer): respond(peer, token, answer, from: owner, now: now, into: &output)
+    case .respond(let peer, let token, let answer):
+      // The link may have ended meanwhile.
+      guard let index = links.index(of: peer) else { break }
+      withLink(index, now: now, into: &output) {
+        $0.server.respond(
+          to: token, with: answer, from: owner, $0.security, &$1, now: now, into: &$3.server)
+      }
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
+    case .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _), .readRSSI(let peer),
+      .client(let peer, _):
+      guard let index = links.index(of: peer) else {
+        output.append(Link.rejection(of: command), to: owner.recipient)
+        break
+      }
+      withLink(index, now: now, into: &output) { $0.perform(command, from: owner, &$3) }
+    case .requestSecurity(let peer):
+      guard let index = links.index(of: peer) else {
+        output.append(Link.rejection(of: command), to: owner.recipient)
+        break
+      }
+      requestSecurity(index, for: owner, now: now, into: &output)
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
-    case .disconnect, .updateConnection, .readRSSI, .requestSecurity, .release:
-      performLink(command, from: owner, now: now, into: &output)
     case .connect(let id, let address, let parameters):
       connect(id, address, parameters, for: owner, now: now, into: &output)
-    case .client(let peer, let operation): client(peer, operation, from: owner, now: now, into: &output)
     }
     reviewRadio(now: now, into: &output)
   }
-}
 
-/// Outputs of the machines below, taken out of the core while they are drained and put back empty.
-struct Scratch: Sendable {
-  var server = LinkServer.Output()
-  var client = LinkClient.Output()
-  var signalling = PacketBuffer()
-  var transmitted: [TransmittedFrames] = []
-}
+  /// Lets a link do something, sends what it wrote and applies what it causes.
+  mutating func withLink(
+    _ index: Int, now: Instant, into output: inout HostOutput,
+    _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
+  ) {
+    var turn = LinkTurn(self.turn.toolbox)
+    swap(&turn, &self.turn)
+    turn.begin(policy, now: now)
+    body(&links[index], &services, &bonds, &turn)
+    links[index].finish(&bonds, &turn)
+    let (peer, tag) = (links[index].peer, turn.server.tag)
+    turn.server.gatt.pdus.forEach { pdu in
+      // Only the value itself carries the mark, not an answer that was written with it.
+      let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
+      transmit(index, .attributeProtocol, pdu, tag: isValue ? tag : 0, into: &output)
+    }
+    apply(turn.server.effects, of: peer, now: now, into: &output)
+    turn.client.gatt.pdus.forEach { pdu in
+      if let index = links.index(of: peer) { transmit(index, .attributeProtocol, pdu, into: &output) }
+    }
+    apply(turn.client.effects, of: peer, now: now, into: &output)
+    if turn.usesClient { links.noteCongestion(of: peer, &turn) }
+    apply(turn.effects, of: peer, now: now, into: &output)
+    turn.signalling.forEach { pdu in
+      if let index = links.index(of: peer) { transmit(index, .signalling, pdu, into: &output) }
+    }
+    turn.removeAll()
+    swap(&turn, &self.turn)
+  }
 
-/// Why a command was sent: what the answer is for.
-enum Purpose: Sendable, Equatable {
-  case setup(SetupStep)
-  case advertising(AdvertisingID, Advertisement.Step)
-  case scanning(Scanner.Step)
-  case initiating(Initiator.Step)
-  case disconnect(PeerID)
-  case endingSuperseded(ConnectionHandle)
-  case connectionUpdate(PeerID, OwnerID)
-  case rssi(PeerID, OwnerID)
-  case encryption(PeerID)
-  case address
-  /// Nothing depends on the answer; a refusal is reported.
-  case reply
+  /// Sends one frame on a link; a full queue ends the link, for a frame lost on a reliable channel would break it silently.
+  mutating func transmit(
+    _ index: Int, _ channel: ChannelID, _ payload: Span<UInt8>, tag: UInt32 = 0, into output: inout HostOutput
+  ) {
+    guard !links[index].isClosing else { return }
+    do throws(ACLSchedulerError) {
+      _ = try links.acl.send(
+        links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &output.packets)
+    } catch {
+      report(.peer, "the link is ended, for it takes no data: \(error)", peer: links[index].peer, into: &output)
+      close(index, .remoteUserTerminatedConnection, now: time, into: &output)
+    }
+  }
+
+  /// Applies the effects of a link.
+  mutating func apply(
+    _ effects: [Effect<LinkEffect>], of peer: PeerID, now: Instant, into output: inout HostOutput
+  ) {
+    apply(effects, now: now, into: &output) { core, effect, output in
+      switch effect {
+      case .copyAdded(let token): core.links.updates.addCopy(of: token)
+      case .copyFinished(let token): core.finishCopy(of: token, into: &output)
+      case .violated(let event, let recipient):
+        if core.log.admits(.peer, peer: peer, now: now) { output.append(.client(peer, event), to: recipient) }
+      case .securityPDU(let pdu):
+        if let index = core.links.index(of: peer) { core.receiveSMP(index, pdu.span, now: now, into: &output) }
+      case .encryptionWanted(let key):
+        if let index = core.links.index(of: peer) { core.encrypt(index, with: key, now: now, into: &output) }
+      case .securityWanted(let operation, let refusal):
+        guard let index = core.links.index(of: peer) else { return }
+        if core.beginsSecuring(index, now: now, into: &output) {
+          core.links[index].client.park(operation, refusal)
+        } else {
+          core.withClient(index, now: now, into: &output) { $0.report(refusal, into: &$1) }
+        }
+      case .mtuChanged, .recordChanged, .counterUsed, .storageEnded, .failed:
+        guard let index = core.links.index(of: peer) else { return }
+        core.withLink(index, now: now, into: &output) { $0.perform(effect, &$1, &$2, &$3) }
+      }
+    }
+  }
+
+  /// Does what time demands: timeouts of commands, transactions and links.
+  package mutating func tick(now: Instant, into output: inout HostOutput) {
+    time = now
+    defer { links.review() }
+    withSession(now: now, into: &output) { $0.tick(now: now, packets: &$1, into: &$2) }
+    for peer in links.due(now) { tickLink(peer, now: now, into: &output) }
+    withRadio(now: now, into: &output) { $0.tick(&$1) }
+    reviewRadio(now: now, into: &output)
+    withBonds(into: &output) { $0.tick(now: now, into: &$1) }
+    var lines: [Effect<Never>] = []
+    log.tick(now: now, into: &lines)
+    apply(lines, now: now, into: &output)
+    session.checkShutdown(now: now, hasLinks: !links.isEmpty)
+  }
 }

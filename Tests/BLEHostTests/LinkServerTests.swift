@@ -92,9 +92,9 @@ import Testing
       AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
     #expect(output.tag == 3)
     #expect(takePDUs() == [[0x1B] + handle(1) + [5]])
-    #expect(takeEffects() == ["\(LinkServerEffect.copyAdded(token))"])
+    #expect(takeEffects() == ["\(LinkEffect.copyAdded(token))"])
     server.transmitted(token, count: 2, into: &output)
-    #expect(takeEffects() == ["\(LinkServerEffect.copyFinished(token))"])
+    #expect(takeEffects() == ["\(LinkEffect.copyFinished(token))"])
   }
 
   @Test mutating func aValueThatNobodySubscribedToCausesNothing() {
@@ -114,7 +114,7 @@ import Testing
     server.update(AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
     output.removeAll()
     server.linkEnded(services, into: &output)
-    #expect(takeEffects() == ["subscription 11 0", "\(LinkServerEffect.copyFinished(token))"])
+    #expect(takeEffects() == ["subscription 11 0", "\(LinkEffect.copyFinished(token))"])
   }
 
   @Test mutating func anIndicationWithoutConfirmationEndsTheLink() throws {
@@ -152,7 +152,7 @@ extension LinkServerTests {
 
   @Test mutating func aSignedWriteAndWhatFollowsWaitUntilItsCounterIsStored() throws {
     try sign([1], 5)
-    #expect(takeEffects() == ["\(LinkServerEffect.counterUsed(5))"])
+    #expect(takeEffects() == ["\(LinkEffect.counterUsed(5))"])
     #expect(receive([0x0A] + handle(1)).isEmpty)
     deliver(5)
     #expect(takePDUs().isEmpty && takeEffects().isEmpty)

@@ -38,9 +38,10 @@ import Testing
   @Test func remembersTheHandleOfASupersededLinkOnce() {
     var table = table([5])
     _ = table.remove(at: 0, isSuperseded: true)
-    let (first, second) = (
-      table.supersededEnded(ConnectionHandle(rawValue: 5)), table.supersededEnded(ConnectionHandle(rawValue: 5))
-    )
+    var packets = PacketBuffer()
+    let handle = ConnectionHandle(rawValue: 5)
+    let first = table.supersededEnded(handle, into: &packets)
+    let second = table.supersededEnded(handle, into: &packets)
     #expect(first && !second)
   }
 

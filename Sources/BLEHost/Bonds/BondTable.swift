@@ -117,15 +117,15 @@ struct BondTable: Sendable {
   }
 
   /// Changes a bond that is there already, and reports it at once.
-  mutating func change(_ bond: Bond, into effects: inout [Effect<BondEffect>]) {
+  mutating func change<Own>(_ bond: Bond, into effects: inout [Effect<Own>]) {
     guard list[bond.identity] != nil else { return }
     _ = list.update(bond, limit: maximum)
     report(bond.identity, into: &effects)
   }
 
   /// Notes what a client has configured, where it changed. Of changes that follow closely the last one is reported.
-  mutating func keep(
-    _ record: ClientRecord, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  mutating func keep<Own>(
+    _ record: ClientRecord, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
     guard var bond = list[identity], record != bond.client else { return }
     bond.client = record
@@ -134,8 +134,8 @@ struct BondTable: Sendable {
   }
 
   /// Notes what was discovered of a device's database, where it is more or something else.
-  mutating func keep(
-    _ cache: AttributeCache, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  mutating func keep<Own>(
+    _ cache: AttributeCache, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
     guard var bond = list[identity], cache != bond.attributeCache else { return }
     bond.attributeCache = cache
@@ -144,7 +144,7 @@ struct BondTable: Sendable {
   }
 
   /// Notes that a device has proven its bond.
-  mutating func use(_ identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]) {
+  mutating func use<Own>(_ identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]) {
     if list.use(identity) { reportSoon(identity, now: now, into: &effects) }
   }
 
@@ -164,7 +164,7 @@ struct BondTable: Sendable {
 
 /// Reports of bonds that changed.
 extension BondTable {
-  private mutating func report(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+  private mutating func report<Own>(_ identity: DeviceAddress, into effects: inout [Effect<Own>]) {
     guard let bond = list[identity] else { return }
     reports.wasReported(bond.identity)
     review()
@@ -172,8 +172,8 @@ extension BondTable {
     if !awaitsStorage { counters.wasStored(bond) }
   }
 
-  private mutating func reportSoon(
-    _ identity: DeviceAddress, now: Instant, into effects: inout [Effect<BondEffect>]
+  private mutating func reportSoon<Own>(
+    _ identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
     let interval = isEnding ? .zero : reportInterval
     if reports.changed(identity.identity, now: now, interval: interval) {
@@ -191,7 +191,7 @@ extension BondTable {
   }
 
   /// Reports what is not reported of one bond: its link has ended.
-  mutating func linkEnded(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+  mutating func linkEnded<Own>(_ identity: DeviceAddress, into effects: inout [Effect<Own>]) {
     if reports.isPending(identity) { report(identity, into: &effects) }
   }
 
@@ -219,7 +219,7 @@ extension BondTable {
   }
 
   /// Counters for one link to sign with. Another block is reserved where less than half of one is left.
-  mutating func takeCounters(of identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) -> CounterGrant {
+  mutating func takeCounters<Own>(of identity: DeviceAddress, into effects: inout [Effect<Own>]) -> CounterGrant {
     if var bond = list[identity], counters.isShort(bond) {
       bond.ownSignCounter += min(SignCounters.block, .max - bond.ownSignCounter)
       change(bond, into: &effects)
@@ -230,8 +230,7 @@ extension BondTable {
   }
 
   /// Notes the counter of a signed write of the device as used.
-  mutating func usePeerCounter(_ counter: UInt32, of identity: DeviceAddress, into effects: inout [Effect<BondEffect>])
-  {
+  mutating func usePeerCounter<Own>(_ counter: UInt32, of identity: DeviceAddress, into effects: inout [Effect<Own>]) {
     guard var bond = list[identity], counter >= bond.peerSignCounter, counter < .max else { return }
     bond.peerSignCounter = counter + 1
     change(bond, into: &effects)

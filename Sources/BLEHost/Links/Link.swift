@@ -5,7 +5,16 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// One link: the ATT server and client of its peer, and the L2CAP channels below them.
+/// One link: its addresses and its security, and the receivers of its L2CAP channels.
+///
+/// ```
+///   ACL fragments ──► Reassembler ──► frame ── ATT ─────────► LinkServer or LinkClient, by the opcode
+///                                           ── signalling ──► LinkSignalling
+///                                           ── SMP ─────────► the router, which has the facts that pairing needs
+/// ```
+///
+/// An input writes PDUs and causes effects (``LinkTurn``). The router sends the PDUs, because all links share the buffers of the
+/// controller. It also lends the attribute database and the bonds (Docs/Decisions/0064).
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
@@ -19,7 +28,6 @@ struct Link: Sendable {
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
-  var timing: LinkTiming
   var security = SecurityState.none
   var cipher = LinkCipher()
   /// Our security manager, where the controller is ours alone.
@@ -29,16 +37,14 @@ struct Link: Sendable {
   /// The identity that the system has named in a pairing on this link, by which it calls the device since.
   var systemIdentity: DeviceAddress?
 
-  var reassembler = Reassembler()
-  var signalling: SignallingChannel
   var server: LinkServer
   var client: LinkClient
-  /// The owner that asked for other connection parameters last.
-  var parametersOwner = OwnerID.process
-  /// We asked for the end of the link; nothing more is sent on it.
-  var isClosing = false
-  /// The command to end it is on its way.
-  var hasAskedToEnd = false
+  private var reassembler = Reassembler()
+  private var signalling: LinkSignalling
+  private let storageTimeout: Duration
+  private let encryptionTimeout: Duration
+  /// Nothing more is sent: the link was asked to end.
+  private(set) var isClosing = false
 
   init(
     peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, identity: DeviceAddress,
@@ -52,17 +58,302 @@ struct Link: Sendable {
     reportedAddress = identity
     self.ownAddress = ownAddress
     self.role = role
-    self.timing = timing
-    signalling = SignallingChannel(role: role == .central ? .central : .peripheral)
+    signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: timing, configuration.ownership)
     server = LinkServer(peer: peer, configuration)
     manager = OwnSecurityManager(
       peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address.identity)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
+    (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
   }
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
     let halves = Instant?.nearer(server.deadline, client.deadline)
     return .nearer(halves, .nearer(signalling.deadline, manager.deadline))
+  }
+
+  /// The link as it is reported.
+  func connection(request: ConnectID?) -> Connection {
+    Connection(peer: peer, address: reportedAddress, role: role, timing: signalling.timing, request: request)
+  }
+
+  /// Lets the client do something. Its sign counters and its effects follow at the end of the turn.
+  mutating func useClient(_ turn: inout LinkTurn, _ body: (inout LinkClient, inout LinkClient.Output) -> Void) {
+    turn.usesClient = true
+    body(&client, &turn.client)
+  }
+
+  /// Ends an input: grants the client the sign counters that it needs, at once where they are stored as reserved.
+  mutating func finish(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
+    guard turn.usesClient else { return }
+    while client.needsCounters {
+      // The bond is reported before the effects of the client.
+      let grant = bonds.takeCounters(of: identity, into: &turn.server.effects)
+      client.take(grant, until: turn.now + storageTimeout, now: turn.now, into: &turn.client)
+      if grant == .awaited { break }
+    }
+    client.translate(into: &turn.client)
+  }
+}
+
+/// Data from the controller.
+extension Link {
+  /// Takes the data of one ACL packet (Vol 4, Part E, 5.4.2).
+  ///
+  /// - Parameter boundary: its Packet_Boundary_Flag.
+  mutating func receive(
+    _ fragment: Span<UInt8>, boundary: UInt8, _ services: inout ServiceRegistry, _ bonds: BondTable,
+    _ turn: inout LinkTurn
+  ) {
+    let outcome = reassembler.receive(fragment, packetBoundary: boundary)
+    if let dropped = outcome.dropped {
+      turn.server.effects.append(.report(.peer, "L2CAP octets thrown away: \(dropped)", peer: peer))
+    }
+    switch outcome.frame {
+    case .inFragment(let channel, let payload):
+      receive(fragment.extracting(payload), on: channel, &services, bonds, &turn)
+    case .assembled(let channel):
+      let frame = reassembler.takeFrame()
+      let payload = frame.span.extracting(BasicFrame.headerLength..<frame.count)
+      receive(payload, on: channel, &services, bonds, &turn)
+      reassembler.reuse(frame)
+    case nil: break
+    }
+  }
+
+  private mutating func receive(
+    _ payload: Span<UInt8>, on channel: ChannelID, _ services: inout ServiceRegistry, _ bonds: BondTable,
+    _ turn: inout LinkTurn
+  ) {
+    switch channel {
+    case .attributeProtocol: receiveATT(payload, &services, bonds, &turn)
+    case .signalling: signalling.receive(payload, into: &turn.signalling, &turn.effects)
+    case .securityManager: turn.effects.append(.own(.securityPDU([UInt8](copying: payload))))
+    // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
+    default: break
+    }
+  }
+
+  /// Takes one ATT PDU; its opcode says for which half of the link it is (Vol 3, Part F, 3.3).
+  private mutating func receiveATT(
+    _ pdu: Span<UInt8>, _ services: inout ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn
+  ) {
+    guard !pdu.isEmpty else { return }
+    if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {
+      server.receiveSigned(pdu, security, bond: bonds[identity], turn.toolbox, now: turn.now, into: &turn.server)
+    } else if ATTOpcode(rawValue: pdu[0]).isSentByServer {
+      turn.usesClient = true
+      client.receive(pdu, now: turn.now, into: &turn.client)
+    } else {
+      server.receive(pdu, security, &services, now: turn.now, into: &turn.server)
+    }
+  }
+
+  /// The link layers have changed the timing, or could not.
+  mutating func updated(_ event: HCI.LEConnectionUpdateComplete, _ turn: inout LinkTurn) {
+    signalling.updated(event, into: &turn.effects)
+  }
+}
+
+/// Commands of owners.
+extension Link {
+  /// Performs a command about a link; others are not for this part.
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout LinkTurn) {
+    switch command {
+    case .disconnect(_, let reason): close(reason, &turn)
+    case .release: release(by: owner, &turn)
+    case .updateConnection(_, let parameters):
+      signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
+    case .readRSSI:
+      turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner)))
+    case .client(_, let operation):
+      turn.usesClient = true
+      client.perform(
+        operation, for: owner, pairsOnDemand: role == .central && turn.pairsOnDemand,
+        queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
+    default: break
+    }
+  }
+
+  /// The answer to a command about a link that has ended.
+  static func rejection(of command: HostCommand) -> HostEvent {
+    switch command {
+    case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
+    case .client(let peer, let operation): .client(peer, .finished(operation.id, .failure(.linkEnded)))
+    default: .refused(.notConnected)
+    }
+  }
+
+  /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has.
+  mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
+    guard !isClosing else { return }
+    isClosing = true
+    let command = HCI.Disconnect {
+      $0.connectionHandle = handle
+      $0.reason = reason
+    }
+    turn.effects.append(.command(command, for: .disconnect(peer)))
+  }
+
+  /// Ends an owner's use of the link; a link that our central made ends when no owner uses it.
+  mutating func release(by owner: OwnerID, _ turn: inout LinkTurn) {
+    guard client.removeUser(owner), role == .central else { return }
+    if client.users.isEmpty {
+      close(.remoteUserTerminatedConnection, &turn)
+    } else {
+      turn.effects.append(.event(.disconnected(peer, .terminatedByLocalHost), to: owner.recipient))
+    }
+  }
+
+  /// Answers the request that waits for an owner that detaches, and those that follow it in the queue of the server.
+  mutating func rejectRequests(of owner: OwnerID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
+    while let token = server.awaits(owner) {
+      server.respond(
+        to: token, with: .failure(.unlikelyError), from: owner, security, &services, now: turn.now, into: &turn.server)
+    }
+  }
+}
+
+/// The beginning and the end.
+extension Link {
+  /// The link is up.
+  ///
+  /// - Parameters:
+  ///   - requests: the pending connections that it fulfils.
+  ///   - isShuttingDown: the link came up before the controller had stopped: it is ended.
+  mutating func start(
+    _ requests: [PendingConnection], isShuttingDown: Bool, _ bonds: BondTable, _ turn: inout LinkTurn
+  ) {
+    let bond = bonds[identity]
+    security.isBonded = bond != nil
+    if let key = bond?.ownCSRK { client.setSigningKey(key, turn.toolbox) }
+    turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
+    for request in requests.dropFirst() {
+      turn.server.effects.append(.event(.connected(connection(request: request.id)), to: request.owner.recipient))
+    }
+    if isShuttingDown { return close(.remoteUserTerminatedConnection, &turn) }
+    guard role == .central else { return }
+    let key = bond?.centralKey
+    let until = key.map { _ in turn.now + encryptionTimeout }
+    turn.usesClient = true
+    client.start(encryptedUntil: until, now: turn.now, into: &turn.client)
+    if let key { turn.effects.append(.own(.encryptionWanted(key))) }
+  }
+
+  /// The link has ended: what is kept of the peer is stored, and a bond loss is reported. ``ended(_:_:_:)`` follows.
+  mutating func ending(
+    _ reason: HCIErrorCode, _ services: ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
+  ) {
+    keepRecord(services, &bonds, now: turn.now, into: &turn.effects)
+    if security.isBondProven, let cache = client.attributeCache {
+      bonds.keep(cache, of: identity, now: turn.now, into: &turn.effects)
+    }
+    bonds.linkEnded(identity, into: &turn.effects)
+    if let (counters, key) = client.unusedCounters { bonds.giveBack(counters, identity, key: key) }
+    guard let loss = BondLoss(linkEnded: reason, of: self) else { return }
+    turn.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
+  }
+
+  /// Ends what the owners have on the link, and reports that it has ended.
+  mutating func ended(_ reason: HCIErrorCode, _ services: ServiceRegistry, _ turn: inout LinkTurn) {
+    server.linkEnded(services, into: &turn.server)
+    client.linkEnded(into: &turn.client)
+    turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
+  }
+}
+
+/// Bonds, and what the encryption of the link means for both halves.
+extension Link {
+  /// Keeps what the client has configured with its bond, where the link has proven that.
+  func keepRecord<Own>(
+    _ services: ServiceRegistry, _ bonds: inout BondTable, now: Instant, into effects: inout [Effect<Own>]
+  ) {
+    guard security.isBondProven else { return }
+    bonds.keep(server.record(services.database), of: identity, now: now, into: &effects)
+  }
+
+  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news.
+  mutating func securityChanged(_ services: ServiceRegistry, _ turn: inout LinkTurn) {
+    server.securityChanged(security, services, into: &turn.server)
+  }
+
+  /// A bonded device has proved that it is the one: it gets back what it had configured.
+  mutating func restore(_ services: ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn) {
+    guard let bond = bonds[identity] else { return }
+    client.startCaching(bond.attributeCache)
+    server.restore(bond.client, security, services, now: turn.now, into: &turn.server)
+  }
+
+  /// The link is encrypted: the client may send, and repeats what was refused for want of encryption.
+  mutating func resumeClient(_ turn: inout LinkTurn) {
+    turn.usesClient = true
+    client.resume(now: turn.now, into: &turn.client)
+    client.repeatParked(now: turn.now, into: &turn.client)
+  }
+
+  /// The link could not be encrypted with the key of its bond. It stays up; operations that wait end or stay.
+  mutating func bondKeyFailed(_ loss: BondLoss, _ turn: inout LinkTurn) {
+    turn.server.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
+    turn.usesClient = true
+    client.bondLost(queuesOperations: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
+  }
+
+  /// Applies an effect of one half that concerns the other one, or the bond.
+  mutating func perform(
+    _ effect: LinkEffect, _ services: inout ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
+  ) {
+    switch effect {
+    case .mtuChanged(let mtu):
+      server.setMTU(mtu)
+      client.setMTU(mtu)
+    case .recordChanged: keepRecord(services, &bonds, now: turn.now, into: &turn.effects)
+    case .counterUsed(let counter):
+      bonds.usePeerCounter(counter, of: identity, into: &turn.server.effects)
+      deliverSigned(&services, bonds, &turn)
+    case .storageEnded: deliverSigned(&services, bonds, &turn)
+    case .failed: close(.remoteUserTerminatedConnection, &turn)
+    default: break
+    }
+  }
+
+  /// The store has answered: counters are granted, and signed writes are handed to the server.
+  mutating func bondsStored(_ turn: inout LinkTurn) {
+    turn.usesClient = true
+    turn.effects.append(.own(.storageEnded))
+  }
+
+  private mutating func deliverSigned(
+    _ services: inout ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn
+  ) {
+    server.deliver(bonds.store(of: identity), security, &services, now: turn.now, into: &turn.server)
+  }
+}
+
+/// Time.
+extension Link {
+  mutating func tick(_ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
+    server.tick(security, &services, now: turn.now, into: &turn.server)
+    turn.usesClient = true
+    client.tick(now: turn.now, into: &turn.client)
+  }
+
+  /// Time for what follows the halves: if the store has not answered in time, nothing waits for it until it answers again.
+  mutating func tickStorage(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
+    if client.isStorageLate(now: turn.now) || server.isStorageLate(now: turn.now) {
+      bonds.storeFailed()
+      turn.usesClient = true
+      client.counterTimedOut(now: turn.now, into: &turn.client)
+      turn.effects.append(.own(.storageEnded))
+    }
+    signalling.tick(now: turn.now, into: &turn.effects)
+  }
+
+  /// Ends a link whose encryption neither succeeds nor fails, although the controller should have ended it (Vol 6, Part B,
+  /// 5.2).
+  mutating func tickReconnection(_ turn: inout LinkTurn) {
+    guard let deadline = client.reconnection.deadline, deadline <= turn.now else { return }
+    manager.stopEncryption()
+    bondKeyFailed(.notEncrypted(.linkLayerResponseTimeout), &turn)
+    close(.authenticationFailure, &turn)
   }
 }

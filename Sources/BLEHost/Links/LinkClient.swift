@@ -3,19 +3,6 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// What the client of a link alone causes.
-enum LinkClientEffect: Sendable {
-  /// Our client has exchanged the MTU: it holds for the server, too.
-  case mtuChanged(Int)
-  /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
-  /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
-  case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
-  /// The peer's server broke a rule; it can do so as often as it likes, so the event is limited as the log is.
-  case violated(GATTClient.Event, to: Recipient)
-  /// The server does not answer: the link is to be ended.
-  case failed
-}
-
 /// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing except in
 /// `none`.
 ///
@@ -50,7 +37,7 @@ struct LinkClient: Sendable {
   struct Output: Sendable {
     /// PDUs for the server, which are sent first.
     var gatt = GATTClient.Output()
-    var effects: [Effect<LinkClientEffect>] = []
+    var effects: [Effect<LinkEffect>] = []
 
     mutating func removeAll() {
       gatt.removeAll()

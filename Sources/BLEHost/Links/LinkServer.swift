@@ -3,21 +3,6 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// What the server of a link alone causes.
-enum LinkServerEffect: Equatable, Sendable {
-  /// The client has exchanged the MTU: it holds for our client, too.
-  case mtuChanged(Int)
-  /// What the client has configured may have changed.
-  case recordChanged
-  /// A copy of a value is on its way, or is not any more.
-  case copyAdded(UpdateToken)
-  case copyFinished(UpdateToken)
-  /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
-  case counterUsed(UInt32)
-  /// The client cannot be served any more: the link is to be ended.
-  case failed
-}
-
 /// The GATT server of one link: the requests that wait for their owners, the subscriptions that were reported, the values on
 /// their way, and signed writes until their counters are stored.
 struct LinkServer: Sendable {
@@ -27,7 +12,7 @@ struct LinkServer: Sendable {
     var gatt = GATTServer.Output()
     /// Marks the frame of a notification among them; 0 is none.
     var tag: UInt32 = 0
-    var effects: [Effect<LinkServerEffect>] = []
+    var effects: [Effect<LinkEffect>] = []
 
     mutating func removeAll() {
       gatt.removeAll()
@@ -202,7 +187,7 @@ struct LinkServer: Sendable {
   }
 
   private mutating func translate(
-    _ event: GATTServer.Event, _ services: ServiceRegistry, into effects: inout [Effect<LinkServerEffect>]
+    _ event: GATTServer.Event, _ services: ServiceRegistry, into effects: inout [Effect<LinkEffect>]
   ) {
     switch event {
     case .read(let token, let attribute, let offset):
@@ -241,7 +226,7 @@ struct LinkServer: Sendable {
     }
   }
 
-  private mutating func indicationEnded(_ place: Int?, into effects: inout [Effect<LinkServerEffect>]) {
+  private mutating func indicationEnded(_ place: Int?, into effects: inout [Effect<LinkEffect>]) {
     guard let place else { return }
     effects.append(.own(.copyFinished(indications.remove(at: place).update)))
   }

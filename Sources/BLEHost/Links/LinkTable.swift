@@ -1,7 +1,10 @@
+import BLEATT
+import BLEGATT
 import BLEHCI
 import BLEWire
 
-/// The links that are up, in the order in which they came up. A link is found by its handle and by its name in constant time.
+/// The links that are up, in the order in which they came up, and what they share: the buffers of the controller, and values on
+/// their way to several links. A link is found by its handle and by its name in constant time.
 ///
 /// The deadline of each link is kept: an input changes the deadlines of the links that it has touched, and
 /// ``review()`` at its end takes note of them.
@@ -13,11 +16,21 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// The links that were changed since the last review.
   private var changed: [Int] = []
   private var lastPeer: UInt32 = 0
+  /// Frames of all links to the controller.
+  var acl: ACLScheduler
+  /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
+  private let congestion: (from: Int, below: Int)
   /// The links whose clients send no commands, because their frames wait.
-  var congested: Set<PeerID> = []
-  var updates = PendingUpdates()
+  private var congested: Set<PeerID> = []
+  var updates: PendingUpdates
   /// Handles of links that have ended for the application and not yet at the controller.
-  private(set) var supersededHandles: Set<ConnectionHandle> = []
+  private var supersededHandles: Set<ConnectionHandle> = []
+
+  init(_ configuration: HostConfiguration = HostConfiguration()) {
+    acl = ACLScheduler(limits: configuration.linkQueue)
+    congestion = configuration.congestion
+    updates = PendingUpdates(limit: configuration.maximumPendingUpdates)
+  }
 
   var startIndex: Int { links.startIndex }
   var endIndex: Int { links.endIndex }
@@ -47,6 +60,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
     links.append(link)
     (handles[link.handle], peers[link.peer]) = (index, index)
     rebuildDeadlines()
+    acl.addLink(link.handle)
     return index
   }
 
@@ -63,13 +77,80 @@ struct LinkTable: Sendable, RandomAccessCollection {
     return link
   }
 
-  /// The controller has ended a link that had ended for the application.
+  /// Frees the buffers of a link that had ended for the application: the controller has ended it, too.
   ///
   /// - Returns: whether there was one.
-  mutating func supersededEnded(_ handle: ConnectionHandle) -> Bool { supersededHandles.remove(handle) != nil }
+  @discardableResult
+  mutating func supersededEnded(_ handle: ConnectionHandle, into packets: inout PacketBuffer) -> Bool {
+    guard supersededHandles.remove(handle) != nil else { return false }
+    acl.removeLink(handle, into: &packets)
+    return true
+  }
 
-  /// The controller lost its state.
-  mutating func forgetSuperseded() { supersededHandles = [] }
+  /// The controller lost its state, and all links have ended.
+  mutating func reset() {
+    acl.removeAll()
+    supersededHandles = []
+  }
+}
+
+/// Links by the device at the other end.
+extension LinkTable {
+  /// Whether a link is reported by this identity, or has proven its bond.
+  func isReported(_ identity: DeviceAddress) -> Bool {
+    links.contains { $0.reportedAddress == identity || ($0.identity == identity && $0.security.isBondProven) }
+  }
+
+  /// Whether there is a link to this device. One that only claims the identity, as a central, is no reason not to connect to the
+  /// device that has it.
+  func isConnected(_ identity: DeviceAddress) -> Bool {
+    links.contains { $0.identity == identity && ($0.role == .central || $0.security.isBondProven) }
+  }
+
+  /// Lets an owner use a link that our central made for other owners, in the place of a new one.
+  ///
+  /// - Returns: the link; nil where there is none.
+  mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> Connection? {
+    let index = links.firstIndex {
+      $0.identity == identity.identity && $0.role == .central && !$0.isClosing && !$0.client.users.contains(owner)
+    }
+    guard let index else { return nil }
+    links[index].client.addUser(owner)
+    return links[index].connection(request: request)
+  }
+
+  /// Reports each link to an owner that attaches.
+  func report(to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
+    for link in links {
+      effects.append(.event(.connected(link.connection(request: nil)), to: owner.recipient))
+      let mtu = link.client.mtu
+      if mtu != ATT.defaultMTU { effects.append(.event(.mtu(link.peer, mtu), to: owner.recipient)) }
+      guard link.security != .none else { continue }
+      effects.append(.event(.security(link.peer, link.security), to: owner.recipient))
+    }
+  }
+}
+
+/// Frames that wait.
+extension LinkTable {
+  /// Notes where the client of a link has to send no more commands, because frames of the link wait.
+  mutating func noteCongestion(of peer: PeerID, _ turn: inout LinkTurn) {
+    guard let index = index(of: peer), !links[index].client.isCongested,
+      let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion.from
+    else { return }
+    links[index].client.setCongested(true, now: turn.now, into: &turn.client)
+    congested.insert(peer)
+  }
+
+  /// The links whose frames have left, so that their clients go on.
+  mutating func takeRelieved() -> [PeerID] {
+    guard !congested.isEmpty else { return [] }
+    let relieved = congested.filter { peer in
+      index(of: peer).flatMap { acl.backlog(links[$0].handle) }.map { $0.frames < congestion.below } ?? false
+    }
+    congested.subtract(relieved)
+    return relieved.sorted { $0.rawValue < $1.rawValue }
+  }
 }
 
 /// Deadlines.
@@ -102,11 +183,15 @@ struct PendingUpdates: Sendable {
   private var entries: [UInt32: Entry] = [:]
   private var tags: [UpdateToken: UInt32] = [:]
   private var lastTag: UInt32 = 0
+  /// Values on their way at once.
+  let limit: Int
+
+  init(limit: Int) { self.limit = limit }
 
   /// Takes a value in, with one copy that stands for the handing over itself.
   ///
-  /// - Returns: the mark of the value's frames in the scheduler; nil when `limit` are there already.
-  mutating func begin(_ token: UpdateToken, of owner: OwnerID, limit: Int) -> UInt32? {
+  /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
+  mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
     guard entries.count < limit, tags[token] == nil else { return nil }
     repeat { lastTag = lastTag == .max ? 1 : lastTag + 1 } while entries[lastTag] != nil
     entries[lastTag] = Entry(token: token, owner: owner, copies: 1)

@@ -84,20 +84,6 @@ extension HostCore {
     }
   }
 
-  /// Notes what a client has configured, where the link has proven its bond.
-  mutating func keepRecord(of link: Link, into output: inout HostOutput) {
-    guard link.security.isBondProven else { return }
-    let (record, now) = (link.server.record(services.database), time)
-    withBonds(into: &output) { $0.keep(record, of: link.identity, now: now, into: &$1) }
-  }
-
-  /// Notes what was discovered on a link that has ended, where it had proven its bond.
-  mutating func keepAttributeCache(of link: Link, into output: inout HostOutput) {
-    guard link.security.isBondProven, let cache = link.client.attributeCache else { return }
-    let now = time
-    withBonds(into: &output) { $0.keep(cache, of: link.identity, now: now, into: &$1) }
-  }
-
   /// A link has proven the bond of the device that it claims to be.
   ///
   /// - Returns: whether that is news; false also where there is no bond.

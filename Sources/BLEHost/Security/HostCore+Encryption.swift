@@ -72,10 +72,4 @@ extension HostCore {
     guard let still = self.index(of: peer) else { return }
     resumeClient(still, now: now, into: &output)
   }
-
-  /// A link ended while it was being encrypted.
-  mutating func cipherEnded(_ link: Link, _ reason: HCIErrorCode, into output: inout HostOutput) {
-    guard let loss = BondLoss(linkEnded: reason, of: link) else { return }
-    output.append(.bondLost(link.peer, link.identity, loss))
-  }
 }

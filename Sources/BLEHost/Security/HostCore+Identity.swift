@@ -10,17 +10,6 @@ import BLEWire
 ///   another link ──► reported by a drawn address ── proves the bond ──► reported by the identity
 /// ```
 extension HostCore {
-  /// Whether a link is reported by this identity, or has proven its bond.
-  func isReported(_ identity: DeviceAddress) -> Bool {
-    links.contains { $0.reportedAddress == identity || ($0.identity == identity && $0.security.isBondProven) }
-  }
-
-  /// Draws an address to report one link by: a non-resolvable private address, which stands for no device (Vol 6, Part B,
-  /// 1.3.2.2).
-  mutating func drawReportedAddress() -> DeviceAddress {
-    DeviceAddress(octets: BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF), kind: .random)
-  }
-
   /// Reports a link by its identity from now on: it has proven the bond, by the key or by the pairing that made it.
   ///
   /// Another link in the same role that is reported by the identity, or has proven it, is ended. A device has one link with us
@@ -60,11 +49,5 @@ extension HostCore {
     }
     send(command, for: .endingSuperseded(handle), now: now, into: &output)
     removeLink(handle, reason: .terminatedByLocalHost, isSuperseded: true, into: &output)
-  }
-
-  /// Frees the buffers of a link that had ended for the application: the controller has ended it, too.
-  mutating func supersededLinkEnded(_ handle: ConnectionHandle, into output: inout HostOutput) {
-    guard links.supersededEnded(handle) else { return }
-    acl.removeLink(handle, into: &output.packets)
   }
 }

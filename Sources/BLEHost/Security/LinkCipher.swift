@@ -33,7 +33,7 @@ extension BondLoss {
     case .pinOrKeyMissing: self = .forgottenByPeer
     case .linkLayerResponseTimeout: self = .notEncrypted(reason)
     // The kernel ends a link that it could not encrypt.
-    case .terminatedByLocalHost where link.system.isUnderWay && !link.hasAskedToEnd: self = .notEncrypted(reason)
+    case .terminatedByLocalHost where link.system.isUnderWay && !link.isClosing: self = .notEncrypted(reason)
     default: return nil
     }
   }

@@ -26,6 +26,17 @@ struct ServiceRegistry: Sendable {
         databaseHashCMAC: cmac))
   }
 
+  /// Performs a command about services; others are not for this part.
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
+    switch command {
+    case .addService(let definition): add(definition, for: owner, into: &effects)
+    case .removeService(let id): remove(id, of: owner, into: &effects)
+    case .setValue(let attribute, let value): setValue(attribute, value, from: owner, into: &effects)
+    case .setIdentity(let name, let appearance): setIdentity(name: name, appearance: appearance)
+    default: break
+    }
+  }
+
   mutating func add(_ service: ServiceDefinition, for owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
     do throws(DatabaseError) {
       let handles = try database.add(service)

@@ -1,0 +1,66 @@
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// What a link, or a part of it, causes in other parts.
+enum LinkEffect: Sendable {
+  /// One half has exchanged the MTU: it holds for both (Vol 3, Part F, 3.4.2.2).
+  case mtuChanged(Int)
+  /// What the client of our server has configured may have changed.
+  case recordChanged
+  /// A copy of a value is on its way, or is not any more.
+  case copyAdded(UpdateToken)
+  case copyFinished(UpdateToken)
+  /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
+  case counterUsed(UInt32)
+  /// Signed writes need not wait any more, or have waited in vain.
+  case storageEnded
+  /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
+  /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
+  case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
+  /// The link is to be encrypted with this key of the bond before its client sends.
+  case encryptionWanted(LongTermKey)
+  /// A PDU on the channel of the security manager.
+  case securityPDU([UInt8])
+  /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
+  case violated(GATTClient.Event, to: Recipient)
+  /// The peer cannot be served any more, or does not answer: the link is to be ended.
+  case failed
+}
+
+/// One input of a ``Link``: the facts that it may use, and what it writes and causes. The memory is reused.
+///
+/// The router takes the output in this order: PDUs of the server, then its effects; PDUs of the client, then its effects; the
+/// effects of the link, then the PDUs of the signalling channel.
+struct LinkTurn: Sendable {
+  let toolbox: SecurityToolbox
+  var now = Instant.start
+  /// Whether our central secures a link whose peer refuses an operation for want of security.
+  var pairsOnDemand = false
+  /// Whether operations wait on a link whose bond is lost.
+  var queuesOperationsAfterBondLoss = false
+
+  var server = LinkServer.Output()
+  var client = LinkClient.Output()
+  /// The client has had an input.
+  var usesClient = false
+  var effects: [Effect<LinkEffect>] = []
+  var signalling = PacketBuffer()
+
+  init(_ toolbox: SecurityToolbox) { self.toolbox = toolbox }
+
+  /// Sets the facts of a new input.
+  mutating func begin(_ policy: SecurityPolicy, now: Instant) {
+    self.now = now
+    (pairsOnDemand, queuesOperationsAfterBondLoss) = (policy.pairsOnDemand, policy.queuesOperationsAfterBondLoss)
+  }
+
+  /// Forgets what was taken and keeps the memory.
+  mutating func removeAll() {
+    server.removeAll()
+    client.removeAll()
+    usesClient = false
+    effects.removeAll(keepingCapacity: true)
+    signalling.removeAll()
+  }
+}

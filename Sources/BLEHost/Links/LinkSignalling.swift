@@ -1,0 +1,131 @@
+import BLEHCI
+import BLEL2CAP
+import BLEWire
+
+/// The timing of one link, and the requests to change it: on the signalling channel of L2CAP (Vol 3, Part A, 4.20), and of the
+/// link layers (Vol 4, Part E, 7.8.18).
+///
+/// Any central may be asked for other parameters by L2CAP; a controller need not have the procedure of the link layer.
+///
+/// ```
+///   update ── we are the peripheral ──► Connection Parameter Update Request ── rejected, no answer ──► refused
+///          ── else ──► LE Connection Update ── Connection Update Complete ──► updated, or refused
+/// ```
+struct LinkSignalling: Sendable {
+  private let peer: PeerID
+  private let handle: ConnectionHandle
+  /// Whether the central is asked over L2CAP. Where the kernel has the controller its commands are the only way.
+  private let asksCentral: Bool
+  private var channel: SignallingChannel
+  /// The owner that asked for other parameters last.
+  private var owner = OwnerID.process
+  private(set) var timing: LinkTiming
+
+  init(
+    peer: PeerID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
+  ) {
+    (self.peer, self.handle, self.timing) = (peer, handle, timing)
+    channel = SignallingChannel(role: role == .central ? .central : .peripheral)
+    asksCentral = role == .peripheral && ownership == .exclusive
+  }
+
+  /// When ``tick(now:into:)`` has work.
+  var deadline: Instant? { channel.deadline }
+
+  /// Takes one PDU of the signalling channel. The response follows the commands that it leads to.
+  mutating func receive(
+    _ pdu: Span<UInt8>, into frames: inout PacketBuffer, _ effects: inout [Effect<LinkEffect>]
+  ) {
+    var found: [SignallingChannel.Effect] = []
+    channel.receive([UInt8](copying: pdu)[...], into: &frames, effects: &found)
+    for effect in found {
+      if case .parameterUpdateRequested(let request) = effect {
+        channel.answerParameterUpdate(accepted: true, into: &frames)
+        let parameters = ConnectionParameters(
+          interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.latency,
+          supervisionTimeout: request.timeout)
+        command(parameters, for: .process, into: &effects)
+      } else {
+        finish(effect, into: &effects)
+      }
+    }
+  }
+
+  mutating func tick(now: Instant, into effects: inout [Effect<LinkEffect>]) {
+    var found: [SignallingChannel.Effect] = []
+    channel.tick(now: now, effects: &found)
+    for effect in found { finish(effect, into: &effects) }
+  }
+
+  private func finish(_ effect: SignallingChannel.Effect, into effects: inout [Effect<LinkEffect>]) {
+    guard case .parameterUpdateFinished(let outcome) = effect, outcome != .accepted else { return }
+    refuse(.peerRefused("\(outcome)"), to: owner, into: &effects)
+  }
+
+  /// An owner asks for other parameters.
+  mutating func update(
+    to parameters: ConnectionParameters, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,
+    _ effects: inout [Effect<LinkEffect>]
+  ) {
+    guard parameters.isValid else {
+      let text = "connection parameters outside Vol 4, Part E, 7.8.18: \(parameters)"
+      return refuse(.invalidParameters(text), to: owner, into: &effects)
+    }
+    guard asksCentral else { return command(parameters, for: owner, into: &effects) }
+    var request = ConnectionParameterUpdateRequest()
+    request.intervalMin = parameters.interval.lowerBound
+    request.intervalMax = parameters.interval.upperBound
+    request.latency = parameters.latency
+    request.timeout = parameters.supervisionTimeout
+    do throws(SignallingChannel.RequestRefusal) {
+      try channel.requestParameterUpdate(request, now: now, into: &frames)
+      self.owner = owner
+    } catch {
+      refuse(.invalidParameters("\(error)"), to: owner, into: &effects)
+    }
+  }
+
+  private mutating func command(
+    _ parameters: ConnectionParameters, for owner: OwnerID, into effects: inout [Effect<LinkEffect>]
+  ) {
+    self.owner = owner
+    let command = HCI.LEConnectionUpdate {
+      $0.connectionHandle = handle
+      $0.parameters = parameters.wire
+    }
+    effects.append(.command(command, for: .connectionUpdate(peer, owner)))
+  }
+
+  private func refuse(_ error: HostError, to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
+    effects.append(.event(.connectionUpdateRefused(peer, error), to: owner.recipient))
+  }
+
+  /// The link layers have changed the timing, or could not (Vol 4, Part E, 7.7.65.3).
+  mutating func updated(_ event: HCI.LEConnectionUpdateComplete, into effects: inout [Effect<LinkEffect>]) {
+    guard event.status == .success else {
+      return refuse(.controller(.leConnectionUpdate, event.status), to: owner, into: &effects)
+    }
+    timing = LinkTiming(
+      interval: event.connectionInterval, latency: event.peripheralLatency, supervisionTimeout: event.supervisionTimeout
+    )
+    effects.append(.event(.connectionUpdated(peer, timing), to: .everyone))
+  }
+
+  /// The answer to the peer's link layer, which asks for other parameters (Vol 4, Part E, 7.7.65.6): they are taken where they
+  /// are valid.
+  static func answer(to request: HCI.LERemoteConnectionParameterRequest) -> any HCICommand {
+    let parameters = ConnectionParameters(
+      interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.maxLatency,
+      supervisionTimeout: request.timeout)
+    guard request.intervalMin <= request.intervalMax, parameters.isValid else {
+      return HCI.LERemoteConnectionParameterRequestNegativeReply {
+        $0.connectionHandle = request.connectionHandle
+        $0.reason = .unacceptableConnectionParameters
+      }
+    }
+    return HCI.LERemoteConnectionParameterRequestReply {
+      $0.connectionHandle = request.connectionHandle
+      $0.parameters = parameters.wire
+    }
+  }
+}

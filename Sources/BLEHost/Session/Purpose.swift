@@ -1,0 +1,38 @@
+import BLEHCI
+import BLEWire
+
+/// Why a command was sent: what the answer is for.
+enum Purpose: Sendable, Equatable {
+  case setup(SetupStep)
+  case advertising(AdvertisingID, Advertisement.Step)
+  case scanning(Scanner.Step)
+  case initiating(Initiator.Step)
+  case disconnect(PeerID)
+  case endingSuperseded(ConnectionHandle)
+  case connectionUpdate(PeerID, OwnerID)
+  case rssi(PeerID, OwnerID)
+  case encryption(PeerID)
+  case address
+  /// Nothing depends on the answer; a refusal is reported.
+  case reply
+
+  /// The event that answers the owner of a command about a link; nil where the owner gets none.
+  ///
+  /// - Parameters:
+  ///   - returned: the return parameters.
+  ///   - error: why the command has failed, if it has.
+  func answer(_ returned: Bytes, _ error: HostError?) -> AddressedEvent<HostEvent>? {
+    switch self {
+    case .rssi(let peer, let owner):
+      if let error { return AddressedEvent(.rssi(peer, .failure(error)), to: owner.recipient) }
+      guard let response = try? HCI.ReadRSSI.Response(returned: returned) else {
+        return AddressedEvent(.rssi(peer, .failure(.controller(.readRSSI, .success))), to: owner.recipient)
+      }
+      return AddressedEvent(.rssi(peer, .success(response.rssi)), to: owner.recipient)
+    case .connectionUpdate(let peer, let owner):
+      return error.map { AddressedEvent(.connectionUpdateRefused(peer, $0), to: owner.recipient) }
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
+      return nil
+    }
+  }
+}
