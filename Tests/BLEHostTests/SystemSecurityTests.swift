@@ -307,6 +307,16 @@ import Testing
     #expect(room.bond?.identity == Self.plainPeer)
   }
 
+  /// The kernel receives the frames of this channel; what reaches the host has no second answer (Vol 3, Part H, 2.3).
+  @Test func framesOfTheSecurityManagerChannelAreIgnored() {
+    var room = Room(peer: "\(Self.plainPeer.octets)")
+    room.bench.receive(ScriptedController.frame(0x40, cid: 6, [1, 3, 0, 1, 16, 7, 7]))
+    #expect(room.bench.data.isEmpty && room.bench.core.deadline == nil)
+    var off = Room(nil, peer: "\(Self.plainPeer.octets)")
+    off.bench.receive(ScriptedController.frame(0x40, cid: 6, [1, 3, 0, 1, 16, 7, 7]))
+    #expect(off.bench.data.isEmpty)
+  }
+
   @Test func reportsThatFitNothing() {
     var room = Room()
     let nobody = DeviceAddress(octets: BD_ADDR(0x0102_0304_0506), kind: .public)

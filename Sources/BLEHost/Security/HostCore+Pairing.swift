@@ -8,6 +8,8 @@ import BLEWire
 /// The security manager's channel of each link, and what comes of it (Vol 3, Part H, 2 and 3).
 extension HostCore {
   mutating func receiveSMP(_ index: Int, _ pdu: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    // The kernel receives these frames where the controller is its own.
+    guard !isSecuredBySystem else { return }
     withSecurity(index, pairs: policy.settings != nil, now: now, into: &output) {
       $0.receive(pdu, &$1, now: now, into: &$2)
     }
