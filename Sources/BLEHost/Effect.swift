@@ -1,4 +1,5 @@
 import BLEHCI
+import BLESMP
 import BLEWire
 
 /// What a part of the host causes. The router applies the effects of one input front to back; an effect that makes another part
@@ -8,6 +9,8 @@ enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
   case command(any HCICommand, for: Purpose)
   case event(HostEvent, to: Recipient)
+  /// A directive for the kernel's security manager.
+  case directive(SecurityDirective)
   /// A line for the log, within the limits of ``DiagnosticLog``.
   case report(Diagnostic.Origin, String, peer: PeerID?)
   /// What only this part causes.
@@ -26,6 +29,7 @@ extension HostCore {
       switch effect {
       case .command(let command, let purpose): send(command, for: purpose, now: now, into: &output)
       case .event(let event, let recipient): output.append(event, to: recipient)
+      case .directive(let directive): output.directives.append(directive)
       case .report(let origin, let text, let peer): report(origin, text, peer: peer, into: &output)
       case .own(let own): perform(&self, own, &output)
       }

@@ -22,9 +22,6 @@ extension HostCore {
   private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
     switch event.parameters {
     case let event as HCI.CommandComplete:
-      if isSecuredBySystem, event.opcode == .leLongTermKeyRequestNegativeReply {
-        return systemMissedKey(event.returnParameters, into: &output)
-      }
       withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as HCI.CommandStatus:
       withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
@@ -73,7 +70,7 @@ extension HostCore {
     _ new: NewLink, _ status: HCIErrorCode, now: Instant, into output: inout HostOutput
   ) {
     // A link that another program of this machine made as a central is none of ours.
-    let isForeign = new.role == .central && configuration.ownership == .sharedWithKernel && !radio.isConnecting
+    let isForeign = new.role == .central && !session.isExclusive && !radio.isConnecting
     if status != .success {
       if radio.isConnecting { withRadio(now: now, into: &output) { $0.connectionFailed(status, &$1) } }
     } else if !isForeign {

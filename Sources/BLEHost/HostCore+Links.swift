@@ -20,7 +20,8 @@ extension HostCore {
     if new.role == .central { withRadio(now: now, into: &output) { requests = $0.connected(to: identity, &$1) } }
     var link = Link(
       peer: links.nextPeer(), handle: new.handle, address: address, identity: identity, ownAddress: addressOnAir,
-      role: new.role, timing: new.timing, users: requests.map(\.owner), configuration)
+      role: new.role, timing: new.timing, users: requests.map(\.owner), policy: policy,
+      configuration)
     if links.isReported(identity) { link.reportedAddress = .drawn(&random) }
     log.linkAdded(link.peer)
     let isShuttingDown = session.isShuttingDown
@@ -41,10 +42,7 @@ extension HostCore {
     link.ending(reason, services, &bonds, &turn)
     log.linkEnded(link.peer)
     apply(turn.effects, of: link.peer, now: time, into: &output)
-    systemLinkEnded(link, into: &output)
-    var secured: [Effect<SecurityEffect>] = []
-    link.manager.linkEnded(into: &secured)
-    apply(secured, now: time, into: &output) { _, _, _ in }
+    securityEnded(link, reason, into: &output)
     if !isSuperseded { links.acl.removeLink(handle, into: &output.packets) }
     turn.removeAll()
     link.ended(reason, services, &turn)
@@ -132,15 +130,6 @@ extension HostCore {
     bonds.stored(stored)
     for peer in links.map(\.peer) {
       if let index = links.index(of: peer) { withLink(index, now: now, into: &output) { $0.bondsStored(&$3) } }
-    }
-  }
-
-  /// Encrypts a link that our central made to a bonded peripheral.
-  mutating func encrypt(_ index: Int, with key: LongTermKey, now: Instant, into output: inout HostOutput) {
-    if isSecuredBySystem {
-      secureBySystem(index, isAuthenticated: key.strength.isAuthenticated, isConsented: false, now: now, into: &output)
-    } else {
-      withSecurity(index, now: now, into: &output) { $0.encrypt(with: key, .bond, into: &$2) }
     }
   }
 

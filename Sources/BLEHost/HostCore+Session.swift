@@ -65,6 +65,9 @@ extension HostCore {
       case .abandoned(let purpose):
         // The state that follows says the rest.
         if let answer = purpose.answer([], .notPoweredOn) { output.events.append(answer) }
+      case .keyMissed(let handle):
+        guard let index = core.index(of: handle) else { return }
+        core.withSecurity(index, now: now, into: &output) { $0.keyMissed($1, into: &$2) }
       }
     }
   }
@@ -73,7 +76,7 @@ extension HostCore {
   private mutating func restore(now: Instant, into output: inout HostOutput) {
     links.acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
     services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
-    restoreTrust(into: &output)
+    withKernel(now: now, into: &output) { $0?.restore($1, into: &$2) }
     withRadio(now: now, into: &output) { $0.restore(&$1) }
   }
 

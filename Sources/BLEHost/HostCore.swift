@@ -24,8 +24,6 @@ package struct HostCore: Sendable {
   var radio: Radio
   var policy: SecurityPolicy
   var bonds: BondTable
-  /// What the system's security manager has told of keys, by identity.
-  var systemOutcomes: [DeviceAddress: SystemPairingOutcome] = [:]
   var log: DiagnosticLog
   /// When the call under way, or the last one, was made.
   var time = Instant.start
@@ -47,7 +45,8 @@ package struct HostCore: Sendable {
     links = LinkTable(configuration)
     turn = LinkTurn(toolbox)
     radio = Radio(configuration, toolbox)
-    policy = SecurityPolicy(configuration.pairing)
+    policy = SecurityPolicy(
+      configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
     bonds = BondTable(configuration)
     log = DiagnosticLog(limits: configuration.diagnosticLimits)
   }
@@ -119,7 +118,7 @@ package struct HostCore: Sendable {
         output.append(Link.rejection(of: command), to: owner.recipient)
         break
       }
-      requestSecurity(index, for: owner, now: now, into: &output)
+      withSecurity(index, now: now, into: &output) { $0.requestSecurity(for: owner, &$1, now: now, into: &$2) }
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
     case .connect(let id, let address, let parameters):
@@ -183,9 +182,11 @@ package struct HostCore: Sendable {
       case .violated(let event, let recipient):
         if core.log.admits(.peer, peer: peer, now: now) { output.append(.client(peer, event), to: recipient) }
       case .securityPDU(let pdu):
-        if let index = core.links.index(of: peer) { core.receiveSMP(index, pdu.span, now: now, into: &output) }
-      case .encryptionWanted(let key):
-        if let index = core.links.index(of: peer) { core.encrypt(index, with: key, now: now, into: &output) }
+        guard let index = core.links.index(of: peer) else { return }
+        core.withSecurity(index, now: now, into: &output) { $0.receive(pdu.span, &$1, now: now, into: &$2) }
+      case .encryptionWanted:
+        guard let index = core.links.index(of: peer) else { return }
+        core.withSecurity(index, now: now, into: &output) { $0.encryptWithBond(&$1, into: &$2) }
       case .securityWanted(let operation, let refusal):
         guard let index = core.links.index(of: peer) else { return }
         if core.beginsSecuring(index, now: now, into: &output) {

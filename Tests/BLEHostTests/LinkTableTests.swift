@@ -12,7 +12,7 @@ import Testing
     return Link(
       peer: peer, handle: ConnectionHandle(rawValue: handle), address: address, identity: address, ownAddress: address,
       role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500),
-      HostConfiguration())
+      policy: SecurityPolicy(nil), HostConfiguration())
   }
 
   private func table(_ handles: [UInt16]) -> LinkTable {

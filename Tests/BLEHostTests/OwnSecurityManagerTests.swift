@@ -26,7 +26,8 @@ import Testing
   }
 
   private func context(_ change: (inout SecurityContext) -> Void = { _ in }) -> SecurityContext {
-    var context = SecurityContext(settings: PairingSettings(), identity: other)
+    var context = SecurityContext(
+      settings: PairingSettings(), identity: other, cryptography: LibCrypto(), random: .seeded(3))
     change(&context)
     return context
   }
@@ -78,7 +79,7 @@ import Testing
 
   @Test func givesTheKeyOfTheBondThatTheCentralNames() {
     var (manager, effects) = (manager(isCentral: false), Effects())
-    manager.keyRequested(ediv: 0, rand: 0, context { $0.bond = bond }, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, into: &effects)
     #expect(words(effects) == ["key"] && manager.isStartingWithBond)
     effects = []
     manager.encryptionStarted(context(), into: &effects)
@@ -88,14 +89,14 @@ import Testing
   @Test func refusesAKeyThatIsNotHereAndSaysWhatIsLost() {
     var (manager, effects) = (manager(isCentral: false), Effects())
     manager.keyRequested(ediv: 0, rand: 0, context(), into: &effects)
-    manager.keyRequested(ediv: 7, rand: 7, context { $0.bond = bond }, into: &effects)
+    manager.keyRequested(ediv: 7, rand: 7, context { $0.bonds = [bond] }, into: &effects)
     #expect(words(effects) == ["no key", "bond lost: missing", "no key", "bond lost: other"])
     #expect(!manager.isUnderWay)
   }
 
   @Test func givesNoKeyAsTheCentral() {
     var (manager, effects) = (manager(isCentral: true), Effects())
-    manager.keyRequested(ediv: 0, rand: 0, context { $0.bond = bond }, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, into: &effects)
     #expect(words(effects) == ["no key"])
   }
 
@@ -130,7 +131,7 @@ import Testing
     manager.pair(isConsented: true, &context, now: now, into: &effects)
     var late = manager
     effects = []
-    manager.linkEnded(into: &effects)
+    manager.linkEnded(.connectionTimeout, isRequested: false, context, into: &effects)
     #expect(words(effects) == ["pairing failed"])
     effects = []
     late.tick(&context, now: now, into: &effects)
@@ -159,7 +160,7 @@ import Testing
         for side in 0...1 { managers[side].encryptionStarted(contexts[side], into: &queues[side]) }
       case .own(.encrypted(let start)):
         #expect(start.origin == .pairing)
-        managers[side].pairingKeyInUse(&contexts[side], now: now, into: &queues[side])
+        managers[side].levelApplied(start, &contexts[side], now: now, into: &queues[side])
       case .own(.paired): paired += 1
       default: break
       }

@@ -14,20 +14,19 @@ import Testing
   }
 
   @Test func asksNothingOfABondThatIsNotThereOrIsProven() {
-    let policy = SecurityPolicy(PairingSettings())
-    #expect(policy.replacement(of: nil, isProven: false) == nil)
-    #expect(policy.replacement(of: bond(isAuthenticated: false), isProven: true) == nil)
-    #expect(policy.replacement(of: bond(isAuthenticated: true), isProven: false) == nil)
-    #expect(policy.replacement(of: bond(isAuthenticated: false), isProven: false) == .always)
+    let settings = PairingSettings()
+    #expect(settings.replacement(of: nil, isProven: false) == nil)
+    #expect(settings.replacement(of: bond(isAuthenticated: false), isProven: true) == nil)
+    #expect(settings.replacement(of: bond(isAuthenticated: true), isProven: false) == nil)
+    #expect(settings.replacement(of: bond(isAuthenticated: false), isProven: false) == .always)
   }
 
   @Test func demandsAnAuthenticatedKeyForABondThatIsNeverReplaced() {
     var settings = PairingSettings()
     settings.bondRules.replacement = .never
-    let policy = SecurityPolicy(settings)
     func demands(_ isProven: Bool) -> Bool {
-      policy.settings(
-        for: PairingFacts(
+      settings.applied(
+        to: PairingFacts(
           ownIdentity: device, withholdsIdentity: true, rules: settings.bondRules, bond: bond(isAuthenticated: false),
           isBondProven: isProven)
       ).requiresMITM
@@ -49,9 +48,9 @@ import Testing
     var settings = PairingSettings()
     let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
     settings.requestsMITM = true
-    #expect(!SecurityPolicy(settings).isEnough(weak, for: .mitm))
-    #expect(SecurityPolicy(settings).isEnough(weak, for: []))
+    #expect(!settings.isEnough(weak, for: .mitm))
+    #expect(settings.isEnough(weak, for: []))
     settings.requestsMITM = false
-    #expect(SecurityPolicy(settings).isEnough(weak, for: .mitm))
+    #expect(settings.isEnough(weak, for: .mitm))
   }
 }

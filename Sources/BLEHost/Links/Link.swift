@@ -29,13 +29,8 @@ struct Link: Sendable {
   let ownAddress: DeviceAddress
   let role: Connection.Role
   var security = SecurityState.none
-  var cipher = LinkCipher()
-  /// Our security manager, where the controller is ours alone.
-  var manager: OwnSecurityManager
-  /// The same where the system's security manager pairs.
-  var system = SystemPairing()
-  /// The identity that the system has named in a pairing on this link, by which it calls the device since.
-  var systemIdentity: DeviceAddress?
+  /// Our own, or one for the kernel's.
+  var manager: any LinkSecurityManager
 
   var server: LinkServer
   var client: LinkClient
@@ -49,7 +44,7 @@ struct Link: Sendable {
   init(
     peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, identity: DeviceAddress,
     ownAddress: DeviceAddress, role: Connection.Role, timing: LinkTiming, users: [OwnerID] = [],
-    _ configuration: HostConfiguration
+    policy: SecurityPolicy, _ configuration: HostConfiguration
   ) {
     self.peer = peer
     self.handle = handle
@@ -60,8 +55,8 @@ struct Link: Sendable {
     self.role = role
     signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: timing, configuration.ownership)
     server = LinkServer(peer: peer, configuration)
-    manager = OwnSecurityManager(
-      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address.identity)
+    manager = policy.makeManager(
+      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
     (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
   }
@@ -237,10 +232,10 @@ extension Link {
     let until = key.map { _ in turn.now + encryptionTimeout }
     turn.usesClient = true
     client.start(encryptedUntil: until, now: turn.now, into: &turn.client)
-    if let key { turn.effects.append(.own(.encryptionWanted(key))) }
+    if key != nil { turn.effects.append(.own(.encryptionWanted)) }
   }
 
-  /// The link has ended: what is kept of the peer is stored, and a bond loss is reported. ``ended(_:_:_:)`` follows.
+  /// The link has ended: what is kept of the peer is stored. ``ended(_:_:_:)`` follows.
   mutating func ending(
     _ reason: HCIErrorCode, _ services: ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
   ) {
@@ -250,8 +245,6 @@ extension Link {
     }
     bonds.linkEnded(identity, into: &turn.effects)
     if let (counters, key) = client.unusedCounters { bonds.giveBack(counters, identity, key: key) }
-    guard let loss = BondLoss(linkEnded: reason, of: self) else { return }
-    turn.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
   }
 
   /// Ends what the owners have on the link, and reports that it has ended.

@@ -18,8 +18,8 @@ enum LinkEffect: Sendable {
   /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
   /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
   case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
-  /// The link is to be encrypted with this key of the bond before its client sends.
-  case encryptionWanted(LongTermKey)
+  /// The link is to be encrypted with the key of the bond before its client sends.
+  case encryptionWanted
   /// A PDU on the channel of the security manager.
   case securityPDU([UInt8])
   /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.

@@ -27,14 +27,14 @@ extension HostCore {
       (links[index].security.isBonded, links[index].security.isBondProven) = (false, false)
       links[index].client.forgetBond()
     }
-    if isSecuredBySystem { output.directives.append(.forget(identity)) }
+    withKernel(now: time, into: &output) { $0?.bondRemoved(identity, into: &$2) }
   }
 
   mutating func performSecurity(_ command: HostCommand, now: Instant, into output: inout HostOutput) {
     switch command {
     case .setPairing(let settings):
       policy.settings = settings
-      if isSecuredBySystem, state == .poweredOn { output.directives.append(.setPolicy(settings)) }
+      withKernel(now: now, into: &output) { $0?.settingsChanged($1, into: &$2) }
     case .setBonds(let new):
       bonds.replaceAll(with: new)
       for index in links.indices {
@@ -43,7 +43,7 @@ extension HostCore {
         links[index].identity = bonds.identity(of: links[index].address, toolbox)
         links[index].security.isBonded = bonds[links[index].identity] != nil
       }
-      loadSystemKeys(into: &output)
+      withKernel(now: now, into: &output) { $0?.loadKeys($1, into: &$2) }
     case .bondsStored(let stored): bondsStored(stored, now: now, into: &output)
     case .removeBond(let identity): withBonds(into: &output) { $0.remove(identity, into: &$1) }
     case .authorize(let peer, let isAuthorized):
@@ -53,7 +53,7 @@ extension HostCore {
       reportSubscriptions(index, into: &output)
     case .answerPairing(let peer, let question, let answer):
       guard let index = index(of: peer) else { return ignore(.notOpen, peer: peer, into: &output) }
-      answerPairing(index, question, answer, now: now, into: &output)
+      withSecurity(index, now: now, into: &output) { $0.answer(question, answer, &$1, now: now, into: &$2) }
     default: break
     }
   }
@@ -65,12 +65,6 @@ extension HostCore {
       for: link.identity,
       replacement: policy.settings?.bondRules.replacement ?? PairingSettings().bondRules.replacement,
       inUse: inUse, policy.unconfirmedBonds, now: time)
-  }
-
-  /// What may become of the bond of this device when an unauthenticated pairing on `link` names it.
-  func replacementPolicy(for identity: DeviceAddress, on link: Link?) -> BondRules.Replacement? {
-    let isProven = link.map { $0.security.isBondProven && $0.identity == identity.identity } ?? false
-    return policy.replacement(of: bonds[identity], isProven: isProven)
   }
 
   /// Keeps the bond that a pairing has made.

@@ -9,11 +9,10 @@ extension HostCore {
   mutating func longTermKeyRequested(
     _ request: HCI.LELongTermKeyRequest, now: Instant, into output: inout HostOutput
   ) {
-    // The kernel answers for the links of its controller.
-    guard configuration.ownership == .exclusive else { return }
     guard let index = index(of: request.connectionHandle) else {
-      let refusal = HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = request.connectionHandle }
-      return send(refusal, for: .reply, now: now, into: &output)
+      var effects: [Effect<Never>] = []
+      policy.keyRequested(onUnknownLink: request.connectionHandle, into: &effects)
+      return apply(effects, now: now, into: &output)
     }
     withSecurity(index, now: now, into: &output) {
       $0.keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, $1, into: &$2)
@@ -33,27 +32,20 @@ extension HostCore {
     _ handle: ConnectionHandle, _ status: HCIErrorCode, isOn: Bool, now: Instant, into output: inout HostOutput
   ) {
     guard let index = index(of: handle) else { return }
-    guard status == .success else {
-      if isSecuredBySystem { return systemEncryptionFailed(index, status, now: now, into: &output) }
-      return withSecurity(index, now: now, into: &output) {
-        $0.encryptionFailed(status, &$1, now: now, into: &$2)
-      }
+    withSecurity(index, now: now, into: &output) {
+      $0.encryptionChanged(status, isOn: isOn, &$1, now: now, into: &$2)
     }
-    links[index].cipher.isOn = isOn
-    guard isOn else {
-      links[index].manager.stopEncryption()
-      links[index].client.setEncrypted(false)
-      (links[index].security.level, links[index].security.keySize) = (.none, 0)
-      links[index].security.isBondProven = false
-      output.append(.security(links[index].peer, links[index].security))
-      return reportSubscriptions(index, into: &output)
-    }
-    // The system knows the key and tells what it is worth.
-    guard !isSecuredBySystem else { return }
-    withSecurity(index, now: now, into: &output) { $0.encryptionStarted($1, into: &$2) }
   }
 
-  /// A link is encrypted with a key that we gave the controller.
+  /// A link counts as one that is not encrypted.
+  mutating func levelLost(_ index: Int, into output: inout HostOutput) {
+    (links[index].security.level, links[index].security.keySize) = (.none, 0)
+    links[index].security.isBondProven = false
+    output.append(.security(links[index].peer, links[index].security))
+    reportSubscriptions(index, into: &output)
+  }
+
+  /// A link is encrypted with a key whose strength is known.
   mutating func linkEncrypted(_ index: Int, _ start: KeyStart, now: Instant, into output: inout HostOutput) {
     let peer = links[index].peer
     links[index].client.setEncrypted(true)
@@ -64,11 +56,8 @@ extension HostCore {
     let place = isNewProof ? confirmIdentity(index, now: now, into: &output) : index
     output.append(.security(links[place].peer, links[place].security))
     reportSubscriptions(place, into: &output)
-    switch start.origin {
-    case .bond: if isNewProof { recognised(place, now: now, into: &output) }
-    case .pairing:
-      withSecurity(place, now: now, into: &output) { $0.pairingKeyInUse(&$1, now: now, into: &$2) }
-    }
+    withSecurity(place, now: now, into: &output) { $0.levelApplied(start, &$1, now: now, into: &$2) }
+    if isNewProof, let place = self.index(of: peer) { recognised(place, now: now, into: &output) }
     guard let still = self.index(of: peer) else { return }
     resumeClient(still, now: now, into: &output)
   }

@@ -35,8 +35,8 @@ extension HostCore {
       _ = bonds.identity(of: link.address, toolbox)
       setSigningKey(index)
       links[index].client.startCaching(nil)
-    } else if makesBond, isSecuredBySystem {
-      output.directives.append(.forget(identity))
+    } else if makesBond {
+      withKernel(now: now, into: &output) { $0?.bondRemoved(identity, into: &$2) }
     }
     if outcome.isBondDeclined || makesBond && !isBonded {
       let limit = policy.unconfirmedBonds

@@ -4,45 +4,6 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// What the security manager of a link alone causes.
-enum SecurityEffect: Sendable {
-  /// Sends a PDU on the channel of the security manager.
-  case send(SMPPDU)
-  /// The peripheral asks for a secured link (Vol 3, Part H, 2.4.6).
-  case securityRequested(AuthenticationRequirements)
-  case paired(PairingOutcome)
-  /// A pairing came to nothing; the peer had named this identity, if any.
-  case failed(PairingFailure, claimed: DeviceAddress?)
-  /// An answer of the application changed nothing.
-  case answerIgnored(PairingAnswerError)
-  /// The controller says that the link is encrypted, with this key.
-  case encrypted(KeyStart)
-  /// The link could not be encrypted with the key of the bond.
-  case bondKeyFailed(BondLoss)
-}
-
-/// A key that the controller was given, and whose it is.
-struct KeyStart: Equatable, Sendable {
-  enum Origin: Equatable, Sendable { case pairing, bond }
-  var strength: KeyStrength
-  var origin: Origin
-}
-
-/// What the security manager of a link takes from the other parts: facts at the time of one input.
-struct SecurityContext: Sendable {
-  /// The settings of the next pairing; nil where pairing is switched off. The one under way keeps its own.
-  var settings: PairingSettings?
-  /// The device has to wait before it pairs again.
-  var isBlocked = false
-  /// The device that the peer is taken for, and its bond.
-  var identity: DeviceAddress
-  var bond: Bond?
-  /// The level that the link has.
-  var level = SecurityLevel.none
-  /// The last identifier given to a question of a pairing, on any link.
-  var lastQuestion: UInt64 = 0
-}
-
 /// The security manager of one link where the controller is ours alone: it pairs, gives the controller the keys, and believes a
 /// link's encryption from nothing but the controller's word about a key it was given (Vol 3, Part H, 2.4).
 ///
@@ -51,7 +12,7 @@ struct SecurityContext: Sendable {
 ///     ▲                        │ failed                                                        │ off
 ///     └────────────────────────┴───────────────────────────────────────────────────────────────┘
 /// ```
-struct OwnSecurityManager: Sendable {
+struct OwnSecurityManager: LinkSecurityManager {
   private let peer: PeerID
   private let handle: ConnectionHandle
   private let isCentral: Bool
@@ -70,7 +31,7 @@ struct OwnSecurityManager: Sendable {
   }
 
   var deadline: Instant? { machine?.deadline }
-  /// Whether inputs that pair have to wait for ``prepare(_:_:_:)``.
+  /// Whether no input has needed the machine that pairs.
   var needsMachine: Bool { machine == nil }
   var isPairing: Bool { machine?.isPairing == true }
   /// Whether the link is being secured.
@@ -80,6 +41,11 @@ struct OwnSecurityManager: Sendable {
   var isStartingWithBond: Bool { start?.origin == .bond }
   /// The identity that the peer has named in the pairing under way, or in the last one.
   var claimedIdentity: DeviceAddress? { machine?.claimedIdentity }
+
+  private mutating func prepare(_ context: inout SecurityContext) {
+    guard needsMachine else { return }
+    prepare(context.pairingSettings, context.cryptography, context.random.fork())
+  }
 
   /// Makes the machine that pairs.
   mutating func prepare(_ settings: PairingSettings, _ cryptography: any Cryptography, _ random: RandomSource) {
@@ -94,7 +60,8 @@ struct OwnSecurityManager: Sendable {
   ) {
     let octets = [UInt8](copying: pdu)[...]
     guard context.settings != nil else { return reject(octets, into: &effects) }
-    run(&context, into: &effects) { $0.receive(octets, now: now, into: &$1) }
+    prepare(&context)
+    run(&context, now: now, into: &effects) { $0.receive(octets, now: now, into: &$1) }
   }
 
   /// Without pairing switched on every attempt is rejected (Vol 3, Part H, 3.5.5).
@@ -121,12 +88,32 @@ struct OwnSecurityManager: Sendable {
   mutating func pair(
     isConsented: Bool, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    run(&context, into: &effects) { $0.start(isConsented: isConsented, now: now, into: &$1) }
+    prepare(&context)
+    run(&context, now: now, into: &effects) { $0.start(isConsented: isConsented, now: now, into: &$1) }
   }
 
-  /// A peripheral asks its central to encrypt or to pair.
-  mutating func requestSecurity(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
-    run(&context, into: &effects) { $0.requestSecurity(into: &$1) }
+  mutating func requestSecurity(
+    for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  ) {
+    guard context.admitsRequest(of: owner, into: &effects) else { return }
+    if isCentral { return secure([], isConsented: true, &context, now: now, into: &effects) }
+    prepare(&context)
+    run(&context, now: now, into: &effects) { $0.requestSecurity(into: &$1) }
+  }
+
+  mutating func secure(
+    _ wanted: AuthenticationRequirements, isConsented: Bool, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>]
+  ) {
+    guard isCentral, isConsented || context.admitsUnrequestedSecurity(of: peer, into: &effects) else { return }
+    guard let key = context.bond?.centralKey, context.settings?.isEnough(key.strength, for: wanted) ?? true else {
+      return pair(isConsented: isConsented, &context, now: now, into: &effects)
+    }
+    if context.level == .none, start == nil { encrypt(with: key, .bond, into: &effects) }
+  }
+
+  mutating func encryptWithBond(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
+    if let key = context.bond?.centralKey { encrypt(with: key, .bond, into: &effects) }
   }
 
   mutating func answer(
@@ -134,18 +121,23 @@ struct OwnSecurityManager: Sendable {
     into effects: inout [Effect<SecurityEffect>]
   ) {
     guard machine != nil else { return effects.append(.own(.answerIgnored(.notOpen))) }
-    run(&context, into: &effects) { $0.answer(question, answer, now: now, into: &$1) }
+    run(&context, now: now, into: &effects) { $0.answer(question, answer, now: now, into: &$1) }
   }
 
   mutating func tick(
     _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
     guard let deadline, deadline <= now else { return }
-    run(&context, into: &effects) { $0.tick(now: now, into: &$1) }
+    run(&context, now: now, into: &effects) { $0.tick(now: now, into: &$1) }
   }
 
-  /// The link has ended: so has its pairing.
-  mutating func linkEnded(into effects: inout [Effect<SecurityEffect>]) {
+  mutating func linkEnded(
+    _ reason: HCIErrorCode, isRequested: Bool, _ context: SecurityContext,
+    into effects: inout [Effect<SecurityEffect>]
+  ) {
+    if isStartingWithBond || context.reconnection.isPending, let loss = BondLoss(linkEnded: reason) {
+      effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
+    }
     var caused: [PairingEffect] = []
     machine?.linkEnded(into: &caused)
     for effect in caused {
@@ -159,28 +151,31 @@ struct OwnSecurityManager: Sendable {
 
   /// Lets the machine do something and turns what it wants into effects.
   private mutating func run(
-    _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>],
+    _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>],
     _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
   ) {
     guard var machine else { return }
-    if !machine.isPairing, let settings = context.settings { machine.settings = settings }
+    if !machine.isPairing, context.settings != nil { machine.settings = context.pairingSettings }
     machine.rejectsAttempts = context.isBlocked
     machine.lastQuestion = context.lastQuestion
     var caused: [PairingEffect] = []
     body(&machine, &caused)
     context.lastQuestion = machine.lastQuestion
     self.machine = machine
-    for effect in caused { translate(effect, into: &effects) }
+    for effect in caused { translate(effect, &context, now: now, into: &effects) }
   }
 
-  private mutating func translate(_ effect: PairingEffect, into effects: inout [Effect<SecurityEffect>]) {
+  private mutating func translate(
+    _ effect: PairingEffect, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>]
+  ) {
     switch effect {
     case .send(let pdu): effects.append(.own(.send(pdu)))
     case .ask(let id, let question): effects.append(.event(.pairing(peer, id, question), to: .everyone))
     case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
     case .ignoredAnswer(let error): effects.append(.own(.answerIgnored(error)))
     case .encrypt(let key): encrypt(with: key, .pairing, into: &effects)
-    case .securityRequested(let wanted): effects.append(.own(.securityRequested(wanted)))
+    case .securityRequested(let wanted): secure(wanted, isConsented: false, &context, now: now, into: &effects)
     case .completed(let outcome): effects.append(.own(.paired(outcome)))
     case .keypress(let keypress): effects.append(.event(.keypress(peer, keypress), to: .everyone))
     case .failed(let failure):
@@ -230,6 +225,16 @@ extension OwnSecurityManager {
     effects.append(.command(command, for: .encryption(peer)))
   }
 
+  mutating func encryptionChanged(
+    _ status: HCIErrorCode, isOn: Bool, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>]
+  ) {
+    guard status == .success else { return encryptionFailed(status, &context, now: now, into: &effects) }
+    guard !isOn else { return encryptionStarted(context, into: &effects) }
+    start = nil
+    effects += [.own(.cipher(isOn: false)), .own(.levelLost)]
+  }
+
   /// The controller says that the link is encrypted (Vol 4, Part E, 7.7.8 and 7.7.39).
   mutating func encryptionStarted(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     guard let start else {
@@ -242,11 +247,11 @@ extension OwnSecurityManager {
     effects.append(.own(.encrypted(start)))
   }
 
-  /// The link is encrypted with the key of the pairing under way, and its level is known.
-  mutating func pairingKeyInUse(
-    _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  mutating func levelApplied(
+    _ start: KeyStart, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    run(&context, into: &effects) { $0.encryptionChanged(isEnabled: true, now: now, into: &$1) }
+    guard start.origin == .pairing else { return }
+    run(&context, now: now, into: &effects) { $0.encryptionChanged(isEnabled: true, now: now, into: &$1) }
   }
 
   /// The controller did not take the key, or could not encrypt with it.
@@ -257,7 +262,8 @@ extension OwnSecurityManager {
     guard let start else { return }
     self.start = nil
     switch start.origin {
-    case .pairing: run(&context, into: &effects) { $0.encryptionChanged(isEnabled: false, now: now, into: &$1) }
+    case .pairing:
+      run(&context, now: now, into: &effects) { $0.encryptionChanged(isEnabled: false, now: now, into: &$1) }
     case .bond:
       if let loss = BondLoss(encryptionFailed: status) { effects.append(.own(.bondKeyFailed(loss))) }
     }

@@ -1,15 +1,39 @@
+import BLEHCI
 import BLESMP
 import BLEWire
 
-/// How we pair, and which devices have to wait because they failed too often.
+/// How we pair, which devices have to wait because they failed too often, and which security manager a link has: our own, or
+/// one for the kernel's.
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings?
   private var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
+  /// The pairings of the kernel; nil where the controller is ours alone.
+  var kernel: KernelPairings?
 
-  init(_ settings: PairingSettings?) { self.settings = settings }
+  init(_ settings: PairingSettings?, kernel: KernelPairings? = nil) {
+    (self.settings, self.kernel) = (settings, kernel)
+  }
+
+  /// The security manager of a new link.
+  ///
+  /// - Parameters:
+  ///   - own: our address on this link.
+  ///   - other: the peer's address as it is on the radio.
+  func makeManager(
+    peer: PeerID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress
+  ) -> any LinkSecurityManager {
+    if kernel != nil { return KernelSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other) }
+    return OwnSecurityManager(peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity)
+  }
+
+  /// The controller wants a key for a link that is not there. The kernel answers for the links of its controller.
+  func keyRequested(onUnknownLink handle: ConnectionHandle, into effects: inout [Effect<Never>]) {
+    guard kernel == nil else { return }
+    effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
+  }
 
   /// Whether a device has to wait before it pairs again (Vol 3, Part H, 2.3.6).
   func isBlocked(_ identity: DeviceAddress, now: Instant) -> Bool { attempts.isBlocked(identity, now: now) }
@@ -26,22 +50,24 @@ struct SecurityPolicy: Sendable {
   var queuesOperationsAfterBondLoss: Bool { settings?.queuesOperationsAfterBondLoss == true }
   /// How many bonds may be made without authentication and without consent.
   var unconfirmedBonds: UnconfirmedBondLimit { settings?.unconfirmedBonds ?? UnconfirmedBondLimit() }
+}
 
+extension PairingSettings {
   /// Whether a key of this strength is as good as one that is asked for.
   func isEnough(_ strength: KeyStrength, for wanted: AuthenticationRequirements) -> Bool {
-    !wanted.contains(.mitm) || strength.isAuthenticated || settings?.requestsMITM != true
+    !wanted.contains(.mitm) || strength.isAuthenticated || !requestsMITM
   }
 
   /// What may become of this bond when an unauthenticated pairing names its device; nil where there is none, where a key must
   /// be authenticated to replace it, and where the link has proven it.
   func replacement(of bond: Bond?, isProven: Bool) -> BondRules.Replacement? {
     guard let bond, !bond.strength.isAuthenticated, !isProven else { return nil }
-    return settings?.bondRules.replacement
+    return bondRules.replacement
   }
 
   /// The settings of one link's next pairing.
-  func settings(for facts: PairingFacts) -> PairingSettings {
-    var settings = settings ?? PairingSettings()
+  func applied(to facts: PairingFacts) -> PairingSettings {
+    var settings = self
     settings.identityAddress = facts.ownIdentity
     settings.withholdsIdentity = facts.withholdsIdentity
     settings.bondRules = facts.rules

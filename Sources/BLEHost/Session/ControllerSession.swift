@@ -15,6 +15,8 @@ enum SessionEffect: Sendable {
   case answered(Purpose, HCIOpcode, HCIErrorCode, Bytes)
   /// A command will have no answer.
   case abandoned(Purpose)
+  /// The kernel has no key for the link with this handle (Vol 4, Part E, 7.8.26).
+  case keyMissed(ConnectionHandle)
 }
 
 /// The connection to one controller: its state and capabilities, the commands on their way, resets and the end.
@@ -28,7 +30,7 @@ enum SessionEffect: Sendable {
 /// ```
 struct ControllerSession: Sendable {
   /// Whether no one else uses the controller, so that it may be reset.
-  private let isExclusive: Bool
+  let isExclusive: Bool
   private let maximumBringUps: Int
   private let shutdownTimeout: Duration
 
@@ -137,6 +139,10 @@ extension ControllerSession {
     _ event: HCI.CommandComplete, now: Instant, packets: inout PacketBuffer,
     into effects: inout [Effect<SessionEffect>]
   ) {
+    if !isExclusive, event.opcode == .leLongTermKeyRequestNegativeReply {
+      guard let handle = [UInt8](event.returnParameters).span.uint16(at: 1) else { return }
+      return effects.append(.own(.keyMissed(ConnectionHandle(rawValue: handle))))
+    }
     guard let outcome = queue.receive(event, now: now, into: &packets) else { return }
     ended(outcome, into: &effects)
   }

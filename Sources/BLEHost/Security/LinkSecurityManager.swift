@@ -1,0 +1,259 @@
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
+///
+/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``KernelSecurityManager`` sends directives to the
+/// kernel's security manager and receives its reports. ``SecurityPolicy/makeManager(_:)`` makes the one or the other.
+protocol LinkSecurityManager: Sendable {
+  /// When ``tick(_:now:into:)`` has work.
+  var deadline: Instant? { get }
+  /// Whether the link is being secured.
+  var isUnderWay: Bool { get }
+
+  /// Takes one PDU of the peer.
+  mutating func receive(
+    _ pdu: Span<UInt8>, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
+
+  /// Takes what the kernel reports about this link.
+  mutating func receive(
+    _ report: KernelLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>])
+
+  /// Secures the link because an owner has requested it; a peripheral asks its central.
+  mutating func requestSecurity(
+    for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
+
+  /// Secures the link as the central: with the key of the bond where that is enough, else by pairing.
+  ///
+  /// - Parameter isConsented: the application requested it; else the peripheral did, or our client on demand.
+  mutating func secure(
+    _ wanted: AuthenticationRequirements, isConsented: Bool, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>])
+
+  /// Encrypts a link that our central has made with the key of the bond, if there is one.
+  mutating func encryptWithBond(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>])
+
+  /// Takes the application's answer to a question.
+  mutating func answer(
+    _ question: PairingQuestionID, _ answer: PairingAnswer, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>])
+
+  /// The central encrypts and names the key (Vol 4, Part E, 7.7.65.5).
+  mutating func keyRequested(
+    ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>])
+
+  /// The kernel has no key for a central that encrypts (Vol 4, Part E, 7.8.26).
+  func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>])
+
+  /// Takes Encryption Change or Encryption Key Refresh Complete (Vol 4, Part E, 7.7.8 and 7.7.39).
+  mutating func encryptionChanged(
+    _ status: HCIErrorCode, isOn: Bool, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>])
+
+  /// The controller did not take the command to encrypt, or could not encrypt.
+  mutating func encryptionFailed(
+    _ status: HCIErrorCode, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>])
+
+  /// The level of ``SecurityEffect/encrypted(_:)`` is in force.
+  mutating func levelApplied(
+    _ start: KeyStart, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
+
+  /// The encryption under way is given up.
+  mutating func stopEncryption()
+
+  /// Does what time demands.
+  mutating func tick(_ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
+
+  /// The link has ended, and with it its pairing. Only effects that need no link follow.
+  ///
+  /// - Parameter isRequested: we asked for the end.
+  mutating func linkEnded(
+    _ reason: HCIErrorCode, isRequested: Bool, _ context: SecurityContext,
+    into effects: inout [Effect<SecurityEffect>])
+
+  /// The facts about the link that a report of the kernel may concern; nil where the kernel reports nothing.
+  func kernelLink(identity: DeviceAddress, isBondProven: Bool) -> KernelLink?
+}
+
+extension LinkSecurityManager {
+  /// Secures the link because the peer has refused an operation of our client for want of security: nothing where it is being
+  /// secured, or where no pairing makes it more secure.
+  mutating func secureOnDemand(
+    _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  ) {
+    guard !isUnderWay else { return }
+    if context.level == .encrypted, context.settings?.requestsMITM == true {
+      // An unauthenticated key was not enough: a better one, where the devices can make one.
+      secure(.mitm, isConsented: false, &context, now: now, into: &effects)
+    } else if context.level == .none {
+      secure([], isConsented: false, &context, now: now, into: &effects)
+    }
+  }
+}
+
+/// Inputs that only one of the two managers has: the kernel has the channel of the security manager and answers the requests
+/// for keys; our own gets no reports of the kernel.
+extension LinkSecurityManager {
+  var deadline: Instant? { nil }
+  mutating func receive(
+    _ pdu: Span<UInt8>, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  ) {}
+  mutating func receive(
+    _ report: KernelLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]
+  ) {}
+  mutating func keyRequested(
+    ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]
+  ) {}
+  func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {}
+  mutating func stopEncryption() {}
+  mutating func tick(_ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]) {}
+  func kernelLink(identity: DeviceAddress, isBondProven: Bool) -> KernelLink? { nil }
+}
+
+/// What the security manager of a link alone causes.
+enum SecurityEffect: Sendable {
+  /// Sends a PDU on the channel of the security manager.
+  case send(SMPPDU)
+  /// A pairing has succeeded.
+  case paired(PairingOutcome)
+  /// A pairing came to nothing; the peer had named this identity, if any.
+  case failed(PairingFailure, claimed: DeviceAddress?)
+  /// The peer may have guessed a secret: it counts as a failed attempt (Vol 3, Part H, 2.3.6).
+  case attemptFailed(PairingFailure)
+  /// An answer of the application changed nothing.
+  case answerIgnored(PairingAnswerError)
+  /// The link is encrypted with this key, which gives it its level.
+  case encrypted(KeyStart)
+  /// The link is encrypted or is not, which says nothing about its level.
+  case cipher(isOn: Bool)
+  /// The link counts as one that is not encrypted.
+  case levelLost
+  /// The link could not be encrypted with the key of the bond.
+  case bondKeyFailed(BondLoss)
+  /// The link was not secured, and no pairing has failed.
+  case notSecured
+  /// The link is to be ended: Authentication Failure.
+  case close
+  /// A report of the kernel that waited for the application counts now.
+  case released(SecurityReport)
+  /// The first key of a pairing of the kernel with this device counts.
+  case kernelKeyAccepted(DeviceAddress)
+  /// The kernel is to remove the keys of a pairing with this device.
+  case kernelKeysRefused(DeviceAddress)
+}
+
+/// A key that the controller was given, and whose it is.
+struct KeyStart: Equatable, Sendable {
+  enum Origin: Equatable, Sendable { case pairing, bond }
+  var strength: KeyStrength
+  var origin: Origin
+}
+
+/// What the security manager of a link takes from the other parts: facts at the time of one input.
+struct SecurityContext: Sendable {
+  /// The settings of pairings; nil where pairing is switched off. A pairing under way keeps its own.
+  var settings: PairingSettings?
+  /// The device has to wait before it pairs again.
+  var isBlocked = false
+  /// The device that the peer is taken for.
+  var identity: DeviceAddress
+  var bonds: [Bond] = []
+  /// Whether the link has proven the bond of ``identity``.
+  var isBondProven = false
+  /// The level that the link has.
+  var level = SecurityLevel.none
+  /// How far our central is with the encryption of a link to a bonded peripheral.
+  var reconnection = Reconnection.none
+  /// Our identity address, and whether it is kept from a device that pairs without authentication.
+  var ownIdentity = DeviceAddress(octets: BD_ADDR(), kind: .public)
+  var withholdsIdentity = false
+  /// What a pairing may make and replace.
+  var rules = BondRules()
+  let cryptography: any Cryptography
+  /// Drawn from by a new machine.
+  var random: RandomSource
+  /// The last identifier given to a question of a pairing, on any link.
+  var lastQuestion: UInt64 = 0
+
+  /// The bond of the device that the peer is taken for.
+  var bond: Bond? { bond(of: identity) }
+  func bond(of device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
+
+  /// Whether the link has proven that its peer is this device.
+  func isProven(_ device: DeviceAddress) -> Bool { isBondProven && identity == device.identity }
+
+  /// What may become of the bond of this device when an unauthenticated pairing on the link names it.
+  func replacement(of device: DeviceAddress) -> BondRules.Replacement? {
+    settings?.replacement(of: bond(of: device), isProven: isProven(device))
+  }
+
+  /// The settings of the next pairing.
+  var pairingSettings: PairingSettings {
+    (settings ?? PairingSettings()).applied(
+      to: PairingFacts(
+        ownIdentity: ownIdentity, withholdsIdentity: withholdsIdentity, rules: rules, bond: bond,
+        isBondProven: isBondProven))
+  }
+
+  /// Whether an owner may request security; the refusal is an effect.
+  func admitsRequest(of owner: OwnerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
+    if settings != nil { return true }
+    effects.append(.event(.refused(.unsupported("pairing: it is switched off")), to: owner.recipient))
+    return false
+  }
+
+  /// Whether our central secures the link `peer` although the application has not requested it.
+  func admitsUnrequestedSecurity(of peer: PeerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
+    switch reconnection {
+    case .none: return true
+    // The encryption that is under way is the answer.
+    case .pending: return false
+    case .bondLost:
+      // A device that cannot encrypt with its bond does not get another one by a Security Request.
+      let text =
+        "a Security Request is ignored: the device has lost its bond, and the application decides whether to pair"
+      effects.append(.report(.peer, text, peer: peer))
+      return false
+    }
+  }
+}
+
+extension BondLoss {
+  /// The bond loss that a failed encryption means; nil where the link has ended, which means none.
+  init?(encryptionFailed status: HCIErrorCode) {
+    switch status {
+    case .pinOrKeyMissing: self = .forgottenByPeer
+    case .terminatedMICFailure, .authenticationFailure: self = .keysDiffer
+    case .unknownConnectionIdentifier, .connectionTimeout, .remoteUserTerminatedConnection,
+      .remoteDeviceTerminatedLowResources, .remoteDeviceTerminatedPowerOff, .terminatedByLocalHost,
+      .connectionFailedToBeEstablished:
+      return nil
+    default: self = .notEncrypted(status)
+    }
+  }
+
+  /// The bond loss that the end of a link means that was being encrypted with the key of the bond; nil where it means none.
+  /// With different keys the controllers end the link at the first encrypted PDU (Vol 6, Part B, 5.1.3.1).
+  init?(linkEnded reason: HCIErrorCode) {
+    switch reason {
+    case .terminatedMICFailure, .authenticationFailure: self = .keysDiffer
+    case .pinOrKeyMissing: self = .forgottenByPeer
+    case .linkLayerResponseTimeout: self = .notEncrypted(reason)
+    default: return nil
+    }
+  }
+
+  /// The bond loss that a failed pairing means: its key would have been weaker than that of the bond, which the device would
+  /// have used if it still had it. Nil where it means none.
+  ///
+  /// - Parameter isProven: the link has proven the bond.
+  init?(pairingFailed failure: PairingFailure, isProven: Bool) {
+    guard failure.origin == .local, !isProven else { return nil }
+    guard failure.reason == .authenticationRequirements || failure.reason == .encryptionKeySize else { return nil }
+    self = .forgottenByPeer
+  }
+}
