@@ -1,0 +1,258 @@
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// The security manager of a link on an adapter that the kernel runs, without a link: the test is the kernel.
+@Suite("Kernel security manager") struct KernelSecurityManagerTests {
+  private typealias Effects = [Effect<SecurityEffect>]
+
+  private let device = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
+  private let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: false)
+  private let now = Instant.start
+
+  private func manager(isCentral: Bool = false) -> KernelSecurityManager {
+    KernelSecurityManager(
+      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), isCentral: isCentral, address: device)
+  }
+
+  private func context(_ change: (inout SecurityContext) -> Void = { _ in }) -> SecurityContext {
+    var context = SecurityContext(
+      settings: PairingSettings(), identity: device.identity, cryptography: LibCrypto(), random: .seeded(1))
+    change(&context)
+    return context
+  }
+
+  private func consenting(_ context: inout SecurityContext) { context.settings?.asksConsent = true }
+
+  private var bond: Bond {
+    var bond = Bond(identity: device, strength: weak)
+    bond.centralKey = LongTermKey(value: SecretKey(1), strength: weak)
+    return bond
+  }
+
+  private var key: SecurityReport {
+    .longTermKey(device, LongTermKey(value: SecretKey(5), strength: weak), .both, isToBeKept: true)
+  }
+
+  private func words(_ effects: Effects) -> [String] {
+    effects.map { effect in
+      switch effect {
+      case .directive(.answer(_, let question, let answer)): "answer \(question) \(answer)"
+      case .directive(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
+      case .event(.pairing(_, let id, let question), _): "ask \(id.rawValue) \(question)"
+      case .event(.pairingQuestionWithdrawn(_, let id), _): "withdraw \(id.rawValue)"
+      case .event(.pairingFailed(_, let failure), _): "pairing failed \(failure.origin)"
+      case .event(.bondLost(_, _, let loss), _): "bond lost \(loss == .missingHere ? "missing" : "other")"
+      case .event(.refused, _): "refused"
+      case .own(.failed(let failure, _)): "failed \(failure.reason == .repeatedAttempts ? "wait" : "\(failure.origin)")"
+      case .own(.attemptFailed): "attempt failed"
+      case .own(.encrypted(let start)): "encrypted \(start.origin)"
+      case .own(.cipher(let isOn)): "cipher \(isOn)"
+      case .own(.levelLost): "level lost"
+      case .own(.bondKeyFailed): "bond key failed"
+      case .own(.notSecured): "not secured"
+      case .own(.paired(let outcome)): "paired \(outcome.hasConsent)"
+      case .own(.close): "close"
+      case .own(.released(.level)): "released level"
+      case .own(.released): "released key"
+      case .own(.kernelKeyAccepted): "key accepted"
+      case .own(.kernelKeysRefused): "keys refused"
+      case .own(.answerIgnored): "ignored"
+      default: "other"
+      }
+    }
+  }
+
+  /// What each report causes, one after the other.
+  private func outcome(
+    of reports: [KernelLinkReport], _ manager: inout KernelSecurityManager, _ context: inout SecurityContext
+  ) -> [String] {
+    reports.flatMap { report in
+      var effects = Effects()
+      manager.receive(report, &context, into: &effects)
+      return words(effects)
+    }
+  }
+
+  private func made(_ identity: DeviceAddress? = nil) -> KernelLinkReport {
+    .keyMade(PairingOutcome(isBonded: true, strength: weak), of: identity ?? device, key)
+  }
+
+  @Test func acceptsJustWorksWithoutAQuestion() {
+    var (manager, context) = (manager(), context())
+    #expect(outcome(of: [.asked(.consent)], &manager, &context) == ["answer consent accept"])
+    #expect(manager.isUnderWay)
+    #expect(
+      outcome(of: [.level(weak), made()], &manager, &context)
+        == ["cipher true", "encrypted pairing", "key accepted", "paired false"])
+    #expect(!manager.isUnderWay)
+  }
+
+  @Test func rejectsWhatTheSettingsOrABondForbid() {
+    let forbidden: [(inout SecurityContext) -> Void] = [
+      { $0.isBlocked = true }, { $0.settings?.requiresMITM = true },
+      { [bond] in
+        $0.bonds = [bond]
+        $0.settings?.bondRules.replacement = .never
+      },
+      {
+        let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
+        $0.bonds = [Bond(identity: $0.identity, strength: strength)]
+      },
+    ]
+    for change in forbidden {
+      var (manager, context) = (manager(), context(change))
+      #expect(outcome(of: [.asked(.consent)], &manager, &context) == ["answer consent reject"])
+    }
+  }
+
+  @Test func asksBeforeABondIsReplaced() throws {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    context.bonds = [bond]
+    context.settings?.bondRules.replacement = .ask
+    #expect(outcome(of: [.asked(.consent)], &manager, &context) == ["ask 1 replaceBond"])
+    manager.answer(PairingQuestionID(rawValue: 1), .accept, &context, now: now, into: &effects)
+    #expect(words(effects) == ["answer replaceBond accept"])
+    // The key is not asked about again.
+    #expect(outcome(of: [made()], &manager, &context) == ["key accepted", "paired true"])
+  }
+
+  @Test func aSecondQuestionWithdrawsTheFirstOne() {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    let passkey = Passkey(lowestDigitsOf: 1)
+    #expect(outcome(of: [.asked(.compare(passkey))], &manager, &context).count == 1)
+    #expect(outcome(of: [.asked(.enterPasskey)], &manager, &context) == ["withdraw 1", "ask 2 enterPasskey"])
+    manager.answer(PairingQuestionID(rawValue: 1), .accept, &context, now: now, into: &effects)
+    manager.answer(PairingQuestionID(rawValue: 2), .accept, &context, now: now, into: &effects)
+    #expect(words(effects) == ["ignored", "ignored"])
+  }
+
+  @Test func aFailureCountsAsAnAttemptOnlyIfThePeerMayHaveGuessed() {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    #expect(outcome(of: [.failed], &manager, &context).isEmpty)
+    #expect(
+      outcome(of: [.asked(.enterPasskey), .failed], &manager, &context)
+        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed system"])
+    _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
+    manager.answer(PairingQuestionID(rawValue: 2), .reject, &context, now: now, into: &effects)
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed local"])
+    context.isBlocked = true
+    #expect(
+      outcome(of: [.asked(.enterPasskey), .failed], &manager, &context) == [
+        "answer enterPasskey reject", "failed wait",
+      ])
+  }
+
+  @Test func securesOnceAndEndsTheLinkThatCannotBeSecured() {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    manager.requestSecurity(for: .process, &context, now: now, into: &effects)
+    manager.requestSecurity(for: .process, &context, now: now, into: &effects)
+    #expect(words(effects) == ["secure 64 false"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed system", "close"])
+    context.settings = nil
+    effects = []
+    manager.requestSecurity(for: .process, &context, now: now, into: &effects)
+    #expect(words(effects) == ["refused"])
+  }
+
+  @Test func theCentralsRequestIsItsConsent() {
+    var (manager, context, effects) = (manager(isCentral: true), context(consenting), Effects())
+    #expect(outcome(of: [.asked(.consent)], &manager, &context) == ["ask 1 consent"])
+    manager.requestSecurity(for: .process, &context, now: now, into: &effects)
+    #expect(words(effects) == ["withdraw 1", "answer consent accept"])
+  }
+
+  @Test func securesOnDemandWhatIsNotSecured() {
+    var (manager, context, effects) = (manager(isCentral: true), context { $0.level = .encrypted }, Effects())
+    manager.secureOnDemand(&context, now: now, into: &effects)
+    #expect(effects.isEmpty && !manager.isUnderWay)
+    context.settings?.requestsMITM = true
+    manager.secureOnDemand(&context, now: now, into: &effects)
+    manager.secureOnDemand(&context, now: now, into: &effects)
+    #expect(words(effects) == ["secure 64 true"] && manager.isUnderWay)
+    (manager, context, effects) = (self.manager(isCentral: true), self.context { $0.reconnection = .bondLost }, [])
+    manager.secureOnDemand(&context, now: now, into: &effects)
+    #expect(words(effects) == ["other"] && !manager.isUnderWay)
+  }
+
+  @Test func encryptsWithABondAndReportsThatItFailed() {
+    var (manager, context, effects) = (manager(isCentral: true), context(), Effects())
+    manager.encryptWithBond(&context, into: &effects)
+    #expect(effects.isEmpty)
+    (context.bonds, context.reconnection) = ([bond], .pending(until: now))
+    manager.encryptWithBond(&context, into: &effects)
+    var other = manager
+    manager.encryptionChanged(.pinOrKeyMissing, isOn: false, &context, now: now, into: &effects)
+    #expect(words(effects) == ["secure 64 false", "bond key failed"])
+    // The level is reported instead; or the kernel ends the link.
+    #expect(outcome(of: [.level(nil)], &other, &context) == ["cipher false", "level lost", "bond key failed"])
+    effects = []
+    other.encryptWithBond(&context, into: &effects)
+    other.linkEnded(.terminatedByLocalHost, isRequested: false, context, into: &effects)
+    #expect(words(effects) == ["secure 64 false", "bond lost other"])
+  }
+
+  /// Neither a level nor a key of a pairing without a question counts before the application agrees.
+  @Test func withholdsWhatNobodyWasAskedAbout() {
+    var (manager, context, effects) = (manager(), context(consenting), Effects())
+    #expect(outcome(of: [made()], &manager, &context) == ["ask 1 consent"])
+    #expect(outcome(of: [.level(weak), .level(weak)], &manager, &context) == ["cipher true", "cipher true"])
+    var rejecting = manager
+    manager.answer(PairingQuestionID(rawValue: 1), .accept, &context, now: now, into: &effects)
+    #expect(words(effects) == ["released level", "released key"])
+    #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted pairing"])
+    #expect(outcome(of: [made()], &manager, &context) == ["key accepted", "paired true"])
+    effects = []
+    rejecting.answer(PairingQuestionID(rawValue: 1), .reject, &context, now: now, into: &effects)
+    #expect(words(effects) == ["keys refused", "failed local", "close"])
+  }
+
+  /// A key that comes when the level has been accepted as that of a bond takes the level back.
+  @Test func aKeyThatNeedsConsentTakesTheLevelBack() {
+    var (manager, context) = (manager(), context(consenting))
+    (context.bonds, context.isBondProven) = ([bond], true)
+    #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted bond"])
+    context.level = .encrypted
+    #expect(outcome(of: [made()], &manager, &context) == ["level lost", "ask 1 consent"])
+    #expect(manager.kernelLink(identity: device, isBondProven: true)?.withheldKeys == [device])
+  }
+
+  @Test func withheldReportsAreLimited() {
+    var (manager, context) = (manager(), context(consenting))
+    for _ in 0...KernelPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
+    #expect(
+      manager.kernelLink(identity: device, isBondProven: false)?.withheldKeys.count == KernelPairing.withheldLimit)
+  }
+
+  @Test func thePairingEndsWithTheLink() {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    manager.linkEnded(.connectionTimeout, isRequested: false, context, into: &effects)
+    #expect(effects.isEmpty)
+    _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
+    manager.linkEnded(.connectionTimeout, isRequested: false, context, into: &effects)
+    #expect(words(effects) == ["withdraw 1", "pairing failed linkLost"])
+  }
+
+  @Test func theKernelsNameOfADeviceIsTheIdentityThatItReports() {
+    var (manager, context) = (manager(), context())
+    let identity = DeviceAddress(octets: BD_ADDR(7), kind: .public)
+    #expect(manager.kernelLink(identity: identity, isBondProven: false)?.kernelAddress == device.identity)
+    _ = outcome(of: [.identified(identity)], &manager, &context)
+    #expect(manager.kernelLink(identity: device, isBondProven: false)?.kernelAddress == identity)
+  }
+
+  @Test func ignoresPDUsAndKeyRequests() {
+    var (manager, context, effects) = (manager(), context(), Effects())
+    manager.receive([1, 3, 0, 1, 16, 7, 7].span, &context, now: now, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context, into: &effects)
+    manager.encryptionChanged(.success, isOn: true, &context, now: now, into: &effects)
+    #expect(effects.isEmpty && manager.deadline == nil)
+    manager.keyMissed(context, into: &effects)
+    #expect(words(effects) == ["bond lost missing"])
+  }
+}
