@@ -159,6 +159,17 @@ extension HCI {
       try field.integer("Min_CE_Length", &minCELength)
       try field.integer("Max_CE_Length", &maxCELength)
     }
+
+    /// Whether a controller accepts the values, each by itself and in combination (Vol 4, Part E, 7.8.12): the supervision
+    /// timeout is longer than twice the time of the events that the peripheral may skip.
+    public var isValid: Bool {
+      let intervals = LinkLayerLimits.connectionInterval
+      return intervals.contains(connectionIntervalMin) && intervals.contains(connectionIntervalMax)
+        && connectionIntervalMin <= connectionIntervalMax && LinkLayerLimits.peripheralLatency.contains(maxLatency)
+        && LinkLayerLimits.supervisionTimeout.contains(supervisionTimeout) && minCELength <= maxCELength
+        && LinkLayerLimits.allows(
+          supervisionTimeout: supervisionTimeout, latency: maxLatency, interval: connectionIntervalMax)
+    }
   }
 
   /// Changes the connection parameters of a link (HCI_LE_Connection_Update, Vol 4, Part E, 7.8.18).

@@ -94,6 +94,24 @@ extension HCI {
       .leCoded: "LE Coded",
     ]
 
+    /// The set of these PHYs; ``PHY/none`` and undefined ones are left out.
+    public init(of phys: some Sequence<PHY>) {
+      self = phys.reduce(into: []) { set, phy in
+        switch phy {
+        case .le1M: set.insert(.le1M)
+        case .le2M: set.insert(.le2M)
+        case .leCoded: set.insert(.leCoded)
+        default: break
+        }
+      }
+    }
+
+    /// The defined PHYs of the set, in the order in which commands have the parameters of each (Vol 4, Part E, 7.8.64 and
+    /// 7.8.66).
+    public var phys: [PHY] {
+      [(Self.le1M, PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map(\.1)
+    }
+
     /// The number of PHYs, undefined ones included.
     public var count: Int { rawValue.nonzeroBitCount }
   }

@@ -228,8 +228,9 @@ extension ConnectionParameterUpdateRequest {
     guard intervalMin <= intervalMax else { return .intervalsReversed }
     guard LinkLayerLimits.peripheralLatency.contains(latency) else { return .latencyOutOfRange }
     guard LinkLayerLimits.supervisionTimeout.contains(timeout) else { return .timeoutOutOfRange }
-    // timeout x 10 ms > 2 x (1 + latency) x intervalMax x 1.25 ms, divided by 2.5 ms.
-    guard UInt32(timeout) * 4 > (1 + UInt32(latency)) * UInt32(intervalMax) else { return .timeoutTooShortForLatency }
+    guard LinkLayerLimits.allows(supervisionTimeout: timeout, latency: latency, interval: intervalMax) else {
+      return .timeoutTooShortForLatency
+    }
     return nil
   }
 }

@@ -66,7 +66,7 @@ struct AdvertisingEvent: Sendable {
   }
 
   /// The PHY of the packets on the primary channels.
-  var primaryPHY: HCI.PHY { advertisement.isLegacyPDU ? .le1M : advertisement.parameters.primaryAdvertisingPHY }
+  var primaryPHY: HCI.PHY { advertisement.primaryPHY }
 
   /// Moves on to the next primary channel or to the auxiliary packet.
   ///
@@ -130,7 +130,7 @@ extension Advertisement {
   /// The extended header of AUX_CONNECT_RSP: length, flags, AdvA and TargetA.
   static let connectResponseLength = 14
   /// The longest payload of an advertising PDU.
-  private static let greatestPayload = 255
+  static let greatestPayload = 255
   /// The extended header of AUX_CHAIN_IND: length, flags, ADI and AuxPtr.
   private static let chainFields = 7
 
@@ -139,8 +139,14 @@ extension Advertisement {
     !isLegacyPDU && (!data.isEmpty || !properties.isDisjoint(with: [.connectable, .scannable]))
   }
 
+  /// The PHY of the packets on the primary channels.
+  var primaryPHY: HCI.PHY { isLegacyPDU ? .le1M : parameters.primaryAdvertisingPHY }
+
+  /// The PHY of a link that begins with a request (Vol 6, Part B, 4.4.4.3).
+  var linkPHY: HCI.PHY { isLegacyPDU ? .le1M : parameters.secondaryAdvertisingPHY }
+
   /// The PHY of requests and of their answers.
-  var requestPHY: RadioPHY { isLegacyPDU ? .le1M : RadioPHY(parameters.secondaryAdvertisingPHY) }
+  var requestPHY: RadioPHY { RadioPHY(linkPHY) }
 
   /// The packet on a primary channel.
   var primaryAirtime: Duration {
@@ -154,10 +160,12 @@ extension Advertisement {
   }
 
   /// The length of AUX_ADV_IND or AUX_SCAN_RSP before the data: length, flags and ADI, then the optional fields.
-  var auxiliaryFields: Int {
+  var auxiliaryFields: Int { Self.auxiliaryFields(of: properties) }
+
+  static func auxiliaryFields(of properties: HCI.AdvertisingEventProperties) -> Int {
     var length = 4
-    if address != nil { length += Self.addressLength }
-    if properties.contains(.directed) { length += Self.addressLength }
+    if !properties.contains(.anonymous) { length += addressLength }
+    if properties.contains(.directed) { length += addressLength }
     if properties.contains(.includeTxPower) { length += 1 }
     return length
   }

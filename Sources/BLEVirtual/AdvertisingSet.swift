@@ -44,6 +44,13 @@ struct AdvertisingSet: Sendable {
   var isScannable: Bool { properties.contains(.scannable) }
   var isDirected: Bool { properties.contains(.directed) }
 
+  /// The longest advertising data of the set: that of a connectable extended advertisement is in one packet, because its
+  /// AUX_ADV_IND has no AuxPtr (Vol 6, Part B, 2.3.4). Longer data is Packet Too Long (Vol 4, Part E, 7.8.54 and 7.8.56).
+  var greatestData: Int {
+    guard !isLegacyPDU, isConnectable else { return LinkLayerLimits.extendedAdvertisingData }
+    return Advertisement.greatestPayload - Advertisement.auxiliaryFields(of: properties)
+  }
+
   /// The time of the next step of the advertising event, of the next event, or of the end.
   var deadline: Instant? {
     guard let running else { return nil }

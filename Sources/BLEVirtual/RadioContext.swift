@@ -84,7 +84,9 @@ extension VirtualRadio {
   /// Delivers the advertisement to every scanner, then to the initiators until one connects.
   private mutating func broadcast(_ advertisement: Advertisement) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard controllers[slot].scanner.isListening else { continue }
+      guard controllers[slot].scanner.isListening,
+        controllers[slot].canReceive(advertisement, in: controllers[slot].scanner.schedule)
+      else { continue }
       if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
         let sender = advertisement.sender
         if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &context) {
@@ -94,7 +96,10 @@ extension VirtualRadio {
     }
     guard advertisement.properties.contains(.connectable) else { return }
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard let request = controllers[slot].connectRequest(for: advertisement, &context) else { continue }
+      guard let schedule = controllers[slot].initiator?.schedule,
+        controllers[slot].canReceive(advertisement, in: schedule),
+        let request = controllers[slot].connectRequest(for: advertisement, &context)
+      else { continue }
       if connect(slot, to: advertisement, from: request.ownAddress, request.parameters) { return }
     }
   }
@@ -120,9 +125,7 @@ extension VirtualRadio {
     controllers[peripheral].open(
       id, as: .peripheral, ownAddress: address, peer: central, peerAddress: ownAddress,
       rssi: controllers[central].configuration.rssi, timing: parameters.timing, from: advertisement, &context)
-    if context.pacing == .airtime, !advertisement.isLegacyPDU {
-      setPHY(advertisement.parameters.secondaryAdvertisingPHY, of: id, at: [central, peripheral])
-    }
+    if !advertisement.isLegacyPDU { setPHY(advertisement.linkPHY, of: id, at: [central, peripheral]) }
     deliver()
     return true
   }
@@ -134,7 +137,7 @@ extension VirtualRadio {
   ) -> Connection {
     var delay = Duration.microseconds(1250)
     if !advertisement.isLegacyPDU {
-      delay = .microseconds(advertisement.parameters.secondaryAdvertisingPHY == .leCoded ? 3750 : 2500)
+      delay = .microseconds(advertisement.linkPHY == .leCoded ? 3750 : 2500)
     }
     let offset = Int64.random(in: 0...Int64(timing.interval), using: &controllers[central].random)
     let anchor = context.now + delay + .microseconds(1250 * offset)

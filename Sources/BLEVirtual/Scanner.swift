@@ -82,18 +82,14 @@ struct ScanSchedule: Sendable {
 
   init(_ windows: [HCI.PHY: Windows]) { self.windows = windows }
 
+  /// Whether there are windows on a PHY.
+  func includes(_ phy: HCI.PHY) -> Bool { windows[phy] != nil }
+
   /// Whether a packet on `channel` is received: one window on that channel contains it.
   func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
     guard let windows = windows[phy], begin >= start else { return false }
     let number = (begin - start).wholeMultiples(of: windows.interval)
     let opening = start + windows.interval * number
     return Self.channels[number % Self.channels.count] == channel && end <= opening + windows.window
-  }
-}
-
-extension HCI.PHYs {
-  /// The PHYs of the set in the order of the parameters of commands (Vol 4, Part E, 7.8.64 and 7.8.66).
-  var listed: [HCI.PHY] {
-    [(Self.le1M, HCI.PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map(\.1)
   }
 }

@@ -53,10 +53,10 @@ extension VirtualController {
         guard command.initiatingPHYs.isSubset(of: [.le1M, .le2M, .leCoded]) else {
           return .init { $0.status = .unsupportedFeatureOrParameterValue }
         }
-        guard command.initiations.allSatisfy({ $0.parameters.isAllowed }) else {
+        guard command.initiations.allSatisfy({ $0.parameters.isValid }) else {
           return .init { $0.status = .invalidCommandParameters }
         }
-        let initiations = Array(zip(command.initiatingPHYs.listed, command.initiations))
+        let initiations = Array(zip(command.initiatingPHYs.phys, command.initiations))
         let windows = initiations.map { phy, initiation in
           (phy, ScanSchedule.Windows(interval: initiation.scanInterval, window: initiation.scanWindow))
         }
@@ -82,7 +82,7 @@ extension VirtualController {
       guard range.contains(scan.scanInterval), range.contains(scan.scanWindow), scan.scanWindow <= scan.scanInterval
       else { return .invalidCommandParameters }
     }
-    guard wanted.parameters.isAllowed, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
+    guard wanted.parameters.isValid, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
       wanted.filterPolicy == .acceptList || wanted.peerAddress.kind.rawValue <= 3,
       ownAddress(wanted.ownAddressType, random: randomAddress, for: wanted.peerAddress, &context) != nil
     else { return .invalidCommandParameters }
@@ -115,7 +115,8 @@ extension VirtualController {
     for advertisement: Advertisement, _ context: inout RadioContext
   ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
     guard let initiator, advertisement.properties.contains(.connectable), let address = advertisement.address,
-      initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks
+      initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks,
+      let parameters = initiator.parameters(on: advertisement.linkPHY)
     else { return nil }
     let resolved = resolve(address, context)
     if resolved == nil, isRejectedByPrivacyMode(address) { return nil }
@@ -130,7 +131,7 @@ extension VirtualController {
     guard let own = ownAddress(initiator.ownAddressType, random: randomAddress, for: identity, &context) else {
       return nil
     }
-    return (own, initiator.parameters)
+    return (own, parameters)
   }
 
   /// Opens this end of a new link and reports it to the host.
@@ -264,14 +265,6 @@ extension VirtualController {
 }
 
 extension HCI.ConnectionParameters {
-  /// Whether the values are allowed, each by itself and in combination (Vol 4, Part E, 7.8.12).
-  var isAllowed: Bool {
-    (0x0006...0x0C80).contains(connectionIntervalMin) && (0x0006...0x0C80).contains(connectionIntervalMax)
-      && connectionIntervalMin <= connectionIntervalMax && maxLatency <= 0x01F3
-      && (0x000A...0x0C80).contains(supervisionTimeout) && minCELength <= maxCELength
-      && UInt32(supervisionTimeout) * 4 > (1 + UInt32(maxLatency)) * UInt32(connectionIntervalMax)
-  }
-
   /// The timing that the controller chooses: the shortest interval.
   var timing: LinkTiming {
     LinkTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)

@@ -175,6 +175,7 @@ extension VirtualController {
       advertisingSets[index].data.identifier &+= 1
     case .complete:
       guard octets.count <= maximumDataLength else { return .memoryCapacityExceeded }
+      if set.running != nil, isData, octets.count > set.greatestData { return .packetTooLong }
       advertisingSets[index][keyPath: payload].replace(octets)
     case .first:
       guard !octets.isEmpty else { return .invalidCommandParameters }
@@ -213,6 +214,7 @@ extension VirtualController {
       let set = advertisingSets[index]
       guard !set.data.isPartial, !set.scanResponse.isPartial else { return .commandDisallowed }
       if set.isScannable, !set.isLegacyPDU, set.scanResponse.octets.isEmpty { return .commandDisallowed }
+      guard set.data.octets.count <= set.greatestData else { return .packetTooLong }
       let isHighDuty = set.properties.contains(.highDutyCycle)
       guard !isHighDuty || (1...128).contains(wanted.duration) else { return .invalidCommandParameters }
       if set.isConnectable, links.count >= maximumLinks { return .connectionLimitExceeded }

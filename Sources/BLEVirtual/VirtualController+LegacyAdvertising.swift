@@ -90,7 +90,7 @@ extension VirtualController {
     case .directedLowDutyCycle: properties = [.legacy, .connectable, .directed]
     default: return .invalidCommandParameters
     }
-    let intervals: ClosedRange<UInt16> = 0x0020...0x4000
+    let intervals = LinkLayerLimits.advertisingInterval
     if command.advertisingType != .directedHighDutyCycle {
       guard intervals.contains(command.advertisingIntervalMin), intervals.contains(command.advertisingIntervalMax),
         command.advertisingIntervalMin <= command.advertisingIntervalMax

@@ -108,7 +108,7 @@ extension VirtualController {
 
   private func refusal(of command: HCI.LEConnectionUpdate) -> HCIErrorCode? {
     guard let index = linkIndex(command.connectionHandle) else { return .unknownConnectionIdentifier }
-    guard command.parameters.isAllowed else { return .invalidCommandParameters }
+    guard command.parameters.isValid else { return .invalidCommandParameters }
     if links[index].role == .peripheral {
       guard configuration.features.contains(.connectionParametersRequest) else { return .commandDisallowed }
       guard !links[index].isAwaitingParameterReply else { return .commandDisallowed }
@@ -172,7 +172,7 @@ extension VirtualController {
     if packet.opcode == .leRemoteConnectionParameterRequestReply {
       answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &context) { me, command, _ in
         let response = me.checkParameterRequest(on: command.connectionHandle)
-        guard response.status.isSuccess, !command.parameters.isAllowed else { return response }
+        guard response.status.isSuccess, !command.parameters.isValid else { return response }
         return response.refused(.invalidCommandParameters)
       } then: { me, command, context in
         guard let index = me.linkIndex(command.connectionHandle) else { return }

@@ -125,6 +125,16 @@ extension VirtualController {
     return wanted
   }
 
+  /// Whether the controller has a PHY.
+  func supports(_ phy: HCI.PHY) -> Bool { availablePHYs.isSuperset(of: HCI.PHYs(of: [phy])) }
+
+  /// Whether windows in which the controller scans or initiates let it receive an advertisement: they are on the PHY of its
+  /// primary channels, and the controller has the PHY of the auxiliary packet.
+  func canReceive(_ advertisement: Advertisement, in schedule: ScanSchedule) -> Bool {
+    schedule.includes(advertisement.primaryPHY)
+      && (!advertisement.hasAuxiliaryPacket || supports(advertisement.linkPHY))
+  }
+
   private var availablePHYs: HCI.PHYs {
     var available: HCI.PHYs = .le1M
     if configuration.features.contains(.le2MPHY) { available.insert(.le2M) }

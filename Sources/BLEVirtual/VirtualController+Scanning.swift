@@ -7,7 +7,7 @@ extension VirtualController {
     if packet.opcode == .leSetScanParameters {
       answer(packet, as: HCI.LESetScanParameters.self, &context) { me, command, _ in
         guard !me.scanner.isOn else { return .init { $0.status = .commandDisallowed } }
-        let range: ClosedRange<UInt16> = 0x0004...0x4000
+        let range = LinkLayerLimits.scanInterval
         guard range.contains(command.scanInterval), range.contains(command.scanWindow),
           command.scanWindow <= command.scanInterval, command.scanType.rawValue <= 1,
           command.ownAddressType.rawValue <= 3, command.scanningFilterPolicy.rawValue <= 3
@@ -66,7 +66,7 @@ extension VirtualController {
     scanner.filterPolicy = command.scanningFilterPolicy
     let windows = command.scans.map { ScanSchedule.Windows(interval: $0.scanInterval, window: $0.scanWindow) }
     scanner.schedule = ScanSchedule(
-      Dictionary(zip(command.scanningPHYs.listed, windows), uniquingKeysWith: { first, _ in first }))
+      Dictionary(zip(command.scanningPHYs.phys, windows), uniquingKeysWith: { first, _ in first }))
     return .success
   }
 

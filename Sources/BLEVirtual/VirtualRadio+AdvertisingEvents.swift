@@ -30,13 +30,14 @@ extension VirtualRadio {
         update(advertisement) { event in
           event.followers += listeners.filter { !event.followers.contains($0) }
         }
-      } else if answer(advertisement, by: listeners, on: event.primaryPHY) {
+      } else if answer(advertisement, by: listeners) {
         return
       }
     case .auxiliary:
-      let phy = advertisement.parameters.secondaryAdvertisingPHY
-      let followers = event.followers.filter { canReceive($0, phy) }
-      if answer(advertisement, by: followers, on: phy) { return }
+      let followers = event.followers.filter { id in
+        slot(of: id).map { controllers[$0].supports(advertisement.linkPHY) } ?? false
+      }
+      if answer(advertisement, by: followers) { return }
     case .scanRequest(let request):
       let response = controllers[advertisement.sender].answerScanRequest(
         for: advertisement, from: request.address, &context)
@@ -57,9 +58,7 @@ extension VirtualRadio {
   /// it is drawn at random; this replaces the backoff procedure (Vol 6, Part B, 4.4.3.2).
   ///
   /// - Returns: whether there is a request.
-  private mutating func answer(
-    _ advertisement: Advertisement, by listeners: [ControllerID], on phy: HCI.PHY
-  ) -> Bool {
+  private mutating func answer(_ advertisement: Advertisement, by listeners: [ControllerID]) -> Bool {
     var requests: [AdvertisingEvent.Request] = []
     for id in listeners {
       guard let slot = slot(of: id) else { continue }
@@ -68,10 +67,8 @@ extension VirtualRadio {
       {
         requests.append(.scan(.init(scanner: id, address: address)))
       }
-      if let request = controllers[slot].connectRequest(for: advertisement, &context),
-        let parameters = controllers[slot].initiator?.parameters(on: phy)
-      {
-        requests.append(.connect(.init(initiator: id, ownAddress: request.ownAddress, parameters: parameters)))
+      if let request = controllers[slot].connectRequest(for: advertisement, &context) {
+        requests.append(.connect(.init(initiator: id, ownAddress: request.ownAddress, parameters: request.parameters)))
       }
     }
     guard !requests.isEmpty else { return false }
@@ -92,15 +89,6 @@ extension VirtualRadio {
       if controller.scanner.isListening, receives(controller.scanner.schedule) { return true }
       return controller.initiator.map { receives($0.schedule) } ?? false
     }.map(\.id)
-  }
-
-  private func canReceive(_ id: ControllerID, _ phy: HCI.PHY) -> Bool {
-    guard let slot = slot(of: id) else { return false }
-    switch phy {
-    case .le2M: return controllers[slot].configuration.features.contains(.le2MPHY)
-    case .leCoded: return controllers[slot].configuration.features.contains(.leCodedPHY)
-    default: return true
-    }
   }
 
   // MARK: The event in its set

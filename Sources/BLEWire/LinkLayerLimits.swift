@@ -4,6 +4,10 @@ public enum LinkLayerLimits {
   public static let legacyAdvertisingData = 31
   /// The longest data of an extended advertisement, in octets (Vol 6, Part B, 2.3.4.9).
   public static let extendedAdvertisingData = 1650
+  /// The longest data of a connectable extended advertisement, in octets: AUX_ADV_IND has no AuxPtr then, so that all is in one
+  /// packet of 255 octets, with ten octets of header, AdvA and ADI (Vol 6, Part B, 2.3.1.5 and 2.3.4). The transmit power
+  /// takes one more.
+  public static let connectableAdvertisingData = 245
 
   /// The connection interval in units of 1.25 ms: 7.5 ms to 4 s (Vol 6, Part B, 4.5.1).
   public static let connectionInterval: ClosedRange<UInt16> = 6...3200
@@ -11,4 +15,21 @@ public enum LinkLayerLimits {
   public static let peripheralLatency: ClosedRange<UInt16> = 0...499
   /// The supervision timeout in units of 10 ms: 100 ms to 32 s (Vol 6, Part B, 4.5.2).
   public static let supervisionTimeout: ClosedRange<UInt16> = 10...3200
+
+  /// Whether a supervision timeout is longer than twice the time from one event in which the peripheral must listen to the
+  /// next (Vol 6, Part B, 4.5.2).
+  ///
+  /// - Parameters:
+  ///   - supervisionTimeout: in units of 10 ms.
+  ///   - latency: the peripheral latency in connection events.
+  ///   - interval: the connection interval in units of 1.25 ms.
+  public static func allows(supervisionTimeout: UInt16, latency: UInt16, interval: UInt16) -> Bool {
+    // timeout x 10 ms > 2 x (1 + latency) x interval x 1.25 ms, divided by 2.5 ms.
+    UInt32(supervisionTimeout) * 4 > (1 + UInt32(latency)) * UInt32(interval)
+  }
+
+  /// The interval of legacy advertising in units of 0.625 ms: 20 ms to 10.24 s (Vol 4, Part E, 7.8.5).
+  public static let advertisingInterval: ClosedRange<UInt16> = 0x0020...0x4000
+  /// The interval and the window of legacy scanning in units of 0.625 ms: 2.5 ms to 10.24 s (Vol 4, Part E, 7.8.10).
+  public static let scanInterval: ClosedRange<UInt16> = 0x0004...0x4000
 }

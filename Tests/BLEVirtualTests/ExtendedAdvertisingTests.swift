@@ -45,6 +45,25 @@ struct ExtendedAdvertisingTests {
     try stage.expect(.success, for: enable, from: id)
   }
 
+  /// AUX_ADV_IND of a connectable advertisement has no AuxPtr (Vol 6, Part B, 2.3.4): Vol 4, Part E, 7.8.54 and 7.8.56.
+  @Test func connectableDataIsInOnePacket() throws {
+    var stage = RadioStage()
+    let advertiser = stage.attach()
+    for (properties, longest) in [
+      (HCI.AdvertisingEventProperties.connectable, 245), ([.connectable, .includeTxPower], 244),
+    ] {
+      try stage.expect(
+        .success, for: Parameters { $0.advertisingEventProperties = properties }, from: advertiser)
+      let octets = Bytes(repeating: 1, count: longest + 1)
+      try stage.expect(.success, for: data(0, octets), from: advertiser)
+      try stage.expect(.packetTooLong, for: enable(0), from: advertiser)
+      try stage.expect(.success, for: data(0, octets.dropLast()), from: advertiser)
+      try stage.expect(.success, for: enable(0), from: advertiser)
+      try stage.expect(.packetTooLong, for: data(0, octets), from: advertiser)
+      try stage.expect(.success, for: enable(0, false), from: advertiser)
+    }
+  }
+
   /// 600 octets in three fragments, reported in three pieces of at most 229.
   @Test func longData() throws {
     var stage = RadioStage()
