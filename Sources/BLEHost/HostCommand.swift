@@ -35,6 +35,11 @@ package enum HostCommand: Sendable {
   case release(PeerID)
   case updateConnection(PeerID, ConnectionParameters)
   case readRSSI(PeerID)
+  /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers chose, and
+  /// follows for a change that the peer asked for, too.
+  case setPHY(PeerID, PHYPreference)
+  /// Reads the PHYs of a link; ``HostEvent/phy(_:_:)`` answers.
+  case readPHY(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
 
@@ -63,7 +68,7 @@ package enum HostCommand: Sendable {
   case stopScanning
   /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our central
   /// made for another owner is shared, and reported at once.
-  case connect(ConnectID, DeviceAddress, ConnectionParameters)
+  case connect(ConnectID, DeviceAddress, ConnectionParameters, InitiatingParameters = InitiatingParameters())
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
   /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
@@ -116,6 +121,12 @@ package struct AdvertisingIntent: Sendable {
   package var resumesAfterDisconnection = true
   /// Extended advertising PDUs, which older centrals do not see (Vol 6, Part B, 2.3.4); needs a controller that has them.
   package var usesExtendedPDUs = false
+  /// The PHY of the primary channels: LE 1M, or LE Coded with extended PDUs (Vol 4, Part E, 7.8.53).
+  package var primaryPHY = HCI.PHY.le1M
+  /// The PHY of the secondary channels, which only extended PDUs use, and of a link that begins there.
+  package var secondaryPHY = HCI.PHY.le1M
+  /// Whether extended PDUs contain the transmit power.
+  package var includesTXPower = false
 
   package init(data: [UInt8], scanResponse: [UInt8]) {
     self.data = data
@@ -136,10 +147,24 @@ package struct ConnectionParameters: Equatable, Sendable {
   }
 
   /// Whether the values are ones that Vol 4, Part E, 7.8.18 allows.
-  package var isValid: Bool {
-    (6...3200).contains(interval.lowerBound) && (6...3200).contains(interval.upperBound) && latency <= 499
-      && (10...3200).contains(supervisionTimeout)
-      && UInt32(supervisionTimeout) * 4 > (1 + UInt32(latency)) * UInt32(interval.upperBound)
+  package var isValid: Bool { wire.isValid }
+}
+
+/// The PHYs that a link should use (Vol 4, Part E, 7.8.49).
+package struct PHYPreference: Equatable, Sendable {
+  /// The PHYs to transmit on; empty for no preference.
+  package var transmit: HCI.PHYs
+  /// The PHYs to receive on; empty for no preference.
+  package var receive: HCI.PHYs
+  /// The coding to transmit with on LE Coded.
+  package var coding: Coding
+
+  package enum Coding: UInt16, Sendable {
+    case any, s2, s8
+  }
+
+  package init(transmit: HCI.PHYs = [], receive: HCI.PHYs = [], coding: Coding = .any) {
+    (self.transmit, self.receive, self.coding) = (transmit, receive, coding)
   }
 }
 
@@ -151,8 +176,26 @@ package struct ScanParameters: Equatable, Sendable {
   /// In units of 0.625 ms, 4…0x4000 (Vol 4, Part E, 7.8.10); the window is at most the interval.
   package var interval: UInt16 = 0x0060
   package var window: UInt16 = 0x0030
+  /// The PHYs of the primary channels: LE 1M, LE Coded, or both (Vol 4, Part E, 7.8.64). LE Coded needs a controller that has it.
+  package var phys: HCI.PHYs = .le1M
+  /// Whether an advertisement with a scan response is reported with it, as one discovery. The scan is active then. It is reported
+  /// without it when none has come in time.
+  package var waitsForScanResponse = false
 
   package init() {}
+}
+
+/// How a controller looks for the advertisements of a device that it connects to (Vol 4, Part E, 7.8.66).
+package struct InitiatingParameters: Equatable, Sendable {
+  /// LE 1M and LE Coded: PHYs of the primary channels. LE 2M: the link may begin on that PHY, too.
+  package var phys: HCI.PHYs
+  /// In units of 0.625 ms, 4…0x4000; the window is at most the interval.
+  package var interval: UInt16
+  package var window: UInt16
+
+  package init(phys: HCI.PHYs = .le1M, interval: UInt16 = 0x0060, window: UInt16 = 0x0060) {
+    (self.phys, self.interval, self.window) = (phys, interval, window)
+  }
 }
 
 extension ConnectionParameters {

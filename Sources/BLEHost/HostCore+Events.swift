@@ -60,6 +60,9 @@ extension HostCore {
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
     case let event as HCI.LEAdvertisingSetTerminated:
       withRadio(now: now, into: &output) { $0.setTerminated(event, &$1) }
+    case let event as HCI.LEPHYUpdateComplete:
+      guard let index = links.index(of: event.connectionHandle) else { return }
+      withLink(index, now: now, into: &output) { $0.phys.updated(event, into: &$3.effects) }
     case let event as HCI.LEAdvertisingReport: receive(event, now: now, into: &output)
     case let event as HCI.LEExtendedAdvertisingReport: receive(event, now: now, into: &output)
     default: break

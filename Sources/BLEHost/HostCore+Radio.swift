@@ -41,12 +41,10 @@ extension HostCore {
   }
 
   /// Connects an owner to a device: by a link that our central made, else by a new one.
-  mutating func connect(
-    _ id: ConnectID, _ address: DeviceAddress, _ parameters: ConnectionParameters, for owner: OwnerID, now: Instant,
-    into output: inout HostOutput
-  ) {
-    let device = bonds.identity(of: address, toolbox)
-    let request = PendingConnection(id: id, owner: owner, device: device, parameters: parameters)
+  mutating func connect(_ wanted: PendingConnection, now: Instant, into output: inout HostOutput) {
+    var request = wanted
+    request.device = bonds.identity(of: wanted.device, toolbox)
+    let (id, device, owner) = (request.id, request.device, request.owner)
     if let error = radio.rejection(of: request, radioTurn(now: now)) {
       return output.append(.connectionFailed(id, error), to: owner.recipient)
     }

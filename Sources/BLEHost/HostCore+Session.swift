@@ -110,7 +110,7 @@ extension HostCore {
       }
     case .endingSuperseded(let handle):
       if status == .unknownConnectionIdentifier { links.supersededEnded(handle, into: &output.packets) }
-    case .connectionUpdate, .rssi:
+    case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { output.events.append(answer) }
     case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)

@@ -113,6 +113,15 @@ package struct HostCore: Sendable {
         break
       }
       withLink(index, now: now, into: &output) { $0.perform(command, from: owner, &$3) }
+    case .setPHY(let peer, _), .readPHY(let peer):
+      guard let index = links.index(of: peer) else {
+        output.append(Link.rejection(of: command), to: owner.recipient)
+        break
+      }
+      let controller = controller
+      withLink(index, now: now, into: &output) {
+        $0.phys.perform(command, for: owner, controller, into: &$3.effects)
+      }
     case .requestSecurity(let peer):
       guard let index = links.index(of: peer) else {
         output.append(Link.rejection(of: command), to: owner.recipient)
@@ -121,8 +130,9 @@ package struct HostCore: Sendable {
       withSecurity(index, now: now, into: &output) { $0.requestSecurity(for: owner, &$1, now: now, into: &$2) }
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
-    case .connect(let id, let address, let parameters):
-      connect(id, address, parameters, for: owner, now: now, into: &output)
+    case .connect(let id, let address, let parameters, let scan):
+      let request = PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan)
+      connect(request, now: now, into: &output)
     }
     reviewRadio(now: now, into: &output)
   }

@@ -109,7 +109,7 @@ final class AdapterSession: Sendable {
       case .discovered(let discovery): state.discovered(discovery, into: &actions)
       case .scanStopped(let error): state.scanStopped(error, into: &actions)
       case .client(let peer, let event): state.client(peer, event, into: &actions)
-      case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
+      case .phy, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
         .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic:
         break
       }

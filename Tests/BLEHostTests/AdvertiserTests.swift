@@ -65,6 +65,90 @@ import Testing
     #expect(complete() == [.disable, .remove])
   }
 
+  /// Starts an extended advertisement and answers the commands.
+  ///
+  /// - Returns: the operations and the octets of the commands with data.
+  private mutating func fragments(
+    of octets: Int, inScanResponse: Bool = false
+  ) -> [(operation: HCI.DataOperation, octets: Int)] {
+    useExtendedCommands()
+    radio.controller.maximumAdvertisingData = LinkLayerLimits.extendedAdvertisingData
+    let area = [UInt8](repeating: 1, count: octets)
+    var intent = AdvertisingIntent(data: inScanResponse ? [] : area, scanResponse: inScanResponse ? area : [])
+    (intent.usesExtendedPDUs, intent.isConnectable) = (true, false)
+    start(intent)
+    var fragments: [(operation: HCI.DataOperation, octets: Int)] = []
+    while !effects.isEmpty {
+      let effect = effects.removeFirst()
+      if case .event(let event, _) = effect { events.append(event) }
+      guard case .command(let command, for: .advertising(let id, let step)) = effect else { continue }
+      if let data = command as? HCI.LESetExtendedAdvertisingData, !inScanResponse {
+        fragments.append((data.operation, data.advertisingData.count))
+      }
+      if let data = command as? HCI.LESetExtendedScanResponseData, inScanResponse {
+        fragments.append((data.operation, data.scanResponseData.count))
+      }
+      advertiser.stepCompleted(id, step, .leSetExtendedAdvertisingData, .success, radio, into: &effects)
+    }
+    return fragments
+  }
+
+  @Test(arguments: [false, true]) mutating func dataLongerThanACommandIsSetInFragments(inScanResponse: Bool) {
+    let expected: [(Int, [(HCI.DataOperation, Int)])] = [
+      (251, [(.complete, 251)]), (252, [(.first, 251), (.last, 1)]), (502, [(.first, 251), (.last, 251)]),
+      (503, [(.first, 251), (.intermediate, 251), (.last, 1)]),
+      (1650, [(.first, 251)] + Array(repeating: (.intermediate, 251), count: 5) + [(.last, 144)]),
+    ]
+    for (octets, operations) in expected {
+      var tests = self
+      let fragments = tests.fragments(of: octets, inScanResponse: inScanResponse)
+      #expect(fragments.map(\.operation) == operations.map(\.0), "\(octets)")
+      #expect(fragments.map(\.octets) == operations.map(\.1), "\(octets)")
+      guard case .advertisingStarted(_, .success)? = tests.events.last else { Issue.record("\(octets)"); return }
+    }
+  }
+
+  @Test mutating func dataBeyondTheLimitsIsRejected() {
+    useExtendedCommands()
+    radio.controller.maximumAdvertisingData = LinkLayerLimits.extendedAdvertisingData
+    func extended(_ data: Int, _ scanResponse: Int, isConnectable: Bool, power: Bool = false) -> AdvertisingIntent {
+      var intent = AdvertisingIntent(
+        data: [UInt8](repeating: 1, count: data), scanResponse: [UInt8](repeating: 1, count: scanResponse))
+      (intent.usesExtendedPDUs, intent.isConnectable, intent.includesTXPower) = (true, isConnectable, power)
+      return intent
+    }
+    let controller = radio.controller
+    for (intent, isAccepted) in [
+      (extended(1650, 0, isConnectable: false), true), (extended(1651, 0, isConnectable: false), false),
+      (extended(0, 1650, isConnectable: false), true), (extended(0, 1651, isConnectable: false), false),
+      (extended(1, 1, isConnectable: false), false), (extended(1, 1, isConnectable: true), false),
+      (extended(245, 0, isConnectable: true), true), (extended(246, 0, isConnectable: true), false),
+      (extended(244, 0, isConnectable: true, power: true), true),
+      (extended(245, 0, isConnectable: true, power: true), false),
+    ] {
+      #expect((intent.rejection(controller) == nil) == isAccepted, "\(intent.data.count), \(intent.scanResponse.count)")
+    }
+    // A controller with room for less than the specification allows.
+    radio.controller.maximumAdvertisingData = 300
+    #expect(extended(300, 0, isConnectable: false).rejection(radio.controller) == nil)
+    #expect(extended(301, 0, isConnectable: false).rejection(radio.controller) != nil)
+  }
+
+  @Test mutating func aRefusedFragmentEndsTheAdvertisement() {
+    useExtendedCommands()
+    radio.controller.maximumAdvertisingData = LinkLayerLimits.extendedAdvertisingData
+    var intent = AdvertisingIntent(data: [UInt8](repeating: 1, count: 600), scanResponse: [])
+    (intent.usesExtendedPDUs, intent.isConnectable) = (true, false)
+    start(intent)
+    advertiser.stepCompleted(id, .parameters, .leSetExtendedAdvertisingParameters, .success, radio, into: &effects)
+    advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .success, radio, into: &effects)
+    advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .memoryCapacityExceeded, radio, into: &effects)
+    guard case .event(.advertisingStarted(id, .failure), to: .owner(owner))? = effects.last else {
+      Issue.record("\(effects)"); return
+    }
+    #expect(advertiser.isOff)
+  }
+
   @Test mutating func advertisementsAreBounded() {
     useExtendedCommands()
     for number in 1...2 as ClosedRange<UInt32> { start(id: number) }

@@ -87,7 +87,7 @@ import Testing
     scanner.reconcile(radio, into: &effects)
     #expect(complete() == [.parameters, .enable])
     let report = HCI.AdvertisingReport { $0.address = DeviceAddress(octets: BD_ADDR(1), kind: .public) }
-    scanner.receive(report, by: report.address, into: &effects)
+    scanner.receive(report, by: report.address, now: .start, into: &effects)
     #expect(effects.allSatisfy { if case .event = $0 { false } else { true } }, "for no owner")
   }
 
@@ -99,5 +99,128 @@ import Testing
     let union = ScanParameters(serving: [passive, active, all])
     #expect(union?.isActive == true && union?.allowsDuplicates == true && union?.interval == 100 && union?.window == 90)
     #expect(ScanParameters(serving: []) == nil)
+  }
+
+  // MARK: Scan responses
+
+  private func report(_ number: UInt64, _ type: HCI.AdvertisingReportType, _ data: [UInt8]) -> HCI.AdvertisingReport {
+    HCI.AdvertisingReport {
+      $0.address = DeviceAddress(octets: BD_ADDR(number), kind: .public)
+      ($0.eventType, $0.data, $0.rssi) = (type, data[...], -40)
+    }
+  }
+
+  private mutating func receive(_ report: HCI.AdvertisingReport, at now: Instant = .start) {
+    scanner.receive(report, by: report.address, now: now, into: &effects)
+  }
+
+  private mutating func takeDiscoveries(of owner: OwnerID) -> [Discovery] {
+    let recipient = Recipient.owner(owner)
+    let found = effects.compactMap { effect -> Discovery? in
+      if case .event(.discovered(let discovery), to: recipient) = effect { discovery } else { nil }
+    }
+    effects.removeAll { if case .event(.discovered, to: recipient) = $0 { true } else { false } }
+    return found
+  }
+
+  private mutating func startWaiting() {
+    var parameters = ScanParameters()
+    (parameters.waitsForScanResponse, parameters.allowsDuplicates, parameters.isActive) = (true, true, false)
+    scanner.start(parameters, for: owner, radio, into: &effects)
+    guard case .command(let command as HCI.LESetScanParameters, for: _)? = effects.first else {
+      Issue.record("\(effects)"); return
+    }
+    #expect(command.scanType == .active)
+    _ = complete()
+  }
+
+  @Test mutating func anAdvertisementWaitsForItsScanResponse() {
+    startWaiting()
+    receive(report(1, .connectable, [2, 1, 6]))
+    receive(report(2, .scannable, [1]))
+    receive(report(3, .nonConnectable, [3]))
+    #expect(takeDiscoveries(of: owner).map(\.data) == [[3]], "without a scan response to wait for")
+    receive(report(1, .scanResponse, [2, 9, 65]))
+    let whole = takeDiscoveries(of: owner)
+    #expect(whole.map(\.data) == [[2, 1, 6]] && whole.first?.scanResponse == [2, 9, 65])
+    #expect(whole.first?.isConnectable == true && whole.first?.isScanResponse == false)
+    #expect(scanner.deadline == .start + ScanRequest.scanResponseTimeout)
+    scanner.tick(now: .start + ScanRequest.scanResponseTimeout, into: &effects)
+    let late = takeDiscoveries(of: owner)
+    #expect(late.map(\.data) == [[1]] && late.first?.scanResponse == nil && scanner.deadline == nil)
+  }
+
+  @Test mutating func aScanThatDoesNotWaitIsNotDelayedByOneThatDoes() {
+    startWaiting()
+    var parameters = ScanParameters()
+    parameters.allowsDuplicates = true
+    scanner.start(parameters, for: other, radio, into: &effects)
+    _ = complete()
+    receive(report(1, .connectable, [2, 1, 6]))
+    #expect(takeDiscoveries(of: other).map(\.data) == [[2, 1, 6]] && takeDiscoveries(of: owner).isEmpty)
+    receive(report(1, .scanResponse, [2, 9, 65]))
+    #expect(takeDiscoveries(of: other).map(\.isScanResponse) == [true])
+    #expect(takeDiscoveries(of: owner).map(\.scanResponse) == [[2, 9, 65]])
+  }
+
+  @Test mutating func waitingAdvertisementsAreBounded() {
+    startWaiting()
+    for number in 0..<UInt64(ScanRequest.maximumWaiting) { receive(report(number, .connectable, [1])) }
+    #expect(takeDiscoveries(of: owner).isEmpty)
+    receive(report(UInt64(ScanRequest.maximumWaiting), .connectable, [1]))
+    #expect(takeDiscoveries(of: owner).map(\.address.octets) == [BD_ADDR(0)])
+  }
+
+  @Test mutating func theEndOfAScanForgetsWhatWaits() {
+    startWaiting()
+    receive(report(1, .connectable, [1]))
+    scanner.stop(for: owner, radio, into: &effects)
+    #expect(scanner.deadline == nil)
+  }
+
+  @Test func theUnionIsOnThePHYsOfAll() {
+    var (near, far) = (ScanParameters(), ScanParameters())
+    (near.phys, far.phys) = (.le1M, .leCoded)
+    let union = ScanParameters(serving: [near, far])
+    #expect(union?.phys == [.le1M, .leCoded])
+    guard let command = union?.command(extended: true, from: .public) as? HCI.LESetExtendedScanParameters else {
+      Issue.record("no command"); return
+    }
+    #expect(command.scanningPHYs == [.le1M, .leCoded] && command.scans.count == 2)
+  }
+
+  // MARK: What a report says
+
+  @Test func aDiscoveryContainsWhatTheControllerReported() {
+    let address = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
+    let identity = DeviceAddress(octets: BD_ADDR(7), kind: .public)
+    var report = HCI.ExtendedAdvertisingReport()
+    (report.eventType, report.address) = ([.connectable, .directed], address)
+    (report.primaryPHY, report.secondaryPHY, report.advertisingSID) = (.leCoded, .le2M, 9)
+    (report.txPower, report.rssi, report.periodicAdvertisingInterval) = (-4, -70, 80)
+    (report.directAddress, report.data) = (identity, [2, 1, 6])
+    var assembler = ExtendedReportAssembler()
+    guard let whole = assembler.receive(report, now: .start) else { Issue.record("not whole"); return }
+    let discovery = Discovery(whole, by: identity)
+    #expect(discovery.address == identity && discovery.reportedAddress == address)
+    #expect(discovery.isConnectable && discovery.isDirected && !discovery.isScannable && !discovery.isLegacy)
+    #expect(discovery.target == identity && discovery.primaryPHY == .leCoded && discovery.secondaryPHY == .le2M)
+    #expect(discovery.advertisingSet == 9 && discovery.txPower == -4 && discovery.periodicInterval == 80)
+    #expect(discovery.data == [2, 1, 6] && discovery.rssi == -70)
+  }
+
+  @Test func aLegacyReportHasNeitherSetNorPower() {
+    for (type, isConnectable, isScannable, isDirected) in [
+      (HCI.AdvertisingReportType.connectable, true, true, false), (.directed, true, false, true),
+      (.scannable, false, true, false), (.nonConnectable, false, false, false), (.scanResponse, false, true, false),
+    ] {
+      let report = report(1, type, [])
+      let discovery = Discovery(report, by: report.address)
+      #expect(
+        (discovery.isConnectable, discovery.isScannable, discovery.isDirected)
+          == (isConnectable, isScannable, isDirected))
+      #expect(discovery.isLegacy && discovery.advertisingSet == nil && discovery.txPower == nil)
+      #expect(discovery.primaryPHY == .le1M && discovery.secondaryPHY == .none && discovery.periodicInterval == nil)
+    }
   }
 }

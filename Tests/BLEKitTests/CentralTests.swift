@@ -17,7 +17,7 @@ import Testing
 
   private func link(_ adapter: Adapter) async throws -> RemoteDevice {
     async let link = adapter.connect(to: address, timeout: nil)
-    guard case .connect(let id, let address, _) = try await host.next() else { throw CancellationError() }
+    guard case .connect(let id, let address, _, _) = try await host.next() else { throw CancellationError() }
     host.say(
       .connected(
         Connection(
@@ -40,7 +40,7 @@ import Testing
   @Test func connectionThatFailsThrows() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
-    guard case .connect(let id, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
     host.say(.connectionFailed(id, .unsupported("connections")))
     await expectThrows(.unsupported) { _ = try await connecting.value }
   }
@@ -48,14 +48,14 @@ import Testing
   @Test func connectionIsCancelledAfterItsTimeout() async throws {
     let adapter = try await host.open()
     await expectThrows(.timedOut) { _ = try await adapter.connect(to: address, timeout: .milliseconds(1)) }
-    guard case .connect(let id, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
     guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
   }
 
   @Test func connectionIsCancelledWithItsTask() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
-    guard case .connect(let id, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
     connecting.cancel()
     await expectThrows(.cancelled) { _ = try await connecting.value }
     guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }

@@ -121,7 +121,7 @@ import Testing
   @Test func aReaderWith1024ValuesBeforeItGetsAnError() async throws {
     let adapter = try await host.open()
     async let link = adapter.connect(to: .init(octets: .init(9), kind: .public))
-    guard case .connect(let id, let address, _) = try await host.next() else { return }
+    guard case .connect(let id, let address, _, _) = try await host.next() else { return }
     host.say(
       .connected(
         Connection(

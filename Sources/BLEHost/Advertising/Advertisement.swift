@@ -41,6 +41,8 @@ struct Advertisement: Sendable {
   var wasTaken = false
   /// Our address that it was configured with.
   var address: DeviceAddress?
+  /// How many octets of the area that is being set the controller has (``Step/data``, ``Step/scanResponse``).
+  private(set) var position = 0
 
   init(id: AdvertisingID, owner: OwnerID, intent: AdvertisingIntent, set: UInt8) {
     self.id = id
@@ -56,6 +58,37 @@ struct Advertisement: Sendable {
 
   /// The controller has lost its state.
   mutating func suspend() { (phase, wasHeld, wasTaken) = (.suspended, false, false) }
+}
+
+/// Data longer than one command takes, in fragments (Vol 4, Part E, 7.8.54 and 7.8.55).
+extension Advertisement {
+  /// Begins a step.
+  mutating func begin(_ step: Step) { (phase, position) = (.configuring(step), 0) }
+
+  /// The controller has taken the fragment of a step.
+  ///
+  /// - Returns: whether the step has another one.
+  mutating func fragmentAccepted(_ step: Step) -> Bool {
+    let length = fragment(of: area(of: step)).octets.count
+    position += length
+    return position < area(of: step).count
+  }
+
+  private func area(of step: Step) -> [UInt8] {
+    switch step {
+    case .data: intent.data
+    case .scanResponse: intent.scanResponse
+    default: []
+    }
+  }
+
+  /// The fragment of an area that the controller is to have next.
+  private func fragment(of area: [UInt8]) -> (operation: HCI.DataOperation, octets: Bytes) {
+    let octets = area.dropFirst(position).prefix(HCI.maximumAdvertisingDataFragment)
+    guard area.count > HCI.maximumAdvertisingDataFragment else { return (.complete, octets) }
+    if position == 0 { return (.first, octets) }
+    return (octets.endIndex < area.endIndex ? .intermediate : .last, octets)
+  }
 }
 
 /// The commands of the steps, as legacy and as extended ones (Vol 4, Part E, 7.8.5 and 7.8.53).
@@ -93,16 +126,14 @@ extension Advertisement {
     case .data:
       HCI.LESetExtendedAdvertisingData {
         $0.advertisingHandle = set
-        $0.operation = .complete
         $0.fragmentPreference = .controllerShouldNotFragment
-        $0.advertisingData = intent.data[...]
+        ($0.operation, $0.advertisingData) = fragment(of: intent.data)
       }
     case .scanResponse:
       HCI.LESetExtendedScanResponseData {
         $0.advertisingHandle = set
-        $0.operation = .complete
         $0.fragmentPreference = .controllerShouldNotFragment
-        $0.scanResponseData = intent.scanResponse[...]
+        ($0.operation, $0.scanResponseData) = fragment(of: intent.scanResponse)
       }
     case .enable, .hold, .disable:
       HCI.LESetExtendedAdvertisingEnable {
@@ -120,6 +151,7 @@ extension Advertisement {
       if intent.isConnectable { properties.insert(.connectable) }
       if intent.usesExtendedPDUs {
         if !intent.scanResponse.isEmpty { properties.insert(.scannable) }
+        if intent.includesTXPower { properties.insert(.includeTxPower) }
       } else if intent.isConnectable || !intent.scanResponse.isEmpty {
         properties.insert(.scannable)
       }
@@ -128,8 +160,8 @@ extension Advertisement {
       $0.primaryAdvertisingIntervalMax = UInt32(intent.interval.upperBound)
       $0.ownAddressType = own
       $0.advertisingTXPower = 127
-      $0.primaryAdvertisingPHY = .le1M
-      $0.secondaryAdvertisingPHY = .le1M
+      $0.primaryAdvertisingPHY = intent.primaryPHY
+      $0.secondaryAdvertisingPHY = intent.secondaryPHY
       $0.advertisingSID = set & 0x0F
     }
   }
@@ -139,22 +171,50 @@ extension AdvertisingIntent {
   /// Why such an advertisement is not possible with this controller, where it is not.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     guard !usesExtendedPDUs || controller.usesExtendedCommands else { return .unsupported("extended advertising") }
-    let room =
-      usesExtendedPDUs
-      ? min(controller.maximumAdvertisingData, HCI.maximumAdvertisingDataFragment)
-      : LinkLayerLimits.legacyAdvertisingData
-    for (area, octets) in [("advertising data", data.count), ("scan response", scanResponse.count)] where octets > room
+    let limit = usesExtendedPDUs ? controller.maximumAdvertisingData : LinkLayerLimits.legacyAdvertisingData
+    for (area, octets) in [("advertising data", data.count), ("scan response", scanResponse.count)] where octets > limit
     {
-      return .invalidParameters("the \(area) has \(octets) octets, \(room) fit")
+      return .invalidParameters("the \(area) has \(octets) octets, the limit is \(limit)")
     }
-    if usesExtendedPDUs, isConnectable, !scanResponse.isEmpty {
+    if usesExtendedPDUs, let rejection = extendedRejection { return rejection }
+    guard LinkLayerLimits.advertisingInterval.contains(interval.lowerBound),
+      LinkLayerLimits.advertisingInterval.contains(interval.upperBound)
+    else {
+      return .invalidParameters("the advertising interval lies outside 0x0020 to 0x4000 units of 0.625 ms")
+    }
+    return rejectionOfPHYs(controller)
+  }
+
+  /// What an extended advertisement of its kind cannot have.
+  private var extendedRejection: HostError? {
+    if isConnectable, !scanResponse.isEmpty {
       return .invalidParameters(
         "extended connectable advertising has no scan response (Vol 6, Part B, 4.4.2): put all into the advertising data"
       )
     }
-    guard interval.lowerBound >= 0x20, interval.upperBound <= 0x4000 else {
-      return .invalidParameters("the advertising interval lies outside 0x0020 to 0x4000 units of 0.625 ms")
+    let limit = LinkLayerLimits.connectableAdvertisingData - (includesTXPower ? 1 : 0)
+    if isConnectable, data.count > limit {
+      return .invalidParameters(
+        "the advertising data has \(data.count) octets, the limit of a connectable extended advertisement is \(limit): it has no chain of packets (Vol 6, Part B, 2.3.4.1)"
+      )
+    }
+    if !scanResponse.isEmpty, !data.isEmpty {
+      return .invalidParameters(
+        "an extended advertisement with a scan response has no advertising data (Vol 4, Part E, 7.8.54): put all into the scan response"
+      )
     }
     return nil
+  }
+
+  private func rejectionOfPHYs(_ controller: ControllerCapabilities) -> HostError? {
+    guard primaryPHY == .le1M || primaryPHY == .leCoded, [.le1M, .le2M, .leCoded].contains(secondaryPHY) else {
+      return .invalidParameters(
+        "advertising has LE 1M or LE Coded as the primary PHY, and LE 1M, LE 2M or LE Coded as the secondary PHY")
+    }
+    guard usesExtendedPDUs || (primaryPHY == .le1M && secondaryPHY == .le1M) else {
+      return .invalidParameters(
+        "legacy advertising has LE 1M only: use extended PDUs for \(primaryPHY), \(secondaryPHY)")
+    }
+    return controller.lacking(HCI.PHYs(of: [primaryPHY, secondaryPHY]))
   }
 }

@@ -110,8 +110,14 @@ extension Advertiser {
       let needsAddress = isExtended && advertisements[index].address?.kind == .random
       take(needsAddress ? .randomAddress : .data, index, radio, into: &effects)
     case .randomAddress: take(.data, index, radio, into: &effects)
-    case .data: take(.scanResponse, index, radio, into: &effects)
-    case .scanResponse: enable(index, radio, into: &effects)
+    case .data, .scanResponse:
+      if isExtended, advertisements[index].fragmentAccepted(step) {
+        send(step, index, radio, into: &effects)
+      } else if step == .data {
+        take(.scanResponse, index, radio, into: &effects)
+      } else {
+        enable(index, radio, into: &effects)
+      }
     case .enable: enabled(index, into: &effects)
     case .hold, .disable, .remove: break
     }
@@ -162,8 +168,14 @@ extension Advertiser {
   private mutating func take(
     _ step: Advertisement.Step, _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
   ) {
-    advertisements[index].phase = .configuring(step)
+    advertisements[index].begin(step)
     if step == .parameters { advertisements[index].address = radio.address }
+    send(step, index, radio, into: &effects)
+  }
+
+  private func send(
+    _ step: Advertisement.Step, _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
     let advertisement = advertisements[index]
     effects.append(
       .command(advertisement.command(for: step, radio), for: .advertising(advertisement.id, step)))

@@ -49,9 +49,7 @@ struct Initiator: Sendable {
   /// Why a request cannot be taken, links aside.
   func rejection(of request: PendingConnection, _ radio: RadioContext) -> HostError? {
     guard radio.acceptsRequests else { return .notPoweredOn }
-    guard request.parameters.isValid else {
-      return .invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(request.parameters)")
-    }
+    if let rejection = request.rejection(radio.controller) { return rejection }
     let isPending = requests.contains {
       $0.id == request.id || ($0.device == request.device && $0.owner == request.owner)
     }
@@ -182,9 +180,10 @@ extension Initiator {
       let address = applied[index].address
       command = HCI.LEAddDeviceToFilterAcceptList { $0.address = address }
     case .create:
-      guard let first = applied.first else { return phase = .off }
-      command = first.command(
-        usesList: applied.count > 1, extended: radio.controller.scansByExtendedCommands, from: radio.ownAddressType)
+      let create = InitiatorCommand(targets: applied)
+        .command(extended: radio.controller.scansByExtendedCommands, from: radio.ownAddressType)
+      guard let create else { return phase = .off }
+      command = create
     case .cancel: command = HCI.LECreateConnectionCancel()
     }
     phase = .working(step)

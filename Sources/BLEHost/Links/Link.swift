@@ -36,6 +36,7 @@ struct Link: Sendable {
   var client: LinkClient
   private var reassembler = Reassembler()
   private var signalling: LinkSignalling
+  var phys: LinkPHYs
   private let storageTimeout: Duration
   private let encryptionTimeout: Duration
   /// Nothing more is sent: the link was asked to end.
@@ -54,6 +55,7 @@ struct Link: Sendable {
     self.ownAddress = ownAddress
     self.role = role
     signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: timing, configuration.ownership)
+    phys = LinkPHYs(peer: peer, handle: handle)
     server = LinkServer(peer: peer, configuration)
     manager = policy.makeManager(
       peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address)
@@ -174,6 +176,7 @@ extension Link {
   static func rejection(of command: HostCommand) -> HostEvent {
     switch command {
     case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
+    case .setPHY(let peer, _), .readPHY(let peer): .phy(peer, .failure(.notConnected))
     case .client(let peer, let operation): .client(peer, .finished(operation.id, .failure(.linkEnded)))
     default: .refused(.notConnected)
     }

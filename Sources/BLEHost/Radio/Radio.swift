@@ -68,8 +68,9 @@ struct Radio: Sendable {
   }
 
   mutating func tick(_ turn: inout RadioTurn) {
-    scanner.tick(now: turn.now)
-    addresses.tick(now: turn.now)
+    let now = turn.now
+    scan(&turn) { scanner, _, effects in scanner.tick(now: now, into: &effects) }
+    addresses.tick(now: now)
   }
 }
 
@@ -115,7 +116,8 @@ extension Radio {
   /// - Parameter identity: the device that uses the address of the report.
   mutating func receive(_ report: HCI.AdvertisingReport, by identity: DeviceAddress, _ turn: inout RadioTurn) {
     received(report.address, of: identity, &turn)
-    scan(&turn) { $0.receive(report, by: identity, into: &$2) }
+    let now = turn.now
+    scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
   }
 
   mutating func receive(

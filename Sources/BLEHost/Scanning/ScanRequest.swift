@@ -14,7 +14,17 @@ struct ScanRequest: Sendable {
   private struct Report: Hashable, Sendable {
     var address: DeviceAddress
     var isScanResponse: Bool
+    /// A device with several advertising sets sends as many advertisements.
+    var set: UInt8?
   }
+
+  /// Advertisements that wait for their scan responses, the oldest first (``ScanParameters/waitsForScanResponse``).
+  private var waiting: [(discovery: Discovery, deadline: Instant)] = []
+  /// Advertisements that wait; with one more the oldest is reported.
+  static let maximumWaiting = 256
+  /// How long an advertisement waits. An active scanner asks at the latest in the next event of the advertiser, but may skip some
+  /// (Vol 6, Part B, 4.4.3.2).
+  static let scanResponseTimeout = Duration.seconds(2)
 
   init(owner: OwnerID, parameters: ScanParameters) {
     self.owner = owner
@@ -24,7 +34,8 @@ struct ScanRequest: Sendable {
   /// Whether the owner wants this report.
   mutating func admits(_ discovery: Discovery) -> Bool {
     if parameters.allowsDuplicates { return true }
-    let report = Report(address: discovery.address, isScanResponse: discovery.isScanResponse)
+    let report = Report(
+      address: discovery.address, isScanResponse: discovery.isScanResponse, set: discovery.advertisingSet)
     if reported.contains(report) { return false }
     if reported.count >= Self.maximumReported { reported = [] }
     reported.insert(report)
@@ -32,14 +43,54 @@ struct ScanRequest: Sendable {
   }
 }
 
+/// Advertisements with their scan responses.
+extension ScanRequest {
+  /// When an advertisement has waited long enough.
+  var deadline: Instant? { waiting.first?.deadline }
+
+  /// Keeps an advertisement that has a scan response, and joins the two.
+  ///
+  /// - Returns: the reports that are complete.
+  mutating func join(_ discovery: Discovery, now: Instant) -> [Discovery] {
+    let index = waiting.firstIndex {
+      $0.discovery.reportedAddress == discovery.reportedAddress && $0.discovery.isLegacy == discovery.isLegacy
+        && $0.discovery.advertisingSet == discovery.advertisingSet
+    }
+    guard discovery.isScanResponse else {
+      if let index {
+        waiting[index].discovery = discovery
+        return []
+      }
+      guard discovery.isScannable else { return [discovery] }
+      waiting.append((discovery, now + Self.scanResponseTimeout))
+      return waiting.count > Self.maximumWaiting ? [waiting.removeFirst().discovery] : []
+    }
+    guard let index else { return [discovery] }
+    var whole = waiting.remove(at: index).discovery
+    whole.scanResponse = discovery.data
+    whole.isTruncated = whole.isTruncated || discovery.isTruncated
+    whole.rssi = discovery.rssi
+    return [whole]
+  }
+
+  /// The advertisements that have waited long enough.
+  mutating func due(now: Instant) -> [Discovery] {
+    let due = waiting.prefix { $0.deadline <= now }.map(\.discovery)
+    waiting.removeFirst(due.count)
+    return due
+  }
+}
+
 extension ScanParameters {
-  /// The parameters of one scan that serves several: active and with duplicates where one of them is, and with the largest
-  /// share of time. Nil where there is none.
+  /// The parameters of one scan that serves several: active and with duplicates where one of them is, on the PHYs of all, and
+  /// with the largest share of time. Nil where there is none.
   package init?(serving all: [ScanParameters]) {
     guard var union = all.first else { return nil }
     for other in all.dropFirst() {
       union.isActive = union.isActive || other.isActive
       union.allowsDuplicates = union.allowsDuplicates || other.allowsDuplicates
+      union.waitsForScanResponse = union.waitsForScanResponse || other.waitsForScanResponse
+      union.phys.formUnion(other.phys)
       if UInt32(other.window) * UInt32(union.interval) > UInt32(union.window) * UInt32(other.interval) {
         (union.interval, union.window) = (other.interval, other.window)
       }
@@ -47,17 +98,25 @@ extension ScanParameters {
     self = union
   }
 
-  /// Whether the values are ones that Vol 4, Part E, 7.8.10 allows.
-  var isValid: Bool {
-    let range: ClosedRange<UInt16> = 4...0x4000
-    return range ~= interval && range ~= window && window <= interval
+  /// Why such a scan is not possible with this controller, where it is not.
+  func rejection(_ controller: ControllerCapabilities) -> HostError? {
+    let range = LinkLayerLimits.scanInterval
+    guard range ~= interval, range ~= window, window <= interval else {
+      return .invalidParameters("scan interval and window lie in 4 to 0x4000, the window within the interval")
+    }
+    guard !phys.isEmpty, phys.isSubset(of: [.le1M, .leCoded]) else {
+      return .invalidParameters("a scan is on LE 1M, LE Coded or both (Vol 4, Part E, 7.8.64): not on \(phys)")
+    }
+    guard phys == .le1M || controller.scansByExtendedCommands else { return .unsupported("extended scanning") }
+    return controller.lacking(phys)
   }
 
   /// The parameters as the controller takes them.
   func command(extended: Bool, from own: HCI.OwnAddressType) -> any HCICommand {
+    let type: HCI.ScanType = isActive || waitsForScanResponse ? .active : .passive
     guard extended else {
       return HCI.LESetScanParameters {
-        $0.scanType = isActive ? .active : .passive
+        $0.scanType = type
         $0.scanInterval = interval
         $0.scanWindow = window
         $0.ownAddressType = own
@@ -65,14 +124,14 @@ extension ScanParameters {
     }
     return HCI.LESetExtendedScanParameters {
       $0.ownAddressType = own
-      $0.scanningPHYs = .le1M
-      $0.scans = [
+      $0.scanningPHYs = phys
+      $0.scans = phys.phys.map { _ in
         HCI.ScanParameters {
-          $0.scanType = isActive ? .active : .passive
+          $0.scanType = type
           $0.scanInterval = interval
           $0.scanWindow = window
         }
-      ]
+      }
     }
   }
 

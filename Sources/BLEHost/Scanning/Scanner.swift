@@ -34,7 +34,7 @@ struct Scanner: Sendable {
   /// Whether the controller does not scan.
   var isOff: Bool { phase == .off }
   /// When ``tick(now:)`` has work.
-  var deadline: Instant? { assembler.deadline }
+  var deadline: Instant? { requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) } }
 
   /// Begins the scan of an owner, or changes it.
   ///
@@ -47,9 +47,7 @@ struct Scanner: Sendable {
     guard radio.acceptsRequests else {
       return effects.append(.event(.scanStopped(.notPoweredOn), to: owner.recipient))
     }
-    guard parameters.isValid else {
-      let error = HostError.invalidParameters(
-        "scan interval and window lie in 4 to 0x4000, the window within the interval")
+    if let error = parameters.rejection(radio.controller) {
       return effects.append(.event(.scanStopped(error), to: owner.recipient))
     }
     if let index = requests.firstIndex(where: { $0.owner == owner }) {
@@ -80,7 +78,12 @@ struct Scanner: Sendable {
     assembler.removeAll()
   }
 
-  mutating func tick(now: Instant) { assembler.tick(now: now) }
+  mutating func tick(now: Instant, into effects: inout [Effect<ScannerEffect>]) {
+    assembler.tick(now: now)
+    for index in requests.indices {
+      for discovery in requests[index].due(now: now) { report(discovery, to: index, into: &effects) }
+    }
+  }
 
   /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
   mutating func reconcile(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
@@ -148,15 +151,11 @@ struct Scanner: Sendable {
 extension Scanner {
   /// - Parameter identity: the device that uses the address of the report.
   mutating func receive(
-    _ report: HCI.AdvertisingReport, by identity: DeviceAddress, into effects: inout [Effect<ScannerEffect>]
+    _ report: HCI.AdvertisingReport, by identity: DeviceAddress, now: Instant,
+    into effects: inout [Effect<ScannerEffect>]
   ) {
     guard !requests.isEmpty else { return }
-    let type = report.eventType
-    discovered(
-      Discovery(
-        address: identity, isConnectable: type == .connectable || type == .directed,
-        isScanResponse: type == .scanResponse, data: Array(report.data), rssi: report.rssi),
-      into: &effects)
+    discovered(Discovery(report, by: identity), now: now, into: &effects)
   }
 
   /// An advertisement in several reports is one discovery, at its last report (Vol 4, Part E, 7.7.65.13).
@@ -165,22 +164,30 @@ extension Scanner {
     into effects: inout [Effect<ScannerEffect>]
   ) {
     guard !requests.isEmpty, let advertisement = assembler.receive(report, now: now) else { return }
-    let whole = advertisement.report
-    discovered(
-      Discovery(
-        address: identity, isConnectable: whole.eventType.contains(.connectable),
-        isScanResponse: whole.eventType.contains(.scanResponse), data: Array(whole.data),
-        isTruncated: advertisement.isTruncated, rssi: whole.rssi),
-      into: &effects)
+    discovered(Discovery(advertisement, by: identity), now: now, into: &effects)
   }
 
   /// Reports a discovery to the owners for which it is no duplicate.
-  private mutating func discovered(_ discovery: Discovery, into effects: inout [Effect<ScannerEffect>]) {
+  private mutating func discovered(
+    _ discovery: Discovery, now: Instant, into effects: inout [Effect<ScannerEffect>]
+  ) {
     var owners: [OwnerID] = []
     for index in requests.indices {
-      // With one scan the controller filters.
-      if requests[index].admits(discovery) || requests.count == 1 { owners.append(requests[index].owner) }
+      if requests[index].parameters.waitsForScanResponse {
+        for whole in requests[index].join(discovery, now: now) { report(whole, to: index, into: &effects) }
+      } else if requests[index].admits(discovery) || requests.count == 1 {
+        // With one scan the controller filters.
+        owners.append(requests[index].owner)
+      }
     }
     if let recipient = Recipient(owners) { effects.append(.event(.discovered(discovery), to: recipient)) }
+  }
+
+  /// Reports a discovery that has waited for its scan response.
+  private mutating func report(
+    _ discovery: Discovery, to index: Int, into effects: inout [Effect<ScannerEffect>]
+  ) {
+    guard requests[index].admits(discovery) else { return }
+    effects.append(.event(.discovered(discovery), to: requests[index].owner.recipient))
   }
 }

@@ -25,6 +25,20 @@ package struct ControllerCapabilities: Equatable, Sendable {
       && commands.contains(.leSetExtendedAdvertisingEnable)
   }
 
+  /// The PHYs of the controller (Vol 6, Part B, 4.6).
+  package var phys: HCI.PHYs {
+    var phys: HCI.PHYs = .le1M
+    if leFeatures.contains(.le2MPHY) { phys.insert(.le2M) }
+    if leFeatures.contains(.leCodedPHY) { phys.insert(.leCoded) }
+    return phys
+  }
+
+  /// The error for PHYs that the controller does not have; nil where it has all.
+  func lacking(_ wanted: HCI.PHYs) -> HostError? {
+    let missing = wanted.subtracting(phys)
+    return missing.isEmpty ? nil : .unsupported("\(missing) PHY")
+  }
+
   /// The same question for scanning and connecting, which a controller may have without extended advertising.
   package var scansByExtendedCommands: Bool {
     commands.contains(.leSetExtendedScanParameters) && commands.contains(.leSetExtendedScanEnable)

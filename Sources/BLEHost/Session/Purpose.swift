@@ -11,6 +11,8 @@ enum Purpose: Sendable, Equatable {
   case endingSuperseded(ConnectionHandle)
   case connectionUpdate(PeerID, OwnerID)
   case rssi(PeerID, OwnerID)
+  case setPHY(PeerID, OwnerID)
+  case readPHY(PeerID, OwnerID)
   case encryption(PeerID)
   case address
   /// Nothing depends on the answer; a refusal is reported.
@@ -31,6 +33,15 @@ enum Purpose: Sendable, Equatable {
       return AddressedEvent(.rssi(peer, .success(response.rssi)), to: owner.recipient)
     case .connectionUpdate(let peer, let owner):
       return error.map { AddressedEvent(.connectionUpdateRefused(peer, $0), to: owner.recipient) }
+    case .setPHY(let peer, let owner):
+      return error.map { AddressedEvent(.phy(peer, .failure($0)), to: owner.recipient) }
+    case .readPHY(let peer, let owner):
+      if let error { return AddressedEvent(.phy(peer, .failure(error)), to: owner.recipient) }
+      guard let response = try? HCI.LEReadPHY.Response(returned: returned) else {
+        return AddressedEvent(.phy(peer, .failure(.controller(.leReadPHY, .success))), to: owner.recipient)
+      }
+      let phy = LinkPHY(transmit: response.txPHY, receive: response.rxPHY)
+      return AddressedEvent(.phy(peer, .success(phy)), to: owner.recipient)
     case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
       return nil
     }

@@ -130,6 +130,7 @@ extension SetupStep {
     }
     if controller.leFeatures.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
     if controller.leFeatures.contains(.llPrivacy) { mask.insert(.enhancedConnectionComplete) }
+    if controller.phys != .le1M { mask.insert(.phyUpdateComplete) }
     if controller.usesExtendedCommands {
       mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
     }

@@ -91,7 +91,7 @@ extension PeripheralRole {
     case .updateFinished(let token): updates.remove(token)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
-    case .state, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
+    case .state, .refused, .phy, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
     }
   }
 

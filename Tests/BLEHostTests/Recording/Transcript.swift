@@ -73,6 +73,9 @@ struct Transcript {
       return "update refused \(peer.rawValue) \(Self.text(of: error))"
     case .rssi(let peer, .success(let rssi)): return "rssi \(peer.rawValue) \(rssi)"
     case .rssi(let peer, .failure(let error)): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
+    case .phy(let peer, .success(let phy)):
+      return "phy \(peer.rawValue) \(phy.transmit.rawValue) \(phy.receive.rawValue)"
+    case .phy(let peer, .failure(let error)): return "no phy \(peer.rawValue) \(Self.text(of: error))"
     case .discovered(let report):
       return
         "discovered \(report.address) \(report.isConnectable ? 1 : 0)\(report.isScanResponse ? 1 : 0)\(report.isTruncated ? 1 : 0) \(report.rssi) \(report.data.hexadecimal)"

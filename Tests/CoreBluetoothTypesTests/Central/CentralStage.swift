@@ -76,7 +76,7 @@ final class CentralStage: Sendable {
     switch command {
     case .startScanning(let parameters): "scan\(parameters.allowsDuplicates ? "" : " once each")"
     case .stopScanning: "stop scanning"
-    case .connect(_, let address, _): "connect \(address.octets.value & 0xFF)"
+    case .connect(_, let address, _, _): "connect \(address.octets.value & 0xFF)"
     case .cancelConnect: "cancel connect"
     case .release(let peer): "release \(peer.rawValue)"
     case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
@@ -119,7 +119,7 @@ final class CentralStage: Sendable {
 
   /// The connection request that was posted last.
   func lastConnectRequest() -> ConnectID? {
-    host.commands.reversed().lazy.compactMap { if case .connect(let id, _, _) = $0 { id } else { nil } }.first
+    host.commands.reversed().lazy.compactMap { if case .connect(let id, _, _, _) = $0 { id } else { nil } }.first
   }
 
   /// The link of the connection request posted last comes up.

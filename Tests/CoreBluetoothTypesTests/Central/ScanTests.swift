@@ -178,7 +178,9 @@ import Testing
     let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
     #expect(peripheral.identifier == bond.id)
     stage.manager.connect(peripheral)
-    guard case .connect(_, bond.record.identity, _)? = stage.commands().last else { Issue.record("not asked"); return }
+    guard case .connect(_, bond.record.identity, _, _)? = stage.commands().last else {
+      Issue.record("not asked"); return
+    }
   }
 
   @Test func rule6_17_whatWasSeenIsRetrieved() throws {

@@ -1,0 +1,67 @@
+import BLEHCI
+import BLEWire
+
+/// The PHYs of one link (Vol 4, Part E, 7.8.47 and 7.8.49).
+///
+/// Either end may ask for others. The controllers choose among the PHYs that both ends allow, and tell both hosts of a change.
+struct LinkPHYs: Sendable {
+  private let peer: PeerID
+  private let handle: ConnectionHandle
+  /// The owner that asked for other PHYs last.
+  private var owner = OwnerID.process
+
+  init(peer: PeerID, handle: ConnectionHandle) { (self.peer, self.handle) = (peer, handle) }
+
+  /// Performs ``HostCommand/setPHY(_:_:)`` or ``HostCommand/readPHY(_:)``.
+  mutating func perform(
+    _ command: HostCommand, for owner: OwnerID, _ controller: ControllerCapabilities,
+    into effects: inout [Effect<LinkEffect>]
+  ) {
+    switch command {
+    case .setPHY(_, let preference):
+      if let error = preference.rejection(controller) { return reject(error, to: owner, into: &effects) }
+      self.owner = owner
+      effects.append(.command(preference.command(for: handle), for: .setPHY(peer, owner)))
+    case .readPHY:
+      guard controller.commands.contains(.leReadPHY) else {
+        return reject(.unsupported("LE Read PHY"), to: owner, into: &effects)
+      }
+      effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .readPHY(peer, owner)))
+    default: break
+    }
+  }
+
+  /// A procedure of ours or of the peer has ended (Vol 4, Part E, 7.7.65.12).
+  func updated(_ event: HCI.LEPHYUpdateComplete, into effects: inout [Effect<LinkEffect>]) {
+    guard event.status == .success else {
+      return reject(.controller(.leSetPHY, event.status), to: owner, into: &effects)
+    }
+    let phy = LinkPHY(transmit: event.txPHY, receive: event.rxPHY)
+    effects.append(.event(.phy(peer, .success(phy)), to: .everyone))
+  }
+
+  private func reject(_ error: HostError, to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
+    effects.append(.event(.phy(peer, .failure(error)), to: owner.recipient))
+  }
+}
+
+extension PHYPreference {
+  /// Why a controller cannot be asked for these PHYs, where it cannot.
+  func rejection(_ controller: ControllerCapabilities) -> HostError? {
+    let all: HCI.PHYs = [.le1M, .le2M, .leCoded]
+    guard transmit.isSubset(of: all), receive.isSubset(of: all) else {
+      return .invalidParameters("a link is on LE 1M, LE 2M or LE Coded")
+    }
+    if let error = controller.lacking(transmit.union(receive)) { return error }
+    return controller.commands.contains(.leSetPHY) ? nil : .unsupported("LE Set PHY")
+  }
+
+  func command(for link: ConnectionHandle) -> HCI.LESetPHY {
+    HCI.LESetPHY {
+      $0.connectionHandle = link
+      if transmit.isEmpty { $0.allPHYs.insert(.transmitter) }
+      if receive.isEmpty { $0.allPHYs.insert(.receiver) }
+      ($0.txPHYs, $0.rxPHYs, $0.phyOptions) = (transmit, receive, coding.rawValue)
+    }
+  }
+}
