@@ -70,30 +70,6 @@ package final class Host: Sendable {
   }
 }
 
-/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws what it
-/// declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
-package final class HostAttachment: Sendable {
-  private let host: Host
-  private let owner: OwnerID
-
-  init(host: Host, owner: OwnerID) {
-    self.host = host
-    self.owner = owner
-  }
-
-  deinit { host.mailbox.detach(owner) }
-
-  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not wait.
-  ///
-  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
-  ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
-  @discardableResult
-  package func post(_ command: HostCommand) -> Bool { host.mailbox.post(command, from: owner) }
-
-  /// The owner has handled `count` of its events.
-  package func consumed(_ count: Int) { host.mailbox.consumed(count, by: owner) }
-}
-
 extension Host {
   /// The host of a transport; the process has one for each transport.
   ///

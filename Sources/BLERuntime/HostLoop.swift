@@ -78,7 +78,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   consuming func run() {
     do throws(SystemError) {
       try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
-      if transport.isOpen { stack.start() }
+      if transport.isOpen { start() }
       reportUnavailability()
       finishRound()
       while !isOver {
@@ -90,7 +90,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         for index in 0..<count { handle(poller[index]) }
         if let reopenTime, reopenTime <= stack.now { reopen() }
         if let acceptTime, acceptTime <= stack.now { accept() }
-        stack.tickIfDue()
+        tickIfDue()
         finishRound()
       }
     } catch {
@@ -153,8 +153,15 @@ extension HostLoop where Transport: ~Copyable {
   }
 }
 
-/// The transport.
+/// The transport, and time.
 extension HostLoop where Transport: ~Copyable {
+  private mutating func start() { stack.machine.start(now: stack.now, into: &stack.output) }
+
+  private mutating func tickIfDue() {
+    guard let deadline = stack.machine.deadline, deadline <= stack.now else { return }
+    stack.machine.tick(now: stack.now, into: &stack.output)
+  }
+
   private mutating func receive() {
     guard transport.isOpen else { return }
     do throws(TransportError) {
@@ -213,7 +220,7 @@ extension HostLoop where Transport: ~Copyable {
     do throws(TransportError) {
       guard try transport.accept() else { return reportUnavailability() }
       transport.unwatchOpening(on: poller)
-      stack.start()
+      start()
     } catch { openingFailed(error) }
   }
 
@@ -253,11 +260,12 @@ extension HostLoop where Transport: ~Copyable {
     let refused = mailbox.take(into: &items)
     for item in items {
       switch item {
-      case .command(let command, let owner): stack.perform(command, from: owner)
+      case .command(let command, let owner):
+        stack.machine.perform(command, from: owner, now: stack.now, into: &stack.output)
       case .attach(let owner, let sink): attach(owner, sink)
       case .detach(let owner):
         sinks.removeAll { $0.owner == owner }
-        stack.detach(owner)
+        stack.machine.detach(owner, now: stack.now, into: &stack.output)
       case .shutdown: shutDown()
       }
     }
@@ -271,7 +279,7 @@ extension HostLoop where Transport: ~Copyable {
     // Earlier events go to the sinks that were attached when they happened.
     deliverEvents()
     sinks.append((owner, sink))
-    stack.attach(owner)
+    stack.machine.attach(owner, now: stack.now, into: &stack.output)
     deliverEvents()
   }
 
@@ -279,7 +287,7 @@ extension HostLoop where Transport: ~Copyable {
     guard shutdownDeadline == nil else { return }
     shutdownDeadline = stack.now + options.shutdownPatience
     reopenTime = nil
-    stack.shutDown()
+    stack.machine.shutdown(now: stack.now, into: &stack.output)
   }
 
   private mutating func finishRound() {

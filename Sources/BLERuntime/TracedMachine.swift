@@ -20,22 +20,6 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
     self.now = now
   }
 
-  mutating func start() { machine.start(now: now, into: &output) }
-
-  mutating func attach(_ owner: OwnerID) { machine.attach(owner, now: now, into: &output) }
-
-  mutating func detach(_ owner: OwnerID) { machine.detach(owner, now: now, into: &output) }
-
-  mutating func perform(_ command: Machine.Command, from owner: OwnerID) {
-    machine.perform(command, from: owner, now: now, into: &output)
-  }
-
-  mutating func tickIfDue() {
-    if let deadline = machine.deadline, deadline <= now { machine.tick(now: now, into: &output) }
-  }
-
-  mutating func shutDown() { machine.shutdown(now: now, into: &output) }
-
   /// Reports the end of the connection. Output that waits for a controller is of no use to the next one.
   mutating func transportFailed(_ error: TransportError) {
     machine.transportFailed(error, now: now, into: &output)

@@ -37,7 +37,7 @@ struct H4Stream: ~Copyable, Sendable {
     case .nothing: return
     case .octets(let count):
       do throws(H4Error) {
-        try Self.cut(buffer, count: count, with: &framer, body)
+        try Self.divide(buffer, count: count, with: &framer, body)
       } catch { throw label.malformedInput(error) }
     case .end:
       do throws(H4Error) {
@@ -47,10 +47,17 @@ struct H4Stream: ~Copyable, Sendable {
     }
   }
 
-  private static func cut(
+  private static func divide(
     _ buffer: [UInt8], count: Int, with framer: inout H4Framer, _ body: (Span<UInt8>) -> Void
   ) throws(H4Error) {
-    try framer.receive(buffer.span.extracting(first: count), body)
+    let input = buffer.span.extracting(first: count)
+    var offset = 0
+    while let place = try framer.next(in: input, from: &offset) {
+      switch place {
+      case .input(let range): body(input.extracting(range))
+      case .collected: body(framer.collected.span)
+      }
+    }
   }
 
   /// Reads once and hands each whole packet to `handler`.
