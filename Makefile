@@ -72,7 +72,7 @@ bench:
 call-path:
 	@scripts/debian-packages $(BUILD_PACKAGES) gdb python3
 	@$(SWIFT) build --build-tests
-	@scripts/call-path
+	@scripts/call-path --check
 
 test-kernel:
 	@scripts/debian-packages $(KERNEL_PACKAGES)
