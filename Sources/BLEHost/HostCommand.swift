@@ -73,6 +73,8 @@ package enum HostCommand: Sendable {
   case cancelConnect(ConnectID)
   /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
   case client(PeerID, GATTClient.Operation)
+  /// As ``client(_:_:)``, for what the program has not asked for: the link is not secured for it.
+  case inspect(PeerID, GATTClient.Operation)
 }
 
 /// One link, named once for the life of the host; a later link of the same device has another name.
@@ -173,6 +175,9 @@ package struct ScanParameters: Equatable, Sendable {
   package var isActive = true
   /// Report each advertisement, not each advertiser once.
   package var allowsDuplicates = false
+  /// Where duplicates are not reported: report a device again when its data is other than before. The host compares the data, and
+  /// the controller filters nothing.
+  package var reportsChanges = false
   /// In units of 0.625 ms, 4…0x4000 (Vol 4, Part E, 7.8.10); the window is at most the interval.
   package var interval: UInt16 = 0x0060
   package var window: UInt16 = 0x0030

@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import FoundationEssentials
 import Testing
 
 @testable import BLEHost
@@ -89,6 +90,74 @@ import Testing
     let report = HCI.AdvertisingReport { $0.address = DeviceAddress(octets: BD_ADDR(1), kind: .public) }
     scanner.receive(report, by: report.address, now: .start, into: &effects)
     #expect(effects.allSatisfy { if case .event = $0 { false } else { true } }, "for no owner")
+  }
+
+  private func report(_ number: UInt64, _ data: [UInt8]) -> HCI.AdvertisingReport {
+    HCI.AdvertisingReport {
+      $0.address = DeviceAddress(octets: BD_ADDR(number), kind: .public)
+      $0.data = data[...]
+    }
+  }
+
+  /// The numbers of the devices that are reported, with the number of their recipients.
+  private mutating func reported(_ reports: [HCI.AdvertisingReport]) -> [[UInt64]] {
+    effects = []
+    for report in reports { scanner.receive(report, by: report.address, now: .start, into: &effects) }
+    return effects.compactMap { effect in
+      guard case .event(.discovered(let discovery), let recipient) = effect else { return nil }
+      let count = [owner, other].count { recipient.includes($0) }
+      return [discovery.address.octets.value, UInt64(count)]
+    }
+  }
+
+  @Test mutating func aDeviceIsReportedAgainWhenItsDataChanges() {
+    var changes = ScanParameters()
+    changes.reportsChanges = true
+    scanner.start(changes, for: owner, radio, into: &effects)
+    _ = complete()
+    let (a, b) = ([UInt8](arrayLiteral: 2, 1, 6), [UInt8](arrayLiteral: 2, 1, 4))
+    #expect(
+      reported([report(1, a), report(1, a), report(2, a), report(1, b), report(1, b)]) == [[1, 1], [2, 1], [1, 1]])
+    // A new scan of its owner receives all devices again.
+    scanner.start(changes, for: owner, radio, into: &effects)
+    #expect(reported([report(1, b), report(1, b)]) == [[1, 1]])
+    // Another owner wants all.
+    var all = ScanParameters()
+    all.allowsDuplicates = true
+    scanner.start(all, for: other, radio, into: &effects)
+    _ = complete()
+    #expect(reported([report(1, b), report(1, a)]) == [[1, 1], [1, 2]])
+  }
+
+  @Test func theControllerFiltersOnlyWhereTheDataOfDuplicatesDoesNotCount() {
+    var parameters = ScanParameters()
+    #expect(parameters.filtersDuplicates)
+    parameters.reportsChanges = true
+    #expect(!parameters.filtersDuplicates)
+    #expect(ScanParameters(serving: [ScanParameters(), parameters])?.filtersDuplicates == false)
+  }
+
+  /// A million advertisements of 100,000 addresses with changing data. The process has no other test, so its memory is the scanner's.
+  @Test func aMillionReportsLeaveTheMemoryAsItIs() async {
+    await #expect(processExitsWith: .success) {
+      var scanner = Scanner()
+      var effects: [Effect<ScannerEffect>] = []
+      var changes = ScanParameters()
+      changes.reportsChanges = true
+      scanner.start(changes, for: OwnerID(rawValue: 1), RadioContext(isPoweredOn: true), into: &effects)
+      var before = 0
+      for number in 0..<1_000_000 as Range<UInt64> {
+        if number == 100_000 { before = try residentPages() }
+        let address = DeviceAddress(octets: BD_ADDR(number % 100_000), kind: .public)
+        let report = HCI.AdvertisingReport {
+          $0.address = address
+          $0.data = [2, 1, UInt8(truncatingIfNeeded: number)]
+        }
+        scanner.receive(report, by: address, now: .start, into: &effects)
+        effects.removeAll(keepingCapacity: true)
+      }
+      try #require(try residentPages() - before < 256)
+    }
   }
 
   @Test func theUnionIsActiveWithDuplicatesAndTheLargestShareOfTime() {
@@ -223,4 +292,10 @@ import Testing
       #expect(discovery.primaryPHY == .le1M && discovery.secondaryPHY == .none && discovery.periodicInterval == nil)
     }
   }
+}
+
+/// The memory of the process that is in use, in pages.
+private func residentPages() throws -> Int {
+  let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+  return try #require(fields.dropFirst().first.flatMap { Int($0) })
 }

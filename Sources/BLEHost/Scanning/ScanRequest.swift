@@ -5,8 +5,8 @@ import BLEWire
 struct ScanRequest: Sendable {
   let owner: OwnerID
   var parameters: ScanParameters
-  /// The devices that were reported to an owner that wants each once.
-  private var reported: Set<Report> = []
+  /// The devices that were reported to an owner that wants each once, or once for each change; with the data where changes count.
+  private var reported: [Report: Contents] = [:]
   /// The number of devices in the filter. One more empties the filter, and all are reported again.
   static let maximumReported = 1024
 
@@ -16,6 +16,13 @@ struct ScanRequest: Sendable {
     var isScanResponse: Bool
     /// A device with several advertising sets sends as many advertisements.
     var set: UInt8?
+  }
+
+  private struct Contents: Equatable, Sendable {
+    var data: [UInt8] = []
+    var scanResponse: [UInt8]?
+    var isTruncated = false
+    var isConnectable = false
   }
 
   /// Advertisements that wait for their scan responses, the oldest first (``ScanParameters/waitsForScanResponse``).
@@ -36,9 +43,18 @@ struct ScanRequest: Sendable {
     if parameters.allowsDuplicates { return true }
     let report = Report(
       address: discovery.address, isScanResponse: discovery.isScanResponse, set: discovery.advertisingSet)
-    if reported.contains(report) { return false }
-    if reported.count >= Self.maximumReported { reported = [] }
-    reported.insert(report)
+    var contents = Contents()
+    if parameters.reportsChanges {
+      contents = Contents(
+        data: discovery.data, scanResponse: discovery.scanResponse, isTruncated: discovery.isTruncated,
+        isConnectable: discovery.isConnectable)
+    }
+    if let before = reported[report] {
+      if before == contents { return false }
+    } else if reported.count >= Self.maximumReported {
+      reported = [:]
+    }
+    reported[report] = contents
     return true
   }
 }
@@ -91,12 +107,16 @@ extension ScanParameters {
       union.allowsDuplicates = union.allowsDuplicates || other.allowsDuplicates
       union.waitsForScanResponse = union.waitsForScanResponse || other.waitsForScanResponse
       union.phys.formUnion(other.phys)
+      union.reportsChanges = union.reportsChanges || other.reportsChanges
       if UInt32(other.window) * UInt32(union.interval) > UInt32(union.window) * UInt32(other.interval) {
         (union.interval, union.window) = (other.interval, other.window)
       }
     }
     self = union
   }
+
+  /// Whether the controller reports each device once (Vol 4, Part E, 7.8.11).
+  var filtersDuplicates: Bool { !allowsDuplicates && !reportsChanges }
 
   /// Why such a scan is not possible with this controller, where it is not.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
@@ -140,12 +160,12 @@ extension ScanParameters {
     guard extended else {
       return HCI.LESetScanEnable {
         $0.scanEnable = isOn
-        $0.filterDuplicates = !allowsDuplicates
+        $0.filterDuplicates = filtersDuplicates
       }
     }
     return HCI.LESetExtendedScanEnable {
       $0.enable = isOn
-      $0.filterDuplicates = allowsDuplicates ? .disabled : .enabled
+      $0.filterDuplicates = filtersDuplicates ? .enabled : .disabled
     }
   }
 }

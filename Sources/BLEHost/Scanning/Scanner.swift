@@ -51,9 +51,14 @@ struct Scanner: Sendable {
       return effects.append(.event(.scanStopped(error), to: owner.recipient))
     }
     if let index = requests.firstIndex(where: { $0.owner == owner }) {
-      requests[index].parameters = parameters
+      if parameters.reportsChanges {
+        // A new scan of its owner, which receives all devices again.
+        requests[index] = ScanRequest(owner: owner, parameters: parameters)
+      } else {
+        requests[index].parameters = parameters
+      }
     } else {
-      restarts = !requests.isEmpty && ScanParameters(serving: requests.map(\.parameters))?.allowsDuplicates == false
+      restarts = ScanParameters(serving: requests.map(\.parameters))?.filtersDuplicates == true
       requests.append(ScanRequest(owner: owner, parameters: parameters))
     }
     reconcile(radio, into: &effects)
@@ -173,10 +178,11 @@ extension Scanner {
   ) {
     var owners: [OwnerID] = []
     for index in requests.indices {
+      // With one scan the controller filters.
+      let isFiltered = requests.count == 1 && requests[index].parameters.filtersDuplicates
       if requests[index].parameters.waitsForScanResponse {
         for whole in requests[index].join(discovery, now: now) { report(whole, to: index, into: &effects) }
-      } else if requests[index].admits(discovery) || requests.count == 1 {
-        // With one scan the controller filters.
+      } else if requests[index].admits(discovery) || isFiltered {
         owners.append(requests[index].owner)
       }
     }

@@ -60,6 +60,7 @@ public struct ScanOptions: Hashable, Sendable {
     var parameters = ScanParameters()
     (parameters.interval, parameters.window) = (interval, window)
     (parameters.isActive, parameters.allowsDuplicates) = (isActive, allowsDuplicates)
+    parameters.reportsChanges = !allowsDuplicates
     return parameters
   }
 }

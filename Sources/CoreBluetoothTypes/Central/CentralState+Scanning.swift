@@ -40,9 +40,8 @@ extension CentralState {
     scans += 1
     scan = ScanFilter(number: scans, services: services, solicited: solicited, allowsDuplicates: allowsDuplicates)
     var parameters = ScanParameters()
-    // The host always tells all: a device that changes what it says is then seen, and the list of those reported is kept
-    // here, where a scan response that comes later is known to be new.
-    parameters.allowsDuplicates = true
+    // The host removes duplicates. Changed data is reported, because a scan response or a name may be new.
+    (parameters.allowsDuplicates, parameters.reportsChanges) = (allowsDuplicates, !allowsDuplicates)
     effects.commands.append(.startScanning(parameters))
   }
 

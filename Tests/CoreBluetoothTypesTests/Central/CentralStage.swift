@@ -74,7 +74,8 @@ final class CentralStage: Sendable {
 
   static func describe(_ command: HostCommand) -> String {
     switch command {
-    case .startScanning(let parameters): "scan\(parameters.allowsDuplicates ? "" : " once each")"
+    case .startScanning(let parameters):
+      "scan\(parameters.allowsDuplicates ? " all" : parameters.reportsChanges ? "" : " once each")"
     case .stopScanning: "stop scanning"
     case .connect(_, let address, _, _): "connect \(address.octets.value & 0xFF)"
     case .cancelConnect: "cancel connect"
