@@ -107,7 +107,7 @@ package struct HostCore: Sendable {
     case .update(let token, let attribute, let value, let peers):
       update(token, attribute, value, to: peers, from: owner, now: now, into: &output)
     case .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _), .readRSSI(let peer),
-      .client(let peer, _):
+      .client(let peer, _), .inspect(let peer, _):
       guard let index = links.index(of: peer) else {
         output.append(Link.rejection(of: command), to: owner.recipient)
         break

@@ -218,6 +218,31 @@ import Testing
     #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
   }
 
+  /// Of several requests that are refused, one pairing is the consequence (Vol 3, Part H, 2.3.6).
+  @Test func aFailedPairingOnDemandIsNotFollowedByAnother() throws {
+    var couple = Couple(peripheral: nil, central: { _ in .with { $0.pairsOnDemand = true } })
+    try couple.connect()
+    let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
+    couple.world.ask(
+      1,
+      (0..<6).map { .client(link.central, GATTClient.Operation(id: .init(rawValue: 1000 + $0), .read(handle))) })
+    couple.world.run(for: .seconds(5))
+    let refused = couple.events(1).count { if case .client(_, .finished(_, .failure)) = $0 { true } else { false } }
+    #expect(refused == 6 && couple.failures(1).count == 1)
+    // A request that is made later is another reason to pair.
+    #expect(couple.read(Couple.encrypted) == .failure(.insufficientAuthentication))
+    #expect(couple.failures(1).count == 2)
+  }
+
+  /// A device without input and output has just said so: another pairing with it is not authenticated either.
+  @Test func afterJustWorksARefusalForWantOfAuthenticationIsTheResult() throws {
+    var couple = Couple(central: { _ in .with(.displayYesNo) { $0.pairsOnDemand = true } })
+    try couple.connect()
+    #expect(couple.read(Couple.encrypted) == .success([7]))
+    #expect(couple.read(Couple.authenticated) == .failure(.insufficientAuthentication))
+    #expect(couple.paired(1).count == 1 && couple.failures(1).isEmpty)
+  }
+
   /// At most so many requests wait for security; one more is refused at once.
   @Test func waitingForSecurityIsBounded() throws {
     var couple = Couple(

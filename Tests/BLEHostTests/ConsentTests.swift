@@ -53,6 +53,21 @@ import Testing
     }
   }
 
+  /// The requests of the device for security do not ask the user again on this link (Vol 3, Part H, 2.3.6).
+  @Test func aSecurityRequestAfterAFailedPairingAsksForNothing() throws {
+    var couple = try couple()
+    let link = try #require(couple.links[1])
+    couple.world.ask(0, .requestSecurity(link.peripheral))
+    couple.world.run(for: .seconds(1))
+    try answer(.reject, &couple)
+    couple.world.ask(0, .requestSecurity(link.peripheral))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.questions(1).count == 1 && couple.failures(1).count == 1)
+    // The application may pair.
+    couple.secure()
+    #expect(couple.paired(1).count == 1)
+  }
+
   @Test func theApplicationsOwnRequestIsConsent() throws {
     var couple = try couple()
     couple.secure()

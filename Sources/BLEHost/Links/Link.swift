@@ -31,6 +31,8 @@ struct Link: Sendable {
   var security = SecurityState.none
   /// Our own, or one for the kernel's.
   var manager: any LinkSecurityManager
+  /// How the pairings on this link have ended.
+  var pairings = LinkPairings()
 
   var server: LinkServer
   var client: LinkClient
@@ -163,11 +165,13 @@ extension Link {
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner)))
-    case .client(_, let operation):
+    case .client(_, let operation), .inspect(_, let operation):
       turn.usesClient = true
+      var pairsOnDemand = role == .central && turn.pairsOnDemand
+      if case .inspect = command { pairsOnDemand = false }
       client.perform(
-        operation, for: owner, pairsOnDemand: role == .central && turn.pairsOnDemand,
-        queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
+        operation, for: owner, pairsOnDemand: pairsOnDemand, queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss,
+        now: turn.now, into: &turn.client)
     default: break
     }
   }
@@ -177,7 +181,8 @@ extension Link {
     switch command {
     case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
     case .setPHY(let peer, _), .readPHY(let peer): .phy(peer, .failure(.notConnected))
-    case .client(let peer, let operation): .client(peer, .finished(operation.id, .failure(.linkEnded)))
+    case .client(let peer, let operation), .inspect(let peer, let operation):
+      .client(peer, .finished(operation.id, .failure(.linkEnded)))
     default: .refused(.notConnected)
     }
   }

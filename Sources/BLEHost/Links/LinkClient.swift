@@ -249,10 +249,11 @@ extension LinkClient {
     }
   }
 
-  /// It could not be encrypted: the refusals are reported after all.
+  /// It could not be encrypted: the refusals are reported after all. The operations that have no answer yet were asked before
+  /// the failure, so a refusal of theirs is reported, too, and starts no other pairing (Vol 3, Part H, 2.3.6).
   mutating func releaseParked(into output: inout Output) {
     let waiting = parked.waiting
-    parked.waiting = []
+    parked = ParkedOperations()
     for (_, refusal) in waiting { report(refusal, into: &output) }
   }
 }

@@ -7,6 +7,8 @@ extension HostCore {
   mutating func paired(
     _ index: Int, _ outcome: PairingOutcome, now: Instant, into output: inout HostOutput
   ) {
+    links[index].pairings.succeeded(
+      lacksAuthentication: policy.settings?.requestsMITM == true && !outcome.strength.isAuthenticated)
     let link = links[index]
     policy.succeeded(link.identity)
     let identity = (outcome.peerIdentity ?? link.identity).identity

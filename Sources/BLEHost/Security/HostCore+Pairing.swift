@@ -39,7 +39,7 @@ extension HostCore {
       bonds: bonds.bonds, isBondProven: link.security.isBondProven, level: link.security.level,
       reconnection: link.client.reconnection, ownIdentity: ownAddress,
       withholdsIdentity: radio.privacy.map { !$0.distributesIdentityWhenUnauthenticated } ?? false,
-      rules: bondRules(for: link), cryptography: cryptography, random: random, lastQuestion: policy.lastQuestion)
+      rules: bondRules(for: link), pairings: link.pairings, cryptography: cryptography, random: random, lastQuestion: policy.lastQuestion)
   }
 
   /// Takes a report of the kernel's security manager.
@@ -106,6 +106,7 @@ extension HostCore {
   private mutating func pairingFailed(
     _ index: Int, _ failure: PairingFailure, claimed: DeviceAddress?, into output: inout HostOutput
   ) {
+    links[index].pairings.failed(now: time)
     let link = links[index]
     output.append(.pairingFailed(link.peer, failure))
     let identity = claimed ?? link.identity

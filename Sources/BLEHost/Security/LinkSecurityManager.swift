@@ -173,6 +173,8 @@ struct SecurityContext: Sendable {
   var withholdsIdentity = false
   /// What a pairing may make and replace.
   var rules = BondRules()
+  /// How the pairings on the link have ended.
+  var pairings = LinkPairings()
   let cryptography: any Cryptography
   /// Drawn from by a new machine.
   var random: RandomSource
@@ -208,6 +210,8 @@ struct SecurityContext: Sendable {
 
   /// Whether our central secures the link `peer` although the application has not requested it.
   func admitsUnrequestedSecurity(of peer: PeerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
+    // A key that was made without authentication, although it was requested, is the best that the devices can make.
+    if pairings.lacksAuthentication, level != .none { return false }
     switch reconnection {
     case .none: return true
     // The encryption that is under way is the answer.

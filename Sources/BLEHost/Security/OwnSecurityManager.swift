@@ -175,7 +175,12 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
     case .ignoredAnswer(let error): effects.append(.own(.answerIgnored(error)))
     case .encrypt(let key): encrypt(with: key, .pairing, into: &effects)
-    case .securityRequested(let wanted): secure(wanted, isConsented: false, &context, now: now, into: &effects)
+    case .securityRequested(let wanted):
+      guard !context.pairings.isWaiting(now: now) else {
+        let text = "a Security Request is ignored: a pairing on this link has just failed"
+        return effects.append(.report(.peer, text, peer: peer))
+      }
+      secure(wanted, isConsented: false, &context, now: now, into: &effects)
     case .completed(let outcome): effects.append(.own(.paired(outcome)))
     case .keypress(let keypress): effects.append(.event(.keypress(peer, keypress), to: .everyone))
     case .failed(let failure):

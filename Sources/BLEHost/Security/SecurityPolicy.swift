@@ -78,6 +78,33 @@ extension PairingSettings {
   }
 }
 
+/// How the pairings on one link have ended, as far as it decides whether another one is of use.
+struct LinkPairings: Equatable, Sendable {
+  private var failures = 0
+  private var waitsUntil: Instant?
+  /// The last pairing was to authenticate, and the inputs and outputs of the devices permitted Just Works only (Vol 3, Part H,
+  /// 2.3.5.1): another one has the same result.
+  private(set) var lacksAuthentication = false
+
+  /// The waiting time after the first failure. It doubles with each failure.
+  static let firstWait = Duration.seconds(2)
+  static let longestWait = Duration.seconds(512)
+
+  /// Whether requests of the peer for security start no pairing, because one has failed (Vol 3, Part H, 2.3.6).
+  func isWaiting(now: Instant) -> Bool { waitsUntil.map { now < $0 } ?? false }
+
+  mutating func failed(now: Instant) {
+    var wait = Self.firstWait
+    for _ in 0..<failures where wait < Self.longestWait { wait += wait }
+    waitsUntil = now + min(wait, Self.longestWait)
+    failures = min(failures + 1, 16)
+  }
+
+  mutating func succeeded(lacksAuthentication: Bool) { self = Self(lacksAuthentication: lacksAuthentication) }
+
+  init(lacksAuthentication: Bool = false) { self.lacksAuthentication = lacksAuthentication }
+}
+
 /// What the settings of a pairing depend on.
 struct PairingFacts: Sendable {
   var ownIdentity: DeviceAddress
