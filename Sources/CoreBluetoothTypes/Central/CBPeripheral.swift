@@ -1,3 +1,4 @@
+import BLEATT
 import BLEHost
 public import Foundation
 import Synchronization
@@ -72,11 +73,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
 
-  /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one the
-  /// 512 that a value may have, in as many packets as they need.
+  /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one as many
+  /// packets as needed; in both cases not more than the 512 that a value may have (Vol 3, Part F, 3.2.9).
   open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-    guard type == .withoutResponse else { return 512 }
-    return (manager.object?.run { state, _ in state.mtu(of: self) } ?? 23) - 3
+    guard type == .withoutResponse else { return ATT.maximumValueLength }
+    return manager.object?.run { state, _ in state.longestCommand(of: self) } ?? ATT.defaultMTU - 3
   }
 
   /// Asks for the strength of the signal.

@@ -141,6 +141,11 @@ extension CentralState {
       let reason = isWanted ? CBError(.operationCancelled, "the program cancelled the connection") : error
       effects.calls += connection.failures(reason).map { .peripheral(object, $0) }
     }
+    if !connection.unsentWrites.isEmpty {
+      effects.notices.append(
+        "\(connection.unsentWrites.count) writes without response to \(connection.address) were not sent: the link ended"
+      )
+    }
     connection.forgetNotifying()
     object?.update(state: .disconnected)
     if isReconnecting { begin(connection.address, next ?? ConnectOptions(), into: &effects) }

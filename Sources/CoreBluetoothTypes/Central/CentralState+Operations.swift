@@ -67,9 +67,9 @@ extension CentralState {
       return effects.misuses.append(
         "writeValue: \(characteristic) has no property writeWithoutResponse, so this write is dropped")
     }
-    guard value.count <= connection.mtu - 3 else {
+    guard value.count <= connection.longestCommand else {
       return effects.misuses.append(
-        "writeValue: \(value.count) octets do not fit the \(connection.mtu - 3) of maximumWriteValueLength(for: .withoutResponse), so this write is dropped"
+        "writeValue: \(value.count) octets do not fit the \(connection.longestCommand) of maximumWriteValueLength(for: .withoutResponse), so this write is dropped"
       )
     }
     guard connection.unsentWrites.count < limits.droppedWrites else {
@@ -92,11 +92,12 @@ extension CentralState {
     return connection.unsentWrites.count < limits.pendingWrites
   }
 
-  func mtu(of peripheral: CBPeripheral) -> Int {
-    guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase else {
-      return ATT.defaultMTU
-    }
-    return connections[peer]?.mtu ?? ATT.defaultMTU
+  /// The most octets of a write without response.
+  func longestCommand(of peripheral: CBPeripheral) -> Int {
+    guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase,
+      let connection = connections[peer]
+    else { return ATT.defaultMTU - 3 }
+    return connection.longestCommand
   }
 
   /// Not supported; the delegate receives an error.

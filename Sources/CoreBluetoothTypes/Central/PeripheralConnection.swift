@@ -34,6 +34,9 @@ struct PeripheralConnection: Sendable {
     self.peer = peer
   }
 
+  /// The most octets of a write without response: what the MTU leaves, at most what a value may have (Vol 3, Part F, 3.2.9).
+  var longestCommand: Int { min(mtu - 3, ATT.maximumValueLength) }
+
   /// An operation of the application. The delegate is called in the order of the operations.
   struct PendingOperation: Sendable {
     var id: GATTClient.OperationID
