@@ -40,7 +40,7 @@ extension HostCore {
     }
   }
 
-  /// Connects an owner to a device: by a link that our central made, else by a new one.
+  /// Connects an owner to a device: by a link that is up, else by a new one.
   mutating func connect(_ wanted: PendingConnection, now: Instant, into output: inout HostOutput) {
     var request = wanted
     request.device = bonds.identity(of: wanted.device, toolbox)

@@ -8,7 +8,7 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
 
   /// The delegate calls that a task waits for.
   private enum Call: Hashable {
-    case poweredOn, discovered, connected, disconnected, services, characteristics, value, wrote, notifying
+    case poweredOn, discovered, connected, disconnected, services, characteristics, value, wrote, notifying, name
   }
 
   private struct State {
@@ -17,8 +17,12 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
     var values: [ObjectIdentifier: AsyncStream<Data>.Continuation] = [:]
   }
 
-  init(_ adapter: AdapterOptions, label: String = "central") {
-    manager = CentralManager(delegate: nil, queue: DispatchQueue(label: label), adapter: adapter)
+  convenience init(_ adapter: AdapterOptions, label: String = "central") {
+    self.init(adapter, queue: DispatchQueue(label: label))
+  }
+
+  init(_ adapter: AdapterOptions, queue: DispatchQueue) {
+    manager = CentralManager(delegate: nil, queue: queue, adapter: adapter)
     super.init()
     manager.delegate = self
   }
@@ -80,6 +84,10 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
     try await wait(for: .notifying) { peripheral.setNotifyValue(true, for: characteristic) }
   }
 
+  func waitForName(of peripheral: Peripheral) async throws {
+    try await wait(for: .name) { if peripheral.name != nil { answer(.name) } }
+  }
+
   /// The values of a characteristic from now on.
   func values(of characteristic: Characteristic) -> AsyncStream<Data> {
     let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
@@ -106,6 +114,7 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
   func centralManager(_ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, error: (any Error)?) {
     answer(.disconnected, error)
   }
+  func peripheralDidUpdateName(_ peripheral: Peripheral) { answer(.name) }
   func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?) { answer(.services, error) }
   func peripheral(_ peripheral: Peripheral, didDiscoverCharacteristicsFor service: Service, error: (any Error)?) {
     answer(.characteristics, error)

@@ -37,9 +37,12 @@ import Testing
     var parts: [Int] { state.withLock { $0.parts } }
 
     func publish(_ service: MutableService, at transport: String) {
+      publish(service, at: AdapterOptions(transport: transport))
+    }
+
+    func publish(_ service: MutableService, at adapter: AdapterOptions) {
       state.withLock { $0.service = service }
-      let manager = PeripheralManager(
-        delegate: self, queue: DispatchQueue(label: "peripheral"), adapter: AdapterOptions(transport: transport))
+      let manager = PeripheralManager(delegate: self, queue: DispatchQueue(label: "peripheral"), adapter: adapter)
       state.withLock { $0.manager = manager }
     }
 

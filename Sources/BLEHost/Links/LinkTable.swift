@@ -107,12 +107,16 @@ extension LinkTable {
     links.contains { $0.identity == identity && ($0.role == .central || $0.security.isBondProven) }
   }
 
-  /// Lets an owner use a link that our central made for other owners, in the place of a new one.
+  /// Lets an owner use a link that is up, in the place of a new one: a link that our central made for other owners, or that the
+  /// device made to us.
   ///
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> Connection? {
-    let index = links.firstIndex {
-      $0.identity == identity.identity && $0.role == .central && !$0.isClosing && !$0.client.users.contains(owner)
+    let index = links.firstIndex { link in
+      guard link.identity == identity.identity, !link.isClosing, !link.client.users.contains(owner) else { return false }
+      // A central that only claims the identity of a bonded device is not that device.
+      let isClaim = link.security.isBonded && !link.security.isBondProven
+      return link.role == .central || link.reportedAddress == link.identity && !isClaim
     }
     guard let index else { return nil }
     links[index].client.addUser(owner)
