@@ -2,8 +2,9 @@ public import BLEWire
 
 /// The LE signalling channel of one link (Vol 3, Part A, 4): PDUs in, PDUs and effects out.
 ///
-/// It has two procedures, each with one request at a time: a peripheral requests connection parameters, a central
-/// answers such a request. All other requests are rejected with the response that the specification prescribes.
+/// A peripheral requests connection parameters, a central answers such a request, one at a time. Both open, use and close
+/// credit-based channels (``CreditBasedChannels``). All other requests are rejected with the response that the specification
+/// prescribes.
 ///
 /// ```
 ///   peripheral                                   central
@@ -32,6 +33,8 @@ public struct SignallingChannel: Sendable {
     case parameterUpdateRequested(ConnectionParameterUpdateRequest)
     /// The result of ``SignallingChannel/requestParameterUpdate(_:now:into:)``.
     case parameterUpdateFinished(ParameterUpdateOutcome)
+    /// An event of credit-based channels.
+    case channel(CreditBasedChannels.Effect)
   }
 
   /// The result of a request for connection parameters.
@@ -62,25 +65,30 @@ public struct SignallingChannel: Sendable {
   /// 9.3.9.2.
   public static let responseTimeout: Duration = .seconds(30)
 
-  private struct Outstanding {
+  struct Outstanding {
     var identifier: UInt8
     var deadline: Instant
   }
 
   private let role: Role
-  private var lastIdentifier: UInt8 = 0
-  private var outstanding: Outstanding?
+  var lastIdentifier: UInt8 = 0
+  private(set) var outstanding: Outstanding?
   /// The identifier of the request that the owner has not answered yet.
   private var unanswered: UInt8?
+  /// The credit-based channels of the link.
+  public var channels: CreditBasedChannels
 
   /// A channel of a new link.
-  public init(role: Role) { self.role = role }
+  public init(role: Role, channels limits: CreditBasedChannels.Limits = .init()) {
+    self.role = role
+    channels = CreditBasedChannels(limits: limits)
+  }
 
   /// The time at which ``tick(now:effects:)`` must be called; nil while no response is awaited.
-  public var deadline: Instant? { outstanding?.deadline }
+  public var deadline: Instant? { .nearer(outstanding?.deadline, channels.deadline) }
 
   /// Receives one PDU without its L2CAP header, and appends the response, without a header, to `out`.
-  public mutating func receive(_ pdu: Bytes, into out: inout PacketBuffer, effects: inout [Effect]) {
+  public mutating func receive(_ pdu: Bytes, now: Instant, into out: inout PacketBuffer, effects: inout [Effect]) {
     // A response needs an identifier; identifier zero is not allowed.
     guard let first = pdu.first, let identifier = pdu.dropFirst().first, identifier != 0 else { return }
     let code = SignallingCode(rawValue: first)
@@ -89,7 +97,7 @@ public struct SignallingChannel: Sendable {
       return
     }
     do throws(CodecError) {
-      receive(try SignallingPDU(decoding: pdu), into: &out, effects: &effects)
+      receive(try SignallingPDU(decoding: pdu), now: now, into: &out, effects: &effects)
     } catch {
       if !code.isResponse { send(CommandReject(), identifier, &out) }
     }
@@ -104,9 +112,9 @@ public struct SignallingChannel: Sendable {
     guard role == .peripheral else { throw .notPeripheral }
     guard outstanding == nil else { throw .outstanding }
     if let problem = parameters.problem { throw .outOfRange(problem) }
-    lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1
-    outstanding = Outstanding(identifier: lastIdentifier, deadline: now + Self.responseTimeout)
-    send(parameters, lastIdentifier, &out)
+    guard let identifier = takeIdentifier() else { throw .outstanding }
+    outstanding = Outstanding(identifier: identifier, deadline: now + Self.responseTimeout)
+    send(parameters, identifier, &out)
   }
 
   /// Answers ``Effect/parameterUpdateRequested(_:)``. Does nothing where there is no request.
@@ -118,12 +126,16 @@ public struct SignallingChannel: Sendable {
 
   /// Ends a request whose response is overdue.
   public mutating func tick(now: Instant, effects: inout [Effect]) {
+    tickChannels(now: now, &effects)
     guard let outstanding, outstanding.deadline <= now else { return }
     finish(.timedOut, &effects)
   }
 
-  private mutating func receive(_ pdu: SignallingPDU, into out: inout PacketBuffer, effects: inout [Effect]) {
+  private mutating func receive(
+    _ pdu: SignallingPDU, now: Instant, into out: inout PacketBuffer, effects: inout [Effect]
+  ) {
     let identifier = pdu.identifier
+    guard !receiveChannelPacket(pdu.command.packet, identifier, now: now, &out, &effects) else { return }
     switch pdu.command.packet {
     case let request as ConnectionParameterUpdateRequest:
       receive(request, identifier, &out, &effects)
@@ -131,18 +143,9 @@ public struct SignallingChannel: Sendable {
       finish(response.result == .accepted ? .accepted : .rejected, &effects)
     case let reject as CommandReject where outstanding?.identifier == identifier:
       finish(.notUnderstood(reject.reason), &effects)
-    case is LECreditBasedConnectionRequest:
-      send(LECreditBasedConnectionResponse(rejected: .spsmNotSupported), identifier, &out)
-    case let request as CreditBasedConnectionRequest:
-      send(rejection(of: request), identifier, &out)
-    case is CreditBasedReconfigureRequest:
-      send(CreditBasedReconfigureResponse(result: .invalidDestinationCID), identifier, &out)
-    case let request as DisconnectionRequest:
-      let reject = CommandReject(invalidChannel: request.destinationCID, remote: request.sourceCID)
-      send(reject, identifier, &out)
     case nil where !pdu.command.code.isResponse:
       send(CommandReject(), identifier, &out)
-    // A response without a request, or credits for a channel that does not exist.
+    // A response without a request.
     default: break
     }
   }
@@ -161,21 +164,12 @@ public struct SignallingChannel: Sendable {
     effects.append(.parameterUpdateRequested(request))
   }
 
-  /// No SPSM has a service here, so every channel is rejected. The MTU limits the channels to five, as Vol 3, Part A,
-  /// 4.25 does; a request without a channel is invalid.
-  private func rejection(of request: CreditBasedConnectionRequest) -> CreditBasedConnectionResponse {
-    var response = CreditBasedConnectionResponse()
-    response.destinationCIDs = request.sourceCIDs.map { _ in .null }
-    response.result = request.sourceCIDs.isEmpty ? .invalidParameters : .spsmNotSupported
-    return response
-  }
-
   private mutating func finish(_ outcome: ParameterUpdateOutcome, _ effects: inout [Effect]) {
     outstanding = nil
     effects.append(.parameterUpdateFinished(outcome))
   }
 
-  private func send(_ packet: some SignallingPacket, _ identifier: UInt8, _ out: inout PacketBuffer) {
+  func send(_ packet: some SignallingPacket, _ identifier: UInt8, _ out: inout PacketBuffer) {
     out.append { SignallingPDU(identifier: identifier, packet).encode(to: &$0) }
   }
 }

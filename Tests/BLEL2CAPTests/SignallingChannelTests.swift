@@ -12,7 +12,7 @@ private struct Link {
   mutating func receive(_ hexadecimal: String) -> [String] {
     var out = PacketBuffer()
     effects = []
-    channel.receive(([UInt8](hexadecimal: hexadecimal) ?? [])[...], into: &out, effects: &effects)
+    channel.receive(([UInt8](hexadecimal: hexadecimal) ?? [])[...], now: .start, into: &out, effects: &effects)
     return sent(out)
   }
 
@@ -222,7 +222,7 @@ private let comfortable = ConnectionParameterUpdateRequest(intervalMin: 24, inte
       }
       var out = PacketBuffer()
       var effects: [SignallingChannel.Effect] = []
-      channels[round % 2].receive(pdu[...], into: &out, effects: &effects)
+      channels[round % 2].receive(pdu[...], now: .start, into: &out, effects: &effects)
       #expect(out.count <= 1)
       for index in 0..<out.count {
         #expect(out[index].count <= SignallingChannel.mtu)

@@ -126,7 +126,7 @@ extension Link {
   ) {
     switch channel {
     case .attributeProtocol: receiveATT(payload, &services, bonds, &turn)
-    case .signalling: signalling.receive(payload, into: &turn.signalling, &turn.effects)
+    case .signalling: signalling.receive(payload, now: turn.now, into: &turn.signalling, &turn.effects)
     case .securityManager: turn.effects.append(.own(.securityPDU([UInt8](copying: payload))))
     // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
     default: break

@@ -34,10 +34,10 @@ struct LinkSignalling: Sendable {
 
   /// Takes one PDU of the signalling channel. The response follows the commands that it leads to.
   mutating func receive(
-    _ pdu: Span<UInt8>, into frames: inout PacketBuffer, _ effects: inout [Effect<LinkEffect>]
+    _ pdu: Span<UInt8>, now: Instant, into frames: inout PacketBuffer, _ effects: inout [Effect<LinkEffect>]
   ) {
     var found: [SignallingChannel.Effect] = []
-    channel.receive([UInt8](copying: pdu)[...], into: &frames, effects: &found)
+    channel.receive([UInt8](copying: pdu)[...], now: now, into: &frames, effects: &found)
     for effect in found {
       if case .parameterUpdateRequested(let request) = effect {
         channel.answerParameterUpdate(accepted: true, into: &frames)

@@ -28,7 +28,7 @@ struct Channels {
     case .signalling:
       var output = PacketBuffer()
       var effects: [SignallingChannel.Effect] = []
-      signalling.receive(payload, into: &output, effects: &effects)
+      signalling.receive(payload, now: .start, into: &output, effects: &effects)
       let answers = (0..<output.count).map { BasicFrame(channel: .signalling, payload: output[$0]).encoded }
       return (nil, answers)
     default: return (nil, [])

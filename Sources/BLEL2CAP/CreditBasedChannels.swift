@@ -1,0 +1,198 @@
+import BLEWire
+
+/// The credit-based channels of one link: packets of the signalling channel and K-frames in, both out (Vol 3, Part A, 4.22 to
+/// 4.28 and 10).
+///
+/// ```
+///   open ──request──► opening ──response: successful──► open ──close, or Disconnection Request──► closed
+///                        │ refused, 30 s                 │ violation: Disconnection Request
+///                        ▼                               ▼
+///                     .openFailed                     .closed
+/// ```
+///
+/// ``SignallingChannel`` owns one, as ``SignallingChannel/channels``: requests share its identifiers.
+public struct CreditBasedChannels: Sendable {
+  /// The limits of one link.
+  public struct Limits: Hashable, Sendable {
+    /// The channels, those that are being opened included. An LE link has 64 dynamic numbers at most.
+    public var channels = 32
+    /// Requests of the peer that wait for ``SignallingChannel/accept(_:_:into:effects:)``.
+    public var waitingRequests = 4
+    /// The octets that wait to be sent on one channel.
+    public var queuedOctets = 65_536
+
+    /// The default limits.
+    public init() {}
+  }
+
+  /// The identifier of a call of ``SignallingChannel/open(_:_:now:into:)``, chosen by the caller.
+  public struct OpenID: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+  }
+
+  /// A request of the peer for one to five channels. The owner answers it.
+  public struct Request: Hashable, Sendable {
+    /// The identifier of the request on the signalling channel.
+    public let identifier: UInt8
+    /// The service.
+    public let spsm: SPSM
+    /// The flow control mode.
+    public let mode: CreditBasedChannel.Mode
+    /// What the peer accepts.
+    public let remote: CreditBasedChannel.Parameters
+    /// The numbers of the channels at the peer. A null one was rejected already.
+    let remoteCIDs: [ChannelID]
+    /// The result for the channels that were rejected.
+    let partialResult: CreditBasedConnectionResult
+    /// The number of channels that can be opened.
+    public var count: Int { remoteCIDs.count { $0 != .null } }
+  }
+
+  /// The reason why a channel was not opened.
+  public enum OpenFailure: Error, Hashable, Sendable {
+    /// The peer rejected the request.
+    case refused(CreditBasedConnectionResult)
+    /// The peer does not support the request.
+    case notUnderstood(CommandRejectReason)
+    /// The response contradicts the request or the specification.
+    case invalidResponse
+    /// The peer did not respond in time.
+    case timedOut
+    /// The link ended.
+    case linkEnded
+  }
+
+  /// The reason why a channel was closed.
+  public enum CloseReason: Hashable, Sendable {
+    /// The owner closed it.
+    case local
+    /// The peer closed it.
+    case peer
+    /// The peer broke a rule: a Disconnection Request was sent.
+    case violation(CreditBasedChannel.Violation)
+    /// The peer gave the same number to two channels (Vol 3, Part A, 4.26).
+    case duplicateCID
+    /// The link ended.
+    case linkEnded
+  }
+
+  /// An event for the owner.
+  public enum Effect: Equatable, Sendable {
+    /// The peer requests channels. Answer with ``SignallingChannel/accept(_:_:into:effects:)`` or
+    /// ``SignallingChannel/reject(_:_:into:)``.
+    case requested(Request)
+    /// Channels are open: by a request of the peer, or by ours with this identifier. Fewer than requested if the peer
+    /// rejected some.
+    case opened([ChannelID], OpenID?)
+    /// A request of ours failed.
+    case openFailed(OpenID, OpenFailure)
+    /// An SDU was received. Call ``SignallingChannel/didRead(_:into:)`` when it is read.
+    case received(ChannelID, [UInt8])
+    /// The queue of a channel was full and takes SDUs again.
+    case canSend(ChannelID)
+    /// The peer has other sizes for these channels, or accepted ours.
+    case reconfigured([ChannelID])
+    /// The peer rejected our sizes, or did not respond: nil.
+    case reconfigurationFailed([ChannelID], CreditBasedReconfigureResult?)
+    /// A channel is closed. SDUs in its queue are lost.
+    case closed(ChannelID, CloseReason)
+  }
+
+  /// A request of ours without a response.
+  enum Outstanding: Sendable {
+    case open(OpenID, SPSM, CreditBasedChannel.Mode, CreditBasedChannel.Parameters, [ChannelID])
+    case reconfigure([ChannelID], mtu: UInt16, mps: UInt16)
+    case close(local: ChannelID, remote: ChannelID)
+  }
+
+  /// The largest number of channels in one request (Vol 3, Part A, 4.25).
+  public static let maximumPerRequest = 5
+  /// The time for a response after a pending one: the ERTX timer (Vol 3, Part A, 6.2.2).
+  static let pendingTimeout: Duration = .seconds(60)
+  /// The numbers that an LE device assigns.
+  static let dynamicCIDs: ClosedRange<UInt16> = 0x0040...0x007F
+
+  let limits: Limits
+  /// The services that the peer may open channels to; requests for others are rejected with
+  /// ``CreditBasedConnectionResult/spsmNotSupported``.
+  public var services: Set<SPSM> = []
+  /// The channels by their number here.
+  var open: [ChannelID: CreditBasedChannel] = [:]
+  /// Requests of ours, by the identifier.
+  var outstanding: [UInt8: (request: Outstanding, deadline: Instant)] = [:]
+  /// Requests of the peer that the owner has not answered.
+  var requests: [Request] = []
+  /// The number of the channel that sent the last frame: each channel sends in turn.
+  private var lastSender = ChannelID.null
+
+  /// No channels.
+  public init(limits: Limits = Limits()) { self.limits = limits }
+
+  /// An open channel, by its number here.
+  public subscript(channel: ChannelID) -> CreditBasedChannel? { open[channel] }
+  /// The number of open channels.
+  public var count: Int { open.count }
+
+  var deadline: Instant? { outstanding.values.map(\.deadline).min() }
+
+  /// Takes the next K-frame of all channels, one from each channel in turn.
+  ///
+  /// - Returns: the channel number of the peer and the payload.
+  public mutating func nextFrame(effects: inout [Effect]) -> (channel: ChannelID, payload: [UInt8])? {
+    let ready = open.values.lazy.filter(\.canSendFrame).map(\.localCID)
+    guard
+      let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
+        ?? ready.min(by: Self.isBefore), var channel = open[next], let payload = channel.nextFrame()
+    else { return nil }
+    lastSender = next
+    if channel.takeCanSend() { effects.append(.canSend(next)) }
+    open[next] = channel
+    return (channel.remoteCID, payload)
+  }
+
+  private static func isBefore(_ a: ChannelID, _ b: ChannelID) -> Bool { a.rawValue < b.rawValue }
+
+  /// Queues an SDU on a channel.
+  public mutating func send(_ sdu: [UInt8], on channel: ChannelID) throws(CreditBasedChannel.SendRefusal) {
+    guard open[channel] != nil else { throw .notOpen }
+    try open[channel]?.send(sdu)
+  }
+
+  /// The link has ended: every channel and every request ends.
+  public mutating func linkEnded(effects: inout [Effect]) {
+    for id in outstanding.keys.sorted() {
+      if case .open(let id, _, _, _, _)? = outstanding[id]?.request { effects.append(.openFailed(id, .linkEnded)) }
+    }
+    for channel in open.keys.sorted(by: Self.isBefore) { effects.append(.closed(channel, .linkEnded)) }
+    (open, outstanding, requests) = ([:], [:], [])
+  }
+
+  /// Numbers for new channels, fewer than `count` where not so many are left.
+  func freeCIDs(_ count: Int) -> [ChannelID] {
+    var used = Set(open.keys)
+    for case .open(_, _, _, _, let channels) in outstanding.values.map(\.request) { used.formUnion(channels) }
+    // A number is free again when the peer has confirmed that the channel is closed.
+    for case .close(let local, _) in outstanding.values.map(\.request) { used.insert(local) }
+    let room = max(0, limits.channels - used.count)
+    return Array(
+      Self.dynamicCIDs.lazy.map { ChannelID(rawValue: $0) }.filter { !used.contains($0) }.prefix(min(count, room)))
+  }
+
+  /// The channel of a number at the peer.
+  func channel(remote: ChannelID) -> CreditBasedChannel? { open.values.first { $0.remoteCID == remote } }
+
+  /// Whether the peer has given its number to a channel, or to a request that waits.
+  func isUsed(remote: ChannelID) -> Bool {
+    channel(remote: remote) != nil || requests.contains { $0.remoteCIDs.contains(remote) }
+  }
+
+  mutating func add(
+    _ local: ChannelID, _ remote: ChannelID, _ spsm: SPSM, _ mode: CreditBasedChannel.Mode,
+    ours: CreditBasedChannel.Parameters, theirs: CreditBasedChannel.Parameters
+  ) {
+    open[local] = CreditBasedChannel(
+      localCID: local, remoteCID: remote, spsm: spsm, mode: mode, local: ours, remote: theirs,
+      queueLimit: limits.queuedOctets)
+  }
+}

@@ -1,0 +1,254 @@
+import BLEWire
+
+/// Credit-based channels: the packets of the peer (Vol 3, Part A, 4.6, 4.7 and 4.22 to 4.28).
+extension SignallingChannel {
+  /// Receives a packet about channels.
+  ///
+  /// - Returns: false where the packet is of another kind.
+  mutating func receiveChannelPacket(
+    _ packet: (any SignallingPacket)?, _ identifier: UInt8, now: Instant, _ out: inout PacketBuffer,
+    _ effects: inout [Effect]
+  ) -> Bool {
+    switch packet {
+    case let request as LECreditBasedConnectionRequest: receive(request, identifier, &out, &effects)
+    case let request as CreditBasedConnectionRequest: receive(request, identifier, &out, &effects)
+    case let response as LECreditBasedConnectionResponse: receive(response, identifier, now, &out, &effects)
+    case let response as CreditBasedConnectionResponse: receive(response, identifier, now, &out, &effects)
+    case let indication as FlowControlCredit: receive(indication, now, &out, &effects)
+    case let request as DisconnectionRequest: receive(request, identifier, &out, &effects)
+    case let response as DisconnectionResponse: receive(response, identifier)
+    case let request as CreditBasedReconfigureRequest: receive(request, identifier, &out, &effects)
+    case let response as CreditBasedReconfigureResponse: receive(response, identifier, &effects)
+    case let reject as CommandReject: return receive(reject, identifier, &effects)
+    default: return false
+    }
+    return true
+  }
+
+  /// One channel (Vol 3, Part A, 4.22).
+  private mutating func receive(
+    _ packet: LECreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    let remote = CreditBasedChannel.Parameters(
+      mtu: packet.mtu, mps: packet.mps, initialCredits: packet.initialCredits)
+    let fault: CreditBasedConnectionResult? =
+      if !channels.services.contains(packet.spsm) {
+        .spsmNotSupported
+      } else if !packet.sourceCID.isDynamic {
+        .invalidSourceCID
+      } else if channels.isUsed(remote: packet.sourceCID) {
+        .sourceCIDAlreadyAllocated
+      } else {
+        remote.isValid(for: .leCreditBased) ? nil : .unacceptableParameters
+      }
+    let request = CreditBasedChannels.Request(
+      identifier: identifier, spsm: packet.spsm, mode: .leCreditBased, remote: remote, remoteCIDs: [packet.sourceCID],
+      partialResult: .successful)
+    if let fault { return refuse(request, fault, &out) }
+    take(request, &out, &effects)
+  }
+
+  /// One to five channels (Vol 3, Part A, 4.25). A number that cannot be used is rejected alone; the others are opened.
+  private mutating func receive(
+    _ packet: CreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    let remote = CreditBasedChannel.Parameters(
+      mtu: packet.mtu, mps: packet.mps, initialCredits: packet.initialCredits)
+    var result = CreditBasedConnectionResult.successful
+    var seen: Set<ChannelID> = []
+    let usable = packet.sourceCIDs.map { number in
+      if !number.isDynamic {
+        result = .invalidSourceCID
+      } else if channels.isUsed(remote: number) || !seen.insert(number).inserted {
+        result = .sourceCIDAlreadyAllocated
+      } else {
+        return number
+      }
+      return ChannelID.null
+    }
+    let request = CreditBasedChannels.Request(
+      identifier: identifier, spsm: packet.spsm, mode: .enhancedCreditBased, remote: remote, remoteCIDs: usable,
+      partialResult: result)
+    if !(1...CreditBasedChannels.maximumPerRequest).contains(usable.count) {
+      refuse(request, .invalidParameters, &out)
+    } else if !channels.services.contains(packet.spsm) {
+      refuse(request, .spsmNotSupported, &out)
+    } else if !remote.isValid(for: .enhancedCreditBased) || remote.initialCredits == 0 {
+      refuse(request, .unacceptableParameters, &out)
+    } else if request.count == 0 {
+      refuse(request, result, &out)
+    } else {
+      take(request, &out, &effects)
+    }
+  }
+
+  private mutating func take(
+    _ request: CreditBasedChannels.Request, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    // A repeated request has one response, once the owner has decided.
+    if channels.requests.contains(where: { $0.identifier == request.identifier }) { return }
+    guard channels.requests.count < channels.limits.waitingRequests else { return refuse(request, .noResources, &out) }
+    channels.requests.append(request)
+    effects.append(.channel(.requested(request)))
+  }
+
+  private mutating func receive(
+    _ response: LECreditBasedConnectionResponse, _ identifier: UInt8, _ now: Instant, _ out: inout PacketBuffer,
+    _ effects: inout [Effect]
+  ) {
+    guard case .open(_, _, .leCreditBased, _, _)? = channels.outstanding[identifier]?.request else { return }
+    let remote = CreditBasedChannel.Parameters(
+      mtu: response.mtu, mps: response.mps, initialCredits: response.initialCredits)
+    finishOpening(identifier, response.result, [response.destinationCID], remote, now, &out, &effects)
+  }
+
+  private mutating func receive(
+    _ response: CreditBasedConnectionResponse, _ identifier: UInt8, _ now: Instant, _ out: inout PacketBuffer,
+    _ effects: inout [Effect]
+  ) {
+    guard case .open(_, _, .enhancedCreditBased, _, _)? = channels.outstanding[identifier]?.request else { return }
+    if [.pending, .pendingAuthentication, .pendingAuthorization].contains(response.result) {
+      channels.outstanding[identifier]?.deadline = now + CreditBasedChannels.pendingTimeout
+      return
+    }
+    let remote = CreditBasedChannel.Parameters(
+      mtu: response.mtu, mps: response.mps, initialCredits: response.initialCredits)
+    finishOpening(identifier, response.result, response.destinationCIDs, remote, now, &out, &effects)
+  }
+
+  /// Ends a request of ours: opens the channels that have a number at the peer.
+  private mutating func finishOpening(
+    _ identifier: UInt8, _ result: CreditBasedConnectionResult, _ numbers: [ChannelID],
+    _ remote: CreditBasedChannel.Parameters, _ now: Instant, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    guard
+      case .open(let id, let spsm, let mode, let local, let ours)? = channels.outstanding.removeValue(
+        forKey: identifier)?.request
+    else { return }
+    let pairs = zip(ours, numbers).filter { $1 != .null }
+    // Some channels may be open with another result than "successful" (Vol 3, Part A, 4.26).
+    guard result == .successful || mode == .enhancedCreditBased && !pairs.isEmpty else {
+      return effects.append(.channel(.openFailed(id, .refused(result))))
+    }
+    guard !pairs.isEmpty, pairs.allSatisfy({ $1.isDynamic }), remote.isValid(for: mode),
+      mode == .leCreditBased || numbers.count == ours.count
+    else { return effects.append(.channel(.openFailed(id, .invalidResponse))) }
+    var opened: [ChannelID] = []
+    for (here, number) in pairs {
+      if let existing = channels.channel(remote: number) {
+        // The peer has given its number twice: neither channel can be used (Vol 3, Part A, 4.26).
+        close(existing.localCID, .duplicateCID, now: now, &out, &effects)
+        opened.removeAll { $0 == existing.localCID }
+      } else {
+        channels.add(here, number, spsm, mode, ours: local, theirs: remote)
+        opened.append(here)
+      }
+    }
+    effects.append(.channel(opened.isEmpty ? .openFailed(id, .invalidResponse) : .opened(opened, id)))
+  }
+
+  /// Credits for our frames (Vol 3, Part A, 4.24). Those for a channel that is not open are ignored.
+  private mutating func receive(
+    _ indication: FlowControlCredit, _ now: Instant, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    guard let channel = channels.channel(remote: indication.channel) else { return }
+    do throws(CreditBasedChannel.Violation) {
+      try channels.open[channel.localCID]?.addCredits(indication.credits)
+    } catch {
+      close(channel.localCID, .violation(error), now: now, &out, &effects)
+    }
+  }
+
+  /// The peer closes a channel (Vol 3, Part A, 4.6).
+  private mutating func receive(
+    _ request: DisconnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    let response = DisconnectionResponse(destinationCID: request.destinationCID, sourceCID: request.sourceCID)
+    // Both ends may close the channel at the same time.
+    let isClosing = channels.outstanding.values.contains {
+      if case .close(request.destinationCID, request.sourceCID) = $0.request { true } else { false }
+    }
+    if isClosing { return send(response, identifier, &out) }
+    guard let channel = channels.open[request.destinationCID] else {
+      let reject = CommandReject(invalidChannel: request.destinationCID, remote: request.sourceCID)
+      return send(reject, identifier, &out)
+    }
+    // A request with another number of the peer is ignored.
+    guard channel.remoteCID == request.sourceCID else { return }
+    channels.open[request.destinationCID] = nil
+    send(response, identifier, &out)
+    effects.append(.channel(.closed(request.destinationCID, .peer)))
+  }
+
+  /// The peer has closed a channel at our request: its number is free.
+  private mutating func receive(_ response: DisconnectionResponse, _ identifier: UInt8) {
+    guard case .close(response.sourceCID, response.destinationCID)? = channels.outstanding[identifier]?.request else {
+      return
+    }
+    channels.outstanding[identifier] = nil
+  }
+
+  /// Other sizes of the peer (Vol 3, Part A, 4.27).
+  private mutating func receive(
+    _ request: CreditBasedReconfigureRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
+  ) {
+    let known = request.destinationCIDs.compactMap { channels.channel(remote: $0) }
+    let sizes = CreditBasedChannel.Parameters(mtu: request.mtu, mps: request.mps)
+    let result: CreditBasedReconfigureResult =
+      if known.isEmpty || known.count != request.destinationCIDs.count
+        || known.contains(where: { $0.mode != .enhancedCreditBased })
+      {
+        .invalidDestinationCID
+      } else if !sizes.isValid(for: .enhancedCreditBased) || known.count > CreditBasedChannels.maximumPerRequest {
+        .unacceptableParameters
+      } else if known.contains(where: { request.mtu < $0.remote.mtu }) {
+        .mtuReductionNotAllowed
+      } else if known.count > 1, known.contains(where: { request.mps < $0.remote.mps }) {
+        .mpsReductionNotAllowed
+      } else {
+        .successful
+      }
+    if result == .successful {
+      for channel in known { channels.open[channel.localCID]?.reconfigure(mtu: request.mtu, mps: request.mps) }
+      effects.append(.channel(.reconfigured(known.map(\.localCID))))
+    }
+    send(CreditBasedReconfigureResponse(result: result), identifier, &out)
+  }
+
+  private mutating func receive(
+    _ response: CreditBasedReconfigureResponse, _ identifier: UInt8, _ effects: inout [Effect]
+  ) {
+    guard case .reconfigure(let numbers, let mtu, let mps)? = channels.outstanding[identifier]?.request else { return }
+    channels.outstanding[identifier] = nil
+    guard response.result == .successful else {
+      return effects.append(.channel(.reconfigurationFailed(numbers, response.result)))
+    }
+    for number in numbers { channels.open[number]?.setLocalSizes(mtu: mtu, mps: mps) }
+    effects.append(.channel(.reconfigured(numbers)))
+  }
+
+  /// The peer does not support a request, or its channel is closed already.
+  ///
+  /// - Returns: whether it was a request about channels.
+  private mutating func receive(_ reject: CommandReject, _ identifier: UInt8, _ effects: inout [Effect]) -> Bool {
+    guard let rejected = channels.outstanding.removeValue(forKey: identifier) else { return false }
+    switch rejected.request {
+    case .open(let id, _, _, _, _): effects.append(.channel(.openFailed(id, .notUnderstood(reject.reason))))
+    case .reconfigure(let numbers, _, _): effects.append(.channel(.reconfigurationFailed(numbers, nil)))
+    case .close: break
+    }
+    return true
+  }
+
+  /// Ends the requests whose response is overdue (Vol 3, Part A, 6.2.1). A channel that was to be closed is closed.
+  mutating func tickChannels(now: Instant, _ effects: inout [Effect]) {
+    for (identifier, overdue) in channels.outstanding.sorted(by: { $0.key < $1.key }) where overdue.deadline <= now {
+      channels.outstanding[identifier] = nil
+      switch overdue.request {
+      case .open(let id, _, _, _, _): effects.append(.channel(.openFailed(id, .timedOut)))
+      case .reconfigure(let numbers, _, _): effects.append(.channel(.reconfigurationFailed(numbers, nil)))
+      case .close: break
+      }
+    }
+  }
+}

@@ -1,0 +1,488 @@
+import BLEL2CAP
+import BLEWire
+import Testing
+
+/// Two ends of one link, with what each has reported. PDUs and frames are delivered at once.
+private struct TwoEnds {
+  typealias Effect = CreditBasedChannels.Effect
+
+  struct End {
+    var signalling: SignallingChannel
+    var effects: [Effect] = []
+    /// What the end has sent on the signalling channel, in hexadecimal digits.
+    var sent: [String] = []
+  }
+
+  var ends = [End(signalling: .init(role: .central)), End(signalling: .init(role: .peripheral))]
+  var now = Instant.start
+  var drops = false
+
+  init(limits: CreditBasedChannels.Limits = .init()) {
+    ends = [SignallingChannel.Role.central, .peripheral].map {
+      End(signalling: SignallingChannel(role: $0, channels: limits))
+    }
+    ends[1].signalling.channels.services = [Self.service]
+  }
+
+  static let service = SPSM(rawValue: 0x0080)
+
+  /// Lets an end do something, and delivers what it sends until nothing is left.
+  mutating func perform<T, E: Error>(
+    _ end: Int,
+    _ body: (inout SignallingChannel, inout PacketBuffer, inout [SignallingChannel.Effect]) throws(E) -> T
+  ) throws(E) -> T {
+    var out = PacketBuffer()
+    var effects: [SignallingChannel.Effect] = []
+    defer {
+      note(effects, end)
+      deliver(out, from: end)
+    }
+    return try body(&ends[end].signalling, &out, &effects)
+  }
+
+  private mutating func note(_ effects: [SignallingChannel.Effect], _ end: Int) {
+    for case .channel(let effect) in effects { ends[end].effects.append(effect) }
+  }
+
+  private mutating func deliver(_ out: PacketBuffer, from end: Int) {
+    for index in 0..<out.count {
+      ends[end].sent.append(out[index].hexadecimal)
+      guard !drops else { continue }
+      let pdu = out[index]
+      let now = now
+      perform(1 - end) { $0.receive(pdu, now: now, into: &$1, effects: &$2) }
+    }
+  }
+
+  /// Sends the frames that an end has credits for; gives how many there were.
+  @discardableResult mutating func transmit(from end: Int, atMost limit: Int = .max) -> Int {
+    var count = 0
+    var effects: [Effect] = []
+    let now = now
+    while count < limit, let frame = ends[end].signalling.channels.nextFrame(effects: &effects) {
+      count += 1
+      perform(1 - end) { $0.receive(frame.payload.span, on: frame.channel, now: now, into: &$1, effects: &$2) }
+    }
+    ends[end].effects += effects
+    return count
+  }
+
+  mutating func open(
+    _ count: Int = 1, mode: CreditBasedChannel.Mode = .leCreditBased, spsm: SPSM = service,
+    local: CreditBasedChannel.Parameters = .init(mtu: 100, mps: 23, initialCredits: 4)
+  ) throws {
+    let now = now
+    try perform(0) { signalling, out, _ throws(SignallingChannel.ChannelRefusal) in
+      try signalling.open(
+        .init(spsm: spsm, mode: mode, count: count, local: local), .init(rawValue: 1), now: now, into: &out)
+    }
+  }
+
+  mutating func accept(_ local: CreditBasedChannel.Parameters = .init(mtu: 200, mps: 30, initialCredits: 3)) throws {
+    let request = try #require(requests.last)
+    perform(1) { $0.accept(request, local, into: &$1, effects: &$2) }
+  }
+
+  var requests: [CreditBasedChannels.Request] {
+    ends[1].effects.compactMap { if case .requested(let request) = $0 { request } else { nil } }
+  }
+
+  func opened(_ end: Int) -> [ChannelID] {
+    ends[end].effects.flatMap { if case .opened(let channels, _) = $0 { channels } else { [] as [ChannelID] } }
+  }
+
+  func received(_ end: Int) -> [[UInt8]] {
+    ends[end].effects.compactMap { if case .received(_, let sdu) = $0 { sdu } else { nil } }
+  }
+
+  func closed(_ end: Int) -> [CreditBasedChannels.CloseReason] {
+    ends[end].effects.compactMap { if case .closed(_, let reason) = $0 { reason } else { nil } }
+  }
+
+  func failures(_ end: Int) -> [CreditBasedChannels.OpenFailure] {
+    ends[end].effects.compactMap { if case .openFailed(_, let failure) = $0 { failure } else { nil } }
+  }
+
+  mutating func receive(_ end: Int, _ hexadecimal: String) throws {
+    let octets = try #require([UInt8](hexadecimal: hexadecimal))
+    let now = now
+    perform(end) { $0.receive(octets[...], now: now, into: &$1, effects: &$2) }
+  }
+}
+
+/// Numbers that are the same on each run (SplitMix64).
+private struct Generator: RandomNumberGenerator {
+  private var state: UInt64 = 11
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var number = state
+    number = (number ^ (number >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    number = (number ^ (number >> 27)) &* 0x94D0_49BB_1331_11EB
+    return number ^ (number >> 31)
+  }
+}
+
+private let first = ChannelID(rawValue: 0x0040)
+
+@Suite("Credit-based channels") struct CreditBasedChannelTests {
+  /// L2CAP/LE/CFC/BV-01-C and BV-03-C: the request and the response.
+  @Test func opensAChannel() throws {
+    var link = TwoEnds()
+    try link.open()
+    #expect(link.ends[0].sent == ["14010a008000400064001700" + "0400"])
+    try link.accept()
+    #expect(link.ends[1].sent == ["15010a004000c8001e0003000000"])
+    #expect(link.ends[0].effects == [.opened([first], .init(rawValue: 1))])
+    #expect(link.opened(1) == [first])
+    #expect(link.ends[0].signalling.channels[first]?.credits == 3)
+  }
+
+  /// L2CAP/LE/CFC/BV-05-C: segmentation. The first frame has the SDU Length (Vol 3, Part A, 3.4.3).
+  @Test(arguments: [0, 1, 21, 22, 44, 90, 100]) func aSDUArrivesWhole(count: Int) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept(.init(mtu: 100, mps: 23, initialCredits: 10))
+    let sdu = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+    try link.ends[0].signalling.channels.send(sdu, on: first)
+    #expect(link.transmit(from: 0) == max(1, (count + 2 + 22) / 23))
+    #expect(link.received(1) == [sdu])
+  }
+
+  /// Both directions at once, more SDUs than credits: each read gives its credit back.
+  @Test func creditsReturnAsTheReaderReads() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    for number in 0..<10 { try link.ends[0].signalling.channels.send([UInt8(number)], on: first) }
+    #expect(link.transmit(from: 0) == 3)
+    #expect(link.transmit(from: 0) == 0, "no credit is left")
+    while link.received(1).count < 10 {
+      let unread = link.received(1).count
+      link.perform(1) { signalling, out, _ in signalling.didRead(first, into: &out) }
+      link.transmit(from: 0)
+      #expect(link.received(1).count >= unread)
+    }
+    #expect(link.received(1) == (0..<10).map { [UInt8($0)] })
+    #expect(link.closed(0).isEmpty && link.closed(1).isEmpty)
+  }
+
+  /// One credit is enough for an SDU of many frames: frames of an SDU that is not complete need no reader.
+  @Test func anSDULongerThanTheCreditsArrives() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept(.init(mtu: 500, mps: 23, initialCredits: 1))
+    let sdu = [UInt8](repeating: 7, count: 500)
+    try link.ends[0].signalling.channels.send(sdu, on: first)
+    while link.transmit(from: 0) > 0 {}
+    #expect(link.received(1) == [sdu])
+  }
+
+  /// L2CAP/LE/CFC/BV-04-C, BI-01-C and others: the results of a request that is refused.
+  static let refusals: [(String, String)] = [
+    // SPSM not supported.
+    ("14050a008100400064001700" + "0400", "15050a0000000000000000000200"),
+    // Source CID outside 0x0040 to 0x007F.
+    ("14050a0080003f0064001700" + "0400", "15050a0000000000000000000900"),
+    ("14050a008000800064001700" + "0400", "15050a0000000000000000000900"),
+    // Source CID already allocated.
+    ("14050a008000400064001700" + "0400", "15050a0000000000000000000a00"),
+    // MTU or MPS below 23; an MPS above 65,533.
+    ("14050a008000410016001700" + "0400", "15050a0000000000000000000b00"),
+    ("14050a008000410064001600" + "0400", "15050a0000000000000000000b00"),
+    ("14050a00800041006400feff" + "0400", "15050a0000000000000000000b00"),
+    // Enhanced: MTU below 64, MPS below 64, no credits.
+    ("17050a0080003f0040000100" + "4100", "18050a000000000000000b000000"),
+    ("17050a00800040003f000100" + "4100", "18050a000000000000000b000000"),
+    ("17050a008000400040000000" + "4100", "18050a000000000000000b000000"),
+    // Enhanced: the only number is used already, or is none.
+    ("17050a008000400040000100" + "4000", "18050a000000000000000a000000"),
+    ("17050a008000400040000100" + "0100", "18050a0000000000000009000000"),
+  ]
+
+  @Test(arguments: refusals) func refusesARequest(pdu: String, answer: String) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    link.ends[1].sent = []
+    link.drops = true
+    try link.receive(1, pdu)
+    #expect(link.ends[1].sent == [answer])
+    #expect(link.requests.count == 1, "only the first request reached the owner")
+  }
+
+  /// The owner decides about the security of the link.
+  @Test(arguments: [
+    CreditBasedConnectionResult.insufficientAuthentication, .insufficientAuthorization, .encryptionKeySizeTooShort,
+    .insufficientEncryption, .noResources,
+  ]) func theOwnerRejectsARequest(result: CreditBasedConnectionResult) throws {
+    var link = TwoEnds()
+    try link.open()
+    let request = try #require(link.requests.first)
+    link.perform(1) { signalling, out, _ in signalling.reject(request, result, into: &out) }
+    #expect(link.failures(0) == [.refused(result)])
+    link.perform(1) { $0.accept(request, .init(), into: &$1, effects: &$2) }
+    #expect(link.opened(1).isEmpty, "a request has one answer")
+  }
+
+  /// L2CAP/ECFC/BV-01-C: five channels with one request.
+  @Test func opensFiveChannels() throws {
+    var link = TwoEnds()
+    let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
+    try link.open(5, mode: .enhancedCreditBased, local: sizes)
+    try link.accept(sizes)
+    let all = (0x40...0x44).map { ChannelID(rawValue: $0) }
+    #expect(link.opened(0) == all && link.opened(1) == all)
+    for channel in all { try link.ends[0].signalling.channels.send([UInt8(channel.rawValue)], on: channel) }
+    try link.ends[0].signalling.channels.send([1], on: first)
+    #expect(link.transmit(from: 0) == 6)
+    #expect(link.received(1) == [[0x40], [0x41], [0x42], [0x43], [0x44], [1]], "each channel in turn")
+  }
+
+  /// L2CAP/ECFC/BV-04-C: some are refused because there is no room for all.
+  @Test func opensAsManyChannelsAsThereIsRoomFor() throws {
+    var limits = CreditBasedChannels.Limits()
+    limits.channels = 2
+    var link = TwoEnds()
+    link.ends[1].signalling = SignallingChannel(role: .peripheral, channels: limits)
+    link.ends[1].signalling.channels.services = [TwoEnds.service]
+    let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
+    try link.open(3, mode: .enhancedCreditBased, local: sizes)
+    try link.accept(sizes)
+    #expect(link.opened(0).count == 2 && link.opened(1).count == 2)
+    #expect(link.ends[1].sent == ["18010e00400040000200" + "0400" + "400041000000"])
+  }
+
+  /// L2CAP/LE/CFC/BV-08-C and BV-09-C: either end closes the channel.
+  @Test(arguments: [0, 1]) func closesAChannel(end: Int) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    link.perform(end) { $0.close(first, now: .start, into: &$1, effects: &$2) }
+    #expect(link.closed(end) == [.local] && link.closed(1 - end) == [.peer])
+    #expect(throws: CreditBasedChannel.SendRefusal.notOpen) {
+      try link.ends[0].signalling.channels.send([1], on: first)
+    }
+    try link.open()
+    #expect(link.ends[0].sent.last?.dropFirst(12).prefix(4) == "4000", "its number is free again")
+  }
+
+  @Test func bothEndsMayCloseAChannelAtOnce() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    link.drops = true
+    for end in 0...1 { link.perform(end) { $0.close(first, now: .start, into: &$1, effects: &$2) } }
+    link.drops = false
+    try link.receive(0, "060104004000" + "4000")
+    #expect(link.ends[0].sent.last == "0701040040004000")
+    #expect(link.closed(0) == [.local])
+  }
+
+  /// L2CAP/LE/CFC/BI-02-C to BI-04-C and BV-14-C: a channel whose rules the peer breaks is closed.
+  static let violations: [(String, CreditBasedChannel.Violation)] = [
+    ("00", .noSDULength), ("c900" + "00", .sduTooLong(201)), ("0100" + "0102", .moreThanSDULength),
+    ("0500" + String(repeating: "00", count: 29), .frameTooLong(31)),
+  ]
+
+  @Test(arguments: violations) func closesAChannelAfterAViolation(
+    payload: String, violation: CreditBasedChannel.Violation
+  ) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    let octets = try #require([UInt8](hexadecimal: payload))
+    link.perform(1) { $0.receive(octets.span, on: first, now: .start, into: &$1, effects: &$2) }
+    #expect(link.closed(1) == [.violation(violation)] && link.closed(0) == [.peer])
+  }
+
+  @Test func closesAChannelAfterAFrameWithoutCredit() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    let frame: [UInt8] = [1, 0, 9]
+    for _ in 1...4 { link.perform(1) { $0.receive(frame.span, on: first, now: .start, into: &$1, effects: &$2) } }
+    #expect(link.received(1).count == 3)
+    #expect(link.closed(1) == [.violation(.noCredit)])
+  }
+
+  /// L2CAP/LE/CFC/BI-05-C: more credits than 65,535.
+  @Test func closesAChannelAfterTooManyCredits() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    try link.receive(0, "160904004000" + "fcff")
+    #expect(link.ends[0].signalling.channels[first]?.credits == 65_535)
+    try link.receive(0, "160904004000" + "0000")
+    #expect(link.closed(0).isEmpty, "no credits are ignored")
+    try link.receive(0, "160904004000" + "0100")
+    #expect(link.closed(0) == [.violation(.tooManyCredits)])
+  }
+
+  /// The peer gives one number to two channels: neither is used (Vol 3, Part A, 4.26).
+  @Test func closesBothChannelsOfOneNumber() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    link.drops = true
+    try link.open()
+    try link.receive(0, "15020a004000c8001e0003000000")
+    #expect(link.closed(0) == [.duplicateCID])
+    #expect(link.failures(0) == [.invalidResponse])
+    #expect(link.ends[0].signalling.channels.count == 0)
+  }
+
+  static let invalidResponses = [
+    // A number that is no dynamic one; an MTU below 23; an MPS below 23.
+    "15010a000100c8001e0003000000", "15010a00400016001e0003000000", "15010a004000c800160003000000",
+  ]
+
+  @Test(arguments: invalidResponses) func aResponseThatIsInvalidOpensNothing(response: String) throws {
+    var link = TwoEnds()
+    link.drops = true
+    try link.open()
+    try link.receive(0, response)
+    #expect(link.failures(0) == [.invalidResponse])
+  }
+
+  /// RTX (Vol 3, Part A, 6.2.1).
+  @Test func aRequestWithoutAResponseEnds() throws {
+    var link = TwoEnds()
+    link.drops = true
+    try link.open()
+    #expect(link.ends[0].signalling.deadline == .start + SignallingChannel.responseTimeout)
+    link.perform(0) { $0.tick(now: .start + .seconds(30), effects: &$2) }
+    #expect(link.failures(0) == [.timedOut])
+    try link.receive(0, "15010a004000c8001e0003000000")
+    #expect(link.opened(0).isEmpty, "too late")
+  }
+
+  /// L2CAP/ECFC/BV-29-C: a pending response, then the final one (ERTX).
+  @Test func aPendingResponseIsFollowedByTheResult() throws {
+    var link = TwoEnds()
+    link.drops = true
+    let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
+    try link.open(mode: .enhancedCreditBased, local: sizes)
+    link.now = .start + .seconds(20)
+    try link.receive(0, "18010a000000000000000d000000")
+    link.perform(0) { $0.tick(now: .start + .seconds(40), effects: &$2) }
+    #expect(link.failures(0).isEmpty)
+    try link.receive(0, "18010a004000400002000000" + "4000")
+    #expect(link.opened(0) == [first])
+  }
+
+  @Test func aPeerThatDoesNotSupportChannelsRejectsTheRequest() throws {
+    var link = TwoEnds()
+    link.drops = true
+    try link.open()
+    try link.receive(0, "010102000000")
+    #expect(link.failures(0) == [.notUnderstood(.commandNotUnderstood)])
+  }
+
+  /// L2CAP/ECFC/BV-09-C to BV-12-C: reconfiguration.
+  @Test func reconfiguresAChannel() throws {
+    var link = TwoEnds()
+    let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
+    try link.open(mode: .enhancedCreditBased, local: sizes)
+    try link.accept(sizes)
+    try link.perform(1) { signalling, out, _ throws(SignallingChannel.ChannelRefusal) in
+      try signalling.reconfigure([first], mtu: 100, mps: 80, now: .start, into: &out)
+    }
+    #expect(link.ends[0].signalling.channels[first]?.remote.mtu == 100)
+    #expect(link.ends[1].signalling.channels[first]?.local.mps == 80)
+    #expect(link.ends[0].effects.last == .reconfigured([first]))
+    try link.ends[0].signalling.channels.send([UInt8](repeating: 1, count: 100), on: first)
+    #expect(link.transmit(from: 0) == 2)
+    #expect(link.received(1).map(\.count) == [100])
+  }
+
+  static let badReconfigurations: [(String, String)] = [
+    // MTU smaller than before; MPS smaller for two channels; a channel that does not exist; an MPS below 64.
+    ("19090600410046004000", "1a0902000100"), ("1909080064004100" + "40004100", "1a0902000200"),
+    ("19090600640064004500", "1a0902000300"), ("19090600640030004000", "1a0902000400"),
+  ]
+
+  @Test(arguments: badReconfigurations) func refusesAReconfiguration(pdu: String, answer: String) throws {
+    var link = TwoEnds()
+    let sizes = CreditBasedChannel.Parameters(mtu: 70, mps: 70, initialCredits: 2)
+    try link.open(2, mode: .enhancedCreditBased, local: sizes)
+    try link.accept(sizes)
+    link.drops = true
+    try link.receive(1, pdu)
+    #expect(link.ends[1].sent.last == answer)
+  }
+
+  @Test func theQueueIsLimited() throws {
+    var limits = CreditBasedChannels.Limits()
+    limits.queuedOctets = 100
+    var link = TwoEnds(limits: limits)
+    try link.open()
+    try link.accept()
+    let sdu = [UInt8](repeating: 0, count: 60)
+    for _ in 1...2 { try link.ends[0].signalling.channels.send(sdu, on: first) }
+    #expect(throws: CreditBasedChannel.SendRefusal.queueFull) {
+      try link.ends[0].signalling.channels.send(sdu, on: first)
+    }
+    link.transmit(from: 0)
+    #expect(link.ends[0].effects.contains(.canSend(first)))
+    #expect(throws: CreditBasedChannel.SendRefusal.exceedsMTU(limit: 200)) {
+      try link.ends[0].signalling.channels.send([UInt8](repeating: 0, count: 201), on: first)
+    }
+  }
+
+  @Test func theEndOfTheLinkEndsEverything() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    link.drops = true
+    try link.open()
+    var effects: [CreditBasedChannels.Effect] = []
+    link.ends[0].signalling.channels.linkEnded(effects: &effects)
+    #expect(effects == [.openFailed(.init(rawValue: 1), .linkEnded), .closed(first, .linkEnded)])
+    #expect(link.ends[0].signalling.deadline == nil)
+  }
+
+  @Test func refusesParametersOutOfRange() {
+    var link = TwoEnds()
+    #expect(throws: SignallingChannel.ChannelRefusal.self) { try link.open(local: .init(mtu: 22)) }
+    #expect(throws: SignallingChannel.ChannelRefusal.self) { try link.open(local: .init(mps: 22)) }
+    #expect(throws: SignallingChannel.ChannelRefusal.self) { try link.open(local: .init(initialCredits: 0)) }
+    #expect(throws: SignallingChannel.ChannelRefusal.invalidCount(2)) { try link.open(2) }
+    let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64)
+    #expect(throws: SignallingChannel.ChannelRefusal.invalidCount(6)) {
+      try link.open(6, mode: .enhancedCreditBased, local: sizes)
+    }
+    #expect(link.ends[0].sent.isEmpty)
+  }
+
+  @Test func theNumberOfChannelsIsLimited() throws {
+    var limits = CreditBasedChannels.Limits()
+    limits.channels = 1
+    var link = TwoEnds(limits: limits)
+    try link.open()
+    #expect(throws: SignallingChannel.ChannelRefusal.tooMany(limit: 1)) { try link.open() }
+  }
+
+  /// 10,000 random frames and signalling PDUs: no trap, and memory stays within the limits.
+  @Test func randomOctetsAreHarmless() throws {
+    var random = Generator()
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    for _ in 1...10_000 {
+      let count = Int(random.next() & 31)
+      var octets = (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+      if random.next() & 1 == 0, count > 1 {
+        octets[0] = UInt8(0x14 + random.next() % 7)
+        link.perform(1) { $0.receive(octets[...], now: .start, into: &$1, effects: &$2) }
+      } else {
+        link.perform(1) { $0.receive(octets.span, on: first, now: .start, into: &$1, effects: &$2) }
+      }
+      if let request = link.requests.last { link.perform(1) { $0.accept(request, .init(), into: &$1, effects: &$2) } }
+      if link.ends[1].effects.count > 100 { link.ends[1].effects = [] }
+      link.ends[0].sent = []
+      link.ends[1].sent = []
+    }
+    #expect(link.ends[1].signalling.channels.count <= 32)
+  }
+}
