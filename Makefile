@@ -79,6 +79,7 @@ test-kernel:
 	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
+	@$(SWIFT) build --product managers
 	@SWIFT="$(SWIFT)" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
 
 # The programs of this build are not those of the tests: they have a folder of their own.
