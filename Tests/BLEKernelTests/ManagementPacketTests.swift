@@ -89,6 +89,17 @@ import Testing
         return command
       }(), 0x0030, [1, 0] + deviceOctets + valueOctets
     ),
+    (
+      {
+        var command = Management.LoadConnectionParameters()
+        var entry = Management.LoadConnectionParameters.Entry()
+        (entry.device, entry.minimumInterval, entry.maximumInterval) = (device, 24, 40)
+        (entry.latency, entry.supervisionTimeout) = (1, 500)
+        command.parameters = [entry, entry]
+        return command
+      }(), 0x0035,
+      [2, 0] + deviceOctets + [24, 0, 40, 0, 1, 0, 0xF4, 0x01] + deviceOctets + [24, 0, 40, 0, 1, 0, 0xF4, 0x01]
+    ),
   ]
 
   static let events: [(any ManagementEvent, code: UInt16, parameters: [UInt8])] = [

@@ -13,6 +13,7 @@ extension Management {
     SetLowEnergy.self, LoadLongTermKeys.self, Disconnect.self, ReadConnections.self, SetIOCapability.self,
     UnpairDevice.self, UserConfirmationReply.self, UserConfirmationNegativeReply.self, UserPasskeyReply.self,
     UserPasskeyNegativeReply.self, StopDiscovery.self, SetSecureConnections.self, LoadIdentityResolvingKeys.self,
+    LoadConnectionParameters.self,
   ]
 }
 
@@ -234,6 +235,40 @@ extension Management {
       var count = UInt16(clamping: keys.count)
       try field.integer("IRK_Count", &count)
       try field.list("IRK", count: Int(count), &keys)
+    }
+  }
+}
+
+extension Management {
+  /// The kernel takes these parameters for connections that it makes to the devices, as long as the adapter is plugged in.
+  ///
+  /// From kernel 6.11 on a command with one device leaves the parameters of others, and changes those of a link to the
+  /// device. Earlier kernels first forget the parameters of devices that they do not connect to by themselves.
+  struct LoadConnectionParameters: ManagementCommand {
+    static let opcode = ManagementOpcode(rawValue: 0x0035)
+    static let name: StaticString = "Load Connection Parameters"
+
+    /// The parameters for one device, in the units of Vol 4, Part E, 7.8.12.
+    struct Entry: FieldGroup, Equatable {
+      var device = ManagementAddress()
+      var minimumInterval: UInt16 = 0
+      var maximumInterval: UInt16 = 0
+      var latency: UInt16 = 0
+      var supervisionTimeout: UInt16 = 0
+      mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try device.layout(&field)
+        try field.integer("Min_Connection_Interval", &minimumInterval)
+        try field.integer("Max_Connection_Interval", &maximumInterval)
+        try field.integer("Connection_Latency", &latency)
+        try field.integer("Supervision_Timeout", &supervisionTimeout)
+      }
+    }
+
+    var parameters: [Entry] = []
+    mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      var count = UInt16(clamping: parameters.count)
+      try field.integer("Param_Count", &count)
+      try field.list("Param", count: Int(count), &parameters)
     }
   }
 }

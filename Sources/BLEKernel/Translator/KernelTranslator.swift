@@ -45,8 +45,7 @@ struct KernelTranslator: Sendable {
   var discovery = KernelDiscovery()
   /// A command of the host enabled advertising.
   var advertises = false
-  /// A command of the host asked for a connection.
-  private var isInitiating = false
+  private var initiator = KernelInitiator()
   /// Device Connected events that wait until the HCI events before them are read.
   static let connectedDeviceLimit = 8
   /// Devices that the kernel has connected to; their HCI events are read first. At most ``connectedDeviceLimit``.
@@ -131,7 +130,7 @@ extension KernelTranslator {
     guard !packet.isEmpty else { return }
     switch HCIPacketType(rawValue: packet[0]) {
     case .command:
-      observe(packet)
+      observe(packet, into: &output)
       output.send(packet)
     case .aclData: sendFrame(packet, into: &output)
     case .event, .synchronousData, .isoData, nil: break
@@ -139,7 +138,7 @@ extension KernelTranslator {
   }
 
   /// Keeps what a command of the host decides about links and the kernel's discovery.
-  private mutating func observe(_ packet: Span<UInt8>) {
+  private mutating func observe(_ packet: Span<UInt8>, into output: inout KernelOutput) {
     let octets = [UInt8](copying: packet.extracting(1...))
     guard let command = try? HCICommandPacket(decoding: octets[...]) else { return }
     var parameters = command.parameters
@@ -150,7 +149,16 @@ extension KernelTranslator {
       }
     case .leSetExtendedAdvertisingEnable:
       if (try? HCI.LESetExtendedAdvertisingEnable(decodingPrefixOf: &parameters))?.enable == true { advertises = true }
-    case .leCreateConnection, .leExtendedCreateConnection: isInitiating = true
+    case .leClearFilterAcceptList: initiator.clearAcceptList()
+    case .leAddDeviceToFilterAcceptList:
+      guard let entry = try? HCI.LEAddDeviceToFilterAcceptList(decodingPrefixOf: &parameters) else { return }
+      initiator.addToAcceptList(entry.address)
+    case .leCreateConnection:
+      initiator.create(try? HCI.LECreateConnection(decodingPrefixOf: &parameters))
+      giveParametersToKernel(into: &output)
+    case .leExtendedCreateConnection:
+      initiator.create(try? HCI.LEExtendedCreateConnection(decodingPrefixOf: &parameters))
+      giveParametersToKernel(into: &output)
     case .leSetScanEnable:
       guard let scan = try? HCI.LESetScanEnable(decodingPrefixOf: &parameters) else { return }
       discovery.scanning(scan.scanEnable)
@@ -159,6 +167,12 @@ extension KernelTranslator {
       discovery.scanning(scan.enable)
     default: break
     }
+  }
+
+  /// Where bluetoothd runs, the parameters in the kernel are its own.
+  private mutating func giveParametersToKernel(into output: inout KernelOutput) {
+    guard !isPairedByDaemon, let command = initiator.commandForKernel() else { return }
+    output.send(ManagementRequest(command), to: index)
   }
 
   private mutating func sendFrame(_ packet: Span<UInt8>, into output: inout KernelOutput) {
@@ -217,13 +231,13 @@ extension KernelTranslator {
     case .longTermKeyRequest, .remoteConnectionParameterRequest: return
     case .connectionComplete:
       guard let event = Self.decode(HCI.LEConnectionComplete.self, message), event.status == .success else { break }
-      connected(event.connectionHandle, event.role, event.peerAddress, now: now, into: &output)
+      return connected(LinkEvent(event), message, now: now, into: &output)
     // Version 2 begins with the fields of version 1.
     case .enhancedConnectionComplete, .enhancedConnectionCompleteV2:
       guard let event = Self.decode(HCI.LEEnhancedConnectionComplete.self, message), event.status == .success else {
         break
       }
-      connected(event.connectionHandle, event.role, event.peerAddress, now: now, into: &output)
+      return connected(LinkEvent(event), message, now: now, into: &output)
     default: break
     }
     pass(message, into: &output)
@@ -277,19 +291,25 @@ extension KernelTranslator {
 
   /// A link is up.
   private mutating func connected(
-    _ handle: ConnectionHandle, _ role: HCI.Role, _ peer: DeviceAddress, now: Instant, into output: inout KernelOutput
+    _ event: LinkEvent, _ message: Span<UInt8>, now: Instant, into output: inout KernelOutput
   ) {
     // A link that another program asked for is not ours.
-    guard role != .central || isInitiating else { return }
-    forget(handle, into: &output)
-    var link = KernelLink(handle, role: role)
-    if role == .central {
-      isInitiating = false
-      link.awaitedPeer = peer.identity
+    guard event.role != .central || initiator.isInitiating else { return pass(message, into: &output) }
+    forget(event.handle, into: &output)
+    var link = KernelLink(event.handle, role: event.role)
+    if event.role == .central {
+      link.awaitedPeer = event.peer.identity
     } else if hasListener {
       link.socketDeadline = now + acceptPatience
     }
-    links[handle] = link
+    links[event.handle] = link
+    pass(message, into: &output)
+    guard event.role == .central, let parameters = initiator.connected(event) else { return }
+    output.sendOwn(
+      HCI.LEConnectionUpdate {
+        $0.connectionHandle = event.handle
+        $0.parameters = parameters
+      })
   }
 
   /// A link has ended. What the peer sent before that comes first.
