@@ -80,6 +80,11 @@ let package = Package(
     example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),
     example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLEVirtual", "BLEVirtualServer"]),
 
+    // Directed by Tests/Interop.
+    .executableTarget(
+      name: "managers", dependencies: ["BluetoothLE"], path: "Tests/Interop/Managers", packageAccess: false,
+      swiftSettings: strict),
+
     // The examples of the documentation, as a program of another package compiles them: with the public API alone.
     .testTarget(
       name: "DocumentationTests",

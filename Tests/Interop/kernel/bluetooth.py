@@ -106,6 +106,69 @@ class Management:
         os.close(self.number)
 
 
+class Monitor:
+    """What passes between the kernel and one controller, and what programs ask of the kernel, from now on: btmon's source."""
+
+    COMMAND, EVENT, REQUEST = 2, 3, 16
+
+    def __init__(self, index):
+        self.index = index
+        self.number = open_hci(NO_DEVICE, 2)
+        # SO_RCVBUFFORCE: what a full socket does not take is lost.
+        call("setsockopt", self.number, socket.SOL_SOCKET, 33, struct.pack("<i", 16 << 20), 4)
+        self.seen = []
+
+    def packets(self):
+        """All of the controller since the beginning: (kind, octets)."""
+        while readable(self.number, 0):
+            message = os.read(self.number, 4096)
+            kind, index, length = struct.unpack_from("<HHH", message)
+            if index == self.index and kind in (self.COMMAND, self.EVENT, self.REQUEST):
+                self.seen.append((kind, message[6 : 6 + length]))
+        return self.seen
+
+    def commands(self, *opcodes):
+        """The parameters of these commands to the controller, whoever sent them."""
+        return [
+            octets[3:]
+            for kind, octets in self.packets()
+            if kind == self.COMMAND and struct.unpack_from("<H", octets)[0] in opcodes
+        ]
+
+    def requests(self, opcode):
+        """The parameters of this command to the kernel, from any program."""
+        return [
+            octets[6:]
+            for kind, octets in self.packets()
+            if kind == self.REQUEST and struct.unpack_from("<H", octets, 4)[0] == opcode
+        ]
+
+    def scans(self):
+        """How often scanning was enabled: LE Set (Extended) Scan Enable."""
+        return sum(octets[0] for octets in self.commands(0x200C, 0x2042))
+
+    def timings(self):
+        """(interval, latency, timeout) of each link as it came up, and as it changed."""
+        found = []
+        for kind, octets in self.packets():
+            if kind != self.EVENT or octets[0] != 0x3E or octets[3] != 0:
+                continue
+            # LE Connection Complete, its later versions, and LE Connection Update Complete.
+            place = {0x01: 14, 0x0A: 26, 0x29: 26, 0x03: 6}.get(octets[2])
+            if place:
+                found.append(struct.unpack_from("<HHH", octets, place))
+        return found
+
+    def close(self):
+        os.close(self.number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.close()
+
+
 def set_down(index, down=True):
     """HCIDEVDOWN or HCIDEVUP, as hciconfig does it."""
     number = call("socket", AF_BLUETOOTH, socket.SOCK_RAW | socket.SOCK_CLOEXEC, HCI)

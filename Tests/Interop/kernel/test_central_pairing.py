@@ -9,6 +9,8 @@ from conftest import wait_for_count
 from pairing import bond_file
 from programs import Program, product
 
+pytestmark = pytest.mark.newer
+
 STRAP = {
     "name": "Strap",
     "advertising": {"flags": 6, "uuids_complete": ["180D"]},

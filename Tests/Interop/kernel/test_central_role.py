@@ -10,6 +10,8 @@ from conftest import Peripheral, wait_for_count
 from daemon import BluetoothDaemon
 from programs import Program, product
 
+pytestmark = pytest.mark.newer
+
 
 def collector(log, rounds, *more):
     words = ["--role", "central", "--transport", "linux:hci1", "--beats", "1", "--rounds", rounds, *more]

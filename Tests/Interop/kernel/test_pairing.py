@@ -9,6 +9,8 @@ from bluetooth import Refused
 from conftest import PATTERN, long_uuid
 from pairing import NEW_KEY, DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, User, bond_file, vault
 
+pytestmark = pytest.mark.newer
+
 OPEN, ENCRYPTED, AUTHENTICATED = (
     bytes.fromhex(f"7a3c{short}52d64c1e9b0f6d1e2f3a4b5c")[::-1] for short in ("0101", "0102", "0103")
 )

@@ -1,0 +1,80 @@
+import BluetoothLE
+
+/// Connections of BLEKit that lines direct: to an address, without a scan, with a timing.
+@MainActor final class KitDriver {
+  private let name: String
+  private let adapter: Adapter
+  private var device: RemoteDevice?
+
+  init(_ name: String, on options: AdapterOptions) {
+    self.name = name
+    adapter = Adapter(options)
+  }
+
+  func perform(_ words: [String]) -> Bool {
+    let numbers = words.compactMap { Int($0) }
+    switch (words.first, words.count) {
+    case ("connect", 2), ("connect", 6):
+      guard let address = DeviceAddress(words[1], kind: .public) else { return false }
+      let timing = words.count == 6 ? Self.timing(Array(words.dropFirst(2)).compactMap { Int($0) }) : nil
+      attempt { driver in
+        try await driver.adapter.waitUntilPoweredOn(timeout: .seconds(20))
+        let device = try await driver.adapter.connect(to: address, timing: timing ?? ConnectionParameterRequest())
+        driver.device = device
+        return "connected \(address) \(Self.text(device.timing))"
+      }
+    case ("update", 5):
+      let timing = Self.timing(numbers)
+      attempt { driver in
+        try driver.connected().requestConnectionParameters(timing)
+        return "asked"
+      }
+    case ("timing", 1): attempt { driver in "timing \(Self.text(try driver.connected().timing))" }
+    case ("read", 3):
+      guard let service = BluetoothUUID(words[1]), let characteristic = BluetoothUUID(words[2]) else { return false }
+      attempt { driver in
+        let octets = try await driver.connected().read(characteristic, in: service)
+        let security = try driver.connected().security
+        return "value \(octets.map { String(format: "%02x", $0) }.joined()) \(security)"
+      }
+    case ("disconnect", 1):
+      attempt { driver in
+        try await driver.connected().disconnect()
+        return "disconnected"
+      }
+    default: return false
+    }
+    return true
+  }
+
+  private func attempt(_ body: @escaping @MainActor @Sendable (KitDriver) async throws -> String) {
+    Task { @MainActor in
+      do {
+        let result = try await body(self)
+        say("\(name) \(result)")
+      } catch {
+        say("\(name) failed: \(error)")
+      }
+    }
+  }
+
+  private func connected() throws -> RemoteDevice {
+    struct NotConnected: Error {}
+    guard let device else { throw NotConnected() }
+    return device
+  }
+
+  private static func timing(_ numbers: [Int]) -> ConnectionParameterRequest {
+    guard numbers.count == 4 else { return ConnectionParameterRequest() }
+    return ConnectionParameterRequest(
+      interval: .milliseconds(numbers[0])...Duration.milliseconds(numbers[1]), latency: numbers[2],
+      supervisionTimeout: .milliseconds(numbers[3]))
+  }
+
+  private static func text(_ timing: ConnectionTiming?) -> String {
+    guard let timing else { return "no link" }
+    func milliseconds(_ duration: Duration) -> String { "\(duration / .milliseconds(1))" }
+    return "interval \(milliseconds(timing.interval)) latency \(timing.latency) "
+      + "timeout \(milliseconds(timing.supervisionTimeout))"
+  }
+}

@@ -1,0 +1,79 @@
+// managers --transport SPEC [--snoop FILE]
+//
+// Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call of a
+// delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral manager, c…
+// for a central manager, k for BLEKit. A manager is created by its first line.
+//
+//     p1 publish SERVICE CHARACTERISTIC TEXT   p1 advertise NAME SERVICE   p1 notify TEXT   p1 remove   p1 stop
+//     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 disconnect NAME
+//     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
+//     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
+//     k read SERVICE CHARACTERISTIC   k disconnect
+//
+// Times are in milliseconds. An answer begins with the name of the manager, too.
+
+import BluetoothLE
+
+/// Prints a line at once.
+@MainActor func say(_ line: String) {
+  FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}
+
+@MainActor final class Managers {
+  private let options: AdapterOptions
+  private var peripherals: [String: PeripheralDriver] = [:]
+  private var centrals: [String: CentralDriver] = [:]
+  private var kits: [String: KitDriver] = [:]
+
+  init(_ options: AdapterOptions) { self.options = options }
+
+  func perform(_ line: String) {
+    let words = line.split(separator: " ").map(String.init)
+    guard let name = words.first else { return }
+    let command = Array(words.dropFirst())
+    let isUnderstood: Bool
+    switch name.prefix(1) {
+    case "p":
+      let driver = peripherals[name] ?? PeripheralDriver(name, on: options)
+      peripherals[name] = driver
+      isUnderstood = driver.perform(command)
+    case "c":
+      let driver = centrals[name] ?? CentralDriver(name, on: options)
+      centrals[name] = driver
+      isUnderstood = driver.perform(command)
+    case "k":
+      let driver = kits[name] ?? KitDriver(name, on: options)
+      kits[name] = driver
+      isUnderstood = driver.perform(command)
+    default: isUnderstood = false
+    }
+    if !isUnderstood { say("not understood: \(line)") }
+  }
+}
+
+let words = CommandLine.arguments
+guard words.count == 3 || words.count == 5, words[1] == "--transport", words.count == 3 || words[3] == "--snoop" else {
+  FileHandle.standardError.write(Data("usage: managers --transport SPEC [--snoop FILE]\n".utf8))
+  exit(64)
+}
+let managers = Managers(AdapterOptions(transport: words[2], snoop: words.count == 5 ? words[4] : nil))
+
+let end: @Sendable () -> Void = {
+  Manager.shutDownAll()
+  exit(0)
+}
+
+let signals = [SIGINT, SIGTERM].map { number in
+  signal(number, SIG_IGN)
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
+  source.setEventHandler(handler: end)
+  source.resume()
+  return source
+}
+Thread.detachNewThread {
+  while let line = readLine() {
+    DispatchQueue.main.async { managers.perform(line) }
+  }
+  DispatchQueue.main.async(execute: end)
+}
+dispatchMain()
