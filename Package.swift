@@ -43,6 +43,7 @@ let package = Package(
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
     .executable(name: "heart-rate", targets: ["heart-rate"]),
+    .executable(name: "reference-central", targets: ["reference-central"]),
     .executable(name: "reference-peripheral", targets: ["reference-peripheral"]),
     .executable(name: "virtual-radio", targets: ["virtual-radio"]),
   ],
@@ -77,6 +78,7 @@ let package = Package(
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
     example("heart-rate", in: "HeartRate", on: ["BluetoothLE"]),
+    example("reference-central", in: "ReferenceCentral", on: ["BluetoothLE"]),
     example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),
     example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLEVirtual", "BLEVirtualServer"]),
 

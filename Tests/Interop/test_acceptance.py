@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import traces
+from our_central import model, our_central
 from programs import ROOT, Program, python
 from radios import have_tshark, ours, peripheral, rootcanal
 
@@ -66,3 +67,72 @@ def test_reference_peripheral_on_rootcanal(tmp_path, capsys):
     with rootcanal("rootcanal", tmp_path) as radio:
         accept(radio.transport, tmp_path, capsys)
         radio.program.check_alive()
+
+
+def peer(radio, folder, *options):
+    """The peripheral of `../shared/peers`, as strict as the specification."""
+    command = python(PEERS / "peripheral_peer.py", "--transport", radio.transport, "--strict", "--log", folder / "seen.jsonl")
+    return Program([*command, *options], folder / "peer.log")
+
+
+def seen(folder):
+    """The events that the peer has logged."""
+    return [json.loads(line)["event"] for line in (folder / "seen.jsonl").read_text().splitlines()]
+
+
+def value(short):
+    return f"B1E001{short}-0000-4000-8000-5357494654AB"
+
+
+SHORT, LONG, STREAM, ENCRYPTED, AUTHENTICATED, CONTROL = map(value, ("01", "02", "05", "07", "08", "09"))
+
+
+@pytest.mark.parametrize("generation", ["sc", "legacy"])
+@pytest.mark.parametrize("io", ["display", "display_yes_no", "keyboard", "none", "keyboard_display"])
+async def test_reference_central_with_a_strict_peripheral(io, generation, tmp_path):
+    """Every IO capability and both generations of pairing: one question for one attempt, errors with their type."""
+    options = ["--io", io] + (["--no-sc"] if generation == "legacy" else [])
+    with ours("virtual", tmp_path) as radio, peer(radio, tmp_path, *options) as strict:
+        strict.wait_for("READY")
+        with our_central(radio, tmp_path, "--io", "keyboard") as central:
+            await central.connect("RefPeer")
+            assert await central.read(SHORT) == b"hello".hex()
+            assert await central.read(LONG) == bytes(7 * i & 0xFF for i in range(512)).hex()
+            central.do(f"subscribe {STREAM}")
+            assert await central.wait_for("subscription") == f"subscription {STREAM} done"
+            central.do(f"write {CONTROL} 0114000800")
+            for number in range(20):
+                octets = number.to_bytes(4, "little") + bytes((number + i) & 0xFF for i in range(4))
+                assert await central.wait_for(f"value {STREAM}") == f"value {STREAM} {octets.hex()}"
+            question = model("keyboard", io.replace("_", "-"), generation == "sc")
+            central.do(f"read {ENCRYPTED}")
+            if question:
+                await central.wait_for(f"asked {question}")
+                central.do("passkey 123456")
+            assert await central.wait_for(f"value {ENCRYPTED}") == f"value {ENCRYPTED} {b'secret'.hex()}"
+            answer = await central.read(AUTHENTICATED)
+            assert answer == b"mitm-secret".hex() if question else answer.startswith("error CBATTErrorDomain 5 ")
+            assert central.count("asked") == (1 if question else 0)
+            central.do("disconnect")
+            await central.wait_for("disconnected")
+        assert seen(tmp_path).count("pairing") == 1, seen(tmp_path)
+
+
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("fault", ["slow", "unexpected", "noreply", "dropconn"])
+async def test_reference_central_with_a_faulty_peripheral(fault, tmp_path):
+    with ours("virtual", tmp_path) as radio, peer(radio, tmp_path, "--fault", fault) as faulty:
+        faulty.wait_for("READY")
+        with our_central(radio, tmp_path) as central:
+            if fault == "dropconn":
+                await central.wait_for("READY")
+                central.do("connect RefPeer")
+                assert "CBErrorDomain 7 " in await central.wait_for("disconnected")
+                return
+            await central.connect("RefPeer")
+            answer = await central.read(SHORT, 45)
+            if fault == "noreply":
+                assert answer.startswith("error ")
+                await central.wait_for("disconnected")
+            else:
+                assert answer == b"hello".hex() and central.count("disconnected") == 0

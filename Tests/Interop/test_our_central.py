@@ -1,0 +1,132 @@
+"""Our central against peripherals of Bumble's host that demand security: one question an attempt, errors with their type."""
+
+import asyncio
+import itertools
+import time
+
+import pytest
+from our_central import model, our_central
+from radios import RADIOS
+from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, SecuredPeripheral
+
+NAMES = {
+    "none": IO.NO_OUTPUT_NO_INPUT,
+    "display": IO.DISPLAY_OUTPUT_ONLY,
+    "display-yes-no": IO.DISPLAY_OUTPUT_AND_YES_NO_INPUT,
+    "keyboard": IO.KEYBOARD_INPUT_ONLY,
+    "keyboard-display": IO.DISPLAY_OUTPUT_AND_KEYBOARD_INPUT,
+}
+
+
+@pytest.fixture(scope="module", params=["bumble", "virtual", pytest.param("rootcanal", marks=pytest.mark.rootcanal)])
+def radio(request, tmp_path_factory):
+    with RADIOS[request.param](tmp_path_factory.mktemp(request.param)) as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+def hexadecimal(uuid):
+    return VALUES[uuid].hex()
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])
+@pytest.mark.parametrize("ours, theirs", list(itertools.product(("none", "display-yes-no", "keyboard-display"), NAMES)))
+async def test_a_refused_read_pairs_once(radio, tmp_path, ours, theirs, sc):
+    async with SecuredPeripheral(radio.transport, NAMES[theirs], sc) as peripheral:
+        with our_central(radio, tmp_path, "--io", ours) as central:
+            await central.connect(NAME)
+            assert await central.read(OPEN) == hexadecimal(OPEN)
+            assert peripheral.pairings == 0
+            question = model(ours, theirs, sc)
+            central.do(f"read {SECRET}")
+            if question:
+                asked = await central.wait_for(f"asked {question}")
+                if question == "display":
+                    # Their user types what is shown here.
+                    peripheral.passkey.set_result(int(asked.split()[-1]))
+                elif question == "passkey":
+                    central.do(f"passkey {PASSKEY}")
+                else:
+                    central.do("consent yes")
+            line = await central.wait_for(f"value {SECRET}")
+            assert line == f"value {SECRET} {hexadecimal(SECRET)}"
+            assert peripheral.pairings == 1 and central.count("paired") == 1
+            assert central.count("asked") == (1 if question else 0)
+
+            sealed = await central.read(SEALED)
+            if question:
+                assert sealed == hexadecimal(SEALED)
+            else:
+                # Just Works again would not help: nobody can be asked.
+                assert sealed.startswith("error CBATTErrorDomain 5 ")
+            await asyncio.sleep(0.5)
+            assert peripheral.pairings == 1, central.program.output
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])
+async def test_a_peripheral_that_rejects_pairing_is_asked_once(radio, tmp_path, sc):
+    async with SecuredPeripheral(radio.transport, sc=sc, accepts=False) as peripheral:
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            assert (await central.read(SECRET)).startswith("error CBATTErrorDomain 5 ")
+            await asyncio.sleep(2)
+            assert peripheral.pairings == 1 and central.count("not paired") == 1, central.program.output
+            assert await central.read(OPEN) == hexadecimal(OPEN)
+
+
+async def test_a_wrong_passkey_is_asked_for_once(radio, tmp_path):
+    async with SecuredPeripheral(radio.transport, IO.DISPLAY_OUTPUT_ONLY) as peripheral:
+        with our_central(radio, tmp_path, "--io", "keyboard-display") as central:
+            await central.connect(NAME)
+            central.do(f"read {SECRET}")
+            await central.wait_for("asked passkey")
+            central.do("passkey 654321")
+            line = await central.wait_for(f"value {SECRET}")
+            assert line.startswith(f"value {SECRET} error CBATTErrorDomain 5 ")
+            await asyncio.sleep(2)
+            assert central.count("asked") == 1 and peripheral.pairings == 1, central.program.output
+
+
+async def test_nothing_is_paired_that_must_not_be(radio, tmp_path):
+    async with SecuredPeripheral(radio.transport) as peripheral:
+        with our_central(radio, tmp_path, "--no-pairing") as central:
+            await central.connect(NAME)
+            assert (await central.read(SECRET)).startswith("error CBATTErrorDomain 5 ")
+            await asyncio.sleep(1)
+            assert peripheral.pairings == 0 and central.count("asked") == 0
+
+
+async def test_a_slow_answer_is_waited_for(radio, tmp_path):
+    async with SecuredPeripheral(radio.transport, fault="slow"):
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            assert await central.read(OPEN) == hexadecimal(OPEN)
+
+
+async def test_pdus_that_nobody_asked_for_are_ignored(radio, tmp_path):
+    async with SecuredPeripheral(radio.transport, fault="stray") as peripheral:
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            for _ in range(3):
+                assert await central.read(OPEN) == hexadecimal(OPEN)
+            assert peripheral.reads.count(OPEN) == 3 and central.count("disconnected") == 0
+
+
+@pytest.mark.limit(90)
+async def test_a_read_without_an_answer_ends_with_the_link(radio, tmp_path):
+    """30 seconds (Vol 3, Part F, 3.3.3)."""
+    async with SecuredPeripheral(radio.transport, fault="silent"):
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            start = time.monotonic()
+            assert (await central.read(OPEN, 45)).startswith("error ")
+            assert 29 <= time.monotonic() - start <= 40
+            await central.wait_for("disconnected")
+
+
+async def test_a_link_that_ends_ends_the_read(radio, tmp_path):
+    async with SecuredPeripheral(radio.transport, fault="gone"):
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            assert (await central.read(OPEN)).startswith("error CBErrorDomain ")
+            assert "CBErrorDomain 7 " in await central.wait_for("disconnected")
