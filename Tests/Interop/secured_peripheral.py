@@ -6,9 +6,10 @@ import secrets
 import struct
 
 from bumble import att, hci
-from bumble.device import AdvertisingType, Device
+from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicValue, Service
 from bumble.pairing import PairingConfig, PairingDelegate
+from bumble.profiles.gatt_service import GenericAttributeProfileService
 from bumble.transport import open_transport
 from central import LINK, acknowledge_at_once
 
@@ -27,10 +28,12 @@ class SecuredPeripheral:
     Bumble takes every encrypted link for authenticated; here a link is authenticated if a user took part in its pairing.
     """
 
-    def __init__(self, spec, io=IO.NO_OUTPUT_NO_INPUT, sc=True, accepts=True, fault=None):
+    def __init__(self, spec, io=IO.NO_OUTPUT_NO_INPUT, sc=True, accepts=True, fault=None, database_hash=False):
         self.spec, self.io, self.sc, self.accepts, self.fault = spec, io, sc, accepts, fault
         self.pairings, self.prompts, self.failures, self.reads = 0, [], [], []
+        self.opcodes = []
         self.has_user = False
+        self.has_database_hash = database_hash
         # The passkey that the user types, once it is shown on the other device.
         self.passkey = asyncio.get_running_loop().create_future()
 
@@ -40,8 +43,11 @@ class SecuredPeripheral:
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
-            self.device = Device.with_hci(NAME, address, transport.source, transport.sink)
+            configuration = DeviceConfiguration(NAME, address, gatt_service_enabled=not self.has_database_hash)
+            self.device = Device.from_config_with_hci(configuration, transport.source, transport.sink)
             self.device.irk = secrets.token_bytes(16)
+            if self.has_database_hash:
+                self.device.add_service(GenericAttributeProfileService())
             self.device.pairing_config_factory = lambda _: self.pairing_config()
             self.device.add_services([Service(SERVICE, [self.characteristic(uuid) for uuid in VALUES])])
             self.device.on("connection", self.connected)
@@ -57,6 +63,7 @@ class SecuredPeripheral:
                 own_address_type=hci.OwnAddressType.RANDOM,
                 advertising_interval_min=30,
                 advertising_interval_max=30,
+                auto_restart=True,
             )
             self.stack = stack.pop_all()
         return self
@@ -91,6 +98,7 @@ class SecuredPeripheral:
 
     def receive(self, handle, pdu):
         is_read = bool(pdu) and pdu[0] == 0x0A
+        self.opcodes.append(pdu[0] if pdu else None)
         if is_read and self.fault == "silent":
             return
         if is_read and self.fault == "gone":

@@ -5,6 +5,7 @@ import itertools
 import time
 
 import pytest
+from bumble.gatt import Service
 from our_central import model, our_central
 from radios import RADIOS
 from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, SecuredPeripheral
@@ -130,3 +131,37 @@ async def test_a_link_that_ends_ends_the_read(radio, tmp_path):
             await central.connect(NAME)
             assert (await central.read(OPEN)).startswith("error CBErrorDomain ")
             assert "CBErrorDomain 7 " in await central.wait_for("disconnected")
+
+
+READ_BY_GROUP_TYPE = 0x10
+
+
+async def test_a_bonded_peripheral_is_discovered_once(radio, tmp_path):
+    """By its Database Hash (Vol 3, Part G, 2.5.2), and again when that has changed."""
+
+    async def discover(central):
+        central.do("discover")
+        return int((await central.wait_for("discovered")).split()[-1])
+
+    async def connect_again(central, peripheral):
+        central.do("disconnect")
+        await central.wait_for("disconnected")
+        del peripheral.opcodes[:]
+        central.do(f"connect {NAME}")
+        await central.wait_for("connected")
+
+    async with SecuredPeripheral(radio.transport, database_hash=True) as peripheral:
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            assert await central.read(SECRET) == hexadecimal(SECRET)
+            count = await discover(central)
+            await connect_again(central, peripheral)
+            assert await discover(central) == count
+            assert READ_BY_GROUP_TYPE not in peripheral.opcodes, peripheral.opcodes
+            assert await central.read(SECRET) == hexadecimal(SECRET)
+            assert peripheral.pairings == 1
+
+            peripheral.device.add_services([Service("7A3C0002-52D6-4C1E-9B0F-6D1E2F3A4B5C", [])])
+            await connect_again(central, peripheral)
+            await discover(central)
+            assert READ_BY_GROUP_TYPE in peripheral.opcodes, peripheral.opcodes
