@@ -21,9 +21,7 @@ extension HostCore {
 
   private mutating func handle(_ event: HCIEvent, now: Instant, into output: inout HostOutput) {
     switch event.parameters {
-    case let event as HCI.CommandComplete:
-      withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
-    case let event as HCI.CommandStatus:
+    case let event as any SessionEvent:
       withSession(now: now, into: &output) { $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as HCI.DisconnectionComplete:
       guard event.status == .success else { return }
@@ -38,9 +36,6 @@ extension HostCore {
         event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off, now: now, into: &output)
     case let event as HCI.EncryptionKeyRefreshComplete:
       encryptionChanged(event.connectionHandle, event.status, isOn: true, now: now, into: &output)
-    case let event as HCI.HardwareError:
-      withSession(now: now, into: &output) { $0.hardwareFailed(code: event.hardwareCode, into: &$2) }
-    case is HCI.DataBufferOverflow: report(.controller, "its data buffers overflowed", into: &output)
     case let event as any LEEventParameters: handle(event, now: now, into: &output)
     default: break
     }
@@ -58,13 +53,12 @@ extension HostCore {
     case let event as HCI.LERemoteConnectionParameterRequest:
       send(LinkSignalling.answer(to: event), for: .reply, now: now, into: &output)
     case let event as HCI.LELongTermKeyRequest: longTermKeyRequested(event, now: now, into: &output)
-    case let event as HCI.LEAdvertisingSetTerminated:
-      withRadio(now: now, into: &output) { $0.setTerminated(event, &$1) }
+    case let event as any RadioEvent:
+      let identities = event.addresses.map { bonds.identity(of: $0, toolbox) }
+      withRadio(now: now, into: &output) { $0.receive(event, by: identities, &$1) }
     case let event as HCI.LEPHYUpdateComplete:
       guard let index = links.index(of: event.connectionHandle) else { return }
       withLink(index, now: now, into: &output) { $0.phys.updated(event, into: &$3.effects) }
-    case let event as HCI.LEAdvertisingReport: receive(event, now: now, into: &output)
-    case let event as HCI.LEExtendedAdvertisingReport: receive(event, now: now, into: &output)
     default: break
     }
   }

@@ -74,15 +74,11 @@ extension HostCore {
     _ token: UpdateToken, _ attribute: AttributeID, _ value: [UInt8], to peers: [PeerID]?, from owner: OwnerID,
     now: Instant, into output: inout HostOutput
   ) {
-    guard services.accepts(attribute, from: owner) else {
-      output.append(.refused(.invalidParameters("\(DatabaseError.unknownAttribute(attribute))")), to: owner.recipient)
-      return output.append(.updateFinished(token), to: owner.recipient)
-    }
-    guard let tag = links.updates.begin(token, of: owner) else {
-      let limit = links.updates.limit
-      output.append(.refused(.tooMany("values waiting to be notified", limit: limit)), to: owner.recipient)
-      return output.append(.updateFinished(token), to: owner.recipient)
-    }
+    var effects: [Effect<Never>] = []
+    let isAccepted = services.accepts(attribute, from: owner)
+    let tag = links.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &effects)
+    apply(effects, now: now, into: &output)
+    guard let tag else { return }
     for index in links.indices where !links[index].isClosing && peers?.contains(links[index].peer) ?? true {
       withLink(index, now: now, into: &output) {
         $0.server.update(attribute, to: value, as: token, tag: tag, $0.security, $1, now: now, into: &$3.server)
@@ -98,25 +94,12 @@ extension HostCore {
 
   /// Number Of Completed Packets: frames have left, and clients that waited for that go on.
   mutating func packetsCompleted(_ parameters: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    var through: [TransmittedFrames] = []
-    do throws(CodecError) {
-      let excess = try links.acl.receive(
-        numberOfCompletedPackets: parameters, into: &output.packets, transmitted: &through)
-      if excess > 0 { report(.controller, "\(excess) packets completed that were not sent", into: &output) }
-    } catch {
-      report(.controller, "a malformed Number Of Completed Packets event: \(error)", into: &output)
-    }
-    for frames in through {
-      guard let index = links.index(of: frames.handle), let token = links.updates.token(of: frames.tag) else {
-        continue
-      }
-      withLink(index, now: now, into: &output) {
-        $0.server.transmitted(token, count: frames.count, into: &$3.server)
-      }
-    }
-    for peer in links.takeRelieved() {
+    var effects: [Effect<Never>] = []
+    let completed = links.completed(parameters, into: &output.packets, &effects)
+    apply(effects, now: now, into: &output)
+    for (peer, effect) in completed {
       guard let index = links.index(of: peer) else { continue }
-      withClient(index, now: now, into: &output) { $0.setCongested(false, now: now, into: &$1) }
+      withLink(index, now: now, into: &output) { $0.perform(effect, &$1, &$2, &$3) }
     }
   }
 

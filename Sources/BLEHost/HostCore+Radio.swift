@@ -24,35 +24,12 @@ extension HostCore {
     if radio.isReviewDue(bonds.revision) { withRadio(now: now, into: &output) { $0.review(&$1) } }
   }
 
-  /// Every report of the event, in order (Vol 4, Part E, 7.7.65.2).
-  mutating func receive(_ event: HCI.LEAdvertisingReport, now: Instant, into output: inout HostOutput) {
-    for report in event.reports {
-      let identity = bonds.identity(of: report.address, toolbox)
-      withRadio(now: now, into: &output) { $0.receive(report, by: identity, &$1) }
-    }
-  }
-
-  /// Every report of the event, in order (Vol 4, Part E, 7.7.65.13).
-  mutating func receive(_ event: HCI.LEExtendedAdvertisingReport, now: Instant, into output: inout HostOutput) {
-    for report in event.reports {
-      let identity = bonds.identity(of: report.address, toolbox)
-      withRadio(now: now, into: &output) { $0.receive(report, by: identity, &$1) }
-    }
-  }
-
   /// Connects an owner to a device: by a link that is up, else by a new one.
   mutating func connect(_ wanted: PendingConnection, now: Instant, into output: inout HostOutput) {
     var request = wanted
     request.device = bonds.identity(of: wanted.device, toolbox)
-    let (id, device, owner) = (request.id, request.device, request.owner)
-    if let error = radio.rejection(of: request, radioTurn(now: now)) {
-      return output.append(.connectionFailed(id, error), to: owner.recipient)
-    }
-    if let link = links.share(device, with: owner, id) { return output.append(.connected(link), to: owner.recipient) }
-    guard !links.isConnected(device) else {
-      let error = HostError.invalidParameters("\(device) is connected already")
-      return output.append(.connectionFailed(id, error), to: owner.recipient)
-    }
+    let failure = radio.rejection(of: request, radioTurn(now: now)).map { HostEvent.connectionFailed(request.id, $0) }
+    if let answer = failure ?? links.answer(to: request) { return output.append(answer, to: request.owner.recipient) }
     withRadio(now: now, into: &output) { $0.connect(request, &$1) }
   }
 }

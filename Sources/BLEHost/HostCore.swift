@@ -204,7 +204,7 @@ package struct HostCore: Sendable {
         } else {
           core.withClient(index, now: now, into: &output) { $0.report(refusal, into: &$1) }
         }
-      case .mtuChanged, .recordChanged, .counterUsed, .storageEnded, .failed:
+      case .mtuChanged, .recordChanged, .counterUsed, .storageEnded, .failed, .transmitted, .relieved:
         guard let index = core.links.index(of: peer) else { return }
         core.withLink(index, now: now, into: &output) { $0.perform(effect, &$1, &$2, &$3) }
       }

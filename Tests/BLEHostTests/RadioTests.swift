@@ -86,7 +86,8 @@ import Testing
     #expect(Set(settle()) == [.leCreateConnection, .leSetScanParameters, .leSetScanEnable])
     let address = try #require(DeviceAddress("70:81:94:0D:FB:AA", kind: .random))
     turn.devices.lastAddresses[device] = address
-    radio.receive(HCI.AdvertisingReport { $0.address = address }, by: device, &turn)
+    let report = HCI.AdvertisingReport { $0.address = address }
+    radio.receive(HCI.LEAdvertisingReport { $0.reports = [report] }, by: [device], &turn)
     #expect(settle() == [.leCreateConnectionCancel, .leCreateConnection])
     #expect(radio.connected(to: device, &turn) == [request])
     radio.linkAdded(asCentral: true, &turn)

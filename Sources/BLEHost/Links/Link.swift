@@ -13,8 +13,8 @@ import BLEWire
 ///                                           ── SMP ─────────► the router, which has the facts that pairing needs
 /// ```
 ///
-/// An input writes PDUs and causes effects (``LinkTurn``). The router sends the PDUs, because all links share the buffers of the
-/// controller. It also lends the attribute database and the bonds (Docs/Decisions/0064).
+/// An input writes PDUs and causes effects (``LinkTurn``); the router sends the PDUs. It lends the link the attribute database
+/// and the bonds (Docs/Decisions/0064).
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
@@ -313,6 +313,8 @@ extension Link {
       deliverSigned(&services, bonds, &turn)
     case .storageEnded: deliverSigned(&services, bonds, &turn)
     case .failed: close(.remoteUserTerminatedConnection, &turn)
+    case .transmitted(let token, let count): server.transmitted(token, count: count, into: &turn.server)
+    case .relieved: useClient(&turn) { [now = turn.now] in $0.setCongested(false, now: now, into: &$1) }
     default: break
     }
   }

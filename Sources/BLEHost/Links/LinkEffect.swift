@@ -11,6 +11,10 @@ enum LinkEffect: Sendable {
   /// A copy of a value is on its way, or is not any more.
   case copyAdded(UpdateToken)
   case copyFinished(UpdateToken)
+  /// This number of frames with a value have left.
+  case transmitted(UpdateToken, count: Int)
+  /// Frames of the link have left: its client sends commands again.
+  case relieved
   /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
   case counterUsed(UInt32)
   /// Signed writes need not wait any more, or have waited in vain.

@@ -22,6 +22,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private let congestion: (from: Int, below: Int)
   /// The links whose clients send no commands, because their frames wait.
   private var congested: Set<PeerID> = []
+  /// Reused by each event.
+  private var transmitted: [TransmittedFrames] = []
   var updates: PendingUpdates
   /// Handles of links that have ended for the application and not yet at the controller.
   private var supersededHandles: Set<ConnectionHandle> = []
@@ -123,6 +125,13 @@ extension LinkTable {
     return links[index].connection(request: request)
   }
 
+  /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed.
+  mutating func answer(to request: PendingConnection) -> HostEvent? {
+    if let link = share(request.device, with: request.owner, request.id) { return .connected(link) }
+    guard isConnected(request.device) else { return nil }
+    return .connectionFailed(request.id, .invalidParameters("\(request.device) is connected already"))
+  }
+
   /// Reports each link to an owner that attaches.
   func report(to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
     for link in links {
@@ -135,8 +144,49 @@ extension LinkTable {
   }
 }
 
-/// Frames that wait.
+/// Frames that wait, and values on their way.
 extension LinkTable {
+  /// Begins to send a value to the clients that have subscribed to it.
+  ///
+  /// - Parameter isAccepted: whether the attribute is the owner's.
+  /// - Returns: the mark of the value's frames; nil where it is refused.
+  mutating func begin(
+    _ token: UpdateToken, of attribute: AttributeID, isAccepted: Bool, for owner: OwnerID,
+    into effects: inout [Effect<Never>]
+  ) -> UInt32? {
+    if isAccepted, let tag = updates.begin(token, of: owner) { return tag }
+    let error: HostError =
+      isAccepted
+      ? .tooMany("values waiting to be notified", limit: updates.limit)
+      : .invalidParameters("\(DatabaseError.unknownAttribute(attribute))")
+    effects.append(.event(.refused(error), to: owner.recipient))
+    effects.append(.event(.updateFinished(token), to: owner.recipient))
+    return nil
+  }
+
+  /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19).
+  ///
+  /// - Returns: for each link whose frames have left, what that means for it.
+  mutating func completed(
+    _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
+  ) -> [(peer: PeerID, effect: LinkEffect)] {
+    transmitted.removeAll(keepingCapacity: true)
+    do throws(CodecError) {
+      let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
+      if excess > 0 {
+        effects.append(.report(.controller, "\(excess) packets completed that were not sent", peer: nil))
+      }
+    } catch {
+      effects.append(.report(.controller, "a malformed Number Of Completed Packets event: \(error)", peer: nil))
+    }
+    guard !(transmitted.isEmpty && congested.isEmpty) else { return [] }
+    let values = transmitted.compactMap { frames -> (peer: PeerID, effect: LinkEffect)? in
+      guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { return nil }
+      return (links[index].peer, .transmitted(token, count: frames.count))
+    }
+    return values + takeRelieved().map { ($0, .relieved) }
+  }
+
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
   mutating func noteCongestion(of peer: PeerID, _ turn: inout LinkTurn) {
     guard let index = index(of: peer), !links[index].client.isCongested,
@@ -147,8 +197,7 @@ extension LinkTable {
   }
 
   /// The links whose frames have left, so that their clients go on.
-  mutating func takeRelieved() -> [PeerID] {
-    guard !congested.isEmpty else { return [] }
+  private mutating func takeRelieved() -> [PeerID] {
     let relieved = congested.filter { peer in
       index(of: peer).flatMap { acl.backlog(links[$0].handle) }.map { $0.frames < congestion.below } ?? false
     }

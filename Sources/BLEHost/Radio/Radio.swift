@@ -113,19 +113,26 @@ extension Radio {
     }
   }
 
-  /// - Parameter identity: the device that uses the address of the report.
-  mutating func receive(_ report: HCI.AdvertisingReport, by identity: DeviceAddress, _ turn: inout RadioTurn) {
-    received(report.address, of: identity, &turn)
+  /// Takes an event of the controller about advertising or scanning.
+  ///
+  /// - Parameter identities: the devices that use the ``RadioEvent/addresses`` of the event.
+  mutating func receive(_ event: any RadioEvent, by identities: [DeviceAddress], _ turn: inout RadioTurn) {
     let now = turn.now
-    scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
-  }
-
-  mutating func receive(
-    _ report: HCI.ExtendedAdvertisingReport, by identity: DeviceAddress, _ turn: inout RadioTurn
-  ) {
-    received(report.address, of: identity, &turn)
-    let now = turn.now
-    scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
+    switch event {
+    case let event as HCI.LEAdvertisingReport:
+      for (report, identity) in zip(event.reports, identities) {
+        received(report.address, of: identity, &turn)
+        scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
+      }
+    case let event as HCI.LEExtendedAdvertisingReport:
+      for (report, identity) in zip(event.reports, identities) {
+        received(report.address, of: identity, &turn)
+        scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
+      }
+    case let event as HCI.LEAdvertisingSetTerminated:
+      advertise(&turn) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
+    default: break
+    }
   }
 
   private mutating func received(_ address: DeviceAddress, of identity: DeviceAddress, _ turn: inout RadioTurn) {
@@ -133,10 +140,6 @@ extension Radio {
     manageAddresses(&turn) { $0.received(address, of: identity, into: &$1) }
     // A device that is to be connected to may have another address than the one that the controller was given.
     if initiator.wants(identity), addresses.isManaged { reconcileInitiator(&turn) }
-  }
-
-  mutating func setTerminated(_ event: HCI.LEAdvertisingSetTerminated, _ turn: inout RadioTurn) {
-    advertise(&turn) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
   }
 
   /// The controller could not connect, or has ended to.

@@ -135,7 +135,21 @@ extension ControllerSession {
     }
   }
 
+  /// Takes an event of the controller about commands, or about itself.
   mutating func receive(
+    _ event: any SessionEvent, now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]
+  ) {
+    switch event {
+    case let event as HCI.CommandComplete: receive(event, now: now, packets: &packets, into: &effects)
+    case let event as HCI.CommandStatus:
+      if let outcome = queue.receive(event, now: now, into: &packets) { ended(outcome, into: &effects) }
+    case let event as HCI.HardwareError: hardwareFailed(code: event.hardwareCode, into: &effects)
+    case is HCI.DataBufferOverflow: effects.append(.report(.controller, "its data buffers overflowed", peer: nil))
+    default: break
+    }
+  }
+
+  private mutating func receive(
     _ event: HCI.CommandComplete, now: Instant, packets: inout PacketBuffer,
     into effects: inout [Effect<SessionEffect>]
   ) {
@@ -143,13 +157,6 @@ extension ControllerSession {
       guard let handle = [UInt8](event.returnParameters).span.uint16(at: 1) else { return }
       return effects.append(.own(.keyMissed(ConnectionHandle(rawValue: handle))))
     }
-    guard let outcome = queue.receive(event, now: now, into: &packets) else { return }
-    ended(outcome, into: &effects)
-  }
-
-  mutating func receive(
-    _ event: HCI.CommandStatus, now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]
-  ) {
     guard let outcome = queue.receive(event, now: now, into: &packets) else { return }
     ended(outcome, into: &effects)
   }
@@ -246,3 +253,11 @@ extension ControllerSession {
     isShutDown = true
   }
 }
+
+/// An event of the controller that is for the ``ControllerSession`` alone.
+protocol SessionEvent: HCIEventParameters {}
+
+extension HCI.CommandComplete: SessionEvent {}
+extension HCI.CommandStatus: SessionEvent {}
+extension HCI.HardwareError: SessionEvent {}
+extension HCI.DataBufferOverflow: SessionEvent {}

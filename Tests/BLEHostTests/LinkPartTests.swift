@@ -1,0 +1,168 @@
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// One link without a host: ACL fragments, commands and time go in; the test lends the database and the bonds.
+@Suite("The link, alone") struct LinkPartTests {
+  private let owner = OwnerID(rawValue: 1)
+  private let other = OwnerID(rawValue: 2)
+  private let device = DeviceAddress(octets: BD_ADDR(9), kind: .public)
+  private var services = ServiceRegistry(HostConfiguration(), LibCrypto())
+  private var bonds = BondTable(HostConfiguration())
+  private var turn = LinkTurn(SecurityToolbox(LibCrypto()))
+
+  private func link(_ role: Connection.Role = .peripheral, users: [OwnerID] = []) -> Link {
+    Link(
+      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), address: device, identity: device,
+      ownAddress: DeviceAddress(octets: BD_ADDR(1), kind: .public), role: role,
+      timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), users: users, policy: SecurityPolicy(nil),
+      HostConfiguration())
+  }
+
+  /// What the turn has written and caused, in the order in which the router takes it.
+  private mutating func take(_ link: inout Link) -> [String] {
+    link.finish(&bonds, &turn)
+    defer { turn.removeAll() }
+    func pdus(_ channel: String, _ buffer: borrowing PacketBuffer) -> [String] {
+      var pdus: [String] = []
+      for index in 0..<buffer.count { pdus.append("\(channel) \(Array(buffer[index]))") }
+      return pdus
+    }
+    return pdus("ATT", turn.server.gatt.pdus) + turn.server.effects.map(describe)
+      + pdus("ATT", turn.client.gatt.pdus) + turn.client.effects.map(describe) + turn.effects.map(describe)
+      + pdus("signalling", turn.signalling)
+  }
+
+  private func describe(_ effect: Effect<LinkEffect>) -> String {
+    switch effect {
+    case .command(let command, _): "\(type(of: command).opcode)"
+    case .event(.connected(let connection), let recipient): "connected \(connection.request?.rawValue ?? 0) \(recipient)"
+    case .event(.disconnected(_, let reason), let recipient): "disconnected \(reason) \(recipient)"
+    case .report(_, let text, _): text
+    case .own(let own): "\(own)"
+    default: "other"
+    }
+  }
+
+  private mutating func receive(_ fragment: [UInt8], boundary: UInt8 = 0b10, on link: inout Link) -> [String] {
+    link.receive(fragment.span, boundary: boundary, &services, bonds, &turn)
+    return take(&link)
+  }
+
+  @Test mutating func aFrameInOneFragmentIsAnswered() {
+    var link = link()
+    // Exchange MTU Request with 185: the response, and the MTU for both halves.
+    let result = receive([3, 0, 4, 0, 0x02, 185, 0], on: &link)
+    #expect(result.first?.hasPrefix("ATT [3, ") == true)
+    #expect(result.contains("mtuChanged(185)"))
+  }
+
+  @Test mutating func aFrameInSeveralFragmentsIsAnsweredAtItsEnd() {
+    var link = link()
+    #expect(receive([3, 0, 4, 0, 0x02], on: &link).isEmpty)
+    #expect(receive([185, 0], boundary: 0b01, on: &link).contains("mtuChanged(185)"))
+  }
+
+  @Test mutating func aFrameThatDoesNotEndIsReported() {
+    var link = link()
+    _ = receive([3, 0, 4, 0, 0x02], on: &link)
+    let result = receive([1, 0, 4, 0, 0x0A], on: &link)
+    #expect(result.contains { $0.hasPrefix("L2CAP octets thrown away") })
+  }
+
+  @Test mutating func framesOfOtherChannelsAreIgnored() {
+    var link = link()
+    #expect(receive([1, 0, 0x40, 0, 0x0A], on: &link).isEmpty)
+    #expect(receive([0, 0, 4, 0], on: &link).isEmpty)
+  }
+
+  @Test mutating func pdusOfTheSecurityManagerAreForTheRouter() {
+    var link = link()
+    #expect(receive([2, 0, 6, 0, 0x0B, 0x01], on: &link) == ["securityPDU([11, 1])"])
+  }
+
+  @Test mutating func aLinkIsClosedOnce() {
+    var link = link()
+    #expect(!link.isClosing)
+    link.perform(.disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, &turn)
+    #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
+    #expect(link.isClosing)
+    link.close(.authenticationFailure, &turn)
+    #expect(take(&link).isEmpty)
+  }
+
+  @Test mutating func aLinkEndsWithTheUseOfItsLastOwner() {
+    var link = link(.central, users: [owner, other])
+    link.release(by: owner, &turn)
+    #expect(take(&link) == ["disconnected \(HCIErrorCode.terminatedByLocalHost) \(owner.recipient)"])
+    link.release(by: owner, &turn)
+    #expect(take(&link).isEmpty)
+    link.release(by: other, &turn)
+    #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
+  }
+
+  @Test mutating func aCentralsLinkIsNotTheOwnersToEnd() {
+    var link = link(.peripheral, users: [owner])
+    link.release(by: owner, &turn)
+    #expect(take(&link).isEmpty)
+  }
+
+  @Test mutating func ourCentralExchangesTheMTUFirst() {
+    var link = link(.central, users: [owner])
+    let request = PendingConnection(
+      id: ConnectID(rawValue: 5), owner: owner, device: device, parameters: ConnectionParameters())
+    link.start([request], isShuttingDown: false, bonds, &turn)
+    let result = take(&link)
+    #expect(result.first == "connected 5 \(Recipient.everyone)")
+    #expect(result.dropFirst().first?.hasPrefix("ATT [2, ") == true)
+  }
+
+  @Test mutating func aLinkThatComesUpInAShutdownIsClosed() {
+    var link = link(.central)
+    link.start([], isShuttingDown: true, bonds, &turn)
+    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "\(HCIOpcode.disconnect)"])
+  }
+
+  @Test mutating func aLinkToABondedPeripheralIsEncryptedBeforeItsClientSends() {
+    var bond = Bond(identity: device, strength: KeyStrength(isAuthenticated: false, isSecureConnections: true, size: 16))
+    bond.centralKey = LongTermKey(value: SecretKey(1), strength: bond.strength)
+    bonds.replaceAll(with: [bond])
+    var link = link(.central)
+    link.start([], isShuttingDown: false, bonds, &turn)
+    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "encryptionWanted"])
+    #expect(link.security.isBonded && !link.security.isBondProven)
+    turn.now = link.deadline ?? .start
+    link.tickReconnection(&turn)
+    #expect(take(&link).last == "\(HCIOpcode.disconnect)")
+  }
+
+  @Test mutating func theEndOfALinkIsReportedLast() {
+    var link = link()
+    link.ending(.connectionTimeout, services, &bonds, &turn)
+    #expect(take(&link).isEmpty)
+    link.ended(.connectionTimeout, services, &turn)
+    #expect(take(&link) == ["disconnected \(HCIErrorCode.connectionTimeout) \(Recipient.everyone)"])
+  }
+
+  @Test mutating func theControllerMayResolveTheAddressWithoutItsType() {
+    let event = HCI.LEEnhancedConnectionComplete {
+      $0.peerAddress = device
+      $0.peerResolvablePrivateAddress = BD_ADDR(0x4000_0000_0001)
+    }
+    let toolbox = SecurityToolbox(LibCrypto())
+    // No bond resolves the private address, so nothing says that it is of this device.
+    #expect(NewLink(event).addressOnRadio(&bonds, toolbox) == device)
+    #expect(NewLink(event).resolved == nil)
+    let resolved = HCI.LEEnhancedConnectionComplete {
+      $0.peerAddress = DeviceAddress(octets: device.octets, kind: .publicIdentity)
+      $0.peerResolvablePrivateAddress = BD_ADDR(0x4000_0000_0001)
+    }
+    #expect(NewLink(resolved).resolved == device)
+    #expect(NewLink(resolved).addressOnRadio(&bonds, toolbox).octets == BD_ADDR(0x4000_0000_0001))
+  }
+}
