@@ -41,7 +41,8 @@ import Testing
   private func describe(_ effect: Effect<LinkEffect>) -> String {
     switch effect {
     case .command(let command, _): "\(type(of: command).opcode)"
-    case .event(.connected(let connection), let recipient): "connected \(connection.request?.rawValue ?? 0) \(recipient)"
+    case .event(.connected(let connection), let recipient):
+      "connected \(connection.request?.rawValue ?? 0) \(recipient)"
     case .event(.disconnected(_, let reason), let recipient): "disconnected \(reason) \(recipient)"
     case .report(_, let text, _): text
     case .own(let own): "\(own)"
@@ -129,7 +130,8 @@ import Testing
   }
 
   @Test mutating func aLinkToABondedPeripheralIsEncryptedBeforeItsClientSends() {
-    var bond = Bond(identity: device, strength: KeyStrength(isAuthenticated: false, isSecureConnections: true, size: 16))
+    var bond = Bond(
+      identity: device, strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
     bond.centralKey = LongTermKey(value: SecretKey(1), strength: bond.strength)
     bonds.replaceAll(with: [bond])
     var link = link(.central)

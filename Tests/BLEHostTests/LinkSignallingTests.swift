@@ -111,6 +111,7 @@ import Testing
     }
     let answer = type(of: LinkSignalling.answer(to: request)).opcode
     #expect(
-      answer == (isAccepted ? .leRemoteConnectionParameterRequestReply : .leRemoteConnectionParameterRequestNegativeReply))
+      answer
+        == (isAccepted ? .leRemoteConnectionParameterRequestReply : .leRemoteConnectionParameterRequestNegativeReply))
   }
 }
