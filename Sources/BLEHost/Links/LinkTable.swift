@@ -115,7 +115,9 @@ extension LinkTable {
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> Connection? {
     let index = links.firstIndex { link in
-      guard link.identity == identity.identity, !link.isClosing, !link.client.users.contains(owner) else { return false }
+      guard link.identity == identity.identity, !link.isClosing, !link.client.users.contains(owner) else {
+        return false
+      }
       // A central that only claims the identity of a bonded device is not that device.
       let isClaim = link.security.isBonded && !link.security.isBondProven
       return link.role == .central || link.reportedAddress == link.identity && !isClaim
