@@ -214,3 +214,16 @@ extension ConnectionParameters {
     }
   }
 }
+
+extension HostCommand {
+  /// The answer to a command about a link that has ended.
+  var rejection: HostEvent {
+    switch self {
+    case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
+    case .setPHY(let peer, _), .readPHY(let peer): .phy(peer, .failure(.notConnected))
+    case .client(let peer, let operation), .inspect(let peer, let operation):
+      .client(peer, .finished(operation.id, .failure(.linkEnded)))
+    default: .refused(.notConnected)
+    }
+  }
+}

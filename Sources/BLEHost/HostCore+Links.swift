@@ -18,11 +18,11 @@ extension HostCore {
     let identity = new.resolved ?? bonds.identity(of: address, toolbox)
     var requests: [PendingConnection] = []
     if new.role == .central { withRadio(now: now, into: &output) { requests = $0.connected(to: identity, &$1) } }
-    var link = Link(
-      peer: links.nextPeer(), handle: new.handle, address: address, identity: identity, ownAddress: addressOnAir,
-      role: new.role, timing: new.timing, users: requests.map(\.owner), policy: policy,
-      configuration)
-    if links.isReported(identity) { link.reportedAddress = .drawn(&random) }
+    let drawn = links.isReported(identity) ? DeviceAddress.drawn(&random) : nil
+    let link = Link(
+      peer: links.nextPeer(), handle: new.handle,
+      device: PeerIdentity(address: address, identity: identity, reportedAs: drawn), ownAddress: addressOnAir,
+      role: new.role, timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
     log.linkAdded(link.peer)
     let isShuttingDown = session.isShuttingDown
     withLink(links.append(link), now: now, into: &output) {
@@ -103,32 +103,11 @@ extension HostCore {
     }
   }
 
-  mutating func setSigningKey(_ index: Int) {
-    guard let key = bonds[links[index].identity]?.ownCSRK else { return }
-    links[index].client.setSigningKey(key, toolbox)
-  }
-
   /// The store has bonds as they were reported.
   mutating func bondsStored(_ stored: [Bond], now: Instant, into output: inout HostOutput) {
     bonds.stored(stored)
     for peer in links.map(\.peer) {
       if let index = links.index(of: peer) { withLink(index, now: now, into: &output) { $0.bondsStored(&$3) } }
     }
-  }
-
-  mutating func resumeClient(_ index: Int, now: Instant, into output: inout HostOutput) {
-    withLink(index, now: now, into: &output) { $0.resumeClient(&$3) }
-  }
-
-  mutating func bondKeyFailed(_ index: Int, _ loss: BondLoss, now: Instant, into output: inout HostOutput) {
-    withLink(index, now: now, into: &output) { $0.bondKeyFailed(loss, &$3) }
-  }
-
-  mutating func reportSubscriptions(_ index: Int, into output: inout HostOutput) {
-    withLink(index, now: time, into: &output) { $0.securityChanged($1, &$3) }
-  }
-
-  mutating func recognised(_ index: Int, now: Instant, into output: inout HostOutput) {
-    withLink(index, now: now, into: &output) { $0.restore($1, $2, &$3) }
   }
 }

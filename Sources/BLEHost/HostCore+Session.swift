@@ -113,7 +113,9 @@ extension HostCore {
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { output.events.append(answer) }
-    case .encryption(let peer): encryptionCommandEnded(peer, status, now: now, into: &output)
+    case .encryption(let peer):
+      guard status != .success, let index = links.index(of: peer) else { return }
+      withSecurity(index, now: now, into: &output) { $0.encryptionFailed(status, &$1, now: now, into: &$2) }
     }
   }
 }

@@ -109,13 +109,13 @@ package struct HostCore: Sendable {
     case .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _), .readRSSI(let peer),
       .client(let peer, _), .inspect(let peer, _):
       guard let index = links.index(of: peer) else {
-        output.append(Link.rejection(of: command), to: owner.recipient)
+        output.append(command.rejection, to: owner.recipient)
         break
       }
       withLink(index, now: now, into: &output) { $0.perform(command, from: owner, &$3) }
     case .setPHY(let peer, _), .readPHY(let peer):
       guard let index = links.index(of: peer) else {
-        output.append(Link.rejection(of: command), to: owner.recipient)
+        output.append(command.rejection, to: owner.recipient)
         break
       }
       let controller = controller
@@ -124,7 +124,7 @@ package struct HostCore: Sendable {
       }
     case .requestSecurity(let peer):
       guard let index = links.index(of: peer) else {
-        output.append(Link.rejection(of: command), to: owner.recipient)
+        output.append(command.rejection, to: owner.recipient)
         break
       }
       withSecurity(index, now: now, into: &output) { $0.requestSecurity(for: owner, &$1, now: now, into: &$2) }
@@ -199,12 +199,21 @@ package struct HostCore: Sendable {
         core.withSecurity(index, now: now, into: &output) { $0.encryptWithBond(&$1, into: &$2) }
       case .securityWanted(let operation, let refusal):
         guard let index = core.links.index(of: peer) else { return }
-        if core.beginsSecuring(index, now: now, into: &output) {
+        core.withSecurity(index, now: now, into: &output) { $0.secureOnDemand(&$1, now: now, into: &$2) }
+        guard let index = core.links.index(of: peer) else { return }
+        if core.links[index].manager.isUnderWay {
           core.links[index].client.park(operation, refusal)
         } else {
           core.withClient(index, now: now, into: &output) { $0.report(refusal, into: &$1) }
         }
-      case .mtuChanged, .recordChanged, .counterUsed, .storageEnded, .failed, .transmitted, .relieved:
+      case .levelApplied(let start):
+        guard let index = core.links.index(of: peer) else { return }
+        core.withSecurity(index, now: now, into: &output) { $0.levelApplied(start, &$1, now: now, into: &$2) }
+      case .bondProven: core.confirmIdentity(of: peer, now: now, into: &output)
+      case .superseded(let handle):
+        core.removeLink(handle, reason: .terminatedByLocalHost, isSuperseded: true, into: &output)
+      case .mtuChanged, .recordChanged, .counterUsed, .storageEnded, .failed, .transmitted, .relieved, .securityChanged,
+        .bondRestored, .clientResumed:
         guard let index = core.links.index(of: peer) else { return }
         core.withLink(index, now: now, into: &output) { $0.perform(effect, &$1, &$2, &$3) }
       }

@@ -1,3 +1,4 @@
+import BLECrypto
 import BLEGATT
 import BLESMP
 import BLEWire
@@ -39,6 +40,15 @@ import Testing
       case .own(.removed(let identity)): "removed \(identity.octets.value & 0xFF)"
       case .event(.bondRemoved(let identity), _): "report removal \(identity.octets.value & 0xFF)"
       case .event(.bondChanged(let bond), _): "report \(bond.identity.octets.value & 0xFF)"
+      case .own(.made(let bond, _)): "made \(bond.identity.octets.value & 0xFF)"
+      case .own(.replaced(let identity, _)): "replaced \(identity.octets.value & 0xFF)"
+      case .own(.notKept(let identity)): "not kept \(identity.octets.value & 0xFF)"
+      case .own(.securityChanged): "security"
+      case .event(.paired(_, let device), _): "paired \(device.isBonded)"
+      case .event(.pairingFailed(_, let failure), _):
+        "failed \(failure.reason == .keyRejected ? "keyRejected" : "authenticationRequirements")"
+      case .event(.bondLost, _): "bond lost"
+      case .event(.bondReplaced, _): "bond replaced"
       case .report: "log"
       default: "other"
       }
@@ -66,7 +76,7 @@ import Testing
     let (isKept, effects) = admit(bond(3), to: &table)
     #expect(!isKept)
     #expect(effects.isEmpty)
-    let rules = table.rules(for: device(3), replacement: .always, inUse: [], UnconfirmedBondLimit(), now: .start)
+    let rules = table.rules(for: device(3), PairingSettings(), inUse: [], now: .start)
     #expect(rules.admission == .none)
   }
 
@@ -80,9 +90,69 @@ import Testing
     }
     #expect(admits(1, at: .start))
     #expect(!admits(2, at: Self.seconds(59)))
-    let rules = table.rules(for: device(2), replacement: .always, inUse: [], limit, now: Self.seconds(59))
+    var settings = PairingSettings()
+    settings.unconfirmedBonds = limit
+    let rules = table.rules(for: device(2), settings, inUse: [], now: Self.seconds(59))
     #expect(rules.admission == .confirmed)
     #expect(admits(2, at: Self.seconds(60)))
+  }
+
+  /// What a pairing with `number` causes on the link of that device.
+  private func pair(
+    _ number: UInt64, _ table: inout BondTable, isAuthenticated: Bool = false, isBonded: Bool = true,
+    _ change: (inout PairedLink) -> Void = { _ in }
+  ) -> [String] {
+    let strength = KeyStrength(size: 16, isAuthenticated: isAuthenticated, isSecureConnections: true)
+    var link = PairedLink(
+      peer: PeerID(rawValue: 1), address: device(number), identity: device(number), isBondProven: false)
+    change(&link)
+    var effects: [Effect<BondEffect>] = []
+    table.paired(
+      PairingOutcome(isBonded: isBonded, strength: strength), on: link, UnconfirmedBondLimit(),
+      SecurityToolbox(LibCrypto()), now: .start, into: &effects)
+    return words(effects)
+  }
+
+  @Test func aPairingMakesABondAndThenReportsIt() {
+    var table = table()
+    let (bonded, unbonded) = (pair(1, &table), pair(2, &table, isBonded: false))
+    #expect(bonded == ["report 1", "made 1", "paired true", "security"])
+    #expect(unbonded == ["paired false"])
+    #expect(table.bonds.map(\.identity) == [device(1)])
+  }
+
+  @Test func aPairingThatReplacesABondSaysSoUnlessTheLinkHadProvenIt() {
+    var table = table()
+    _ = pair(1, &table)
+    let replaced = pair(1, &table)
+    #expect(replaced == ["report 1", "made 1", "replaced 1", "bond replaced", "log", "paired true", "security"])
+    let renewed = pair(1, &table) { $0.isBondProven = true }
+    #expect(renewed == ["report 1", "made 1", "replaced 1", "paired true", "security"])
+  }
+
+  @Test func aPairingDoesNotReplaceABondThatIsStrongerOrInUse() {
+    var table = table()
+    _ = pair(1, &table, isAuthenticated: true)
+    let weaker = pair(1, &table)
+    #expect(weaker == ["failed authenticationRequirements", "bond lost"])
+    _ = pair(2, &table)
+    let inUse: Set = [device(2)]
+    let second = pair(2, &table) { $0.inUse = inUse }
+    #expect(second == ["failed keyRejected"])
+  }
+
+  @Test func aPairingWithoutRoomMakesNoBond() {
+    var table = table(1)
+    _ = pair(1, &table, isAuthenticated: true)
+    let refused = pair(2, &table)
+    #expect(refused == ["not kept 2", "log", "paired false"])
+  }
+
+  @Test func aPrivateAddressWithoutIdentityMakesNoBond() {
+    var table = table()
+    let address = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
+    let unknown = pair(1, &table) { ($0.address, $0.identity) = (address, address.identity) }
+    #expect(unknown == ["paired false"] && table.bonds.isEmpty)
   }
 
   @Test func reportsALaterChangeOfAClientAtTheEndOfTheInterval() {

@@ -46,16 +46,16 @@ import Testing
       case .directive(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
       case .event(.pairing(_, let id, let question), _): "ask \(id.rawValue) \(question)"
       case .event(.pairingQuestionWithdrawn(_, let id), _): "withdraw \(id.rawValue)"
-      case .event(.pairingFailed(_, let failure), _): "pairing failed \(failure.origin)"
+      case .event(.pairingFailed(_, let failure), _):
+        "failed \(failure.reason == .repeatedAttempts ? "wait" : "\(failure.origin)")"
       case .event(.bondLost(_, _, let loss), _): "bond lost \(loss == .missingHere ? "missing" : "other")"
       case .event(.refused, _): "refused"
-      case .own(.failed(let failure, _)): "failed \(failure.reason == .repeatedAttempts ? "wait" : "\(failure.origin)")"
-      case .own(.attemptFailed): "attempt failed"
+      case .own(.failed): "attempt failed"
       case .own(.encrypted(let start)): "encrypted \(start.origin)"
       case .own(.cipher(let isOn)): "cipher \(isOn)"
       case .own(.levelLost): "level lost"
       case .own(.bondKeyFailed): "bond key failed"
-      case .own(.notSecured): "not secured"
+      case .own(.pairingFailed), .own(.notSecured): "not secured"
       case .own(.paired(let outcome)): "paired \(outcome.hasConsent)"
       case .own(.close): "close"
       case .own(.released(.level)): "released level"
@@ -137,14 +137,14 @@ import Testing
     #expect(outcome(of: [.failed], &manager, &context).isEmpty)
     #expect(
       outcome(of: [.asked(.enterPasskey), .failed], &manager, &context)
-        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed system"])
+        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed system", "not secured"])
     _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
     manager.answer(PairingQuestionID(rawValue: 2), .reject, &context, now: now, into: &effects)
-    #expect(outcome(of: [.failed], &manager, &context) == ["failed local"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed local", "not secured"])
     context.isBlocked = true
     #expect(
       outcome(of: [.asked(.enterPasskey), .failed], &manager, &context) == [
-        "answer enterPasskey reject", "failed wait",
+        "answer enterPasskey reject", "failed wait", "not secured",
       ])
   }
 
@@ -153,7 +153,7 @@ import Testing
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     #expect(words(effects) == ["secure 64 false"])
-    #expect(outcome(of: [.failed], &manager, &context) == ["failed system", "close"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed system", "not secured", "close"])
     context.settings = nil
     effects = []
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
@@ -209,7 +209,7 @@ import Testing
     #expect(outcome(of: [made()], &manager, &context) == ["key accepted", "paired true"])
     effects = []
     rejecting.answer(PairingQuestionID(rawValue: 1), .reject, &context, now: now, into: &effects)
-    #expect(words(effects) == ["keys refused", "failed local", "close"])
+    #expect(words(effects) == ["keys refused", "failed local", "not secured", "close"])
   }
 
   /// A key that comes when the level has been accepted as that of a bond takes the level back.
@@ -219,14 +219,15 @@ import Testing
     #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted bond"])
     context.level = .encrypted
     #expect(outcome(of: [made()], &manager, &context) == ["level lost", "ask 1 consent"])
-    #expect(manager.kernelLink(identity: device, isBondProven: true)?.withheldKeys == [device])
+    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])
   }
 
   @Test func withheldReportsAreLimited() {
     var (manager, context) = (manager(), context(consenting))
     for _ in 0...KernelPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
     #expect(
-      manager.kernelLink(identity: device, isBondProven: false)?.withheldKeys.count == KernelPairing.withheldLimit)
+      manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys.count
+        == KernelPairing.withheldLimit)
   }
 
   @Test func thePairingEndsWithTheLink() {
@@ -235,15 +236,15 @@ import Testing
     #expect(effects.isEmpty)
     _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
     manager.linkEnded(.connectionTimeout, isRequested: false, context, into: &effects)
-    #expect(words(effects) == ["withdraw 1", "pairing failed linkLost"])
+    #expect(words(effects) == ["withdraw 1", "failed linkLost"])
   }
 
   @Test func theKernelsNameOfADeviceIsTheIdentityThatItReports() {
     var (manager, context) = (manager(), context())
     let identity = DeviceAddress(octets: BD_ADDR(7), kind: .public)
-    #expect(manager.kernelLink(identity: identity, isBondProven: false)?.kernelAddress == device.identity)
+    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: identity))?.kernelAddress == device.identity)
     _ = outcome(of: [.identified(identity)], &manager, &context)
-    #expect(manager.kernelLink(identity: device, isBondProven: false)?.kernelAddress == identity)
+    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.kernelAddress == identity)
   }
 
   @Test func ignoresPDUsAndKeyRequests() {

@@ -18,7 +18,8 @@ import Testing
 
   private func link(_ role: Connection.Role = .peripheral, users: [OwnerID] = []) -> Link {
     Link(
-      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), address: device, identity: device,
+      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40),
+      device: PeerIdentity(address: device, identity: device),
       ownAddress: DeviceAddress(octets: BD_ADDR(1), kind: .public), role: role,
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), users: users, policy: SecurityPolicy(nil),
       HostConfiguration())

@@ -45,7 +45,7 @@ import Testing
       case .own(.encrypted(let start)): "encrypted \(start.origin)"
       case .own(.bondKeyFailed(let loss)): "\(loss == .forgottenByPeer ? "forgotten" : "lost")"
       case .own(.paired): "paired"
-      case .own(.failed(let failure, _)): "failed \(failure.reason)"
+      case .own(.failed(let failure)): "failed \(failure.reason)"
       case .own(.answerIgnored): "ignored"
       case .event(.bondLost(_, _, let loss), _): "bond lost: \(loss == .missingHere ? "missing" : "other")"
       case .event(.pairingFailed, _): "pairing failed"

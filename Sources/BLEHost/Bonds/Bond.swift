@@ -47,6 +47,16 @@ package struct Bond: Hashable, Sendable {
   }
 }
 
+extension Bond {
+  /// The bond of a pairing on a link.
+  init(identity: DeviceAddress, _ outcome: PairingOutcome, _ link: PairedLink) {
+    self.init(identity: identity, outcome)
+    let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
+    addressOnAir = isFixed && link.address.identity != self.identity ? link.address.identity : nil
+    client = link.client
+  }
+}
+
 /// Why a bond could not be used, and what to do.
 package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
   /// The device does not have the key any more: the bond was removed there, or the device was reset.

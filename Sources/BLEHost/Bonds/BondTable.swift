@@ -6,6 +6,28 @@ import BLEWire
 enum BondEffect: Equatable, Sendable {
   /// A bond was removed, by the application or for a newer one: no link has it any more.
   case removed(DeviceAddress)
+  /// The bond of a pairing is not kept: its keys are of no use.
+  case notKept(DeviceAddress)
+  /// A pairing on this link has made a bond.
+  case made(Bond, PeerID)
+  /// The bond of this link's pairing has taken the place of another one of this device.
+  case replaced(DeviceAddress, PeerID)
+  /// The security of a link has changed with its bond.
+  case securityChanged(PeerID)
+}
+
+/// Facts about the link of a pairing that succeeded.
+struct PairedLink: Sendable {
+  var peer: PeerID
+  /// The address that the peer uses on the link.
+  var address: DeviceAddress
+  /// The device that the peer is taken for, and whether the link has proven its bond.
+  var identity: DeviceAddress
+  var isBondProven: Bool
+  /// What the peer has configured as the client of our server.
+  var client = ClientRecord()
+  /// The devices that have proven their bonds on other links.
+  var inUse: Set<DeviceAddress> = []
 }
 
 /// The bonds of a host: which are admitted, which are removed for them, when their changes are reported, and which sign
@@ -67,16 +89,16 @@ struct BondTable: Sendable {
   ///   - identity: whom the device of the pairing is taken for.
   ///   - inUse: devices that have proven their bonds on other links.
   func rules(
-    for identity: DeviceAddress, replacement: BondRules.Replacement, inUse: Set<DeviceAddress>,
-    _ limit: UnconfirmedBondLimit, now: Instant
+    for identity: DeviceAddress, _ settings: PairingSettings?, inUse: Set<DeviceAddress>, now: Instant
   ) -> BondRules {
+    let settings = settings ?? PairingSettings()
     var rules = BondRules()
-    (rules.strengths, rules.replacement, rules.inUse) = (list.strengths, replacement, inUse)
+    (rules.strengths, rules.replacement, rules.inUse) = (list.strengths, settings.bondRules.replacement, inUse)
     // A bond that is replaced takes no room.
     guard list[identity] == nil else { return rules }
     if !list.hasRoom(limit: maximum) {
       rules.admission = .none
-    } else if !unconfirmed.admits(limit, now: now) {
+    } else if !unconfirmed.admits(settings.unconfirmedBonds, now: now) {
       rules.admission = .confirmed
     }
     return rules
@@ -107,8 +129,56 @@ struct BondTable: Sendable {
     return true
   }
 
+  /// Takes the outcome of a pairing: keeps its bond, and reports what became of it.
+  mutating func paired(
+    _ outcome: PairingOutcome, on link: PairedLink, _ limit: UnconfirmedBondLimit, _ toolbox: SecurityToolbox,
+    now: Instant, into effects: inout [Effect<BondEffect>]
+  ) {
+    let identity = (outcome.peerIdentity ?? link.identity).identity
+    let old = list[identity]
+    // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
+    if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.error(replacing: $0.strength) }) {
+      effects.append(.event(.pairingFailed(link.peer, PairingFailure(refusal, .local)), to: .everyone))
+      return effects.append(.event(.bondLost(link.peer, identity, .forgottenByPeer), to: .everyone))
+    }
+    // Nor does a device without authentication take the place of one that is there and has proven its bond.
+    if outcome.isBonded, link.inUse.contains(identity), !outcome.strength.isAuthenticated {
+      return effects.append(.event(.pairingFailed(link.peer, PairingFailure(.keyRejected, .local)), to: .everyone))
+    }
+    // A device that uses private addresses and distributes no identity cannot be recognized.
+    let makesBond = outcome.isBonded && identity.randomKind != .resolvablePrivate
+    let bond = Bond(identity: identity, outcome, link)
+    let inUse = link.inUse.union(link.isBondProven ? [link.identity] : [])
+    let isBonded =
+      makesBond && admit(bond, hasConsent: outcome.hasConsent, inUse: inUse, limit, now: now, into: &effects)
+    if isBonded {
+      effects.append(.own(.made(bond, link.peer)))
+      if let old { replaced(old, on: link, outcome.strength, into: &effects) }
+      // The table stores the private address that the device uses now.
+      _ = self.identity(of: link.address, toolbox)
+    } else if makesBond {
+      effects.append(.own(.notKept(identity)))
+    }
+    if outcome.isBondDeclined || makesBond && !isBonded { declined(limit, peer: link.peer, into: &effects) }
+    let device = PairedDevice(identity: identity, isBonded: isBonded, strength: outcome.strength)
+    effects.append(.event(.paired(link.peer, device), to: .everyone))
+    if isBonded { effects.append(.own(.securityChanged(link.peer))) }
+  }
+
+  /// A bond was replaced. If the link had not proven it, that is reported: it may be another device.
+  private func replaced(
+    _ old: Bond, on link: PairedLink, _ strength: KeyStrength, into effects: inout [Effect<BondEffect>]
+  ) {
+    effects.append(.own(.replaced(old.identity, link.peer)))
+    guard !(link.isBondProven && link.identity == old.identity) else { return }
+    effects.append(.event(.bondReplaced(link.peer, old.identity), to: .everyone))
+    guard !strength.isAuthenticated else { return }
+    let text = "the bond of \(old.identity) was replaced by an unauthenticated pairing"
+    effects.append(.report(.peer, text, peer: link.peer))
+  }
+
   /// Says why a pairing made no bond.
-  func declined(_ limit: UnconfirmedBondLimit, peer: PeerID, into effects: inout [Effect<BondEffect>]) {
+  private func declined(_ limit: UnconfirmedBondLimit, peer: PeerID, into effects: inout [Effect<BondEffect>]) {
     let reason =
       list.hasRoom(limit: maximum)
       ? "\(limit.count) unconfirmed bonds were made within \(limit.period). Enable asksConsent or authenticated pairing, or pair again later"

@@ -18,21 +18,13 @@ import BLEWire
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
-  /// The address that the peer uses on this link.
-  let address: DeviceAddress
-  /// The identity of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
-  var identity: DeviceAddress
-  /// The address that the application is given: ``identity``, or one that was drawn for this link, because another link was
-  /// reported by that identity when this one came up.
-  var reportedAddress: DeviceAddress
+  /// The device that the peer is taken for, and the security of the link.
+  var device: PeerIdentity
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
-  var security = SecurityState.none
   /// Our own, or one for the kernel's.
   var manager: any LinkSecurityManager
-  /// How the pairings on this link have ended.
-  var pairings = LinkPairings()
 
   var server: LinkServer
   var client: LinkClient
@@ -45,25 +37,27 @@ struct Link: Sendable {
   private(set) var isClosing = false
 
   init(
-    peer: PeerID, handle: ConnectionHandle, address: DeviceAddress, identity: DeviceAddress,
-    ownAddress: DeviceAddress, role: Connection.Role, timing: LinkTiming, users: [OwnerID] = [],
+    peer: PeerID, handle: ConnectionHandle, device: PeerIdentity, ownAddress: DeviceAddress, role: Connection.Role,
+    timing: LinkTiming, users: [OwnerID] = [],
     policy: SecurityPolicy, _ configuration: HostConfiguration
   ) {
     self.peer = peer
     self.handle = handle
-    self.address = address
-    self.identity = identity
-    reportedAddress = identity
+    self.device = device
     self.ownAddress = ownAddress
     self.role = role
     signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: timing, configuration.ownership)
     phys = LinkPHYs(peer: peer, handle: handle)
     server = LinkServer(peer: peer, configuration)
     manager = policy.makeManager(
-      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: address)
+      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: device.address)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
     (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
   }
+
+  var address: DeviceAddress { device.address }
+  var identity: DeviceAddress { device.identity }
+  var security: SecurityState { device.security }
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
@@ -73,7 +67,7 @@ struct Link: Sendable {
 
   /// The link as it is reported.
   func connection(request: ConnectID?) -> Connection {
-    Connection(peer: peer, address: reportedAddress, role: role, timing: signalling.timing, request: request)
+    Connection(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
   }
 
   /// Lets the client do something. Its sign counters and its effects follow at the end of the turn.
@@ -176,17 +170,6 @@ extension Link {
     }
   }
 
-  /// The answer to a command about a link that has ended.
-  static func rejection(of command: HostCommand) -> HostEvent {
-    switch command {
-    case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
-    case .setPHY(let peer, _), .readPHY(let peer): .phy(peer, .failure(.notConnected))
-    case .client(let peer, let operation), .inspect(let peer, let operation):
-      .client(peer, .finished(operation.id, .failure(.linkEnded)))
-    default: .refused(.notConnected)
-    }
-  }
-
   /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has.
   mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
     guard !isClosing else { return }
@@ -228,7 +211,7 @@ extension Link {
     _ requests: [PendingConnection], isShuttingDown: Bool, _ bonds: BondTable, _ turn: inout LinkTurn
   ) {
     let bond = bonds[identity]
-    security.isBonded = bond != nil
+    device.setBonded(bond != nil)
     if let key = bond?.ownCSRK { client.setSigningKey(key, turn.toolbox) }
     turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
     for request in requests.dropFirst() {
@@ -273,27 +256,34 @@ extension Link {
     bonds.keep(server.record(services.database), of: identity, now: now, into: &effects)
   }
 
-  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news.
-  mutating func securityChanged(_ services: ServiceRegistry, _ turn: inout LinkTurn) {
-    server.securityChanged(security, services, into: &turn.server)
+  /// Applies an effect of the security manager.
+  mutating func perform(_ effect: SecurityEffect, _ bonds: inout BondTable, _ turn: inout LinkTurn) {
+    switch effect {
+    case .encrypted(let start): encrypted(start, &bonds, &turn)
+    case .cipher(let isOn): client.setEncrypted(isOn)
+    case .levelLost:
+      device.loseLevel()
+      turn.effects.append(.own(.securityChanged))
+    case .bondKeyFailed(let loss): bondKeyFailed(loss, &turn)
+    case .pairingFailed, .notSecured:
+      if case .pairingFailed = effect { device.pairings.failed(now: turn.now) }
+      useClient(&turn) { $0.releaseParked(into: &$1) }
+    case .close: close(.authenticationFailure, &turn)
+    default: break
+    }
   }
 
-  /// A bonded device has proved that it is the one: it gets back what it had configured.
-  mutating func restore(_ services: ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn) {
-    guard let bond = bonds[identity] else { return }
-    client.startCaching(bond.attributeCache)
-    server.restore(bond.client, security, services, now: turn.now, into: &turn.server)
-  }
-
-  /// The link is encrypted: the client may send, and repeats what was refused for want of encryption.
-  mutating func resumeClient(_ turn: inout LinkTurn) {
+  /// The link is encrypted with a key of known strength.
+  private mutating func encrypted(_ start: KeyStart, _ bonds: inout BondTable, _ turn: inout LinkTurn) {
     turn.usesClient = true
-    client.resume(now: turn.now, into: &turn.client)
-    client.repeatParked(now: turn.now, into: &turn.client)
+    client.stopAwaitingCounters(now: turn.now, into: &turn.client)
+    let isNewProof = device.encrypted(start, hasBond: bonds[identity] != nil)
+    if isNewProof { bonds.use(identity, now: turn.now, into: &turn.effects) }
+    turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
   }
 
   /// The link could not be encrypted with the key of its bond. It stays up; operations that wait end or stay.
-  mutating func bondKeyFailed(_ loss: BondLoss, _ turn: inout LinkTurn) {
+  private mutating func bondKeyFailed(_ loss: BondLoss, _ turn: inout LinkTurn) {
     turn.server.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
     turn.usesClient = true
     client.bondLost(queuesOperations: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
@@ -315,6 +305,16 @@ extension Link {
     case .failed: close(.remoteUserTerminatedConnection, &turn)
     case .transmitted(let token, let count): server.transmitted(token, count: count, into: &turn.server)
     case .relieved: useClient(&turn) { [now = turn.now] in $0.setCongested(false, now: now, into: &$1) }
+    case .securityChanged:
+      turn.server.effects.append(.event(.security(peer, security), to: .everyone))
+      server.securityChanged(security, services, into: &turn.server)
+    case .bondRestored:
+      guard let bond = bonds[identity] else { return }
+      client.startCaching(bond.attributeCache)
+      server.restore(bond.client, security, services, now: turn.now, into: &turn.server)
+    case .clientResumed:
+      turn.usesClient = true
+      client.resume(now: turn.now, into: &turn.client)
     default: break
     }
   }

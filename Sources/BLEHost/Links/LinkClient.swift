@@ -131,11 +131,13 @@ struct LinkClient: Sendable {
     gatt.setCongested(isCongested, now: now, into: &output.gatt)
   }
 
-  /// Lets the client send: the link is encrypted.
+  /// Lets the client send: the link is encrypted. What was refused for want of encryption is asked again.
   mutating func resume(now: Instant, into output: inout Output) {
-    guard reconnection != .none else { return }
-    reconnection = .none
-    gatt.setSuspended(false, now: now, into: &output.gatt)
+    if reconnection != .none {
+      reconnection = .none
+      gatt.setSuspended(false, now: now, into: &output.gatt)
+    }
+    repeatParked(now: now, into: &output)
   }
 
   /// The link could not be encrypted with the key of the bond: ends or keeps the operations that wait.
@@ -304,6 +306,7 @@ extension LinkClient {
 
   /// The link is encrypted now, where a signed write is a Write Command and needs no counter (Vol 3, Part C, 10.4.1).
   mutating func stopAwaitingCounters(now: Instant, into output: inout Output) {
+    gatt.isLinkEncrypted = true
     guard counterDeadline != nil else { return }
     counterDeadline = nil
     gatt.setCongested(gatt.isCongested, now: now, into: &output.gatt)

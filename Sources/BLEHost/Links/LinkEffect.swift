@@ -1,4 +1,5 @@
 import BLEGATT
+import BLEHCI
 import BLESMP
 import BLEWire
 
@@ -24,12 +25,35 @@ enum LinkEffect: Sendable {
   case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
   /// The link is to be encrypted with the key of the bond before its client sends.
   case encryptionWanted
+  /// The link has proven the bond of its identity: it is reported by it, and others that claim it are ended.
+  case bondProven
+  /// Another link has proven the identity of the one with this handle, which ends for the application.
+  case superseded(ConnectionHandle)
+  /// The level of the link has changed, or what counts beside it: the application and the subscriptions learn it.
+  case securityChanged
+  /// The level is in force: the security manager goes on.
+  case levelApplied(KeyStart)
+  /// The client of our server has proven its bond: it gets back what it had configured.
+  case bondRestored
+  /// The link is encrypted: our client may send, and repeats what was refused for want of encryption.
+  case clientResumed
   /// A PDU on the channel of the security manager.
   case securityPDU([UInt8])
   /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
   case violated(GATTClient.Event, to: Recipient)
   /// The peer cannot be served any more, or does not answer: the link is to be ended.
   case failed
+
+  /// What follows when a link is encrypted with a key of known strength.
+  ///
+  /// - Parameter isNewProof: the key is that of the bond, which the link has not proven before.
+  static func encrypted(_ start: KeyStart, isNewProof: Bool) -> [Effect<LinkEffect>] {
+    let effects: [LinkEffect] =
+      isNewProof
+      ? [.bondProven, .securityChanged, .levelApplied(start), .bondRestored, .clientResumed]
+      : [.securityChanged, .levelApplied(start), .clientResumed]
+    return effects.map { .own($0) }
+  }
 }
 
 /// One input of a ``Link``: the facts that it may use, and what it writes and causes. The memory is reused.

@@ -96,19 +96,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   }
 }
 
-/// Links by the device at the other end.
+/// Links and their owners.
 extension LinkTable {
-  /// Whether a link is reported by this identity, or has proven its bond.
-  func isReported(_ identity: DeviceAddress) -> Bool {
-    links.contains { $0.reportedAddress == identity || ($0.identity == identity && $0.security.isBondProven) }
-  }
-
-  /// Whether there is a link to this device. One that only claims the identity, as a central, is no reason not to connect to the
-  /// device that has it.
-  func isConnected(_ identity: DeviceAddress) -> Bool {
-    links.contains { $0.identity == identity && ($0.role == .central || $0.security.isBondProven) }
-  }
-
   /// Lets an owner use a link that is up, in the place of a new one: a link that our central made for other owners, or that the
   /// device made to us.
   ///
@@ -120,7 +109,7 @@ extension LinkTable {
       }
       // A central that only claims the identity of a bonded device is not that device.
       let isClaim = link.security.isBonded && !link.security.isBondProven
-      return link.role == .central || link.reportedAddress == link.identity && !isClaim
+      return link.role == .central || link.device.reportedAddress == link.identity && !isClaim
     }
     guard let index else { return nil }
     links[index].client.addUser(owner)

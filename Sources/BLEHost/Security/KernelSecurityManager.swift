@@ -34,10 +34,11 @@ struct KernelSecurityManager: LinkSecurityManager {
 
   var isUnderWay: Bool { pairing.isUnderWay }
 
-  func kernelLink(identity: DeviceAddress, isBondProven: Bool) -> KernelLink? {
+  func kernelLink(of device: PeerIdentity) -> KernelLink? {
     KernelLink(
-      peer: peer, handle: handle, isCentral: isCentral, address: address, kernelAddress: kernelAddress(identity),
-      identity: identity, isBondProven: isBondProven, isUnderWay: pairing.isUnderWay, isPairing: pairing.isPairing,
+      peer: peer, handle: handle, isCentral: isCentral, address: address, kernelAddress: kernelAddress(device.identity),
+      identity: device.identity, isBondProven: device.security.isBondProven, isUnderWay: pairing.isUnderWay,
+      isPairing: pairing.isPairing,
       isEncrypted: isEncrypted, hasConsent: pairing.hasConsent, agreedReplacement: pairing.agreedReplacement,
       withheldKeys: pairing.withheld.compactMap {
         if case .longTermKey(let identity, _, _, _) = $0 { identity } else { nil }
@@ -56,14 +57,14 @@ struct KernelSecurityManager: LinkSecurityManager {
   ) {
     switch report {
     case .asked(let question): asked(question, &context, into: &effects)
-    case .failed: failed(into: &effects)
+    case .failed: failed(context, into: &effects)
     case .level(let strength): levelChanged(strength, &context, into: &effects)
     case .identified(let identity): reportedIdentity = identity.identity
     case .keyMade(let outcome, let identity, let report):
       keyMade(outcome, of: identity, report, &context, into: &effects)
     case .keysRefused(let refusal, let claimed):
       endPairing(into: &effects)
-      effects.append(.own(.failed(refusal, claimed: claimed)))
+      context.report(refusal, claimed: claimed, on: peer, into: &effects)
       effects.append(.own(.close))
     }
   }
@@ -147,14 +148,15 @@ struct KernelSecurityManager: LinkSecurityManager {
     return pairing
   }
 
-  private mutating func failed(into effects: inout [Effect<SecurityEffect>]) {
+  private mutating func failed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     guard pairing.isUnderWay else { return }
     let ended = endPairing(into: &effects)
     if ended.refusal == nil, ended.isPairing {
       // It may have been a wrong guess at a passkey; a device that guesses has to wait.
-      effects.append(.own(.attemptFailed(PairingFailure(.confirmValueFailed, .local))))
+      effects.append(.own(.failed(PairingFailure(.confirmValueFailed, .local))))
     }
-    effects.append(.own(.failed(ended.refusal ?? PairingFailure(.unspecifiedReason, .system), claimed: nil)))
+    let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .system)
+    context.report(failure, claimed: nil, on: peer, into: &effects)
     // The kernel would carry nothing on the link any more.
     if ended.isOurs { effects.append(.own(.close)) }
   }
@@ -325,7 +327,7 @@ extension KernelSecurityManager {
     guard isAccepted else {
       effects.append(.own(.kernelKeysRefused(pairing.replacing ?? kernelAddress(context.identity))))
       endPairing(into: &effects)
-      effects.append(.own(.failed(PairingFailure(.unspecifiedReason, .local), claimed: nil)))
+      context.report(PairingFailure(.unspecifiedReason, .local), claimed: nil, on: peer, into: &effects)
       return effects.append(.own(.close))
     }
     pairing.agree(to: question)

@@ -76,7 +76,7 @@ protocol LinkSecurityManager: Sendable {
     into effects: inout [Effect<SecurityEffect>])
 
   /// The facts about the link that a report of the kernel may concern; nil where the kernel reports nothing.
-  func kernelLink(identity: DeviceAddress, isBondProven: Bool) -> KernelLink?
+  func kernelLink(of device: PeerIdentity) -> KernelLink?
 }
 
 extension LinkSecurityManager {
@@ -111,7 +111,7 @@ extension LinkSecurityManager {
   func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {}
   mutating func stopEncryption() {}
   mutating func tick(_ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]) {}
-  func kernelLink(identity: DeviceAddress, isBondProven: Bool) -> KernelLink? { nil }
+  func kernelLink(of device: PeerIdentity) -> KernelLink? { nil }
 }
 
 /// What the security manager of a link alone causes.
@@ -120,10 +120,8 @@ enum SecurityEffect: Sendable {
   case send(SMPPDU)
   /// A pairing has succeeded.
   case paired(PairingOutcome)
-  /// A pairing came to nothing; the peer had named this identity, if any.
-  case failed(PairingFailure, claimed: DeviceAddress?)
-  /// The peer may have guessed a secret: it counts as a failed attempt (Vol 3, Part H, 2.3.6).
-  case attemptFailed(PairingFailure)
+  /// A pairing has failed in a way that may count as an attempt to guess a secret (Vol 3, Part H, 2.3.6).
+  case failed(PairingFailure)
   /// An answer of the application changed nothing.
   case answerIgnored(PairingAnswerError)
   /// The link is encrypted with this key, which gives it its level.
@@ -134,7 +132,9 @@ enum SecurityEffect: Sendable {
   case levelLost
   /// The link could not be encrypted with the key of the bond.
   case bondKeyFailed(BondLoss)
-  /// The link was not secured, and no pairing has failed.
+  /// A pairing came to nothing: what waits for it is refused.
+  case pairingFailed
+  /// The link was not secured: what waits for security is refused.
   case notSecured
   /// The link is to be ended: Authentication Failure.
   case close
@@ -199,6 +199,22 @@ struct SecurityContext: Sendable {
       to: PairingFacts(
         ownIdentity: ownIdentity, withholdsIdentity: withholdsIdentity, rules: rules, bond: bond,
         isBondProven: isBondProven))
+  }
+
+  /// Reports that a pairing on the link `peer` came to nothing.
+  ///
+  /// - Parameter claimed: the identity that the peer named, if any.
+  func report(
+    _ failure: PairingFailure, claimed: DeviceAddress?, on peer: PeerID, into effects: inout [Effect<SecurityEffect>]
+  ) {
+    effects.append(.event(.pairingFailed(peer, failure), to: .everyone))
+    let device = claimed ?? identity
+    if bond(of: device) != nil,
+      let loss = BondLoss(pairingFailed: failure, isProven: isBondProven && identity == device)
+    {
+      effects.append(.event(.bondLost(peer, device, loss), to: .everyone))
+    }
+    effects.append(.own(.pairingFailed))
   }
 
   /// Whether an owner may request security; the refusal is an effect.

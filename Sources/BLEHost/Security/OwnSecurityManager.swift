@@ -185,7 +185,8 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .keypress(let keypress): effects.append(.event(.keypress(peer, keypress), to: .everyone))
     case .failed(let failure):
       if start?.origin == .pairing { start = nil }
-      effects.append(.own(.failed(failure, claimed: machine?.claimedIdentity)))
+      effects.append(.own(.failed(failure)))
+      context.report(failure, claimed: machine?.claimedIdentity, on: peer, into: &effects)
     }
   }
 }

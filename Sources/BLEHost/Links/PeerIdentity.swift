@@ -1,0 +1,92 @@
+import BLECrypto
+import BLEGATT
+import BLESMP
+import BLEWire
+
+/// The device that the peer of one link is taken for, and the security that the link has.
+///
+/// ```
+///   claimed, by the peer's address ── encrypted with the key of the bond, or bonded ──► proven
+///        ▲                                                                                │
+///        └── not encrypted, bond removed, or replaced by a pairing on another link ───────┘
+/// ```
+struct PeerIdentity: Sendable {
+  /// The address that the peer uses on this link.
+  let address: DeviceAddress
+  /// The identity of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
+  private(set) var identity: DeviceAddress
+  /// The address that the application is given: ``identity``, or one that was drawn for this link, because another link was
+  /// reported by that identity when this one came up.
+  private(set) var reportedAddress: DeviceAddress
+  private(set) var security = SecurityState.none
+  /// How the pairings on the link have ended.
+  var pairings = LinkPairings()
+
+  /// - Parameter drawn: an address to report the link by in the place of its identity.
+  init(address: DeviceAddress, identity: DeviceAddress, reportedAs drawn: DeviceAddress? = nil) {
+    (self.address, self.identity, reportedAddress) = (address, identity, drawn ?? identity)
+  }
+
+  /// Whether this identity is reported, or has been proven.
+  func isReported(as identity: DeviceAddress) -> Bool {
+    reportedAddress == identity || (self.identity == identity && security.isBondProven)
+  }
+
+  /// There is a bond of the identity, or none.
+  mutating func setBonded(_ isBonded: Bool) { security.isBonded = isBonded }
+
+  /// The link is encrypted with a key of known strength.
+  ///
+  /// - Returns: whether that proves the bond, which was not proven.
+  mutating func encrypted(_ start: KeyStart, hasBond: Bool) -> Bool {
+    (security.level, security.keySize) = (start.strength.level, start.strength.size)
+    guard start.origin == .bond, hasBond, !security.isBondProven else { return false }
+    (security.isBonded, security.isBondProven) = (true, true)
+    return true
+  }
+
+  /// The link counts as one that is not encrypted.
+  mutating func loseLevel() { (security.level, security.keySize, security.isBondProven) = (.none, 0, false) }
+
+  /// A pairing on the link has made a bond of this identity.
+  mutating func bonded(as identity: DeviceAddress) {
+    self.identity = identity
+    (security.isBonded, security.isBondProven) = (true, true)
+  }
+
+  mutating func bondRemoved() { (security.isBonded, security.isBondProven) = (false, false) }
+
+  /// The bond was replaced by a pairing on another link.
+  ///
+  /// - Returns: whether the link had proven it.
+  mutating func loseProof() -> Bool {
+    defer { security.isBondProven = false }
+    return security.isBondProven
+  }
+
+  /// Reports the link by its identity from now on, where it was reported by a drawn address.
+  ///
+  /// - Returns: whether it was.
+  mutating func confirm() -> Bool {
+    guard reportedAddress.randomKind == .nonResolvablePrivate, reportedAddress != address.identity else { return false }
+    reportedAddress = identity
+    // The application authorized an unknown device.
+    security.isAuthorized = false
+    return true
+  }
+
+  /// Takes the peer for the device that its address resolves to, unless the link has proven a bond that is still there.
+  mutating func identify(with bonds: inout BondTable, _ toolbox: SecurityToolbox) {
+    if security.isBondProven, bonds[identity] != nil { return }
+    identity = bonds.identity(of: address, toolbox)
+    (security.isBonded, security.isBondProven) = (bonds[identity] != nil, false)
+  }
+
+  /// The application has authorized the client, or does not any more.
+  ///
+  /// - Returns: whether that is news.
+  mutating func authorize(_ isAuthorized: Bool) -> Bool {
+    defer { security.isAuthorized = isAuthorized }
+    return security.isAuthorized != isAuthorized
+  }
+}
