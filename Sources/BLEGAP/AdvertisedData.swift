@@ -32,6 +32,11 @@ public struct AdvertisedData: Equatable, Sendable {
   public var connectionIntervalRange: ConnectionIntervalRange?
   /// The URI.
   public var uri: AdvertisedURI?
+  /// The lists of service UUIDs as the structures have them, with their sizes and whether they are complete.
+  public var serviceUUIDLists: [AdvertisedUUIDList] = []
+  /// Structures of the types that have no stored property here, decoded, in order, each of equal ones once: Class of Device,
+  /// Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left out.
+  public var otherElements: [ADElement] = []
   /// Whether every structure was complete. False where a length ran past the end; the structures before it are here.
   public var isWellFormed = true
 
@@ -69,7 +74,14 @@ public struct AdvertisedData: Equatable, Sendable {
     case .appearance, .peripheralConnectionIntervalRange, .uri, .serviceData16, .serviceData32, .serviceData128,
       .manufacturerSpecificData:
       add(ADElement(structure))
-    default: break
+    default:
+      let element = ADElement(structure)
+      if case .opaque = element { return }
+      if !otherElements.contains(element) { otherElements.append(element) }
+    }
+    if case .serviceUUIDs(let uuids, let size, let isComplete) = ADElement(structure) {
+      let list = AdvertisedUUIDList(uuids, size: size, isComplete: isComplete)
+      if !serviceUUIDLists.contains(list) { serviceUUIDLists.append(list) }
     }
   }
 

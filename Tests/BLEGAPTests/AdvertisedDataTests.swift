@@ -62,4 +62,36 @@ import Testing
     #expect(seen.localName == nil)
     #expect(seen.serviceUUIDs == ["180D"])
   }
+
+  /// Core Specification Supplement, Part A: types without a stored property.
+  @Test func containsEveryTypeThatIsParsed() {
+    let data = AdvertisedData(advertisingData: [
+      4, 0x0D, 0x04, 0x25, 0x00,  // Class of Device
+      3, 0x1A, 0x40, 0x06,  // Advertising Interval, 1 s
+      3, 0x27, 0x01, 0x10,  // LE Supported Features
+      2, 0x1C, 0x02,  // LE Role
+      8, 0x1B, 1, 2, 3, 4, 5, 6, 1,  // LE Bluetooth Device Address, random
+      7, 0x17, 1, 0, 0, 0, 0, 0,  // Public Target Address
+      7, 0x18, 2, 0, 0, 0, 0, 0xC0,  // Random Target Address
+      3, 0x30, 0x48, 0x69,  // Broadcast_Name
+      5, 0x02, 0x0D, 0x18, 0x0A, 0x18,  // Incomplete List of 16-bit UUIDs
+      5, 0x05, 1, 0, 0, 0,  // Complete List of 32-bit UUIDs
+      2, 0x1A, 0x40,  // too short
+    ])
+    #expect(data.classOfDevice == 0x002504 && data.advertisingInterval == 1600)
+    #expect(data.leSupportedFeatures == [0x01, 0x10] && data.leRole == .bothPeripheralPreferred)
+    #expect(data.deviceAddress != nil && data.broadcastName == "Hi")
+    #expect(
+      data.targetAddresses == [
+        DeviceAddress(octets: BD_ADDR(1), kind: .public),
+        DeviceAddress(octets: BD_ADDR(0xC000_0000_0002), kind: .random),
+      ])
+    #expect(
+      data.serviceUUIDLists == [
+        AdvertisedUUIDList(["180D", "180A"], size: .uuid16, isComplete: false),
+        AdvertisedUUIDList([BluetoothUUID(uuid32: 1)], size: .uuid32, isComplete: true),
+      ])
+    #expect(data.otherElements.count == 8 && data.isWellFormed)
+    #expect(AdvertisedData(advertisingData: [5, 0x2F, 0, 0, 0, 1]).advertisingInterval == 0x0100_0000)
+  }
 }
