@@ -3,6 +3,7 @@ import BLEGATT
 import BLEHost
 package import BLELinux
 package import BLERuntime
+import BLEWire
 
 /// The adapter that a manager uses, and its settings.
 ///
@@ -29,6 +30,19 @@ public struct AdapterOptions: Hashable, Sendable {
   public var pairing: PairingOptions
   /// Whether the adapter uses private addresses.
   public var privacy = PrivacyOptions()
+  /// The identity address of the adapter.
+  public var address = OwnAddress.controller
+
+  /// The identity address of an adapter (Vol 6, Part B, 1.3). Peers that bond recognize the adapter by it.
+  public enum OwnAddress: Hashable, Sendable {
+    /// The public address of the controller; a static random one that is drawn where it has none.
+    case controller
+    /// A static random address, drawn anew by each process: peers do not recognize the adapter after a restart.
+    case random
+    /// A static random address of 48 bits. The two most significant ones are set, as they are in each static address (Vol 6, Part
+    /// B, 1.3.2.1).
+    case staticRandom(UInt64)
+  }
 
   /// Creates options; a property that is nil gets its default.
   public init(
@@ -53,7 +67,19 @@ public struct AdapterOptions: Hashable, Sendable {
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = GATTServer.Limits(
       maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
+    switch address {
+    case .controller: break
+    case .random:
+      var random = SystemRandomNumberGenerator()
+      options.configuration.staticAddress = BD_ADDR(random.next() & 0xFFFF_FFFF_FFFF)
+    case .staticRandom(let address): options.configuration.staticAddress = BD_ADDR(address & 0xFFFF_FFFF_FFFF)
+    }
     let transport = try LaunchOptions.transport(code: transport)
+    if case .linux = transport, address != .controller {
+      throw TransportError(
+        .unsupported, at: "\(transport)", "the kernel chooses the adapter's address",
+        remedy: "Take the adapter from the kernel with hci-socket:N, or leave address at .controller.")
+    }
     if case .linux = transport, privacy.usesPrivateAddress {
       throw TransportError(
         .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",

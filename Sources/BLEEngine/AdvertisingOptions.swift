@@ -15,6 +15,12 @@ public struct AdvertisingOptions: Equatable, Sendable {
   public var continuesWhileConnected = true
   /// Begins again when a link that stopped it has ended.
   public var resumesAfterDisconnection = true
+  /// The PHY of the primary channels: LE 1M, or LE Coded with ``AdvertisingPolicy/extended(limit:)``.
+  public var primaryPHY = LEPHY.le1M
+  /// The PHY of the secondary channels, which extended advertising uses; a link to a connectable device begins on it.
+  public var secondaryPHY = LEPHY.le1M
+  /// Whether extended advertising puts the transmit power into its header, for receivers that estimate a distance.
+  public var includesTXPower = false
 
   /// Creates options for connectable advertising that continues during and after connections.
   ///
@@ -45,6 +51,8 @@ public struct AdvertisingOptions: Equatable, Sendable {
     intent.continuesWhileConnected = continuesWhileConnected
     intent.resumesAfterDisconnection = resumesAfterDisconnection
     if case .extended = policy { intent.usesExtendedPDUs = true }
+    (intent.primaryPHY, intent.secondaryPHY) = (primaryPHY.phy, secondaryPHY.phy)
+    intent.includesTXPower = includesTXPower
     return intent
   }
 }

@@ -5,6 +5,7 @@ extension HostCore {
   /// Reports the adapter's state and each link that is up to a new owner, and to no other one.
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     time = now
+    if state == .poweredOn { output.append(.address(radio.identity), to: owner.recipient) }
     if state != .unknown { output.append(.state(state, session.reason), to: owner.recipient) }
     var effects: [Effect<LinkEffect>] = []
     links.report(to: owner, into: &effects)

@@ -8,6 +8,8 @@ package import BLEWire
 package enum HostEvent: Sendable {
   /// The adapter's state; the error says why it is below `poweredOn` and what mends it.
   case state(AdapterState, HostError?)
+  /// Our identity address, before the state `poweredOn`.
+  case address(DeviceAddress)
 
   case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
   case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)

@@ -1,5 +1,6 @@
 public import BLEEngine
 import BLEHost
+public import BLEWire
 
 /// A Bluetooth LE adapter, as a peripheral and as a central.
 ///
@@ -22,6 +23,10 @@ import BLEHost
 /// when the adapter is closed or released.
 public final class Adapter: Sendable {
   let session: AdapterSession
+
+  /// The identity address of the adapter, which it gives to peers that bond; with ``PrivacyOptions`` others see a private one. Nil
+  /// before it was powered on.
+  public var address: DeviceAddress? { session.run { state, _ in state.address } }
 
   /// The states of the controller.
   public enum State: Hashable, Sendable {

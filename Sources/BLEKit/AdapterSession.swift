@@ -19,6 +19,8 @@ final class AdapterSession: Sendable {
     var reason: AdapterError?
     var powerWaiters = Waiters<UInt32, Void>()
     var stateStreams = Streams<Adapter.State>()
+    /// Our identity address, when the adapter has been powered on.
+    var address: DeviceAddress?
 
     // Peripheral (AdapterSession+Services, +Requests, +Updates).
     var services: [ServiceID: PublishedService] = [:]
@@ -43,6 +45,7 @@ final class AdapterSession: Sendable {
     var operations = Waiters<ClientWait, GATTClient.Outcome>()
     var rssiReads: [PeerID: [UInt32]] = [:]
     var rssiWaiters = Waiters<LinkWait, Int>()
+    var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
     var pairings = Waiters<LinkWait, Void>()
     var pairingStreams = Streams<PairingRequest>()
   }
@@ -109,7 +112,9 @@ final class AdapterSession: Sendable {
       case .discovered(let discovery): state.discovered(discovery, into: &actions)
       case .scanStopped(let error): state.scanStopped(error, into: &actions)
       case .client(let peer, let event): state.client(peer, event, into: &actions)
-      case .phy, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
+      case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
+      case .address(let address): state.address = address
+      case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
         .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic:
         break
       }
@@ -210,6 +215,7 @@ extension AdapterSession.State {
     connects.fail(error, into: &actions)
     operations.fail(error, into: &actions)
     rssiWaiters.fail(error, into: &actions)
+    phyWaiters.fail(error, into: &actions)
     pairings.fail(error, into: &actions)
     for peer in Array(links.keys) { linkEnded(peer, error, into: &actions) }
     for scan in scans.values { actions.later { scan.continuation.finish(throwing: error) } }

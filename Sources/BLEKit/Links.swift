@@ -1,4 +1,5 @@
 import BLEATT
+import BLEEngine
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -66,6 +67,7 @@ extension AdapterSession.State {
     rssiReads[peer] = nil
     operations.fail(error, where: { $0.peer == peer }, into: &actions)
     rssiWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
+    phyWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     pairings.fail(error, where: { $0.peer == peer }, into: &actions)
     linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
   }
@@ -81,6 +83,13 @@ extension AdapterSession.State {
     rssiReads[peer]?.removeFirst()
     rssiWaiters.answer(
       LinkWait(peer: peer, id: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
+  }
+
+  mutating func phyChanged(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into actions: inout Actions) {
+    switch result {
+    case .success(let phy): phyWaiters.succeed(ConnectionPHY(phy), where: { $0.peer == peer }, into: &actions)
+    case .failure(let error): phyWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
+    }
   }
 
   /// - Throws: ``BLEError/Kind/disconnected`` where the link is not up.

@@ -1,4 +1,5 @@
 import BLEGAP
+import BLEHCI
 import BLEHost
 import BLEWire
 import Testing
@@ -62,5 +63,44 @@ import Testing
     _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let filter = ScanFilter(number: 1, services: [try #require(BluetoothUUID(uuid))])
     #expect((registry.add(try Self.discovery(1, "03030d18"), for: filter).report != nil) == isReported)
+  }
+
+  /// What the controller reported stays with the device, and the scan response joins it.
+  @Test func aReportSaysWhatTheControllerSaid() throws {
+    var registry = DeviceRegistry<Bool>(limit: 3)
+    let filter = ScanFilter(number: 1, allowsDuplicates: true)
+    var advertisement = try Self.discovery(1, "020106")
+    advertisement.reportedAddress = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
+    (advertisement.isLegacy, advertisement.isScannable, advertisement.isDirected) = (false, true, true)
+    (advertisement.primaryPHY, advertisement.secondaryPHY, advertisement.advertisingSet) = (.leCoded, .le2M, 5)
+    (advertisement.txPower, advertisement.periodicInterval) = (-3, 80)
+    advertisement.target = Self.address(9)
+    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    #expect(registry.record(of: Self.address(1)).phys == [.le1M])
+    let first = try #require(registry.add(advertisement, for: filter).report?.report)
+    #expect(first.address == Self.address(1) && first.reportedAddress == advertisement.reportedAddress)
+    #expect(!first.isLegacy && first.isConnectable && first.isScannable && first.isDirected)
+    #expect(first.target == Self.address(9) && first.primaryPHY == .leCoded && first.secondaryPHY == .le2M)
+    #expect(first.advertisingSet == 5 && first.txPower == -3 && first.periodicInterval == .milliseconds(100))
+    #expect(first.advertisingData == [2, 1, 6] && first.scanResponse.isEmpty && first.rssi == -40)
+    #expect(first.phys == [.leCoded, .le2M] && registry.record(of: Self.address(1)).phys == first.phys)
+    var response = try Self.discovery(1, "020941", isScanResponse: true)
+    response.rssi = 127
+    let second = try #require(registry.add(response, for: filter).report?.report)
+    #expect(second.scanResponse == [2, 9, 0x41] && second.advertisingData == [2, 1, 6] && second.rssi == nil)
+    #expect(second.primaryPHY == .leCoded && second.isDirected, "of the advertisement, not of its scan response")
+  }
+
+  /// A scan that waits reports both at once (``ScanParameters/waitsForScanResponse``).
+  @Test func anAdvertisementWithItsScanResponseIsOneReport() throws {
+    var registry = DeviceRegistry<Bool>(limit: 3)
+    let filter = ScanFilter(number: 1)
+    var whole = try Self.discovery(1, "020106")
+    whole.scanResponse = [2, 9, 0x41]
+    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    let addition = registry.add(whole, for: filter)
+    #expect(addition.name?.new == "A" && addition.report?.data.localName?.text == "A")
+    #expect(addition.report?.report.scanResponse == [2, 9, 0x41])
+    #expect(registry.add(whole, for: filter).report == nil)
   }
 }

@@ -21,6 +21,10 @@ import Testing
 
   private mutating func powerOn() {
     addresses.begin(with: publicAddress, random: &random, into: &effects)
+    guard case .event(.address(addresses.identity), to: .everyone)? = effects.popLast() else {
+      Issue.record("our address is not reported")
+      return
+    }
     addresses.poweredOn(now: .start)
   }
 

@@ -128,9 +128,9 @@ struct OwnerTests {
     _ = bench.takeAddressed()
     let third = OwnerID(rawValue: 3)
     bench.attach(third)
-    #expect(bench.recipients == [.owner(third), .owner(third), .owner(third)])
-    guard case .state(.poweredOn, nil) = bench.events[0], case .connected(let link) = bench.events[1],
-      case .mtu(peer, 100) = bench.events[2]
+    #expect(bench.recipients == [.owner(third), .owner(third), .owner(third), .owner(third)])
+    guard case .address(bench.core.ownAddress) = bench.events[0], case .state(.poweredOn, nil) = bench.events[1],
+      case .connected(let link) = bench.events[2], case .mtu(peer, 100) = bench.events[3]
     else {
       Issue.record("\(bench.events)")
       return

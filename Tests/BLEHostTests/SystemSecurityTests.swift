@@ -330,6 +330,13 @@ import Testing
     // Where the controller is ours nobody else has a say.
     var own = Bench()
     own.hear(.asked(nobody, .consent))
-    #expect(own.takeDirectives().isEmpty && own.takeEvents().allSatisfy { if case .state = $0 { true } else { false } })
+    #expect(own.takeDirectives().isEmpty)
+    #expect(
+      own.takeEvents().allSatisfy {
+        switch $0 {
+        case .state, .address: true
+        default: false
+        }
+      })
   }
 }

@@ -37,10 +37,10 @@ package struct AdvertisementRecord: Sendable {
     var isTruncated = false
 
     /// - Returns: whether it is another one now. The beginning of what is there, whose end was lost, is not.
-    mutating func replace(by discovery: Discovery) -> Bool {
-      if discovery.isTruncated, octets.starts(with: discovery.data), !octets.isEmpty { return false }
-      guard discovery.data != octets || discovery.isTruncated != isTruncated else { return false }
-      (octets, isTruncated) = (discovery.data, discovery.isTruncated)
+    mutating func replace(by new: [UInt8], isTruncated isNewTruncated: Bool) -> Bool {
+      if isNewTruncated, octets.starts(with: new), !octets.isEmpty { return false }
+      guard new != octets || isNewTruncated != isTruncated else { return false }
+      (octets, isTruncated) = (new, isNewTruncated)
       return true
     }
   }
@@ -48,6 +48,8 @@ package struct AdvertisementRecord: Sendable {
   private var advertisingData = Area()
   private var scanResponse = Area()
   private var isConnectable = false
+  /// The last advertisement, or a scan response where there was none; its octets are in the areas.
+  private var latest: Discovery?
   /// Both areas in one view.
   package private(set) var data = AdvertisedData()
   package private(set) var name: String?
@@ -58,14 +60,34 @@ package struct AdvertisementRecord: Sendable {
 
   package init() {}
 
+  /// The PHYs on which the device was last seen, to connect to it with; LE 1M for a device that was not.
+  package var phys: Set<LEPHY> {
+    guard let latest else { return [.le1M] }
+    return Set([LEPHY(latest.primaryPHY) ?? .le1M, LEPHY(latest.secondaryPHY) ?? .le1M])
+  }
+
   /// - Returns: whether something is new.
   mutating func add(_ discovery: Discovery) -> Bool {
+    if !discovery.isScanResponse || latest?.isScanResponse ?? true {
+      var described = discovery
+      (described.data, described.scanResponse) = ([], nil)
+      latest = described
+    }
+    var isNew: Bool
     if discovery.isScanResponse {
-      guard scanResponse.replace(by: discovery) else { return false }
+      isNew = scanResponse.replace(by: discovery.data, isTruncated: discovery.isTruncated)
     } else {
       isConnectable = discovery.isConnectable
-      guard advertisingData.replace(by: discovery) else { return false }
+      // Of an advertisement with its scan response, the controller lost the end of the latter.
+      let isTruncated = discovery.isTruncated && discovery.scanResponse == nil
+      isNew = advertisingData.replace(by: discovery.data, isTruncated: isTruncated)
+      if let response = discovery.scanResponse,
+        scanResponse.replace(by: response, isTruncated: discovery.isTruncated)
+      {
+        isNew = true
+      }
     }
+    guard isNew else { return false }
     data = AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
     if let name = data.localName { self.name = name.text ?? name.displayText }
     return true
@@ -81,7 +103,10 @@ package struct AdvertisementRecord: Sendable {
     reported = (filter.number, data, isTruncated)
     return DiscoveredDevice(
       data: data, isConnectable: isConnectable, isTruncated: isTruncated,
-      overflowServiceUUIDs: data.overflowArea?.matches(of: filter.services) ?? [], rssi: Int(discovery.rssi))
+      overflowServiceUUIDs: data.overflowArea?.matches(of: filter.services) ?? [], rssi: Int(discovery.rssi),
+      report: AdvertisingReport(
+        latest ?? discovery, latest: discovery, advertisingData: advertisingData.octets,
+        scanResponse: scanResponse.octets, isTruncated: isTruncated))
   }
 }
 
@@ -98,4 +123,6 @@ public struct DiscoveredDevice: Sendable {
   public let overflowServiceUUIDs: [BluetoothUUID]
   /// In dBm; 127 where the controller has none.
   public let rssi: Int
+  /// What the controller reported: addresses, the kind of the PDU, PHYs, the octets.
+  public let report: AdvertisingReport
 }

@@ -89,6 +89,7 @@ struct AddressManager: Sendable {
     suspend()
     list = ResolvingList()
     privateAddress = drawPrivateAddress(&random, into: &effects)
+    effects.append(.event(.address(identity), to: .everyone))
   }
 
   /// The controller is up.

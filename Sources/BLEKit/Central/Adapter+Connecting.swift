@@ -1,3 +1,4 @@
+public import BLEEngine
 import BLEHost
 public import BLEWire
 
@@ -10,10 +11,12 @@ extension Adapter {
   ///   - address: from a ``ScanResult``, or of a device that is known.
   ///   - timeout: after which the attempt is given up; nil tries for as long as it takes.
   ///   - timing: of the new link.
+  ///   - phys: the PHYs on which the device is looked for and the link may begin: those of ``ScanResult/report`` for a device with
+  ///     extended advertising. One of them is LE 1M or LE Coded, which have primary channels.
   /// - Returns: the device; the link stays until ``RemoteDevice/disconnect()``, or until the adapter is closed.
   public func connect(
     to address: DeviceAddress, timeout: Duration? = .seconds(30),
-    timing: ConnectionParameterRequest = ConnectionParameterRequest()
+    timing: ConnectionParameterRequest = ConnectionParameterRequest(), phys: Set<LEPHY> = [.le1M]
   ) async throws(BLEError) -> RemoteDevice {
     guard let parameters = timing.parameters else {
       throw BLEError(.invalidArgument, "\(timing) is outside the limits of ConnectionParameterRequest")
@@ -21,7 +24,7 @@ extension Adapter {
     let id = HostNames.connect()
     return try await session.wait(in: \.connects, for: id, timeout: timeout) { state, actions throws(BLEError) in
       try state.requirePower()
-      actions.commands.append(.connect(id, address, parameters))
+      actions.commands.append(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys)))
       return nil
     } abandon: { _, actions in
       actions.commands.append(.cancelConnect(id))

@@ -73,6 +73,38 @@ public struct RemoteDevice: Sendable {
     }
   }
 
+  /// Reads the PHYs of the link.
+  public func readPHY() async throws(BLEError) -> ConnectionPHY {
+    try await phy { .readPHY($0) }
+  }
+
+  /// Asks for other PHYs of the link, as its central or as its peripheral. The controllers choose among those that both devices
+  /// allow; an empty set is no preference (Vol 4, Part E, 7.8.49).
+  ///
+  /// ```swift
+  /// let phy = try await device.setPreferredPHY(transmit: [.le2M], receive: [.le2M])
+  /// print(phy.transmit)  // LE 2M, or LE 1M where the other device has no LE 2M
+  /// ```
+  ///
+  /// - Parameter coding: of what this device sends on LE Coded.
+  /// - Returns: the PHYs from now on.
+  /// - Throws: ``BLEError/Kind/unsupported`` for a PHY that the controller does not have.
+  @discardableResult
+  public func setPreferredPHY(
+    transmit: Set<LEPHY> = [], receive: Set<LEPHY> = [], coding: LECoding = .any
+  ) async throws(BLEError) -> ConnectionPHY {
+    let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
+    return try await phy { .setPHY($0, preference) }
+  }
+
+  private func phy(_ command: @escaping @Sendable (PeerID) -> HostCommand) async throws(BLEError) -> ConnectionPHY {
+    try await session.wait(in: \.phyWaiters, for: LinkWait(peer: peer)) { [peer] state, actions throws(BLEError) in
+      _ = try state.requireLink(peer)
+      actions.commands.append(command(peer))
+      return nil
+    }
+  }
+
   /// Asks for an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
   ///
   /// How this device pairs is set with ``AdapterOptions/pairing``; ``Adapter/pairingRequests`` has the questions for the user.

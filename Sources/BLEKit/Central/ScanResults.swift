@@ -1,4 +1,4 @@
-import BLEEngine
+public import BLEEngine
 public import BLEGAP
 import BLEHost
 public import BLEWire
@@ -17,6 +17,8 @@ public struct ScanResult: Sendable {
   public let isConnectable: Bool
   /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
   public let isTruncated: Bool
+  /// What the controller reported: the address and its kind, the kind of the PDU, PHYs, advertising set, the octets.
+  public let report: AdvertisingReport
 
   init(_ address: DeviceAddress, _ device: DiscoveredDevice) {
     self.address = address
@@ -25,6 +27,7 @@ public struct ScanResult: Sendable {
     rssi = device.rssi == 127 ? nil : device.rssi
     isConnectable = device.isConnectable
     isTruncated = device.isTruncated
+    report = device.report
   }
 }
 
@@ -41,6 +44,11 @@ public struct ScanOptions: Hashable, Sendable {
   public var interval = Duration.milliseconds(60)
   /// How long the receiver listens in each interval: 2.5 ms up to the interval.
   public var window = Duration.milliseconds(30)
+  /// The PHYs of the primary channels: LE 1M, LE Coded, or both. LE Coded needs a controller that has it.
+  public var phys: Set<LEPHY> = [.le1M]
+  /// Whether a device with a scan response is reported with it at once; it is reported without when none has come for 2 s. The
+  /// scan is active then.
+  public var waitsForScanResponse = false
 
   /// All devices, each once.
   public init() {}
@@ -49,16 +57,13 @@ public struct ScanOptions: Hashable, Sendable {
   public init(services: [BluetoothUUID]) { self.services = services }
 
   func parameters() throws(BLEError) -> ScanParameters {
-    func units(_ duration: Duration) -> UInt16? { UInt16(exactly: (duration / .microseconds(625)).rounded()) }
-    guard let interval = units(interval), let window = units(window), 4...0x4000 ~= interval, 4...interval ~= window
-    else {
+    guard var parameters = ScanParameters(interval: interval, window: window) else {
       throw BLEError(
         .invalidArgument,
         "a scan interval of \(interval) with a window of \(window) is not allowed: 2.5 ms to 10.24 s, the window within the interval"
       )
     }
-    var parameters = ScanParameters()
-    (parameters.interval, parameters.window) = (interval, window)
+    (parameters.phys, parameters.waitsForScanResponse) = (phys.phys, waitsForScanResponse)
     (parameters.isActive, parameters.allowsDuplicates) = (isActive, allowsDuplicates)
     parameters.reportsChanges = !allowsDuplicates
     return parameters

@@ -113,14 +113,17 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - serviceUUIDs: report devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
   ///     reports all.
-  ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
+  ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``; beside
+  ///     CoreBluetooth's ``CBCentralManagerScanOptionPassiveKey`` and its neighbours.
   open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }
     let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
     let solicited = BluetoothUUID.list(options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey]) ?? []
+    let parameters = ScanParameters(options) { misuse($0) }
     run {
       $0.startScan(
-        (serviceUUIDs ?? []).map(\.value), solicited: solicited, allowsDuplicates: allowsDuplicates, into: &$1)
+        (serviceUUIDs ?? []).map(\.value), solicited: solicited, allowsDuplicates: allowsDuplicates, parameters,
+        into: &$1)
     }
   }
 
@@ -162,7 +165,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// ``CBCentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
   /// `peripheral`: a connection whose peripheral is released is cancelled.
   ///
-  /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
+  /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``; beside
+  ///   CoreBluetooth's ``CBConnectPeripheralOptionParametersKey`` and ``CBConnectPeripheralOptionPHYsKey``.
   open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
     guard accepts("connect") else { return }
     switch Result(catching: { () throws(CBError) in try ConnectOptions(options) }) {

@@ -1,3 +1,4 @@
+public import BLEEngine
 public import CoreFoundation
 public import Foundation
 
@@ -20,6 +21,10 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   func centralManager(
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber)
+
+  /// As ``centralManager(_:didDiscover:advertisementData:rssi:)``, which is not called where this one is there, with everything that
+  /// the device advertises and that the controller reported. CoreBluetooth has no such call.
+  func centralManager(_ central: CBCentralManager, didDiscover peripheral: CBPeripheral, device: DiscoveredDevice)
 
   /// The link to a peripheral is established.
   func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
@@ -55,6 +60,12 @@ extension CBCentralManagerDelegate {
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber
   ) {}
+  public func centralManager(
+    _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, device: DiscoveredDevice
+  ) {
+    centralManager(
+      central, didDiscover: peripheral, advertisementData: device.dictionary, rssi: NSNumber(value: device.rssi))
+  }
   public func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {}
   public func centralManager(
     _ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?

@@ -1,5 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
+import BLEEngine
+import BLEHost
 import Foundation
 
 // The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.
@@ -8,6 +10,25 @@ import Foundation
 public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
 /// `[CBUUID]`: devices that look for one of these services match too.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
+
+/// `NSNumber`, a Boolean: no scan requests are sent, and scan responses are not received. False where it is missing. Not in
+/// CoreBluetooth, as the other four of this group.
+public let CBCentralManagerScanOptionPassiveKey = "BLEScanOptionPassive"
+/// `NSNumber`, seconds: the time between the beginnings of two windows, 0.0025 to 10.24. The default is 0.06.
+public let CBCentralManagerScanOptionIntervalKey = "BLEScanOptionInterval"
+/// `NSNumber`, seconds: how long the receiver is on in each interval, 0.0025 up to the interval. The default is 0.03.
+public let CBCentralManagerScanOptionWindowKey = "BLEScanOptionWindow"
+/// `[LEPHY]` or `Set<LEPHY>`: the PHYs of the primary channels, LE 1M, LE Coded or both. The default is LE 1M.
+public let CBCentralManagerScanOptionPHYsKey = "BLEScanOptionPHYs"
+/// `NSNumber`, a Boolean: a device with a scan response is reported with it at once, or without it when none has come for 2 s. False
+/// where it is missing.
+public let CBCentralManagerScanOptionWaitsForScanResponseKey = "BLEScanOptionWaitsForScanResponse"
+
+/// `ConnectionParameterRequest`: the timing of the new link. Not in CoreBluetooth, as the next one.
+public let CBConnectPeripheralOptionParametersKey = "BLEConnectOptionParameters"
+/// `[LEPHY]` or `Set<LEPHY>`: the PHYs on which the device is looked for and the link may begin. The default is those on which the
+/// device was last seen.
+public let CBConnectPeripheralOptionPHYsKey = "BLEConnectOptionPHYs"
 
 /// Nothing is shown on Linux, for any value. Read the manager's state.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
@@ -63,10 +84,14 @@ public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Senda
 struct ConnectOptions: Equatable, Sendable {
   var startDelay = 0
   var reconnectsByItself = false
+  var parameters = ConnectionParameters()
+  /// Nil: those on which the device was last seen.
+  var phys: Set<LEPHY>?
 
   init() {}
 
-  /// - Throws: `invalidParameters` for a delay that is no whole number of seconds.
+  /// - Throws: `invalidParameters` for a delay that is no whole number of seconds, for a timing that is not allowed, and for PHYs
+  ///   without a primary channel.
   init(_ dictionary: [String: Any]?) throws(CBError) {
     if let delay = dictionary?[CBConnectPeripheralOptionStartDelayKey] {
       guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
@@ -77,12 +102,75 @@ struct ConnectOptions: Equatable, Sendable {
       startDelay = seconds
     }
     reconnectsByItself = isTrue(dictionary?[CBConnectPeripheralOptionEnableAutoReconnect])
+    if let value = dictionary?[CBConnectPeripheralOptionParametersKey] {
+      guard let parameters = (value as? ConnectionParameterRequest)?.parameters else {
+        throw CBError(.invalidParameters, "\(value) is no ConnectionParameterRequest within its limits")
+      }
+      self.parameters = parameters
+    }
+    if let value = dictionary?[CBConnectPeripheralOptionPHYsKey] {
+      guard let phys = Set<LEPHY>(option: value), !phys.isDisjoint(with: [.le1M, .leCoded]) else {
+        throw CBError(.invalidParameters, "\(value) is no set of LEPHY with LE 1M or LE Coded")
+      }
+      self.phys = phys
+    }
   }
 
   private static func wholeNumber(_ value: Any) -> Int? {
     if let number = value as? Int { return number }
     if let number = value as? Double { return Int(exactly: number) }
     return (value as? NSNumber).flatMap { Int(exactly: $0.doubleValue) }
+  }
+}
+
+extension Set<LEPHY> {
+  /// A value of an option dictionary.
+  init?(option value: Any) {
+    if let set = value as? Set<LEPHY> {
+      self = set
+    } else if let list = value as? [LEPHY] {
+      self = Set(list)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension ScanParameters {
+  /// The dictionary of ``CBCentralManager/scanForPeripherals(withServices:options:)``, read; what cannot be used has its default.
+  ///
+  /// - Parameter misuse: receives a line for each such value.
+  init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
+    self.init()
+    func seconds(_ key: String, _ standard: UInt16) -> Duration {
+      guard let value = dictionary?[key] else { return .microseconds(625 * Int(standard)) }
+      guard let number = value as? Double ?? (value as? NSNumber)?.doubleValue, (0...100).contains(number) else {
+        misuse("scanForPeripherals: the option \(key) takes seconds, not \(value), and is ignored")
+        return .microseconds(625 * Int(standard))
+      }
+      return .seconds(number)
+    }
+    let (interval, window) = (
+      seconds(CBCentralManagerScanOptionIntervalKey, self.interval),
+      seconds(CBCentralManagerScanOptionWindowKey, self.window)
+    )
+    if let timed = ScanParameters(interval: interval, window: min(window, interval)) {
+      self = timed
+    } else {
+      misuse("scanForPeripherals: an interval of \(interval) is not allowed (2.5 ms to 10.24 s) and is ignored")
+    }
+    if window > interval {
+      misuse("scanForPeripherals: the window of \(window) is longer than the interval: it is cut")
+    }
+    isActive = !isTrue(dictionary?[CBCentralManagerScanOptionPassiveKey])
+    waitsForScanResponse = isTrue(dictionary?[CBCentralManagerScanOptionWaitsForScanResponseKey])
+    if let value = dictionary?[CBCentralManagerScanOptionPHYsKey] {
+      if let phys = Set<LEPHY>(option: value), !phys.isEmpty, phys.isSubset(of: [.le1M, .leCoded]) {
+        self.phys = phys.phys
+      } else {
+        misuse("scanForPeripherals: \(value) is no set of LE 1M and LE Coded, and is ignored")
+      }
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import BLEATT
+public import BLEEngine
 import BLEHost
 public import Foundation
 import Synchronization
@@ -153,6 +154,20 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// Not supported: the delegate receives ``CBError/operationNotSupported``.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
     command("openL2CAPChannel") { $0.openChannel(self, into: &$1) }
+  }
+
+  /// Asks for other PHYs of the link. The controllers choose among those that both devices allow; an empty set is no preference
+  /// (Vol 4, Part E, 7.8.49). ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in CoreBluetooth.
+  ///
+  /// - Parameter coding: of what this device sends on LE Coded.
+  public final func setPreferredPHY(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding = .any) {
+    let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
+    command("setPreferredPHY") { $0.phy(self, "setPreferredPHY", { .setPHY($0, preference) }, into: &$1) }
+  }
+
+  /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in CoreBluetooth.
+  public final func readPHY() {
+    command("readPHY") { $0.phy(self, "readPHY", { .readPHY($0) }, into: &$1) }
   }
 
   final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }

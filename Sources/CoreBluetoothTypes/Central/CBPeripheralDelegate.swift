@@ -1,3 +1,4 @@
+public import BLEEngine
 public import Foundation
 
 /// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.
@@ -52,6 +53,10 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
   func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
+  /// The PHYs of the link have changed, by this program or by the peripheral; answers ``CBPeripheral/setPreferredPHY(transmit:receive:coding:)``
+  /// and ``CBPeripheral/readPHY()``, too. Not in CoreBluetooth.
+  func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
+
   /// Answers ``CBPeripheral/openL2CAPChannel(_:)``.
   func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
@@ -83,5 +88,6 @@ extension CBPeripheralDelegate {
   public func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?) {}
   public func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?) {}
   public func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {}
+  public func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?) {}
   public func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {}
 }

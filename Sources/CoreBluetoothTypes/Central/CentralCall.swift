@@ -20,6 +20,7 @@ enum PeripheralCall: Sendable {
   case updatedName
   case modifiedServices([RemoteService])
   case rssi(Int, (any Error)?)
+  case phy(ConnectionPHY?, (any Error)?)
   case discoveredServices((any Error)?)
   case discoveredIncludedServices(RemoteService, (any Error)?)
   case discoveredCharacteristics(RemoteService, (any Error)?)
@@ -39,8 +40,7 @@ extension CBCentralManager {
     let delegate = delegate
     switch call {
     case .discovered(let peripheral, let device):
-      delegate?.centralManager(
-        self, didDiscover: peripheral, advertisementData: device.dictionary, rssi: NSNumber(value: device.rssi))
+      delegate?.centralManager(self, didDiscover: peripheral, device: device)
     case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)
     case .failedToConnect(let peripheral, let error):
       delegate?.centralManager(self, didFailToConnect: peripheral, error: error)
@@ -69,6 +69,7 @@ extension CBPeripheral {
     case .rssi(let rssi, let error):
       delegate?.peripheral(self, didReadRSSI: NSNumber(value: rssi), error: error)
       delegate?.peripheralDidUpdateRSSI(self, error: error)
+    case .phy(let phy, let error): delegate?.peripheral(self, didUpdatePHY: phy, error: error)
     case .discoveredServices(let error): delegate?.peripheral(self, didDiscoverServices: error)
     case .discoveredIncludedServices(let service, let error):
       delegate?.peripheral(self, didDiscoverIncludedServicesFor: service, error: error)

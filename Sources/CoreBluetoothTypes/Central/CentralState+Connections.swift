@@ -26,8 +26,13 @@ extension CentralState {
     if options.startDelay > 0 {
       effects.calls.append(.startLater(seconds: options.startDelay, id))
     } else {
-      effects.commands.append(.connect(id, address, ConnectionParameters()))
+      effects.commands.append(connect(id, address, options))
     }
+  }
+
+  private func connect(_ id: ConnectID, _ address: DeviceAddress, _ options: ConnectOptions) -> HostCommand {
+    let phys = options.phys ?? devices.record(of: address).phys
+    return .connect(id, address, options.parameters, InitiatingParameters(phys: phys.phys))
   }
 
   /// The start delay of a connection has passed.
@@ -35,7 +40,7 @@ extension CentralState {
     guard let address = pendingConnections[id], case .connecting(id, let options, false) = devices[address]?.phase
     else { return }
     devices[address]?.phase = .connecting(id, options, isPosted: true)
-    effects.commands.append(.connect(id, address, ConnectionParameters()))
+    effects.commands.append(connect(id, address, options))
   }
 
   /// Gives a connection up, pending or up; ``CBCentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)``

@@ -106,6 +106,15 @@ extension CentralState {
     effects.calls.append(.peripheral(peripheral, .openedChannel(CBError.noL2CAPChannels)))
   }
 
+  /// A command about the PHYs of a link.
+  func phy(
+    _ peripheral: CBPeripheral, _ name: StaticString, _ command: (PeerID) -> HostCommand,
+    into effects: inout CentralEffects
+  ) {
+    guard let connection = connection(of: peripheral, for: name, into: &effects) else { return }
+    effects.commands.append(command(connection.peer))
+  }
+
   mutating func readRSSI(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
     guard let connection = connection(of: peripheral, for: "readRSSI", into: &effects) else { return }
     guard connection.rssiReads < limits.pendingOperations else { return }

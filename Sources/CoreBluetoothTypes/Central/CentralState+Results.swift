@@ -40,6 +40,14 @@ extension CentralState {
     }
   }
 
+  func phyUpdated(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into effects: inout CentralEffects) {
+    guard let connection = connections[peer], let object = devices[connection.address]?.object.object else { return }
+    switch result {
+    case .success(let phy): effects.calls.append(.peripheral(object, .phy(ConnectionPHY(phy), nil)))
+    case .failure(let error): effects.calls.append(.peripheral(object, .phy(nil, CBError(error))))
+    }
+  }
+
   private mutating func finished(
     _ peer: PeerID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
     into effects: inout CentralEffects

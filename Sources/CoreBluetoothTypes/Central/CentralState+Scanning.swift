@@ -35,11 +35,11 @@ extension CentralState {
   /// Scans; a scan that runs is replaced.
   mutating func startScan(
     _ services: [BluetoothUUID], solicited: [BluetoothUUID], allowsDuplicates: Bool,
-    into effects: inout CentralEffects
+    _ scanParameters: ScanParameters = ScanParameters(), into effects: inout CentralEffects
   ) {
     scans += 1
     scan = ScanFilter(number: scans, services: services, solicited: solicited, allowsDuplicates: allowsDuplicates)
-    var parameters = ScanParameters()
+    var parameters = scanParameters
     // The host removes duplicates. Changed data is reported, because a scan response or a name may be new.
     (parameters.allowsDuplicates, parameters.reportsChanges) = (allowsDuplicates, !allowsDuplicates)
     effects.commands.append(.startScanning(parameters))

@@ -112,6 +112,7 @@ extension CentralState {
     case .disconnected(let peer, let reason): disconnected(peer, reason, into: &effects)
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
+    case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
     case .bondLost(let peer, _, let loss): connections[peer]?.bondLoss = loss
     default: break

@@ -1,5 +1,6 @@
 import BLEEngine
 import BLEHost
+public import BLEWire
 public import Foundation
 import Synchronization
 
@@ -67,6 +68,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   private weak var heldPairingDelegate: (any CBPairingDelegate)?
 
   private struct Adapter {
+    var address: DeviceAddress?
     var state = CBManagerState.unknown
     var reason: (any Error)?
   }
@@ -82,6 +84,10 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// Why ``state`` is below ``CBManagerState/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
   open var stateReason: (any Error)? { adapter.withLock { $0.reason } }
+
+  /// The adapter's identity address, which it gives to peers that bond; with `PrivacyOptions` others see a private one. Nil before
+  /// it was powered on. Not in CoreBluetooth.
+  public final var address: DeviceAddress? { adapter.withLock { $0.address } }
 
   /// Always granted: on Linux the capabilities of the process decide, and the state is ``CBManagerState/unauthorized`` where
   /// one is missing.
@@ -106,6 +112,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     let manager = WeakObject(self)
     client.start { events in
       for event in events {
+        if case .address(let address) = event { manager.object?.adapter.withLock { $0.address = address } }
         manager.object?.receive(event)
         manager.object?.receiveSecurity(event)
         Self.makeCalls(of: manager)
@@ -163,7 +170,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   final func update(state: CBManagerState, reason: (any Error)?) -> Bool {
     adapter.withLock { adapter in
       let isNew = adapter.state != state
-      adapter = Adapter(state: state, reason: state == .poweredOn ? nil : reason)
+      adapter = Adapter(
+        address: adapter.address, state: state, reason: state == .poweredOn ? nil : reason)
       return isNew
     }
   }

@@ -32,6 +32,24 @@ extension CBPeripheralManager {
     run { $0.command("readRSSI", central, { .readRSSI($0) }, into: &$1) }
   }
 
+  /// Asks for other PHYs of a central's link. The controllers choose among those that both devices allow; an empty set is no
+  /// preference. ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
+  ///
+  /// - Parameter coding: of what this device sends on LE Coded.
+  public final func setPreferredPHY(
+    transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding = .any, for central: CBCentral
+  ) {
+    guard accepts("setPreferredPHY") else { return }
+    let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
+    run { $0.command("setPreferredPHY", central, { .setPHY($0, preference) }, into: &$1) }
+  }
+
+  /// Reads the PHYs of a central's link; ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
+  public final func readPHY(of central: CBCentral) {
+    guard accepts("readPHY") else { return }
+    run { $0.command("readPHY", central, { .readPHY($0) }, into: &$1) }
+  }
+
   /// Asks a central to pair, or to encrypt the link with the keys of an earlier pairing (Vol 3, Part H, 3.6.7).
   public final func requestSecurity(of central: CBCentral) {
     guard accepts("requestSecurity") else { return }

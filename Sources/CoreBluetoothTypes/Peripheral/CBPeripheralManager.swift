@@ -266,6 +266,8 @@ extension CBPeripheralManager {
       delegate?.peripheralManager(self, didDisconnect: central, reason: reason)
     case .connectionUpdated(let central, let timing, let error):
       delegate?.peripheralManager(self, didUpdateConnectionOf: central, timing: timing, error: error)
+    case .phy(let central, let phy, let error):
+      delegate?.peripheralManager(self, central: central, didUpdatePHY: phy, error: error)
     case .rssi(let central, let rssi, let error):
       delegate?.peripheralManager(self, didReadRSSI: rssi, of: central, error: error)
     case .didSubscribe(let central, let characteristic):

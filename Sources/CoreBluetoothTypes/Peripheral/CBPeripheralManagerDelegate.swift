@@ -65,6 +65,11 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   func peripheralManager(
     _ peripheral: CBPeripheralManager, didReadRSSI rssi: Int?, of central: CBCentral, error: (any Error)?)
 
+  /// The PHYs of a central's link have changed, by this program or by the central; answers
+  /// ``CBPeripheralManager/setPreferredPHY(transmit:receive:coding:for:)`` and ``CBPeripheralManager/readPHY(of:)``, too.
+  func peripheralManager(
+    _ peripheral: CBPeripheralManager, central: CBCentral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
+
   /// A central wrote a characteristic or a descriptor whose value the stack keeps.
   func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 
@@ -119,6 +124,9 @@ extension CBPeripheralManagerDelegate {
   ) {}
   public func peripheralManager(
     _ peripheral: CBPeripheralManager, didReadRSSI rssi: Int?, of central: CBCentral, error: (any Error)?
+  ) {}
+  public func peripheralManager(
+    _ peripheral: CBPeripheralManager, central: CBCentral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?
   ) {}
   public func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute

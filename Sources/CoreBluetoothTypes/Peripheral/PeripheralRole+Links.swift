@@ -102,6 +102,14 @@ extension PeripheralRole {
     }
   }
 
+  func phyUpdated(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into effects: inout PeripheralEffects) {
+    guard let link = links[peer], link.isCentral else { return }
+    switch result {
+    case .success(let phy): effects.calls.append(.phy(link.central, ConnectionPHY(phy), nil))
+    case .failure(let error): effects.calls.append(.phy(link.central, nil, CBError(error)))
+    }
+  }
+
   /// A command about one link; a link that has ended is logged.
   mutating func command(
     _ name: StaticString, _ central: CBCentral, _ command: (PeerID) -> HostCommand,

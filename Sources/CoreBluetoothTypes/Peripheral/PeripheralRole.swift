@@ -81,6 +81,7 @@ extension PeripheralRole {
     case .connectionUpdateRefused(let peer, let error): connectionUpdated(peer, .failure(error), into: &effects)
     case .security(let peer, let security): links[peer]?.central.update(security: security)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
+    case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
     case .read(let peer, let token, let attribute, let offset):
       read(peer, token, attribute, offset: offset, into: &effects)
     case .write(let peer, let token, let parts): write(peer, token, parts, into: &effects)
@@ -91,7 +92,7 @@ extension PeripheralRole {
     case .updateFinished(let token): updates.remove(token)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
-    case .state, .refused, .phy, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
+    case .state, .address, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic: break
     }
   }
 
@@ -261,6 +262,7 @@ enum DelegateCall: Sendable {
   case disconnected(CBCentral, DisconnectReason)
   case connectionUpdated(CBCentral, ConnectionTiming?, CBError?)
   case rssi(CBCentral, Int?, CBError?)
+  case phy(CBCentral, ConnectionPHY?, CBError?)
   case didSubscribe(CBCentral, CBMutableCharacteristic)
   case didUnsubscribe(CBCentral, CBMutableCharacteristic)
   case didReceiveRead(CBATTRequest)

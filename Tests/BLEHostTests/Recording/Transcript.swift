@@ -33,6 +33,8 @@ struct Transcript {
   mutating func sent(_ packet: [UInt8], by host: Int) { lines.append("\(host) > \(packet.hexadecimal)") }
 
   mutating func reported(_ event: HostEvent, by host: Int) {
+    // Our address follows from the packets that a scenario records.
+    if case .address = event { return }
     let line = "\(host) < \(text(of: event))"
     if case .discovered = event {
       reports[line, default: 0] += 1
@@ -47,6 +49,7 @@ struct Transcript {
 
   private mutating func text(of event: HostEvent) -> String {
     switch event {
+    case .address(let address): return "address \(address)"
     case .state(let state, let error): return "state \(state.rawValue) \(Self.text(of: error))"
     case .serviceAdded(let id, .success(let handles)):
       let attributes = handles.attributes.sorted { $0.key.rawValue < $1.key.rawValue }

@@ -1,0 +1,96 @@
+package import BLEHCI
+package import BLEHost
+
+/// A physical layer of Bluetooth LE (Vol 1, Part A, 3.2.2).
+public enum LEPHY: Hashable, Sendable, CaseIterable {
+  /// LE 1M: 1 Mbit/s; each device has it.
+  case le1M
+  /// LE 2M: 2 Mbit/s, with less range.
+  case le2M
+  /// LE Coded: 500 or 125 kbit/s, with up to four times the range.
+  case leCoded
+
+  package init?(_ phy: HCI.PHY) {
+    switch phy {
+    case .le1M: self = .le1M
+    case .le2M: self = .le2M
+    case .leCoded: self = .leCoded
+    default: return nil
+    }
+  }
+
+  package var phy: HCI.PHY {
+    switch self {
+    case .le1M: .le1M
+    case .le2M: .le2M
+    case .leCoded: .leCoded
+    }
+  }
+}
+
+extension LEPHY: CustomStringConvertible {
+  /// The name of the specification: `LE 2M`.
+  public var description: String {
+    switch self {
+    case .le1M: "LE 1M"
+    case .le2M: "LE 2M"
+    case .leCoded: "LE Coded"
+    }
+  }
+}
+
+extension Set<LEPHY> {
+  /// As commands have it.
+  package var phys: HCI.PHYs { HCI.PHYs(of: map(\.phy)) }
+}
+
+/// The coding of packets on ``LEPHY/leCoded`` (Vol 4, Part E, 7.8.49).
+public enum LECoding: Hashable, Sendable {
+  /// The controller chooses.
+  case any
+  /// Two symbols a bit, 500 kbit/s.
+  case s2
+  /// Eight symbols a bit, 125 kbit/s, with the most range.
+  case s8
+
+  package var coding: PHYPreference.Coding {
+    switch self {
+    case .any: .any
+    case .s2: .s2
+    case .s8: .s8
+    }
+  }
+}
+
+/// The PHYs of a link, as this device sees it.
+public struct ConnectionPHY: Hashable, Sendable {
+  /// The PHY that this device transmits on.
+  public var transmit: LEPHY
+  /// The PHY that this device receives on.
+  public var receive: LEPHY
+
+  /// Creates a pair of PHYs.
+  public init(transmit: LEPHY, receive: LEPHY) { (self.transmit, self.receive) = (transmit, receive) }
+
+  package init(_ phy: LinkPHY) {
+    self.init(transmit: LEPHY(phy.transmit) ?? .le1M, receive: LEPHY(phy.receive) ?? .le1M)
+  }
+}
+
+extension PHYPreference {
+  /// The same in the types of the APIs; an empty set is no preference.
+  package init(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding) {
+    self.init(transmit: transmit.phys, receive: receive.phys, coding: coding.coding)
+  }
+}
+
+extension ScanParameters {
+  /// The interval and the window in the units of HCI, 0.625 ms; nil where they are not allowed.
+  package init?(interval: Duration, window: Duration) {
+    func units(_ duration: Duration) -> UInt16? { UInt16(exactly: (duration / .microseconds(625)).rounded()) }
+    guard let interval = units(interval), let window = units(window), 4...0x4000 ~= interval, 4...interval ~= window
+    else { return nil }
+    self.init()
+    (self.interval, self.window) = (interval, window)
+  }
+}

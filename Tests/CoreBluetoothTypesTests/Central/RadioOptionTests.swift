@@ -1,0 +1,138 @@
+import BLEHCI
+import BLEHost
+import BLEWire
+import BluetoothLE
+import EngineFixtures
+import Testing
+
+@testable import BLEEngine
+@testable import CoreBluetoothTypes
+
+/// The options of scans and connections beside CoreBluetooth's, the PHYs of a link, and the address of the adapter.
+@Suite struct RadioOptionTests {
+  private func scan(_ options: [String: Any]?) -> (ScanParameters?, log: [String]) {
+    let stage = CentralStage()
+    stage.manager.scanForPeripherals(withServices: nil, options: options)
+    guard case .startScanning(let parameters)? = stage.commands().last else { return (nil, stage.logged()) }
+    return (parameters, stage.logged())
+  }
+
+  @Test func aScanIsActiveOnLE1MWithoutOptions() {
+    var expected = ScanParameters()
+    expected.reportsChanges = true
+    #expect(scan(nil).0 == expected)
+  }
+
+  @Test func aScanHasItsOptions() {
+    let (parameters, log) = scan([
+      CentralManagerScanOptionPassiveKey: true, CentralManagerScanOptionIntervalKey: 0.1,
+      CentralManagerScanOptionWindowKey: NSNumber(value: 0.05),
+      CentralManagerScanOptionPHYsKey: [LEPHY.le1M, .leCoded],
+      CentralManagerScanOptionWaitsForScanResponseKey: true,
+    ])
+    #expect(parameters?.isActive == false && parameters?.waitsForScanResponse == true)
+    #expect(parameters?.interval == 160 && parameters?.window == 80 && parameters?.phys == [.le1M, .leCoded])
+    #expect(log.isEmpty)
+  }
+
+  @Test func anOptionThatCannotBeUsedIsLoggedAndIgnored() {
+    for (key, value) in [
+      (CentralManagerScanOptionIntervalKey, "soon" as Any), (CentralManagerScanOptionIntervalKey, 20),
+      (CentralManagerScanOptionPHYsKey, [LEPHY.le2M]), (CentralManagerScanOptionPHYsKey, "LE Coded"),
+    ] {
+      let (parameters, log) = scan([key: value])
+      #expect(parameters?.interval == 0x60 && parameters?.window == 0x30 && parameters?.phys == .le1M, "\(value)")
+      #expect(log.count == 1, "\(value)")
+    }
+  }
+
+  @Test func aConnectionHasItsTimingAndItsPHYs() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1)
+    let timing = ConnectionParameterRequest(interval: .milliseconds(15)...Duration.milliseconds(15))
+    stage.manager.connect(
+      peripheral,
+      options: [
+        ConnectPeripheralOptionParametersKey: timing, ConnectPeripheralOptionPHYsKey: Set([LEPHY.leCoded, .le2M]),
+      ])
+    guard case .connect(_, _, let parameters, let scan)? = stage.commands().last else {
+      Issue.record("not posted"); return
+    }
+    #expect(parameters.interval == 12...12 && scan.phys == [.le2M, .leCoded])
+  }
+
+  @Test func aConnectionIsOnThePHYsOfTheLastAdvertisement() throws {
+    let stage = CentralStage()
+    stage.manager.scanForPeripherals(withServices: nil)
+    var discovery = Discovery(
+      address: CentralStage.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
+    (discovery.isLegacy, discovery.primaryPHY, discovery.secondaryPHY) = (false, .leCoded, .le2M)
+    stage.say(.discovered(discovery))
+    let peripheral = try #require(stage.recorder.takeFound())
+    stage.manager.connect(peripheral)
+    guard case .connect(_, _, _, let scan)? = stage.commands().last else { Issue.record("not posted"); return }
+    #expect(scan.phys == [.le2M, .leCoded])
+  }
+
+  @Test func aConnectionWithoutAPrimaryChannelFails() throws {
+    for options in [
+      [ConnectPeripheralOptionPHYsKey: [LEPHY.le2M] as Any], [ConnectPeripheralOptionParametersKey: 5],
+    ] {
+      let stage = CentralStage()
+      let peripheral = try stage.find(1)
+      stage.manager.connect(peripheral, options: options)
+      #expect(stage.posted().isEmpty && stage.heard().count == 1)
+    }
+  }
+
+  private final class Observer: NSObject, CentralManagerDelegate, PeripheralDelegate, PeripheralManagerDelegate,
+    @unchecked Sendable
+  {
+    var devices: [DiscoveredDevice] = []
+    var phys: [ConnectionPHY] = []
+    var errors = 0
+    func centralManagerDidUpdateState(_ central: CentralManager) {}
+    func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}
+    func centralManager(_ central: CentralManager, didDiscover peripheral: Peripheral, device: DiscoveredDevice) {
+      devices.append(device)
+    }
+    func peripheral(_ peripheral: Peripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?) {
+      if let phy { phys.append(phy) }
+      if error != nil { errors += 1 }
+    }
+  }
+
+  @Test func theLinkChangesItsPHYs() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    let observer = Observer()
+    peripheral.delegate = observer
+    peripheral.setPreferredPHY(transmit: [.le2M], receive: [], coding: .s8)
+    peripheral.readPHY()
+    let commands = stage.commands()
+    guard case .setPHY(PeerID(rawValue: 1), PHYPreference(transmit: .le2M, receive: [], coding: .s8))? = commands.first,
+      case .readPHY(PeerID(rawValue: 1))? = commands.last
+    else { Issue.record("\(commands)"); return }
+    stage.say(
+      .phy(PeerID(rawValue: 1), .success(LinkPHY(transmit: .le2M, receive: .leCoded))),
+      .phy(PeerID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
+    #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
+  }
+
+  @Test func aDelegateMayReceiveTheWholeReport() {
+    let stage = CentralStage()
+    let observer = Observer()
+    stage.manager.delegate = observer
+    stage.manager.scanForPeripherals(withServices: nil)
+    stage.advertise(1, ScanTests.strap)
+    #expect(observer.devices.count == 1 && observer.devices.first?.report.address == CentralStage.address(1))
+    #expect(observer.devices.first?.data.serviceUUIDLists.first?.isComplete == true)
+  }
+
+  @Test func theManagerHasTheAddressOfItsAdapter() {
+    let stage = CentralStage()
+    #expect(stage.manager.address == nil)
+    stage.say(.address(CentralStage.address(7)))
+    #expect(stage.manager.address == CentralStage.address(7))
+  }
+}
