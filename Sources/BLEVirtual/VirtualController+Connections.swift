@@ -173,7 +173,8 @@ extension VirtualController {
     }
   }
 
-  /// Sends the connection complete event that the host has unmasked. The enhanced event has precedence.
+  /// Sends the connection complete event that the host has unmasked. The enhanced event has precedence; the other one has no address
+  /// types for identities that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
   mutating func reportConnection(_ report: ConnectionReport, _ context: inout RadioContext) {
     if allows(.enhancedConnectionComplete) {
       send(
@@ -194,7 +195,7 @@ extension VirtualController {
           $0.status = report.status
           $0.connectionHandle = report.handle
           $0.role = report.role
-          $0.peerAddress = report.peerAddress
+          $0.peerAddress = report.peerAddress.identity
           $0.connectionInterval = report.timing.interval
           $0.peripheralLatency = report.timing.latency
           $0.supervisionTimeout = report.timing.timeout

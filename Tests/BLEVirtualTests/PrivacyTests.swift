@@ -31,6 +31,24 @@ struct PrivacyTests {
     return id
   }
 
+  /// LE Connection Complete has the address types 0x00 and 0x01 only (Vol 4, Part E, 7.7.65.1).
+  @Test func aHostWithoutTheEnhancedEventReceivesAnIdentityWithoutTheMarkOfAResolvedOne() throws {
+    var stage = RadioStage()
+    _ = try privateAdvertiser(&stage)
+    let central = stage.attach()
+    try stage.expect(.success, for: add(Self.identity, peerIRK: Self.irk), from: central)
+    try resolve(&stage, central)
+    try stage.expect(.success, for: HCI.LESetEventMask { $0.eventMask = [.connectionComplete] }, from: central)
+    try stage.expect(.success, for: HCI.LECreateConnection { $0.peerAddress = Self.identity }, from: central)
+    stage.run(for: .seconds(1))
+    let events = try stage.metaEvents(central)
+    guard events.count == 1, let event = events.first as? HCI.LEConnectionComplete else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(event.peerAddress == Self.identity)
+  }
+
   @Test(arguments: [true, false]) func reportsAndConnections(isResolving: Bool) throws {
     var stage = RadioStage()
     let advertiser = try privateAdvertiser(&stage)

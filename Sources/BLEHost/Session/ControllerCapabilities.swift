@@ -25,7 +25,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
       && commands.contains(.leSetExtendedAdvertisingEnable)
   }
 
-  /// The PHYs of the controller (Vol 6, Part B, 4.6).
+  /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/0066).
   package var phys: HCI.PHYs {
     var phys: HCI.PHYs = .le1M
     if leFeatures.contains(.le2MPHY) { phys.insert(.le2M) }
