@@ -304,7 +304,7 @@ class Central:
         data, _ = await self.scan(name)
         return await self.connect_to(data.address, interval=interval)
 
-    async def connect_to(self, address, seconds=LINK, interval=None):
+    async def connect_to(self, address, seconds=LINK, interval=None, own_address_type=hci.OwnAddressType.RANDOM):
         """Connects; `interval` is the connection interval in milliseconds, instead of Bumble's default."""
         preferences = None
         if interval is not None:
@@ -312,7 +312,12 @@ class Central:
                 connection_interval_min=interval, connection_interval_max=interval, supervision_timeout=5000
             )
             preferences = {hci.Phy.LE_1M: wanted}
-        connecting = self.device.connect(address, timeout=seconds, connection_parameters_preferences=preferences)
+        connecting = self.device.connect(
+            address,
+            timeout=seconds,
+            connection_parameters_preferences=preferences,
+            own_address_type=own_address_type,
+        )
         connection = await asyncio.wait_for(connecting, seconds + 1)
         link = self.links[connection.handle] = Link(self.device, connection)
         return link

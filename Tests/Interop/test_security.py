@@ -198,6 +198,48 @@ async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
         assert len(identifiers) == 1, program.output
 
 
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("own", [hci.OwnAddressType.RANDOM, hci.OwnAddressType.RESOLVABLE_OR_RANDOM])
+async def test_private_peripheral_is_resolved_in_the_centrals_controller(secure_radio, tmp_path, own):
+    """The central's controller has our key: it connects by our identity, reports the private address that it has resolved
+    (Vol 4, Part E, 7.7.65.10), and the key of the bond encrypts the link, each time with another address. With the
+    second own address type the controller makes private addresses of the central, too."""
+    if secure_radio.name == "bumble":
+        pytest.skip("Bumble's controller has no resolving list")
+    description = tmp_path / "private.json"
+    options = {"privacy": 2, "distributes_identity": True}
+    description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | options))
+    with peripheral(secure_radio.transport, description, tmp_path) as program:
+        program.wait_for("READY")
+        async with visitor(secure_radio) as guest:
+            device, seen = guest.central.device, {guest.link.connection.peer_address}
+            keys = await guest.pair()
+            await guest.link.disconnect()
+            device.address_resolution_offload = True
+            await device.refresh_resolving_list()
+            await device.host.send_async_command(
+                hci.HCI_LE_Set_Address_Resolution_Enable_Command(address_resolution_enable=1)
+            )
+            [(_, identity)] = await device.keystore.get_resolving_keys()
+            for _ in range(3):
+                await asyncio.sleep(2.5)
+                guest.link = await guest.central.connect_to(identity, own_address_type=own)
+                connection = guest.link.connection
+                # RootCanal resolves the address and reports the type of an address that was not resolved.
+                if secure_radio.name == "virtual":
+                    assert connection.peer_address.address_type == hci.Address.PUBLIC_IDENTITY_ADDRESS
+                    assert connection.peer_resolvable_address.is_resolvable
+                    assert connection.peer_resolvable_address not in seen
+                    seen.add(connection.peer_resolvable_address)
+                    is_private = own == hci.OwnAddressType.RESOLVABLE_OR_RANDOM
+                    assert (connection.self_resolvable_address is not None) == is_private
+                assert await guest.encrypt(keys.ltk.value) == 0
+                assert await guest.read(SECRET) == b"\x0bsecret"
+                await guest.link.disconnect()
+        identifiers = {line.split()[1] for line in program.output.splitlines() if line.startswith("connected")}
+        assert len(identifiers) == 1, program.output
+
+
 async def test_private_peripheral_gives_its_identity_to_the_authenticated(secure_radio, tmp_path):
     """Just Works makes a bond without the key; a passkey brings it."""
     description = tmp_path / "private.json"
