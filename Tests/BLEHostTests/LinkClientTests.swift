@@ -160,10 +160,79 @@ import Testing
     _ = take()
     receive([0x1B, 3, 0, 7])
     #expect(take().effects == ["notification [1, 2]"])
-    let isRemoved = (client.removeUser(owner), client.removeUser(owner))
+    let isRemoved = (
+      client.removeUser(owner, now: now, into: &output), client.removeUser(owner, now: now, into: &output)
+    )
     #expect(isRemoved == (true, false))
     receive([0x1B, 3, 0, 7])
     #expect(take().effects == ["notification 2"])
+  }
+
+  /// Subscribes to the value 3, whose descriptor is 4, or unsubscribes.
+  private mutating func configure(_ subscription: Subscription, for owner: OwnerID) {
+    operations += 1
+    client.perform(
+      GATTClient.Operation(
+        id: .init(rawValue: operations),
+        .configure(subscription, in: AttributeHandle(rawValue: 4)...AttributeHandle(rawValue: 5))),
+      for: owner, pairsOnDemand: true, queuesAfterBondLoss: false, now: now, into: &output)
+  }
+
+  /// Answers Find Information Request and Write Request.
+  private mutating func answerConfiguration() -> [String] {
+    #expect(take().pdus == [0x04])
+    receive([0x05, 0x01, 4, 0, 0x02, 0x29])
+    #expect(take().pdus == [0x12])
+    receive([0x13])
+    return take().effects
+  }
+
+  @Test mutating func aValueGoesToTheOwnersThatSubscribed() {
+    start()
+    read(for: other)
+    _ = take()
+    receive([0x0B, 1])
+    _ = take()
+    configure(.notify, for: owner)
+    #expect(answerConfiguration() == ["done 2 1"])
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification 1"])
+    receive([0x1B, 9, 0, 7])
+    #expect(take().effects == ["notification [2, 1]"], "nobody subscribed to it")
+    configure(.notify, for: other)
+    #expect(answerConfiguration() == ["done 3 2"])
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification [1, 2]"])
+  }
+
+  @Test mutating func theEndOfASubscriptionLeavesThoseOfOtherOwners() {
+    start()
+    for owner in [owner, other] {
+      configure(.notify, for: owner)
+      _ = answerConfiguration()
+    }
+    configure([], for: owner)
+    let first = take()
+    #expect(first.pdus.isEmpty && first.effects == ["done 3 1"])
+    receive([0x1B, 3, 0, 7])
+    #expect(take().effects == ["notification 2"])
+    configure([], for: other)
+    #expect(answerConfiguration() == ["done 4 2"])
+  }
+
+  @Test mutating func anOwnerThatLeavesTheLinkIsUnsubscribed() {
+    start()
+    read(for: other)
+    _ = take()
+    receive([0x0B, 1])
+    _ = take()
+    configure(.notify, for: owner)
+    _ = answerConfiguration()
+    #expect(client.removeUser(owner, now: now, into: &output))
+    #expect(Array(output.gatt.pdus[0]) == [0x12, 4, 0, 0, 0])
+    #expect(take().pdus == [0x12])
+    receive([0x13])
+    #expect(take().effects.isEmpty)
   }
 
   @Test mutating func theEndOfTheLinkEndsEveryOperation() {

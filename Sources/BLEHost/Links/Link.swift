@@ -183,7 +183,7 @@ extension Link {
 
   /// Ends an owner's use of the link; a link that our central made ends when no owner uses it.
   mutating func release(by owner: OwnerID, _ turn: inout LinkTurn) {
-    guard client.removeUser(owner), role == .central else { return }
+    guard client.removeUser(owner, now: turn.now, into: &turn.client), role == .central else { return }
     if client.users.isEmpty {
       close(.remoteUserTerminatedConnection, &turn)
     } else {

@@ -53,6 +53,7 @@ struct LinkClient: Sendable {
   /// The owner of each operation that has not ended.
   private var owners: [GATTClient.OperationID: OwnerID] = [:]
   private(set) var reconnection = Reconnection.none
+  private var subscriptions = LinkSubscriptions()
   private var parked = ParkedOperations()
   private var signingKey: SecretKey?
   /// When signed writes that wait for a counter fail.
@@ -79,10 +80,17 @@ struct LinkClient: Sendable {
 
   mutating func addUser(_ owner: OwnerID) { if !users.contains(owner) { users.append(owner) } }
 
+  /// An owner leaves the link; where others use it, what only this one subscribed to is unsubscribed.
+  ///
   /// - Returns: whether the owner used the link.
-  mutating func removeUser(_ owner: OwnerID) -> Bool {
+  mutating func removeUser(_ owner: OwnerID, now: Instant, into output: inout Output) -> Bool {
     guard let place = users.firstIndex(of: owner) else { return false }
     users.remove(at: place)
+    let writes = subscriptions.remove(owner)
+    for write in writes where !users.isEmpty {
+      gatt.perform(
+        GATTClient.Operation(id: .stack, .write(write.descriptor, write.value)), now: now, into: &output.gatt)
+    }
     return true
   }
 
@@ -115,9 +123,16 @@ struct LinkClient: Sendable {
         .event(.client(peer, .finished(operation.id, .failure(.notEncrypted))), to: owner.recipient))
     }
     addUser(owner)
+    let sent: GATTClient.Operation
+    switch subscriptions.perform(operation, for: owner) {
+    case .send(let kind): sent = GATTClient.Operation(id: operation.id, kind)
+    case .finish(let outcome):
+      return output.effects.append(
+        .event(.client(peer, .finished(operation.id, .success(outcome))), to: owner.recipient))
+    }
     owners[operation.id] = owner
-    if pairsOnDemand { parked.asked[operation.id] = operation }
-    gatt.perform(operation, now: now, into: &output.gatt)
+    if pairsOnDemand { parked.asked[operation.id] = sent }
+    gatt.perform(sent, now: now, into: &output.gatt)
   }
 
   mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
@@ -198,14 +213,24 @@ struct LinkClient: Sendable {
     output.gatt.events.removeAll(keepingCapacity: true)
   }
 
-  /// Reports an event to the owner whose operation it ends, else to the users of the link.
+  /// Reports an event to the owner whose operation it ends, a value to the owners that subscribed to it, else to the users of
+  /// the link.
   mutating func report(_ event: GATTClient.Event, into output: inout Output) {
+    switch event {
+    case .finished(let id, let result): subscriptions.finished(id, result)
+    case .servicesChanged: subscriptions.removeAll()
+    default: break
+    }
     output.effects.append(.event(.client(peer, event), to: takeRecipient(of: event)))
   }
 
   private mutating func takeRecipient(of event: GATTClient.Event) -> Recipient {
-    if case .finished(let id, _) = event { return owners.removeValue(forKey: id)?.recipient ?? .everyone }
-    return Recipient(users) ?? .everyone
+    switch event {
+    case .finished(let id, _): owners.removeValue(forKey: id)?.recipient ?? .everyone
+    case .notification(let value, _), .indication(let value, _):
+      Recipient(subscriptions.owners(of: value)) ?? Recipient(users) ?? .everyone
+    default: Recipient(users) ?? .everyone
+    }
   }
 }
 

@@ -96,11 +96,16 @@ def test_one_link_of_two_managers(both, alpha):
     alpha.ask("p1 notify first", "p1 notified")
     both.wait_for("c1 value Alpha 2A37 first")
     both.ask("c2 subscribe Alpha 2A37", "c2 notifies Alpha 2A37")
-    both.ask("c1 disconnect Alpha", "c1 disconnected Alpha\n")
+    both.ask("c1 unsubscribe Alpha 2A37", "c1 silent Alpha 2A37")
     alpha.ask("p1 notify second", "p1 notified")
     both.wait_for("c2 value Alpha 2A37 second")
     assert "c2 value Alpha 2A37 first" not in both.output and "c1 value Alpha 2A37 second" not in both.output
-    assert "p1 disconnected" not in alpha.output
+    both.ask("c1 subscribe Alpha 2A37", "c1 notifies Alpha 2A37")
+    both.ask("c1 disconnect Alpha", "c1 disconnected Alpha\n")
+    alpha.ask("p1 notify third", "p1 notified")
+    both.wait_for("c2 value Alpha 2A37 third")
+    assert "c1 value Alpha 2A37 third" not in both.output and "c2 disconnected" not in both.output
+    assert "p1 disconnected" not in alpha.output and "p1 unsubscribed" not in alpha.output
     both.ask("c2 disconnect Alpha", "c2 disconnected Alpha\n")
     alpha.wait_for("p1 disconnected")
 
