@@ -65,7 +65,7 @@ package enum ControllerOwnership: Sendable {
 }
 
 /// What a host produces: whole H4 packets for the controller and events for the application, each in order; and what it
-/// asks of the system's security manager, where the kernel has the controller.
+/// asks of the kernel's security manager, where the kernel has the controller.
 package struct HostOutput: Sendable {
   package var packets = PacketBuffer()
   package var directives: [SecurityDirective] = []

@@ -20,7 +20,7 @@ package protocol HostMachine: Sendable {
   mutating func start(now: Instant, into output: inout Output)
   /// Receives one whole H4 packet from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
-  /// Receives a report of the system's security manager.
+  /// Receives a report of the kernel's security manager.
   mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output)
   /// An owner attaches: it alone receives the present state of everything.
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
@@ -41,7 +41,7 @@ package protocol HostMachineOutput: Sendable {
   associatedtype Event: Sendable
   /// Whole H4 packets for the controller.
   var packets: PacketBuffer { get set }
-  /// Requests to the system's security manager.
+  /// Requests to the kernel's security manager.
   var directives: [SecurityDirective] { get set }
   /// Events, each for the owners that it is addressed to.
   var events: [AddressedEvent<Event>] { get set }

@@ -66,8 +66,8 @@ public struct PairingFailure: Hashable, Sendable {
     case encryption
     /// The link ended.
     case linkLost
-    /// The security manager of the operating system, which reports no reason.
-    case system
+    /// The security manager of the operating system's kernel, which reports no reason.
+    case kernel
   }
 
   /// The reason; Unspecified Reason where the origin is not one of the two devices.
@@ -91,8 +91,8 @@ extension PairingFailure: CustomStringConvertible {
     case .timeout: "no PDU from the peer within 30 seconds. Connect again, then pair"
     case .encryption: "the link could not be encrypted with the new key. Pair again"
     case .linkLost: "the link ended during the pairing. Connect again, then pair"
-    case .system:
-      "rejected by the system's security manager or by the peer; the system reports no reason. Check the passkey and pair again"
+    case .kernel:
+      "rejected by the kernel's security manager or by the peer; the kernel reports no reason. Check the passkey and pair again"
     }
   }
 

@@ -137,7 +137,7 @@ import Testing
     #expect(outcome(of: [.failed], &manager, &context).isEmpty)
     #expect(
       outcome(of: [.asked(.enterPasskey), .failed], &manager, &context)
-        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed system", "not secured"])
+        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed kernel", "not secured"])
     _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
     manager.answer(PairingQuestionID(rawValue: 2), .reject, &context, now: now, into: &effects)
     #expect(outcome(of: [.failed], &manager, &context) == ["failed local", "not secured"])
@@ -153,7 +153,7 @@ import Testing
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     #expect(words(effects) == ["secure 64 false"])
-    #expect(outcome(of: [.failed], &manager, &context) == ["failed system", "not secured", "close"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed kernel", "not secured", "close"])
     context.settings = nil
     effects = []
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)

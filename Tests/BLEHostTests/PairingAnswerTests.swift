@@ -5,7 +5,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// An answer is bound to its question, by our own security manager and by the system's (Vol 3, Part H, 2.3.5.6.2).
+/// An answer is bound to its question, by our own security manager and by the kernel's (Vol 3, Part H, 2.3.5.6.2).
 @Suite("Answers to the questions of a pairing") struct PairingAnswerTests {
   /// The attacker's host aborts its pairing: both ends hear Pairing Failed.
   private func abort(_ couple: inout Couple) {
@@ -107,7 +107,7 @@ import Testing
     bench.events.compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
   }
 
-  @Test(arguments: [true, false]) func anOldAnswerAnswersNoNewQuestionOfTheSystem(failed: Bool) throws {
+  @Test(arguments: [true, false]) func anOldAnswerAnswersNoNewQuestionOfTheKernel(failed: Bool) throws {
     var bench = bench(.with(.displayYesNo) { $0.asksConsent = true })
     let peer = PeerID(rawValue: 1)
     bench.hear(.asked(Self.device, .consent))
@@ -135,7 +135,7 @@ import Testing
     #expect(ignored == 5)
   }
 
-  @Test func aQuestionOfTheSystemIsWithdrawnWithItsPairing() throws {
+  @Test func aQuestionOfTheKernelIsWithdrawnWithItsPairing() throws {
     var bench = bench(.with(.displayOnly))
     let shown = SecurityReport.asked(Self.device, .display(Passkey(lowestDigitsOf: 7)))
     bench.hear(shown)

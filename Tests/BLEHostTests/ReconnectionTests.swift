@@ -224,7 +224,7 @@ import Testing
     let asked = bench.takeDirectives().filter { if case .secure = $0 { true } else { false } }
     guard case .secure(handle: 0x40, isAuthenticated: true) = asked.first else { Issue.record("\(asked)"); return }
     bench.receive(encryption())
-    #expect(bench.data.isEmpty, "only the system's word counts")
+    #expect(bench.data.isEmpty, "only the kernel's report counts")
     bench.hear(.level(handle: 0x40, EncryptionTests.key.strength))
     #expect(bench.attPayloads(from: 0) == [[0x02, 0x05, 0x02]])
     #expect(losses(bench).isEmpty)

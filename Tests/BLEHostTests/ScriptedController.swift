@@ -153,7 +153,7 @@ struct Bench {
   private(set) var events: [HostEvent] = []
   /// The recipient of each event.
   private(set) var recipients: [Recipient] = []
-  /// What it asked of the system's security manager.
+  /// What it asked of the kernel's security manager.
   private var directives: [SecurityDirective] = []
   /// ACL packets the host sent, whole, in order.
   private(set) var data: [[UInt8]] = []
@@ -237,7 +237,7 @@ struct Bench {
     settle()
   }
 
-  /// Lets the system's security manager say something.
+  /// Lets the kernel's security manager say something.
   mutating func hear(_ report: SecurityReport) {
     core.receive(report, now: now, into: &output)
     settle()

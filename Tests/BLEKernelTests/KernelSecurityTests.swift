@@ -127,10 +127,10 @@ import Testing
   }
 
   @Test func loadsKeys() {
-    var secure = SystemKeys(identity: Self.peer)
+    var secure = KernelKeys(identity: Self.peer)
     let key = LongTermKey(value: Self.value, strength: Self.strength(true, true))
     (secure.peripheralKey, secure.centralKey, secure.identityResolvingKey) = (key, key, Self.value)
-    var legacy = SystemKeys(identity: Self.random)
+    var legacy = KernelKeys(identity: Self.random)
     legacy.peripheralKey = LongTermKey(
       value: Self.value, ediv: 0x1234, rand: 0x0102_0304_0506_0708, strength: Self.strength(false, false))
     legacy.centralKey = LongTermKey(value: Self.value, ediv: 1, rand: 2, strength: Self.strength(true, false))

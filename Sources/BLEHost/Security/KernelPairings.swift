@@ -321,7 +321,7 @@ extension KernelPairings {
 
   /// Replaces the keys that the kernel has by those of the bonds.
   func loadKeys(_ context: KernelContext, into effects: inout [Effect<KernelEffect>]) {
-    if context.isPoweredOn { effects.append(.directive(.loadKeys(context.bonds.map(SystemKeys.init)))) }
+    if context.isPoweredOn { effects.append(.directive(.loadKeys(context.bonds.map(KernelKeys.init)))) }
   }
 
   /// A bond was removed, or was not made: its keys are of no use.
@@ -338,7 +338,7 @@ extension KernelPairings {
   }
 }
 
-extension SystemKeys {
+extension KernelKeys {
   init(_ bond: Bond) {
     self.init(identity: bond.identity)
     (identityResolvingKey, peripheralKey, centralKey) = (bond.identityResolvingKey, bond.peripheralKey, bond.centralKey)

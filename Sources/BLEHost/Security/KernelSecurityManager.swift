@@ -155,7 +155,7 @@ struct KernelSecurityManager: LinkSecurityManager {
       // It may have been a wrong guess at a passkey; a device that guesses has to wait.
       effects.append(.own(.failed(PairingFailure(.confirmValueFailed, .local))))
     }
-    let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .system)
+    let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .kernel)
     context.report(failure, claimed: nil, on: peer, into: &effects)
     // The kernel would carry nothing on the link any more.
     if ended.isOurs { effects.append(.own(.close)) }

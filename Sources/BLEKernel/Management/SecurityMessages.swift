@@ -51,7 +51,7 @@ extension SecurityDirective {
   }
 }
 
-extension SystemKeys {
+extension KernelKeys {
   fileprivate var managementLongTermKeys: [ManagementLongTermKey] {
     var keys: [ManagementLongTermKey] = []
     if let peripheralKey { keys.append(ManagementLongTermKey(identity, peripheralKey, isCentrals: false)) }

@@ -67,7 +67,7 @@ protocol HCITransport: ~Copyable, Sendable {
   /// - Throws: ``TransportError`` where the connection failed or the queue is full.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
 
-  /// Performs requests to the system's security manager; transports without one ignore them.
+  /// Performs requests to the kernel's security manager; transports without one ignore them.
   mutating func perform(_ directives: [SecurityDirective]) throws(TransportError)
 
   /// Whether packets wait for ``flush()``.
@@ -109,7 +109,7 @@ protocol PacketHandler: ~Copyable {
   /// One whole H4 packet from the controller, valid during the call.
   mutating func receive(_ packet: Span<UInt8>)
 
-  /// A report of the system's security manager, where the system runs the controller.
+  /// A report of the kernel's security manager, where the kernel runs the controller.
   mutating func receive(_ report: SecurityReport)
 
   /// A command that the transport sent itself, for the trace.

@@ -5,7 +5,7 @@ import BLEWire
 import Testing
 
 /// Which bonds are kept and replaced where the kernel pairs: the rules of ``BondRoomTests``, with other means.
-@Suite("Bonds of the system's security manager") struct SystemBondTests {
+@Suite("Bonds on a controller of the kernel") struct SharedControllerBondTests {
   static let justWorks = LongTermKey(
     value: SecretKey(7), strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
 
@@ -68,7 +68,7 @@ import Testing
     for number in 0..<13 { bench.hear(.longTermKey(Self.device(number), Self.justWorks, .both, isToBeKept: true)) }
     #expect(paired(bench) == Array(repeating: true, count: 12) + [false])
     #expect(forgotten(&bench) == [Self.device(12)])
-    bench.hear(.longTermKey(Self.device(13), SystemSecurityTests.key, .both, isToBeKept: true))
+    bench.hear(.longTermKey(Self.device(13), SharedControllerSecurityTests.key, .both, isToBeKept: true))
     #expect(paired(bench).last == true, "an authenticated one does not count")
     bench.run(for: .seconds(3600))
     bench.hear(.longTermKey(Self.device(14), Self.justWorks, .both, isToBeKept: true))
@@ -90,7 +90,9 @@ import Testing
 
   /// Authentication, Secure Connections and key size, each for itself; the bond gets its own key back.
   @Test func aBondIsNotReplacedByAWeakerKey() throws {
-    var weaker = [SystemSecurityTests.key, SystemSecurityTests.key, SystemSecurityTests.key]
+    var weaker = [
+      SharedControllerSecurityTests.key, SharedControllerSecurityTests.key, SharedControllerSecurityTests.key,
+    ]
     weaker[0].strength.isAuthenticated = false
     weaker[1].strength.isSecureConnections = false
     weaker[2].strength.size = 15
@@ -181,7 +183,7 @@ import Testing
     #expect(losses == (replacement == .never ? [bonded] : []) && failures(bench).count == 1)
   }
 
-  /// The link ends while the application is asked: the system must not keep a key that nobody agreed to, in the place of
+  /// The link ends while the application is asked: the kernel must not keep a key that nobody agreed to, in the place of
   /// the bond's.
   @Test func aKeyThatWaitsIsForgottenWithItsLink() throws {
     let device = Self.device(0)

@@ -7,7 +7,7 @@ import BLEWire
 import Testing
 
 /// The kernel has the controller and pairs; the host asks, decides and keeps what comes of it.
-@Suite("The system's security manager") struct SystemSecurityTests {
+@Suite("Security on a controller of the kernel") struct SharedControllerSecurityTests {
   static let identity = EncryptionTests.identity
   static let used = DeviceAddress(EncryptionTests.privateAddress, kind: .random).map(\.identity)
   static let plainPeer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func theSystemIsToldPolicyAndKeysWhenItIsThere() throws {
+  @Test func theKernelGetsPolicyAndKeysWhenItIsThere() throws {
     var room = Room(bonds: [EncryptionTests.bond])
     let told = room.directives()
     try #require(told.count == 2)
@@ -90,7 +90,7 @@ import Testing
     #expect(none.isEmpty)
   }
 
-  /// Just Works: consent is given by itself; the level comes from the system, then the identity and the key.
+  /// Just Works: consent is given by itself; the level comes from the kernel, then the identity and the key.
   @Test func justWorks() throws {
     var room = Room()
     _ = room.directives()
@@ -98,7 +98,7 @@ import Testing
     room.hear(.asked(used, .consent))
     guard case .answer(used, .consent, .accept) = room.directives().first else { Issue.record("no consent"); return }
     #expect(room.read(Couple.encrypted).first?.last == 0x05)
-    // What the controller says counts only when the system has said what it is worth.
+    // What the controller says counts only when the kernel has reported its strength.
     room.bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
     #expect(room.read(Couple.encrypted).first?.last == 0x05)
     room.hear(.level(handle: 0x40, Self.legacyKey.strength))
@@ -148,7 +148,7 @@ import Testing
       return
     }
     room.hear(.failed(Self.plainPeer), .failed(Self.plainPeer))
-    #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)], "told once")
+    #expect(room.failures == [PairingFailure(.unspecifiedReason, .kernel)], "told once")
     room.hear(.asked(Self.plainPeer, .enterPasskey))
     room.answer(.reject)
     room.hear(.failed(Self.plainPeer))
@@ -175,7 +175,7 @@ import Testing
     _ = strict.directives()
     strict.hear(.asked(Self.plainPeer, .consent))
     guard case .answer(_, .consent, .reject) = strict.directives().first else { Issue.record("let in"); return }
-    // A system that did not ask: the key is thrown away, and the link goes.
+    // A kernel that did not ask: the key is thrown away, and the link goes.
     strict.hear(.longTermKey(Self.plainPeer, Self.legacyKey, .peripheral, isToBeKept: true))
     guard case .forget(Self.plainPeer) = strict.directives().first else { Issue.record("kept"); return }
     #expect(strict.failures.last == PairingFailure(.authenticationRequirements, .local))
@@ -237,7 +237,7 @@ import Testing
     #expect(
       room.bench.events.contains { if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false } })
     #expect(room.paired.isEmpty && room.read(Couple.secure) == [[0x0B, 7]])
-    // In the clear again: only the system's word counts, and this is one.
+    // In the clear again: only the kernel's report counts, and this is one.
     room.hear(.level(handle: 0x40, nil))
     #expect(room.read(Couple.secure).first?.last == 0x0F)
   }
@@ -275,7 +275,7 @@ import Testing
     #expect(asked.count == 1)
     guard case .secure(handle: 0x40, isAuthenticated: false) = asked.first else { Issue.record("\(asked)"); return }
     room.hear(.failed(Self.plainPeer))
-    #expect(room.failures == [PairingFailure(.unspecifiedReason, .system)])
+    #expect(room.failures == [PairingFailure(.unspecifiedReason, .kernel)])
     // The kernel would carry nothing on it any more.
     #expect(room.bench.controller.commands.last?.opcode == .disconnect)
   }
@@ -297,7 +297,7 @@ import Testing
     room.hear(.asked(Self.plainPeer, .display(Self.number)))
     room.bench.receive(ScriptedController.disconnected(0x40))
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
-    // Also where the link goes before the system has said that the device refused what we asked for.
+    // Also where the link goes before the kernel has reported that the device refused what we asked for.
     var other = Room(peer: "\(Self.plainPeer.octets)")
     other.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
     other.bench.receive(ScriptedController.disconnected(0x40, .authenticationFailure))

@@ -1,15 +1,15 @@
 package import BLEWire
 
-/// A command of a host to the security manager of the operating system, where that one runs the controller.
+/// A command of a host to the security manager of the operating system's kernel, where that one runs the controller.
 ///
-/// The system pairs, encrypts and answers the controller's requests for keys. The host decides on pairings, asks the user, and
-/// stores the bonds. ``SecurityReport`` is the other direction. Both have the address under which the system has the device:
+/// The kernel pairs, encrypts and answers the controller's requests for keys. The host decides on pairings, asks the user, and
+/// stores the bonds. ``SecurityReport`` is the other direction. Both have the address under which the kernel has the device:
 /// the identity address where it is known.
 package enum SecurityDirective: Sendable {
   /// Sets the settings of pairings; nil disables pairing.
   case setPolicy(PairingSettings?)
-  /// Replaces the system's keys by those of all bonds.
-  case loadKeys([SystemKeys])
+  /// Replaces the kernel's keys by those of all bonds.
+  case loadKeys([KernelKeys])
   /// Removes the keys of a device.
   case forget(DeviceAddress)
   /// The answer to ``SecurityReport/asked(_:_:)``.
@@ -18,8 +18,8 @@ package enum SecurityDirective: Sendable {
   case secure(handle: UInt16, isAuthenticated: Bool)
 }
 
-/// The keys of one bonded device, for the system.
-package struct SystemKeys: Hashable, Sendable {
+/// The keys of one bonded device, for the kernel.
+package struct KernelKeys: Hashable, Sendable {
   package var identity: DeviceAddress
   package var identityResolvingKey: SecretKey?
   /// The key for links on which this device is the peripheral.
@@ -30,11 +30,11 @@ package struct SystemKeys: Hashable, Sendable {
   package init(identity: DeviceAddress) { self.identity = identity }
 }
 
-/// A report of the system's security manager to the host.
+/// A report of the kernel's security manager to the host.
 package enum SecurityReport: Hashable, Sendable {
   /// A pairing needs an answer of the user or of the application.
   case asked(DeviceAddress, PairingQuestion)
-  /// A pairing has failed. The system reports no reason.
+  /// A pairing has failed. The kernel reports no reason.
   case failed(DeviceAddress)
   /// The device with the address `usedAs` has distributed its identity address and its IRK.
   case identity(DeviceAddress, usedAs: DeviceAddress, SecretKey)

@@ -8,7 +8,7 @@ import Testing
 
 /// The kernel names devices by address, and a peer claims any identity in a pairing: its link is found by the address on the
 /// radio and by the pairing that is under way (Docs/Decisions/0051).
-@Suite("The links that the system means") struct SystemLinkTests {
+@Suite("Links on a controller of the kernel") struct SharedControllerLinkTests {
   static let victim = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
   static let attacker = DeviceAddress(octets: BD_ADDR(0xC066_6666_6666), kind: .random)
   static let unauthenticated = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
