@@ -63,6 +63,10 @@ package enum HostCommand: Sendable {
   /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers where it was known.
   case removeBond(DeviceAddress)
 
+  /// Has the capabilities of the controller reported now, and each time before the adapter is powered on:
+  /// ``HostEvent/capabilities(_:)``.
+  case reportCapabilities
+
   // The central's side.
   case startScanning(ScanParameters)
   case stopScanning

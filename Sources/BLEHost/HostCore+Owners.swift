@@ -20,6 +20,7 @@ extension HostCore {
     guard owner != .process else { return }
     time = now
     defer { links.review() }
+    session.detach(owner)
     for index in links.indices {
       withLink(index, now: now, into: &output) { $0.rejectRequests(of: owner, &$1, &$3) }
     }

@@ -130,6 +130,8 @@ package struct HostCore: Sendable {
       withSecurity(index, now: now, into: &output) { $0.requestSecurity(for: owner, &$1, now: now, into: &$2) }
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
+    case .reportCapabilities:
+      withSession(now: now, into: &output) { $0.reportCapabilities(to: owner, into: &$2) }
     case .connect(let id, let address, let parameters, let scan):
       let request = PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan)
       connect(request, now: now, into: &output)

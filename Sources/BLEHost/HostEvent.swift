@@ -10,6 +10,8 @@ package enum HostEvent: Sendable {
   case state(AdapterState, HostError?)
   /// Our identity address, before the state `poweredOn`.
   case address(DeviceAddress)
+  /// What the controller can do, to owners that requested it (``HostCommand/reportCapabilities``).
+  case capabilities(ControllerCapabilities)
 
   case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
   case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)

@@ -111,7 +111,8 @@ import Testing
   @Test mutating func aCentralsLinkIsNotTheOwnersToEnd() {
     var link = link(.peripheral, users: [owner])
     link.release(by: owner, &turn)
-    #expect(take(&link).isEmpty)
+    #expect(take(&link) == ["disconnected \(HCIErrorCode.terminatedByLocalHost) \(owner.recipient)"])
+    #expect(!link.isClosing)
   }
 
   @Test mutating func ourCentralExchangesTheMTUFirst() {

@@ -271,6 +271,30 @@ struct OwnerTests {
     #expect(bench.controller.commands.last?.opcode == .disconnect)
   }
 
+  /// A controller rejects a second link to the device. The link is the device's: it stays when its users release it.
+  @Test func theLinkOfADeviceThatIsConnectedAsACentralIsShared() throws {
+    var bench = Bench()
+    bench.receive(ScriptedController.connected(0x40))
+    guard case .connected(let link) = bench.events.last else { Issue.record("not connected"); return }
+    bench.perform(.connect(ConnectID(rawValue: 1), link.address, ConnectionParameters()), from: Self.first)
+    guard case .connected(let shared) = bench.events.last else { Issue.record("not shared"); return }
+    #expect(shared.peer == link.peer && shared.role == .peripheral && shared.request == ConnectID(rawValue: 1))
+    bench.perform(.release(link.peer), from: Self.first)
+    guard case .disconnected(link.peer, .terminatedByLocalHost) = bench.events.last else {
+      Issue.record("open"); return
+    }
+    #expect(bench.recipients.last == .owner(Self.first))
+    #expect(!bench.controller.commands.contains { $0.opcode == .disconnect || $0.opcode == .leCreateConnection })
+  }
+
+  @Test func anOwnerThatRequestsThemReceivesTheCapabilitiesBeforeTheState() throws {
+    var bench = Bench()
+    bench.perform(.reportCapabilities, from: Self.first)
+    guard case .capabilities(let capabilities) = bench.events.last else { Issue.record("not reported"); return }
+    #expect(bench.recipients.last == .owner(Self.first))
+    #expect(capabilities.scansByExtendedCommands == bench.core.controller.scansByExtendedCommands)
+  }
+
   @Test func twoOwnersMayWantOneDevice() {
     var bench = Bench()
     bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()), from: Self.first)

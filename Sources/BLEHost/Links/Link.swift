@@ -181,10 +181,10 @@ extension Link {
     turn.effects.append(.command(command, for: .disconnect(peer)))
   }
 
-  /// Ends an owner's use of the link; a link that our central made ends when no owner uses it.
+  /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made stays.
   mutating func release(by owner: OwnerID, _ turn: inout LinkTurn) {
-    guard client.removeUser(owner, now: turn.now, into: &turn.client), role == .central else { return }
-    if client.users.isEmpty {
+    guard client.removeUser(owner, now: turn.now, into: &turn.client) else { return }
+    if role == .central, client.users.isEmpty {
       close(.remoteUserTerminatedConnection, &turn)
     } else {
       turn.effects.append(.event(.disconnected(peer, .terminatedByLocalHost), to: owner.recipient))

@@ -38,6 +38,8 @@ struct ControllerSession: Sendable {
   /// The reason for ``state``, where it is below powered on.
   private(set) var reason: HostError?
   private(set) var capabilities = ControllerCapabilities()
+  /// The owners that receive the capabilities.
+  private var capabilityOwners: [OwnerID] = []
   private var queue: CommandQueue<Purpose>
   /// Attempts to bring the controller up since it last was.
   private var bringUps = 0
@@ -117,8 +119,21 @@ struct ControllerSession: Sendable {
   ) {
     guard new != state || error != nil else { return }
     (state, reason) = (new, error)
+    if new == .poweredOn {
+      effects += capabilityOwners.map { .event(.capabilities(capabilities), to: $0.recipient) }
+    }
     effects.append(.event(.state(new, error), to: .everyone))
   }
+}
+
+/// Reports of the capabilities.
+extension ControllerSession {
+  mutating func reportCapabilities(to owner: OwnerID, into effects: inout [Effect<SessionEffect>]) {
+    if !capabilityOwners.contains(owner) { capabilityOwners.append(owner) }
+    if state == .poweredOn { effects.append(.event(.capabilities(capabilities), to: owner.recipient)) }
+  }
+
+  mutating func detach(_ owner: OwnerID) { capabilityOwners.removeAll { $0 == owner } }
 }
 
 /// Commands and their answers.
