@@ -154,7 +154,7 @@ extension BluetoothUUID: ExpressibleByStringLiteral {
   /// error of the program, and ends it.
   public init(stringLiteral text: String) {
     guard let uuid = Self(text) else {
-      preconditionFailure("'\(text)' is not a UUID. Write 4 or 8 hexadecimal digits, or 36 characters with hyphens")
+      fatalError("'\(text)' is not a UUID. Write 4 or 8 hexadecimal digits, or 36 characters with hyphens")
     }
     self = uuid
   }

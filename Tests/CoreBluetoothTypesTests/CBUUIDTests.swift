@@ -23,6 +23,25 @@ import Testing
     #expect(BluetoothUUID(text) == nil)
   }
 
+  @Test func inputThatIsNoUUIDIsNil() {
+    #expect(CBUUID(validating: "180D") == "180D" && CBUUID(validating: "180G") == nil)
+    #expect(CBUUID(validating: Data([0x18, 0x0D])) == "180D" && CBUUID(validating: Data([1, 2, 3])) == nil)
+  }
+
+  /// As on Apple's systems a literal that is no UUID ends the program; the reason is on standard error.
+  @Test func aMalformedLiteralEndsTheProgramWithASentence() async throws {
+    let literal = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = CBUUID(string: "180G")
+    }
+    let data = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = CBUUID(data: Data([1, 2, 3]))
+    }
+    let text = String(decoding: try #require(literal).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("'180G' is not a UUID. Write 4 or 8 hexadecimal digits, or 36 characters with hyphens"))
+    #expect(
+      String(decoding: try #require(data).standardErrorContent, as: UTF8.self).contains("3 octets are not a UUID."))
+  }
+
   @Test func rule8_2_equalityGoesByThe128BitValue() {
     let long = CBUUID(string: "00001234-0000-1000-8000-00805f9b34fb")
     #expect(CBUUID(string: "1234") == long)

@@ -27,21 +27,33 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
 
   /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
   ///
-  /// Any other text is an error of the program and ends it, as with Apple's class. Read text from outside the program with
-  /// `BluetoothUUID.init?(_:)`.
+  /// Any other text is an error of the program and ends it, as with Apple's class, with a line on standard error. Read text from
+  /// outside the program with ``init(validating:)-(String)``.
   public convenience init(string theString: String) { self.init(BluetoothUUID(stringLiteral: theString)) }
+
+  /// Reads text from outside the program, in a form that ``init(string:)`` reads; nil for any other text.
+  public convenience init?(validating text: String) {
+    guard let uuid = BluetoothUUID(text) else { return nil }
+    self.init(uuid)
+  }
 
   /// A UUID that is written in the source, in a form that ``init(string:)`` reads.
   public required init(stringLiteral value: String) { self.value = BluetoothUUID(stringLiteral: value) }
 
   /// Reads 2, 4 or 16 octets, most significant first.
   ///
-  /// Any other number of octets is an error of the program and ends it, as with Apple's class. Read octets from outside the
-  /// program with `BluetoothUUID.init?(bigEndian:)`.
+  /// Any other number of octets is an error of the program and ends it, as with Apple's class, with a line on standard error. Read
+  /// octets from outside the program with ``init(validating:)-(Data)``.
   public convenience init(data theData: Data) {
     guard let uuid = BluetoothUUID(bigEndian: theData) else {
-      preconditionFailure("\(theData.count) octets are not a UUID. Pass 2, 4 or 16 octets, most significant first")
+      fatalError("\(theData.count) octets are not a UUID. Pass 2, 4 or 16 octets, most significant first")
     }
+    self.init(uuid)
+  }
+
+  /// Reads 2, 4 or 16 octets from outside the program, most significant first; nil for any other number.
+  public convenience init?(validating data: Data) {
+    guard let uuid = BluetoothUUID(bigEndian: data) else { return nil }
     self.init(uuid)
   }
 
