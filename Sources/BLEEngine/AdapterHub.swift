@@ -2,13 +2,17 @@ package import BLEHost
 import BLERuntime
 import Synchronization
 
-/// What the clients of one adapter share: the storage of its bonds, the questions of its pairings, and its lines in the log.
+/// What the clients of one adapter share: the storage of its bonds, the devices that it knows, the questions of
+/// its pairings, and its lines in the log.
 ///
 /// It is attached to the host before the first client, and lives as long as a client holds it.
 package final class AdapterHub: Sendable {
   package let bonds: BondStorage
   package let questions = DeclinedQuestions()
+  package let devices: KnownDevices
   private let log: Log
+  /// Of the controller; nil before it is up.
+  private let heldCapabilities = Mutex<ControllerCapabilities?>(nil)
   private let attachment = Mutex<HostAttachment?>(nil)
   /// Whether the host uses private addresses.
   private let isPrivate: Bool
@@ -17,8 +21,10 @@ package final class AdapterHub: Sendable {
   private static let hubs = Mutex<[ObjectIdentifier: Reference]>([:])
 
   /// - Parameter isPrivate: whether the host uses private addresses.
-  package init(_ bonds: BondStorage, isPrivate: Bool = false, log: @escaping Log) {
-    (self.bonds, self.isPrivate, self.log) = (bonds, isPrivate, log)
+  package init(
+    _ bonds: BondStorage, devices: KnownDevices = KnownDevices(), isPrivate: Bool = false, log: @escaping Log
+  ) {
+    (self.bonds, self.devices, self.isPrivate, self.log) = (bonds, devices, isPrivate, log)
   }
 
   /// The hub of a host, made for the first client; `options` count only then.
@@ -35,7 +41,8 @@ package final class AdapterHub: Sendable {
         return hub
       }
       let bonds = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
-      let hub = AdapterHub(bonds, isPrivate: options.privacy.usesPrivateAddress, log: log)
+      let devices = KnownDevices(options.deviceFile.map { DeviceFile(path: $0, log: log) })
+      let hub = AdapterHub(bonds, devices: devices, isPrivate: options.privacy.usesPrivateAddress, log: log)
       hub.begin(host, options)
       hubs[ObjectIdentifier(host)] = Reference(hub: hub)
       return hub
@@ -48,8 +55,16 @@ package final class AdapterHub: Sendable {
   /// - Returns: whether all have ended in time.
   package static func shutDownAll(atMost patience: Duration) -> Bool {
     let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
-    for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) { hub.bonds.settle(isLast: true) }
+    for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) {
+      hub.bonds.settle(isLast: true)
+      hub.devices.settle()
+    }
     return isInTime
+  }
+
+  /// What the controllers of this process can do, of those that have been powered on.
+  package static var capabilities: [ControllerCapabilities] {
+    hubs.withLock { $0.values.compactMap(\.hub) }.compactMap { hub in hub.heldCapabilities.withLock { $0 } }
   }
 
   private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
@@ -64,6 +79,7 @@ package final class AdapterHub: Sendable {
       attachment = attached
       return attached
     }
+    attached.post(.reportCapabilities)
     for command in bonds.commands(options.pairing, options.privacy) { attached.post(command) }
     bonds.report { [weak attached] in attached?.post($0) }
   }
@@ -71,7 +87,9 @@ package final class AdapterHub: Sendable {
   /// What the host reports to everyone, before the clients receive it, and what it refuses of the commands of the hub.
   package func receive(_ events: [HostEvent]) {
     for event in events {
+      devices.receive(event)
       switch event {
+      case .capabilities(let capabilities): heldCapabilities.withLock { $0 = capabilities }
       case .refused(let error): log(.notice, "\(error)")
       case .diagnostic(let diagnostic): log(.notice, "\(diagnostic)")
       case .bondChanged, .bondRemoved: bonds.receive(event)

@@ -26,6 +26,13 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
+  /// The file that keeps the identifiers of devices between runs: an identifier of an earlier run then names its device without a
+  /// scan, where the device still uses its address. Nil is none, except for bonded devices, which are known by their bonds.
+  ///
+  /// The file has the permissions 0600, and needs the same owner and folder as a file of bonds (``FileBondStore``). It contains
+  /// addresses and names of public and static random addresses, of 1,024 devices at most.
+  public var deviceFile: String?
+
   /// How the adapter pairs, and where its bonds are stored.
   public var pairing: PairingOptions
   /// Whether the adapter uses private addresses.

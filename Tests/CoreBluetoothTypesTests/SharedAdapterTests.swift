@@ -1,4 +1,5 @@
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
@@ -160,5 +161,145 @@ import Testing
     // Behind it, and answered.
     try await first.write(Data([1]), to: found[0], of: peripheral)
     #expect(server.parts == [1, 1])
+  }
+
+  @Test func aDeviceOfAnotherManagerIsRetrievedAndConnectedTo() async throws {
+    let mine = characteristic("2A37", [.read])
+    await publish(mine)
+    mine.value = Data([42])
+    try await second.waitUntilPoweredOn()
+    let ours = try await first.find(service.uuid)
+    let theirs = try #require(second.manager.retrievePeripherals(withIdentifiers: [ours.identifier]).first)
+    #expect(theirs.identifier == ours.identifier && theirs !== ours)
+    #expect(second.manager.retrieveConnectedPeripherals(withServices: [service.uuid]).isEmpty)
+    try await first.connect(ours)
+    _ = try await first.discover(service.uuid, of: ours)
+    #expect(second.manager.retrieveConnectedPeripherals(withServices: [service.uuid]) == [theirs])
+
+    theirs.delegate = second
+    try await second.connect(theirs)
+    let found = try await second.discover(service.uuid, of: theirs)
+    #expect(try await second.value(of: found[0], of: theirs) == Data([42]))
+    // The other manager uses the link still.
+    try await first.disconnect(ours)
+    #expect(ours.state == .disconnected && theirs.state == .connected)
+    #expect(first.manager.retrieveConnectedPeripherals(withServices: [service.uuid]) == [ours])
+    #expect(try await second.value(of: found[0], of: theirs) == Data([42]))
+    try await second.disconnect(theirs)
+    await server.wait(for: "disconnected 19")
+    #expect(first.manager.retrieveConnectedPeripherals(withServices: [service.uuid]).isEmpty)
+  }
+
+  @Test func aDeviceThatCameAsACentralIsConnectedTo() async throws {
+    let mine = characteristic("2A37", [.read])
+    await publish(mine)
+    // The central publishes a service, too.
+    let back = characteristic("2A38", [.read])
+    let itsService = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
+    itsService.characteristics = [back]
+    let itsServer = RadioTests.Server()
+    itsServer.publish(itsService, at: "virtual:c-\(name)")
+    await itsServer.wait(for: "advertising")
+    back.value = Data([5])
+
+    try await first.connect(first.find(service.uuid))
+    await server.wait(for: "connected")
+    let central = try #require(server.manager?.connectedCentrals.first)
+    let here = AsyncCentral(AdapterOptions(transport: "virtual:p-\(name)"))
+    try await here.waitUntilPoweredOn()
+    let device = try #require(here.manager.retrievePeripherals(withIdentifiers: [central.identifier]).first)
+    device.delegate = here
+    try await here.connect(device)
+    let found = try await here.discover(itsService.uuid, of: device)
+    #expect(try await here.value(of: found[0], of: device) == Data([5]))
+    // The link is the other device's: it stays.
+    try await here.disconnect(device)
+    #expect(device.state == .disconnected && central.isConnected)
+    #expect(server.manager?.connectedCentrals == [central])
+  }
+
+  /// Services, subscriptions, scans and connections of each manager are its own.
+  @Test func twoManagersOfEachKindShareAnAdapter() async throws {
+    let here = "virtual:s-\(name)"
+    let values = [characteristic("2A37", [.read, .notify]), characteristic("2A38", [.read, .notify])]
+    let (servers, devices) = ([RadioTests.Server(), RadioTests.Server()], [RadioTests.Server(), RadioTests.Server()])
+    let (ours, theirs) = ([service, MutableService(type: CBUUID(nsuuid: UUID()), primary: true)], [UUID(), UUID()])
+    for index in 0...1 {
+      ours[index].characteristics = [values[index]]
+      servers[index].publish(ours[index], at: here)
+      await servers[index].wait(for: "advertising")
+      values[index].value = Data([UInt8(index)])
+      let remote = MutableService(type: CBUUID(nsuuid: theirs[index]), primary: true)
+      let constant = MutableCharacteristic(
+        type: "2A39", properties: [.read], value: Data([10 + UInt8(index)]), permissions: [.readable])
+      remote.characteristics = [constant]
+      devices[index].publish(remote, at: "virtual:r\(index)-\(name)")
+      await devices[index].wait(for: "advertising")
+    }
+    let centrals = [AsyncCentral(AdapterOptions(transport: here)), AsyncCentral(AdapterOptions(transport: here))]
+    var found: [(peripheral: Peripheral, value: Characteristic)] = []
+    for index in 0...1 {
+      let uuid = CBUUID(nsuuid: theirs[index])
+      let peripheral = try await centrals[index].find(uuid)
+      try await centrals[index].connect(peripheral)
+      let value = try #require(try await centrals[index].discover(uuid, of: peripheral).first)
+      #expect(try await centrals[index].value(of: value, of: peripheral) == Data([10 + UInt8(index)]))
+      found.append((peripheral, value))
+    }
+    // A client of both services subscribes to one.
+    let adapter = try await first.find(ours[0].uuid)
+    try await first.connect(adapter)
+    for index in 0...1 {
+      let value = try #require(try await first.discover(ours[index].uuid, of: adapter).first)
+      #expect(try await first.value(of: value, of: adapter) == Data([UInt8(index)]))
+      if index == 1 { try await first.subscribe(to: value, of: adapter) }
+    }
+    await servers[1].wait(for: "subscribed")
+    #expect(values[0].subscribedCentrals == [] && values[1].subscribedCentrals?.count == 1)
+    for server in servers { #expect(server.manager?.connectedCentrals.count == 1) }
+    // The end of one connection leaves the other one.
+    try await centrals[0].disconnect(found[0].peripheral)
+    #expect(try await centrals[1].value(of: found[1].value, of: found[1].peripheral) == Data([11]))
+  }
+
+  @Test func theFeaturesAreThoseOfTheAdapters() async throws {
+    #expect(CentralManager.supports([]))
+    try await first.waitUntilPoweredOn()
+    #expect(CentralManager.supports(.extendedScanAndConnect))
+    #expect(!CentralManager.supports(CentralManager.Feature(rawValue: 2)))
+  }
+
+  @Test func theNameIsReadWhereAdvertisingGaveNone() async throws {
+    service.characteristics = [characteristic("2A37", [.read])]
+    var adapter = AdapterOptions(transport: "virtual:p-\(name)")
+    adapter.deviceName = "Lamp"
+    server.publish(service, at: adapter)
+    await server.wait(for: "advertising")
+    let peripheral = try await first.find(service.uuid)
+    #expect(peripheral.name == nil)
+    try await first.connect(peripheral)
+    try await first.waitForName(of: peripheral)
+    #expect(peripheral.name == "Lamp")
+  }
+
+  @Test func anIdentifierOfAnEarlierRunIsConnectedToWithoutAScan() async throws {
+    await publish(characteristic("2A37", [.read]))
+    let folder = try BondFixtures.Folder()
+    var adapter = AdapterOptions(transport: "virtual:e-\(name)")
+    adapter.deviceFile = folder.file
+    var earlier: AsyncCentral? = AsyncCentral(adapter, label: "earlier")
+    let identifier = try await earlier?.find(service.uuid).identifier
+    earlier = nil
+    // The file is saved with the end of the adapter, or a second after the device was found.
+    while folder.names.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+
+    adapter.transport = "virtual:l-\(name)"
+    let later = AsyncCentral(adapter, label: "later")
+    try await later.waitUntilPoweredOn()
+    let known = try #require(identifier)
+    let peripheral = try #require(later.manager.retrievePeripherals(withIdentifiers: [known, UUID()]).first)
+    peripheral.delegate = later
+    try await later.connect(peripheral)
+    #expect(try await later.discover(service.uuid, of: peripheral).count == 1)
   }
 }

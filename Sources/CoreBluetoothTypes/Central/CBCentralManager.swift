@@ -58,6 +58,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     machine = Mutex(CentralState())
     heldDelegate = delegate
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
+    reportIgnored(options, of: "init", known: AdapterOptions.keys)
     begin()
   }
 
@@ -82,6 +83,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     listen()
   }
 
+  deinit { machine.withLock { $0.end() } }
+
   /// The delegate. The manager does not retain it.
   open var delegate: (any CBCentralManagerDelegate)? {
     get {
@@ -104,8 +107,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     public static let extendedScanAndConnect = Self(rawValue: 0x01)
   }
 
-  /// Whether every adapter has a feature; what one adapter has, it alone can tell, so this promises nothing.
-  open class func supports(_ features: Feature) -> Bool { features.isEmpty }
+  /// Whether the adapters of this process have these features. It is false before an adapter is powered on, because an adapter
+  /// reports its features then.
+  open class func supports(_ features: Feature) -> Bool {
+    if features.isEmpty { return true }
+    let adapters = AdapterHub.capabilities
+    guard !adapters.isEmpty, features == .extendedScanAndConnect else { return false }
+    return adapters.allSatisfy(\.scansByExtendedCommands)
+  }
 
   /// Looks for devices until ``stopScan()``; ``CBCentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)``
   /// tells each of them once, and once more when its scan response adds something. A scan that runs is replaced.
@@ -117,6 +126,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///     CoreBluetooth's ``CBCentralManagerScanOptionPassiveKey`` and its neighbours.
   open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }
+    reportIgnored(
+      options, of: "scanForPeripherals",
+      known: [CBCentralManagerScanOptionAllowDuplicatesKey, CBCentralManagerScanOptionSolicitedServiceUUIDsKey])
     let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
     let solicited = BluetoothUUID.list(options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey]) ?? []
     let parameters = ScanParameters(options) { misuse($0) }
@@ -133,22 +145,26 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { $0.stopScan(into: &$1) }
   }
 
-  /// The devices of these identifiers that this process has seen or the adapter is bonded with. A bonded device is found
-  /// under whatever private address it uses when it is connected to.
+  /// The devices of these identifiers: those that a manager of this adapter has reported or was connected to, those in the file
+  /// `AdapterOptions.deviceFile`, and the bonded ones. A bonded device is found under whatever private address it uses when
+  /// it is connected to.
   open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
     guard accepts("retrievePeripherals") else { return [] }
     let bonded = bonds.filter { identifiers.contains($0.id) }
+    let known = identifiers.compactMap { client.hub?.devices.device(of: PeerIdentifier($0)) }
     return run { state, _ in
       for bond in bonded { _ = state.remember(bond.record.identity) }
+      for device in known { _ = state.remember(device) }
       return state.retrieve(identifiers)
     }
   }
 
-  /// Devices that this process is connected to and that have one of the services. They need a
-  /// ``connect(_:options:)`` of this manager's too.
+  /// Devices that this process is connected to, by any of its managers, and that have one of the services, as far as a manager
+  /// knows: they advertise it, or it was discovered. They need a ``connect(_:options:)`` of this manager's too.
   open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
-    return run { state, _ in state.retrieveConnected(with: serviceUUIDs.map(\.value)) }
+    let known = client.hub?.devices.connected(with: serviceUUIDs.map(\.value)) ?? []
+    return run { state, _ in state.retrieve(known) }
   }
 
   /// The device with an address, found or not. CoreBluetooth does not report addresses.
@@ -169,6 +185,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///   CoreBluetooth's ``CBConnectPeripheralOptionParametersKey`` and ``CBConnectPeripheralOptionPHYsKey``.
   open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
     guard accepts("connect") else { return }
+    reportIgnored(
+      options, of: "connect",
+      known: [CBConnectPeripheralOptionStartDelayKey, CBConnectPeripheralOptionEnableAutoReconnect])
     switch Result(catching: { () throws(CBError) in try ConnectOptions(options) }) {
     case .success(let options): run { $0.connect(peripheral, options, into: &$1) }
     case .failure(let error): run { $1.calls.append(.failedToConnect(peripheral, error)) }
@@ -215,6 +234,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       append(effects.calls.map { .central($0) })
       return (result, effects)
     }
+    for fact in effects.facts { client.hub?.devices.note(fact) }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice, line) }
     return (result, !effects.calls.isEmpty)
@@ -244,6 +264,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
     case .refused(let error): log(.notice, "\(error)")
+    case .disconnected(let peer, let reason):
+      // The host tells this manager alone that its use of a link has ended; the link is then still up.
+      let isUp = client.hub?.devices.isUp(peer) ?? false
+      _ = step { $0.disconnected(peer, reason, isUp: isUp, into: &$1) }
     default: _ = step { $0.receive(event, into: &$1) }
     }
   }

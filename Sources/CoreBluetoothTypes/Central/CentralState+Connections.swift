@@ -1,5 +1,7 @@
+import BLEATT
 import BLEEngine
 import BLEGAP
+import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEWire
@@ -66,17 +68,17 @@ extension CentralState {
   }
 
   mutating func connected(_ connection: Connection, into effects: inout CentralEffects) {
-    guard connection.role == .central else { return }
+    let isOurs = connection.role == .central
     guard let id = connection.request, let address = pendingConnections.removeValue(forKey: id),
       let device = devices[address]
     else {
       guard connections[connection.peer] == nil, otherLinks[connection.peer] == nil else { return }
-      otherLinks[connection.peer] = OtherLink(address: connection.address.identity)
-      tell(.peerConnected, of: connection.address.identity, into: &effects)
+      otherLinks[connection.peer] = OtherLink(address: connection.address.identity, isOurs: isOurs)
+      if isOurs { tell(.peerConnected, of: connection.address.identity, into: &effects) }
       return
     }
     let shared = otherLinks.removeValue(forKey: connection.peer)
-    connections[connection.peer] = PeripheralConnection(address: address, peer: connection.peer)
+    connections[connection.peer] = PeripheralConnection(address: address, peer: connection.peer, isOurs: isOurs)
     if let shared { mtuChanged(connection.peer, shared.mtu) }
     switch device.phase {
     case .connecting(_, let options, _):
@@ -88,6 +90,7 @@ extension CentralState {
       devices[address]?.phase = .connected(connection.peer, options)
       object.connected()
       effects.calls.append(.connected(object))
+      readName(of: object, connection.peer, into: &effects)
       if shared == nil { tell(.peerConnected, of: address, into: &effects) }
     case .cancelling(_, let next):
       devices[address]?.phase = .disconnecting(connection.peer, next: next)
@@ -115,15 +118,34 @@ extension CentralState {
     }
   }
 
-  mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into effects: inout CentralEffects) {
-    if let link = otherLinks.removeValue(forKey: peer) { tell(.peerDisconnected, of: link.address, into: &effects) }
+  /// A device whose advertisements have no name is asked for it, each time it connects.
+  private mutating func readName(of object: CBPeripheral, _ peer: PeerID, into effects: inout CentralEffects) {
+    guard object.name == nil else { return }
+    let id = HostNames.operation()
+    connections[peer]?.nameRead = id
+    effects.commands.append(.inspect(peer, GATTClient.Operation(id: id, .readUsingUUID("2A00", 1...0xFFFF))))
+  }
+
+  /// - Parameter isUp: whether the link stays, because other managers use it or the device made it.
+  mutating func disconnected(
+    _ peer: PeerID, _ reason: HCIErrorCode, isUp: Bool, into effects: inout CentralEffects
+  ) {
+    if isUp, let connection = connections[peer] {
+      // Only this manager's use has ended.
+      linkEnded(peer, CBError(disconnected: reason), reconnects: false, isUp: true, into: &effects)
+      otherLinks[peer] = OtherLink(address: connection.address, isOurs: connection.isOurs, mtu: connection.mtu)
+      return
+    }
+    if let link = otherLinks.removeValue(forKey: peer), link.isOurs {
+      tell(.peerDisconnected, of: link.address, into: &effects)
+    }
     linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
 
   /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` is called, and nothing of this
   /// peripheral comes after it.
   mutating func linkEnded(
-    _ peer: PeerID, _ error: CBError, reconnects: Bool, into effects: inout CentralEffects
+    _ peer: PeerID, _ error: CBError, reconnects: Bool, isUp: Bool = false, into effects: inout CentralEffects
   ) {
     guard let connection = connections.removeValue(forKey: peer), let device = devices[connection.address] else {
       return
@@ -156,7 +178,7 @@ extension CentralState {
     if isReconnecting { begin(connection.address, next ?? ConnectOptions(), into: &effects) }
     if let object {
       effects.calls.append(.disconnected(object, isReconnecting: isReconnecting, isWanted ? nil : error))
-      tell(.peerDisconnected, of: connection.address, into: &effects)
+      if !isUp { tell(.peerDisconnected, of: connection.address, into: &effects) }
     }
     if let next, !isReconnecting { begin(connection.address, next, into: &effects) }
   }

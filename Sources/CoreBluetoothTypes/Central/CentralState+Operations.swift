@@ -51,7 +51,7 @@ extension CentralState {
   ) {
     guard case .services = subject, connections[peer]?.watchesServices == false else { return }
     connections[peer]?.watchesServices = true
-    effects.commands.append(.client(peer, GATTClient.Operation(id: HostNames.operation(), .subscribeToServiceChanged)))
+    effects.commands.append(.inspect(peer, GATTClient.Operation(id: HostNames.operation(), .subscribeToServiceChanged)))
   }
 
   /// Writes without an answer: best effort.

@@ -54,10 +54,28 @@ extension CentralState {
   ) {
     // The end of the link follows, with its reason, which is the error of the operations.
     if case .failure(.linkEnded) = result { return }
+    if connections[peer]?.nameRead == id { return nameRead(peer, result, into: &effects) }
     if connections[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
     guard let index = connections[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
     connections[peer]?.pending[index].result = result
     flush(peer, into: &effects)
+  }
+
+  /// A device without the characteristic, or with one that it protects, has no name.
+  private mutating func nameRead(
+    _ peer: PeerID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
+  ) {
+    connections[peer]?.nameRead = nil
+    guard case .success(.values(let values)) = result, let octets = values.first?.value, !octets.isEmpty,
+      let address = connections[peer]?.address
+    else { return }
+    let name = String(decoding: octets, as: UTF8.self)
+    devices[address]?.name = name
+    effects.facts.append(.named(address, name))
+    // An advertisement may have given one meanwhile.
+    guard let object = devices[address]?.object.object, object.name == nil else { return }
+    object.update(name: name)
+    effects.calls.append(.peripheral(object, .updatedName))
   }
 
   private mutating func wroteWithoutResponse(
@@ -82,7 +100,9 @@ extension CentralState {
       let object = devices[connection.address]?.object.object
       var failure: (any Error)?
       switch result {
-      case .success(let outcome): connections[peer]?.take(outcome, for: operation.subject, of: object)
+      case .success(let outcome):
+        connections[peer]?.take(outcome, for: operation.subject, of: object)
+        if case .services(let found) = outcome { effects.facts.append(.discovered(found.map(\.uuid), on: peer)) }
       case .failure(let error): failure = error.facade(connection.bondLoss)
       }
       if let object { effects.calls.append(.peripheral(object, operation.subject.call(failure))) }

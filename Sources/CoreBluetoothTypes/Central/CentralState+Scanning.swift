@@ -61,21 +61,18 @@ extension CentralState {
       if name.isChange { effects.calls.append(.peripheral(object, .updatedName)) }
     }
     guard let device = addition.report, let object = peripheral(at: address) else { return }
+    effects.facts.append(
+      .seen(address, name: devices.record(of: address).name, services: device.data.serviceUUIDs))
     effects.calls.append(.discovered(object, device))
   }
 
-  /// The devices of these identifiers that are known, with an object each.
-  mutating func retrieve(_ identifiers: [UUID]) -> [CBPeripheral] {
-    identifiers.compactMap { devices.address(of: PeerIdentifier($0)) }.compactMap { peripheral(at: $0) }
+  /// Devices that the managers of this adapter know, with an object each.
+  mutating func retrieve(_ known: [KnownDevices.Device]) -> [CBPeripheral] {
+    known.compactMap { device in remember(device) ? peripheral(at: device.address) : nil }
   }
 
-  /// Devices connected as peripherals, by whichever manager of this process, that have one of the services.
-  mutating func retrieveConnected(with services: [BluetoothUUID]) -> [CBPeripheral] {
-    let mine = connections.values.map { ($0.address, $0.services.values.map(\.type)) }
-    let others = otherLinks.values.map { ($0.address, [BluetoothUUID]()) }
-    return (mine + others).filter { address, discovered in
-      let advertised = devices.record(of: address).data.serviceUUIDs
-      return (discovered + advertised).contains(where: services.contains)
-    }.compactMap { peripheral(at: $0.0) }
+  /// The devices of these identifiers that this manager knows, with an object each.
+  mutating func retrieve(_ identifiers: [UUID]) -> [CBPeripheral] {
+    identifiers.compactMap { devices.address(of: PeerIdentifier($0)) }.compactMap { peripheral(at: $0) }
   }
 }

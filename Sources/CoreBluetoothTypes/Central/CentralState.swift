@@ -26,7 +26,7 @@ struct CentralState: Sendable {
   // Connections (CentralState+Connections).
   var pendingConnections: [ConnectID: DeviceAddress] = [:]
   var connections: [PeerID: PeripheralConnection] = [:]
-  /// Links with other devices as peripherals that other managers of this process made.
+  /// Links that this manager does not use: of other managers of this process, and of devices that connected to us.
   var otherLinks: [PeerID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
 
@@ -42,6 +42,8 @@ struct CentralState: Sendable {
     /// The application's object; the application keeps it, not we.
     var object = WeakObject<CBPeripheral>(nil)
     var phase = Phase.disconnected
+    /// The name that the device has where it advertises none: from its Device Name characteristic, or from another manager.
+    var name: String?
   }
 
   /// How far a device is from being connected.
@@ -60,9 +62,11 @@ struct CentralState: Sendable {
     case disconnecting(PeerID, next: ConnectOptions?)
   }
 
-  /// A link of another manager. One that connects to the same device shares it.
+  /// A link of another manager, or one that a device made to us. A manager that connects to the device shares it.
   struct OtherLink: Sendable {
     var address: DeviceAddress
+    /// Whether our central made it.
+    var isOurs: Bool
     var mtu = ATT.defaultMTU
   }
 
@@ -94,6 +98,8 @@ struct CentralEffects: Sendable {
   var misuses: [String] = []
   /// Lines for the log about what peers did.
   var notices: [String] = []
+  /// For the managers of this adapter together.
+  var facts: [KnownDevices.Fact] = []
 }
 
 extension CentralState {
@@ -109,7 +115,6 @@ extension CentralState {
     case .identified(let peer, let identity):
       otherLinks[peer]?.address = identity.identity
     case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)
-    case .disconnected(let peer, let reason): disconnected(peer, reason, into: &effects)
     case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
     case .rssi(let peer, let result): rssi(peer, result, into: &effects)
     case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
@@ -164,7 +169,7 @@ extension CentralState {
     guard let device = devices[address] else { return nil }
     if let object = device.object.object { return object }
     let object = CBPeripheral(identifier: device.identifier, manager: owner)
-    object.update(name: devices.record(of: address).name)
+    object.update(name: devices.record(of: address).name ?? device.name)
     devices[address]?.object = WeakObject(object)
     return object
   }
@@ -176,6 +181,19 @@ extension CentralState {
     devices.remember(address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
       Device(address: address, identifier: identifier.uuid)
     }
+  }
+
+  /// Remembers a device that the managers of this adapter know.
+  mutating func remember(_ known: KnownDevices.Device) -> Bool {
+    guard remember(known.address) else { return false }
+    if let name = known.name { devices[known.address]?.name = name }
+    return true
+  }
+
+  /// The manager ends: its peripherals are not connected any more.
+  func end() {
+    for connection in connections.values { connection.forgetNotifying() }
+    for address in devices.all { devices[address]?.object.object?.update(state: .disconnected) }
   }
 
   /// The application released its object: its connection is cancelled.

@@ -8,6 +8,8 @@ import Foundation
 struct PeripheralConnection: Sendable {
   let address: DeviceAddress
   let peer: PeerID
+  /// Whether our central made it; else the device did.
+  let isOurs: Bool
   var mtu = ATT.defaultMTU
   /// Why the link could not be encrypted with the key of its bond, where that is so.
   var bondLoss: BondLoss?
@@ -21,6 +23,8 @@ struct PeripheralConnection: Sendable {
   var configurations: [AttributeHandle: AttributeHandle] = [:]
   /// Whether the subscription to Service Changed was requested.
   var watchesServices = false
+  /// The read of the Device Name characteristic, while it has no answer.
+  var nameRead: GATTClient.OperationID?
 
   var pending: [PendingOperation] = []
   var unsentWrites: Set<GATTClient.OperationID> = []
@@ -29,9 +33,8 @@ struct PeripheralConnection: Sendable {
   /// Reads of the signal strength that are not answered yet.
   var rssiReads = 0
 
-  init(address: DeviceAddress, peer: PeerID) {
-    self.address = address
-    self.peer = peer
+  init(address: DeviceAddress, peer: PeerID, isOurs: Bool) {
+    (self.address, self.peer, self.isOurs) = (address, peer, isOurs)
   }
 
   /// The most octets of a write without response: what the MTU leaves, at most what a value may have (Vol 3, Part F, 3.2.9).

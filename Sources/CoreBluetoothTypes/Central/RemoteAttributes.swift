@@ -23,6 +23,8 @@ final class RemoteService: CBService, @unchecked Sendable {
     super.init(type: CBUUID(found.uuid), isPrimary: isPrimary)
   }
 
+  override var description: String { "<CBService \(uuid)>" }
+
   var remotePeripheral: CBPeripheral? { owner.object }
 }
 
@@ -37,6 +39,8 @@ final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
       type: CBUUID(found.uuid), properties: CBCharacteristicProperties(rawValue: UInt(found.properties.rawValue)),
       value: nil)
   }
+
+  override var description: String { "<CBCharacteristic \(uuid)>" }
 
   /// What lies between its value and its end: its descriptors. Nil where there is nothing.
   var descriptorRange: ClosedRange<AttributeHandle>? {
@@ -57,6 +61,8 @@ final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
     handle = found.handle
     super.init(type: CBUUID(found.uuid), value: .none)
   }
+
+  override var description: String { "<CBDescriptor \(uuid)>" }
 
   /// The octets read, as the type of the descriptor has them (see ``CBDescriptor/value``).
   func keep(_ octets: [UInt8]) {

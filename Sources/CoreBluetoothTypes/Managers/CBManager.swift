@@ -65,6 +65,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
   /// copied here, and used on the queue alone.
   let delegateLock = Mutex(())
+  /// The options without effect that were logged.
+  private let reportedOptions = Mutex<Set<String>>([])
   private weak var heldPairingDelegate: (any CBPairingDelegate)?
 
   private struct Adapter {
@@ -183,6 +185,16 @@ open class CBManager: NSObject, @unchecked Sendable {
     misuse(
       "\(command) is dropped: the manager can only accept this command while in the powered on state (now \(state))")
     return false
+  }
+
+  /// Logs the options of a dictionary that have no effect, each once. One that is false has nothing to do.
+  ///
+  /// - Parameter known: the keys that have an effect.
+  final func reportIgnored(_ options: [String: Any]?, of command: StaticString, known: [String]) {
+    let ignored = (options ?? [:]).filter { key, value in !known.contains(key) && (value as? Bool) != false }
+    for key in ignored.keys.sorted() where reportedOptions.withLock({ $0.insert(key).inserted }) {
+      warn("\(command): the option \(key) has no effect on Linux")
+    }
   }
 
   final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }

@@ -25,6 +25,12 @@ public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
 
 extension AdapterOptions {
+  /// The keys that ``init(_:misuse:)`` reads.
+  static let keys = [
+    CBManagerOptionTransportKey, CBManagerOptionSnoopKey, CBManagerOptionDeviceNameKey, CBManagerOptionAppearanceKey,
+    CBManagerOptionMaximumMTUKey,
+  ]
+
   /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to `misuse`.
   init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
     self.init()

@@ -56,6 +56,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     machine = Mutex(PeripheralRole())
     heldDelegate = delegate
     super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
+    reportIgnored(options, of: "init", known: AdapterOptions.keys)
     listen()
   }
 

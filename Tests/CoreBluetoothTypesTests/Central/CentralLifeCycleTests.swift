@@ -142,6 +142,47 @@ import Testing
     #expect(stage.heard() == [])
   }
 
+  @Test func aReleasedManagerLeavesItsPeripheralsDisconnected() throws {
+    let stage = CentralStage()
+    let connected = try stage.connect(1)
+    let connecting = try stage.find(2)
+    stage.manager.connect(connecting)
+    let characteristic = try stage.discover(connected, [("2A37", .notify)])[0]
+    connected.setNotifyValue(true, for: characteristic)
+    stage.answer(.success(.configured(4)))
+    #expect(connected.state == .connected && connecting.state == .connecting && characteristic.isNotifying)
+    stage.releaseManager()
+    stage.settle()
+    #expect(connected.state == .disconnected && connecting.state == .disconnected && !characteristic.isNotifying)
+    #expect(!connected.canSendWriteWithoutResponse && connected.maximumWriteValueLength(for: .withoutResponse) == 20)
+  }
+
+  /// Each once for a manager; an option that is false has nothing to do.
+  @Test func optionsWithoutEffectAreReportedOnce() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1)
+    let options: [String: Any] = [
+      CBConnectPeripheralOptionNotifyOnConnectionKey: NSNumber(value: true),
+      CBConnectPeripheralOptionNotifyOnDisconnectionKey: NSNumber(value: false),
+      CBConnectPeripheralOptionStartDelayKey: NSNumber(value: 0), "mine": "yes",
+    ]
+    for _ in 0..<2 { stage.manager.connect(peripheral, options: options) }
+    #expect(
+      stage.logged() == [
+        "CBCentralManager: connect: the option kCBConnectOptionNotifyOnConnection has no effect on Linux",
+        "CBCentralManager: connect: the option mine has no effect on Linux",
+      ])
+  }
+
+  @Test func descriptionsHaveThePublicNames() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.connect(1)
+    let characteristic = try stage.discover(peripheral, [("2A37", .notify)])[0]
+    #expect("\(characteristic)" == "<CBCharacteristic 2A37>")
+    #expect("\(try #require(peripheral.services?.first))" == "<CBService 180D>")
+    #expect("\(peripheral)" == "<CBPeripheral \(peripheral.identifier.uuidString)>")
+  }
+
   @Test func theManagerDetachesWithItsEnd() throws {
     let stage = CentralStage()
     let first = try stage.connect(1)

@@ -82,7 +82,7 @@ final class CentralStage: Sendable {
     case .release(let peer): "release \(peer.rawValue)"
     case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
     case .readRSSI(let peer): "rssi \(peer.rawValue)"
-    case .client(let peer, let operation): "\(peer.rawValue) \(operation.kind)"
+    case .client(let peer, let operation), .inspect(let peer, let operation): "\(peer.rawValue) \(operation.kind)"
     default: ScriptedHost.describe(command)
     }
   }

@@ -1,3 +1,5 @@
+import BLEATT
+import BLEGATT
 import BLEHost
 import BLEWire
 import BluetoothLE
@@ -158,6 +160,76 @@ import Testing
     #expect(first.identifier == second.identifier)
     #expect(try stage.find(7) === second)
     #expect(try stage.find(8).identifier != second.identifier)
+  }
+
+  /// The process has no other test, so its memory is that of the manager and of what its adapter knows.
+  @Test func aHundredThousandReportsLeaveTheMemoryAsItIs() async {
+    await #expect(processExitsWith: .success) {
+      func residentPages() throws -> Int {
+        let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+        return try #require(fields.dropFirst().first.flatMap { Int($0) })
+      }
+      let stage = CentralStage()
+      stage.manager.scanForPeripherals(withServices: nil)
+      var before = 0
+      for batch in 0..<1000 {
+        if batch == 200 { before = try residentPages() }
+        stage.host.say(
+          (0..<100).map { index in
+            let number = UInt64(batch * 100 + index)
+            return .discovered(
+              Discovery(
+                address: DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number % 900), kind: .random),
+                isConnectable: true, isScanResponse: false, data: [2, 1, UInt8(truncatingIfNeeded: number / 900)],
+                rssi: -40))
+          })
+        _ = stage.heard()
+        _ = stage.recorder.takeFound()
+      }
+      try #require(try residentPages() - before < 1024)
+    }
+  }
+
+  /// The read of the Device Name characteristic, where there is one.
+  private func nameRead(_ stage: CentralStage) -> GATTClient.OperationID? {
+    stage.commands().lazy.compactMap { command in
+      guard case .inspect(_, let operation) = command, case .readUsingUUID("2A00", 1...0xFFFF) = operation.kind else {
+        return nil
+      }
+      return operation.id
+    }.first
+  }
+
+  @Test func theNameIsReadWhereNoneIsAdvertised() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1)
+    stage.manager.connect(peripheral)
+    stage.linkUp(1)
+    let read = try #require(nameRead(stage))
+    _ = stage.heard()
+    let value = AttributeValue(handle: 3, value: [UInt8]("Lamp".utf8))
+    stage.say(.client(PeerID(rawValue: 1), .finished(read, .success(.values([value])))))
+    #expect(stage.heard() == ["name Lamp"] && peripheral.name == "Lamp")
+  }
+
+  @Test func aNameThatCannotBeReadIsNone() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1)
+    stage.manager.connect(peripheral)
+    stage.linkUp(1)
+    let read = try #require(nameRead(stage))
+    _ = stage.heard()
+    let error = GATTClientError.errorResponse(.insufficientEncryption, request: .readByTypeRequest, handle: 3)
+    stage.say(.client(PeerID(rawValue: 1), .finished(read, .failure(error))))
+    #expect(stage.heard() == [] && peripheral.name == nil)
+  }
+
+  @Test func anAdvertisedNameIsNotRead() throws {
+    let stage = CentralStage()
+    let peripheral = try stage.find(1, "03094142")
+    stage.manager.connect(peripheral)
+    stage.linkUp(1)
+    #expect(peripheral.name == "AB" && nameRead(stage) == nil)
   }
 
   @Test func rule6_15_anotherNameIsTold() throws {

@@ -1,0 +1,182 @@
+package import BLEHost
+package import BLEWire
+import Synchronization
+
+/// The devices that all clients of one adapter know together, and the links that are up.
+///
+/// A device is known when a client has reported it, when it has connected, or from a file of an earlier run (``DeviceFile``). With
+/// more than ``limit`` devices the one that was not used for the longest time is removed, unless a link to it is up.
+///
+/// ```swift
+/// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
+/// let address = client.hub?.devices.device(of: identifier)?.address
+/// ```
+package final class KnownDevices: Sendable {
+  /// One device.
+  package struct Device: Hashable, Sendable {
+    package var address: DeviceAddress
+    package var name: String?
+    /// The services that it advertises.
+    package var services: [BluetoothUUID] = []
+  }
+
+  /// What a client has found out.
+  package enum Fact: Sendable {
+    /// An advertisement that was reported.
+    case seen(DeviceAddress, name: String?, services: [BluetoothUUID])
+    /// The Device Name characteristic (Vol 3, Part C, 12.1).
+    case named(DeviceAddress, String)
+    /// The services that a client has discovered on a link.
+    case discovered([BluetoothUUID], on: PeerID)
+  }
+
+  fileprivate struct Entry: Sendable {
+    var identifier: PeerIdentifier
+    var device: Device
+    var lastUse: UInt64
+  }
+
+  fileprivate struct Link: Sendable {
+    var address: DeviceAddress
+    var services: [BluetoothUUID] = []
+  }
+
+  fileprivate struct State: Sendable {
+    var entries: [DeviceAddress: Entry] = [:]
+    var addresses: [PeerIdentifier: DeviceAddress] = [:]
+    var links: [PeerID: Link] = [:]
+    var uses: UInt64 = 0
+  }
+
+  /// The number of devices at most.
+  package static let limit = 1024
+
+  private let state = Mutex(State())
+  private let file: DeviceFile?
+
+  /// - Parameter file: keeps the devices between runs; nil is none.
+  package init(_ file: DeviceFile? = nil) {
+    self.file = file
+    guard let file else { return }
+    state.withLock { state in
+      for device in file.load() { _ = state.update(device.address) { $0 = device } }
+    }
+  }
+
+  deinit { settle() }
+
+  package func note(_ fact: Fact) {
+    let isChanged = state.withLock { state in
+      switch fact {
+      case .seen(let address, let name, let services):
+        state.update(address) { device in
+          device.name = name ?? device.name
+          if !services.isEmpty { device.services = services }
+        }
+      case .named(let address, let name): state.update(address) { $0.name = name }
+      case .discovered(let services, let peer):
+        state.note(services, on: peer)
+      }
+    }
+    if isChanged { save() }
+  }
+
+  /// What the host reports to everyone.
+  package func receive(_ event: HostEvent) {
+    let isChanged = state.withLock { state in
+      switch event {
+      case .connected(let connection):
+        let address = connection.address.identity
+        state.links[connection.peer] = Link(address: address)
+        return state.update(address)
+      case .identified(let peer, let identity):
+        state.links[peer]?.address = identity.identity
+        return state.update(identity.identity)
+      case .disconnected(let peer, _): state.links[peer] = nil
+      case .state(let adapter, _) where adapter < .poweredOn: state.links = [:]
+      default: break
+      }
+      return false
+    }
+    if isChanged { save() }
+  }
+
+  /// The device with an identifier; nil where it is not known.
+  package func device(of identifier: PeerIdentifier) -> Device? {
+    state.withLock { state in
+      guard let address = state.addresses[identifier] else { return nil }
+      state.touch(address)
+      return state.entries[address]?.device
+    }
+  }
+
+  /// The devices that are connected and have one of these services, as far as it is known: they advertise it, or a client has
+  /// discovered it.
+  package func connected(with services: [BluetoothUUID]) -> [Device] {
+    state.withLock { state in
+      state.links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { _, link in
+        guard let device = state.entries[link.address]?.device else { return nil }
+        return (link.services + device.services).contains(where: services.contains) ? device : nil
+      }
+    }
+  }
+
+  /// Whether a link is up.
+  package func isUp(_ peer: PeerID) -> Bool { state.withLock { $0.links[peer] != nil } }
+
+  /// Waits until everything is in the file.
+  package func settle() { file?.settle(lasting) }
+
+  private func save() {
+    guard let file else { return }
+    file.save { [weak self] in self?.lasting }
+  }
+
+  /// The devices whose addresses do not change, the one that was used last at the end.
+  private var lasting: [Device] {
+    let entries = state.withLock { Array($0.entries.values) }
+    return entries.filter { $0.device.address.isIdentityAddress }.sorted { $0.lastUse < $1.lastUse }.map(\.device)
+  }
+}
+
+extension KnownDevices.State {
+  /// Changes a device, which is known from now on.
+  ///
+  /// - Returns: whether it is another one than before.
+  fileprivate mutating func update(
+    _ address: DeviceAddress, _ change: (inout KnownDevices.Device) -> Void = { _ in }
+  ) -> Bool {
+    var entry =
+      entries[address]
+      ?? KnownDevices.Entry(
+        identifier: PeerIdentifier(address), device: KnownDevices.Device(address: address), lastUse: 0)
+    let isNew = entries[address] == nil
+    let before = entry.device
+    change(&entry.device)
+    if isNew, entries.count >= KnownDevices.limit { removeOldest() }
+    entries[address] = entry
+    addresses[entry.identifier] = address
+    touch(address)
+    return isNew || entry.device != before
+  }
+
+  fileprivate mutating func touch(_ address: DeviceAddress) {
+    uses += 1
+    entries[address]?.lastUse = uses
+  }
+
+  fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) -> Bool {
+    for service in services where links[peer]?.services.contains(service) == false {
+      links[peer]?.services.append(service)
+    }
+    return false
+  }
+
+  private mutating func removeOldest() {
+    let connected = Set(links.values.map(\.address))
+    let oldest = entries.filter { !connected.contains($0.key) }.min { $0.value.lastUse < $1.value.lastUse }
+    guard let oldest else { return }
+    entries[oldest.key] = nil
+    addresses[oldest.value.identifier] = nil
+  }
+}

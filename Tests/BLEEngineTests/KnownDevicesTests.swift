@@ -1,0 +1,108 @@
+import BLEHCI
+import BLEHost
+import BLEWire
+import EngineFixtures
+import Foundation
+import Glibc
+import Testing
+
+@testable import BLEEngine
+
+/// The devices that all clients of an adapter know, and the file that keeps them between runs.
+@Suite struct KnownDevicesTests {
+  private func address(_ number: UInt64) -> DeviceAddress {
+    DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
+  }
+
+  private func connection(_ number: UInt64) -> HostEvent {
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    return .connected(
+      Connection(
+        peer: PeerID(rawValue: UInt32(number)), address: address(number), role: .central, timing: timing))
+  }
+
+  private func store(_ folder: BondFixtures.Folder, _ log: Lines = Lines()) -> KnownDevices {
+    KnownDevices(DeviceFile(path: folder.file, log: { log.append($1) }))
+  }
+
+  @Test func connectedDevicesAreFoundByTheirServices() {
+    let devices = KnownDevices()
+    devices.note(.seen(address(1), name: nil, services: ["180D"]))
+    devices.receive(connection(1))
+    devices.receive(connection(2))
+    devices.note(.discovered(["180F"], on: PeerID(rawValue: 2)))
+    #expect(devices.connected(with: ["180D"]).map(\.address) == [address(1)])
+    #expect(devices.connected(with: ["180F", "180D"]).map(\.address) == [address(1), address(2)])
+    devices.receive(.disconnected(PeerID(rawValue: 1), .connectionTimeout))
+    #expect(devices.connected(with: ["180D"]).isEmpty && !devices.isUp(PeerID(rawValue: 1)))
+    devices.receive(.state(.resetting, nil))
+    #expect(devices.connected(with: ["180F"]).isEmpty)
+    #expect(devices.device(of: PeerIdentifier(address(2)))?.address == address(2))
+  }
+
+  @Test func theNumberOfDevicesIsBounded() {
+    let devices = KnownDevices()
+    devices.receive(connection(1))
+    devices.note(.seen(address(2), name: "second", services: []))
+    for number in 3..<UInt64(KnownDevices.limit + 2) { devices.note(.seen(address(number), name: nil, services: [])) }
+    #expect(devices.device(of: PeerIdentifier(address(1))) != nil, "it is connected")
+    #expect(devices.device(of: PeerIdentifier(address(2))) == nil)
+    #expect(devices.device(of: PeerIdentifier(address(3))) != nil)
+  }
+
+  @Test func anIdentifierOfAnEarlierRunNamesItsDevice() throws {
+    let folder = try BondFixtures.Folder()
+    let first = store(folder)
+    first.note(.seen(address(1), name: nil, services: ["180D"]))
+    first.note(.named(address(1), "Clock"))
+    // A private address is another one soon.
+    let changing = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
+    first.note(.seen(changing, name: nil, services: []))
+    first.settle()
+    #expect(folder.permissions(folder.file) == 0o600)
+    let second = store(folder)
+    #expect(second.device(of: PeerIdentifier(address(1))) == KnownDevices.Device(address: address(1), name: "Clock"))
+    #expect(second.device(of: PeerIdentifier(changing)) == nil)
+  }
+
+  @Test func programsShareAFile() throws {
+    let folder = try BondFixtures.Folder()
+    let (first, second) = (store(folder), store(folder))
+    first.note(.seen(address(1), name: nil, services: []))
+    first.settle()
+    second.note(.seen(address(2), name: nil, services: []))
+    second.settle()
+    let third = store(folder)
+    for number in 1...2 as ClosedRange<UInt64> { #expect(third.device(of: PeerIdentifier(address(number))) != nil) }
+  }
+
+  @Test(arguments: [0o640, 0o604, 0o620]) func aFileThatOthersMayAccessIsNeitherReadNorReplaced(permissions: Int) throws
+  {
+    let folder = try BondFixtures.Folder()
+    let first = store(folder)
+    first.note(.seen(address(1), name: nil, services: []))
+    first.settle()
+    #expect(chmod(folder.file, mode_t(permissions)) == 0)
+    let before = FileManager.default.contents(atPath: folder.file)
+    let log = Lines()
+    let second = store(folder, log)
+    #expect(second.device(of: PeerIdentifier(address(1))) == nil)
+    second.note(.seen(address(2), name: nil, services: []))
+    second.settle()
+    let lines = log.take()
+    #expect(
+      lines.count == 2 && lines.allSatisfy { $0.hasPrefix("\(folder.file): the identifiers of devices cannot be ") })
+    #expect(FileManager.default.contents(atPath: folder.file) == before)
+  }
+
+  @Test func aFileOfSomethingElseStays() throws {
+    let folder = try BondFixtures.Folder()
+    folder.write(Data("{}".utf8))
+    let log = Lines()
+    let devices = store(folder, log)
+    devices.note(.seen(address(1), name: nil, services: []))
+    devices.settle()
+    #expect(log.take().allSatisfy { $0.contains("it is not a file of devices") })
+    #expect(FileManager.default.contents(atPath: folder.file) == Data("{}".utf8))
+  }
+}
