@@ -128,7 +128,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     guard accepts("scanForPeripherals") else { return }
     reportIgnored(
       options, of: "scanForPeripherals",
-      known: [CBCentralManagerScanOptionAllowDuplicatesKey, CBCentralManagerScanOptionSolicitedServiceUUIDsKey])
+      known: [
+        CBCentralManagerScanOptionAllowDuplicatesKey, CBCentralManagerScanOptionSolicitedServiceUUIDsKey,
+        CBCentralManagerScanOptionPassiveKey, CBCentralManagerScanOptionIntervalKey,
+        CBCentralManagerScanOptionWindowKey, CBCentralManagerScanOptionPHYsKey,
+        CBCentralManagerScanOptionWaitsForScanResponseKey,
+      ])
     let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
     let solicited = BluetoothUUID.list(options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey]) ?? []
     let parameters = ScanParameters(options) { misuse($0) }
@@ -187,7 +192,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     guard accepts("connect") else { return }
     reportIgnored(
       options, of: "connect",
-      known: [CBConnectPeripheralOptionStartDelayKey, CBConnectPeripheralOptionEnableAutoReconnect])
+      known: [
+        CBConnectPeripheralOptionStartDelayKey, CBConnectPeripheralOptionEnableAutoReconnect,
+        CBConnectPeripheralOptionParametersKey, CBConnectPeripheralOptionPHYsKey,
+      ])
     switch Result(catching: { () throws(CBError) in try ConnectOptions(options) }) {
     case .success(let options): run { $0.connect(peripheral, options, into: &$1) }
     case .failure(let error): run { $1.calls.append(.failedToConnect(peripheral, error)) }
