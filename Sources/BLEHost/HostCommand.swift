@@ -42,6 +42,8 @@ package enum HostCommand: Sendable {
   case readPHY(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
+  /// The same with a demand: a key that does not meet it is replaced by pairing anew, and a pairing that cannot meet it fails.
+  case secure(PeerID, SecurityDemand)
 
   // Trust (Vol 3, Part H).
   /// How we pair from now on; nil refuses every attempt.
@@ -154,6 +156,18 @@ package struct ConnectionParameters: Equatable, Sendable {
 
   /// Whether the values are ones that Vol 4, Part E, 7.8.18 allows.
   package var isValid: Bool { wire.isValid }
+}
+
+/// What an owner demands of the security of a link.
+package struct SecurityDemand: Equatable, Sendable {
+  /// The level that the link has afterwards, or a higher one; at least ``SecurityLevel/encrypted``.
+  package var level: SecurityLevel
+  /// Whether the application is asked before a Just Works pairing (``PairingQuestion/consent``), although it has requested it.
+  package var asksConsent: Bool
+
+  package init(level: SecurityLevel = .encrypted, asksConsent: Bool = false) {
+    (self.level, self.asksConsent) = (level, asksConsent)
+  }
 }
 
 /// The PHYs that a link should use (Vol 4, Part E, 7.8.49).

@@ -128,6 +128,15 @@ package struct HostCore: Sendable {
         break
       }
       withSecurity(index, now: now, into: &output) { $0.requestSecurity(for: owner, &$1, now: now, into: &$2) }
+    case .secure(let peer, let demand):
+      guard let index = links.index(of: peer) else {
+        output.append(command.rejection, to: owner.recipient)
+        break
+      }
+      withSecurity(index, now: now, into: &output) {
+        $1.demand = demand
+        $0.requestSecurity(for: owner, &$1, now: now, into: &$2)
+      }
     case .setPairing, .setBonds, .bondsStored, .removeBond, .answerPairing, .authorize:
       performSecurity(command, now: now, into: &output)
     case .reportCapabilities:

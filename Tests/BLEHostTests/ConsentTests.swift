@@ -34,6 +34,43 @@ import Testing
     #expect(couple.failures(1) == (agreed ? [] : [PairingFailure(.unspecifiedReason, .local)]))
   }
 
+  /// The application has requested the pairing, and wants its user to know that the devices are not authenticated.
+  @Test(arguments: [true, false]) func aRequestMayAskForConsentToJustWorks(agreed: Bool) throws {
+    var couple = try couple { $0.asksConsent = false }
+    let link = try #require(couple.links[1])
+    couple.world.ask(1, .secure(link.central, SecurityDemand(asksConsent: true)))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.bond(1) == nil && couple.security(1) == nil)
+    try answer(agreed ? .accept : .reject, &couple)
+    #expect((couple.bond(1) != nil) == agreed)
+    #expect(couple.failures(1) == (agreed ? [] : [PairingFailure(.unspecifiedReason, .local)]))
+  }
+
+  /// Just Works cannot meet the demand (Vol 3, Part H, 2.3.5.1), whatever the settings allow.
+  @Test(arguments: [SecurityLevel.authenticated, .secureConnections])
+  func aPairingThatCannotHaveTheLevelFails(level: SecurityLevel) throws {
+    var couple = Couple()
+    try couple.connect()
+    couple.world.ask(1, .secure(try #require(couple.links[1]).central, SecurityDemand(level: level)))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.failures(1) == [PairingFailure(.authenticationRequirements, .local)] && couple.bond(1) == nil)
+    // Without the demand the two pair.
+    couple.secure()
+    #expect(couple.security(1)?.level == .encrypted)
+  }
+
+  @Test func aKeyThatDoesNotMeetTheDemandIsReplaced() throws {
+    var couple = Couple(
+      peripheral: .with(.displayOnly) { $0.requestsMITM = false },
+      central: { _ in .with(.keyboardOnly) { $0.requestsMITM = false } })
+    try couple.connect()
+    couple.secure()
+    #expect(couple.security(1)?.level == .encrypted)
+    couple.world.ask(1, .secure(try #require(couple.links[1]).central, SecurityDemand(level: .authenticated)))
+    couple.world.run(for: .seconds(1))
+    #expect(couple.security(1)?.level ?? .none >= .authenticated && couple.paired(1).count == 2)
+  }
+
   @Test(arguments: [true, false]) func aPairingOnDemandAsksForConsent(agreed: Bool) throws {
     var couple = try couple { $0.pairsOnDemand = true }
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))

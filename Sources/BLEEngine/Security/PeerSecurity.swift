@@ -20,6 +20,16 @@ public struct PeerSecurity: Hashable, Sendable {
 
   /// The security level of the link.
   public var level: Level
+
+  /// What a program demands of a link, as the host has it; nil for a link without security.
+  package static func demand(_ level: Level, asksConsent: Bool) -> SecurityDemand? {
+    switch level {
+    case .none: nil
+    case .encrypted: SecurityDemand(level: .encrypted, asksConsent: asksConsent)
+    case .authenticated: SecurityDemand(level: .authenticated, asksConsent: asksConsent)
+    case .secureConnections: SecurityDemand(level: .secureConnections, asksConsent: asksConsent)
+    }
+  }
   /// The length of the encryption key in octets; 0 on a link that is not encrypted.
   public var keySize: Int
   /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by

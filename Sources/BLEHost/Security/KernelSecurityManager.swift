@@ -169,7 +169,8 @@ extension KernelSecurityManager {
   ) {
     guard context.admitsRequest(of: owner, into: &effects) else { return }
     let isAuthenticated = context.settings?.requiresMITM == true
-    secure(isAuthenticated: isAuthenticated, isConsented: true, &context, now: now, into: &effects)
+    let isConsented = context.demand?.asksConsent != true
+    secure(isAuthenticated: isAuthenticated, isConsented: isConsented, &context, now: now, into: &effects)
   }
 
   mutating func secure(

@@ -180,6 +180,10 @@ struct SecurityContext: Sendable {
   var random: RandomSource
   /// The last identifier given to a question of a pairing, on any link.
   var lastQuestion: UInt64 = 0
+  /// The demand of the owner that requests security; the settings follow it.
+  var demand: SecurityDemand? {
+    didSet { if let demand { settings?.meet(demand) } }
+  }
 
   /// The bond of the device that the peer is taken for.
   var bond: Bond? { bond(of: identity) }

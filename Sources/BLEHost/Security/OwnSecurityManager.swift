@@ -96,7 +96,14 @@ struct OwnSecurityManager: LinkSecurityManager {
     for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
     guard context.admitsRequest(of: owner, into: &effects) else { return }
-    if isCentral { return secure([], isConsented: true, &context, now: now, into: &effects) }
+    // A machine that is idle has the settings of another pairing.
+    if context.demand != nil, machine?.isPairing == false, machine?.isClosed == false { machine = nil }
+    if isCentral {
+      if let demand = context.demand, !(context.bond?.centralKey.map { demand.admits($0.strength) } ?? false) {
+        return pair(isConsented: !demand.asksConsent, &context, now: now, into: &effects)
+      }
+      return secure([], isConsented: true, &context, now: now, into: &effects)
+    }
     prepare(&context)
     run(&context, now: now, into: &effects) { $0.requestSecurity(into: &$1) }
   }

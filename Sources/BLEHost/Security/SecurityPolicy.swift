@@ -1,3 +1,4 @@
+import BLEGATT
 import BLEHCI
 import BLESMP
 import BLEWire
@@ -58,6 +59,13 @@ extension PairingSettings {
     !wanted.contains(.mitm) || strength.isAuthenticated || !requestsMITM
   }
 
+  /// Requires of the next pairing what an owner demands.
+  mutating func meet(_ demand: SecurityDemand) {
+    if demand.level >= .authenticated { (requestsMITM, requiresMITM) = (true, true) }
+    if demand.level >= .secureConnections { isSecureConnectionsOnly = true }
+    if demand.asksConsent { asksConsent = true }
+  }
+
   /// What may become of this bond when an unauthenticated pairing names its device; nil where there is none, where a key must
   /// be authenticated to replace it, and where the link has proven it.
   func replacement(of bond: Bond?, isProven: Bool) -> BondRules.Replacement? {
@@ -103,6 +111,17 @@ struct LinkPairings: Equatable, Sendable {
   mutating func succeeded(lacksAuthentication: Bool) { self = Self(lacksAuthentication: lacksAuthentication) }
 
   init(lacksAuthentication: Bool = false) { self.lacksAuthentication = lacksAuthentication }
+}
+
+extension SecurityDemand {
+  /// Whether the encryption with a key meets the demand (Vol 3, Part C, 10.2.1).
+  func admits(_ strength: KeyStrength) -> Bool {
+    switch level {
+    case .none, .encrypted: true
+    case .authenticated: strength.isAuthenticated
+    case .secureConnections: strength.isAuthenticated && strength.isSecureConnections && strength.size == 16
+    }
+  }
 }
 
 /// What the settings of a pairing depend on.

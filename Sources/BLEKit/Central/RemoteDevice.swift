@@ -109,14 +109,22 @@ public struct RemoteDevice: Sendable {
   ///
   /// How this device pairs is set with ``AdapterOptions/pairing``; ``Adapter/pairingRequests`` has the questions for the user.
   ///
+  /// - Parameters:
+  ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot have it fails.
+  ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just Works),
+  ///     although this call has requested it.
   /// - Throws: ``BLEError/Kind/security`` where the pairing failed.
-  public func pair(timeout: Duration = .seconds(60)) async throws(BLEError) {
+  public func pair(
+    level: PeerSecurity.Level = .encrypted, asksConsent: Bool = false, timeout: Duration = .seconds(60)
+  ) async throws(BLEError) {
+    guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
+    let isPlain = demand == SecurityDemand()
     try await session.wait(
       in: \.pairings, for: LinkWait(peer: peer), timeout: timeout
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      if state.links[peer]?.security.level ?? .none > .none { return () }
-      actions.commands.append(.requestSecurity(peer))
+      if state.links[peer]?.security.level ?? .none >= demand.level { return () }
+      actions.commands.append(isPlain ? .requestSecurity(peer) : .secure(peer, demand))
       return nil
     }
   }

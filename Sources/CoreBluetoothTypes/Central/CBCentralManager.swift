@@ -259,13 +259,27 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
   ///
   /// The call is the application's consent to an unauthenticated pairing: `PairingOptions.asksConsent` asks no more.
-  public final func pair(with peripheral: CBPeripheral) {
+  public final func pair(with peripheral: CBPeripheral) { pair(with: peripheral) { .requestSecurity($0) } }
+
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing that has the level, or pairs. A pairing that cannot have the
+  /// level fails (Vol 3, Part H, 2.3.5.1): the ``CBManager/pairingDelegate`` receives the error.
+  ///
+  /// - Parameters:
+  ///   - level: encrypted, authenticated or Secure Connections; `none` does nothing.
+  ///   - asksConsent: whether the delegate is asked before a pairing without authentication (Just Works), although the program has
+  ///     requested the pairing: a user learns then that the devices could not be authenticated.
+  public final func pair(with peripheral: CBPeripheral, level: PeerSecurity.Level, asksConsent: Bool = false) {
+    guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
+    pair(with: peripheral) { .secure($0, demand) }
+  }
+
+  private func pair(with peripheral: CBPeripheral, _ command: (PeerID) -> HostCommand) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
       state.connections.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
     }
     guard let name else { return misuse("pair: \(peripheral) is not connected") }
-    client.perform(.requestSecurity(name))
+    client.perform(command(name))
   }
 
   override func receive(_ event: HostEvent) {
