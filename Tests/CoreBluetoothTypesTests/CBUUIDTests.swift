@@ -12,14 +12,14 @@ import Testing
     ("12345678", "12345678", 4), ("0000180D-0000-1000-8000-00805F9B34FB", "180D", 16),
     ("e20a39f4-73f5-4bc4-a12f-17d1ad07a961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 16),
   ])
-  func rule8_1_and_8_3_textIsReadAndPrinted(text: String, printed: String, octets: Int) {
+  func textIsReadAndPrinted(text: String, printed: String, octets: Int) {
     let uuid = CBUUID(string: text)
     #expect(uuid.uuidString == printed)
     #expect(uuid.data.count == octets)
   }
 
   @Test(arguments: ["", "18", "1800D", "E20A39F473F54BC4A12F17D1AD07A961", "180G", "180D-", "0x"])
-  func rule8_1_otherTextIsNoUUID(text: String) {
+  func otherTextIsNoUUID(text: String) {
     #expect(BluetoothUUID(text) == nil)
   }
 
@@ -42,7 +42,7 @@ import Testing
       String(decoding: try #require(data).standardErrorContent, as: UTF8.self).contains("3 octets are not a UUID."))
   }
 
-  @Test func rule8_2_equalityGoesByThe128BitValue() {
+  @Test func equalityGoesByThe128BitValue() {
     let long = CBUUID(string: "00001234-0000-1000-8000-00805f9b34fb")
     #expect(CBUUID(string: "1234") == long)
     #expect(CBUUID(data: Data([0x12, 0x34])) == long)
@@ -50,11 +50,11 @@ import Testing
   }
 
   @Test(arguments: [[0x18, 0x0D], [0x12, 0x34, 0x56, 0x78], Array(1...16)] as [[UInt8]])
-  func rule8_4_dataIsBigEndianInTheSizeItWasMadeWith(octets: [UInt8]) {
+  func dataIsBigEndianInTheSizeItWasMadeWith(octets: [UInt8]) {
     #expect(CBUUID(data: Data(octets)).data == Data(octets))
   }
 
-  @Test func rule8_1_aSliceOfDataIsReadFromItsOwnStart() {
+  @Test func aSliceOfDataIsReadFromItsOwnStart() {
     #expect(CBUUID(data: Data([0xFF, 0x18, 0x0D]).dropFirst()).uuidString == "180D")
   }
 

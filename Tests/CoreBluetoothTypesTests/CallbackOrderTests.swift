@@ -9,76 +9,76 @@ import Testing
 
 /// Section 7 of CoreBluetooth's rules: the order in which a peripheral's delegate is called in a normal life.
 @Suite struct CallbackOrderTests {
-  @Test func rule7_aPeripheralsLifeInOrder() {
-    let stage = Stage(.unknown)
+  @Test func aPeripheralsLifeInOrder() {
+    let fixture = PeripheralFixture(.unknown)
     let characteristic = dynamic("2A37")
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [characteristic]
     let second = MutableService(type: "180F", primary: true)
-    stage.recorder.react { manager, line in
+    fixture.recorder.react { manager, line in
       guard line == "state poweredOn" else { return }
       manager.add(service)
       manager.add(second)
       manager.startAdvertising([AdvertisementDataServiceUUIDsKey: [service.uuid]])
     }
-    stage.say(.state(.poweredOn, nil))
-    let central = stage.connect(1)
-    stage.subscribe(central, characteristic)
-    stage.read(central, characteristic)
-    stage.write(central, (characteristic, 0, [1]))
-    stage.subscribe(central, characteristic, [])
-    stage.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    fixture.say(.state(.poweredOn, nil))
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
+    fixture.read(central, characteristic)
+    fixture.write(central, (characteristic, 0, [1]))
+    fixture.subscribe(central, characteristic, [])
+    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "state poweredOn", "didAdd 180D", "didAdd 180F", "didStart", "didConnect 1", "didSubscribe 1 2A37",
         "didReceiveRead 2A37 0", "didReceiveWrite 2A37@0=[1]", "didUnsubscribe 1 2A37", "didDisconnect 1 0x13",
       ])
   }
 
-  @Test func rule7_nothingIsCalledTwiceForOneBatch() {
-    let stage = Stage()
+  @Test func nothingIsCalledTwiceForOneBatch() {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37", [.notify])
-    stage.publish(characteristic)
-    let central = stage.connect(1)
-    stage.subscribe(central, characteristic)
-    for _ in 0..<33 { stage.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: nil) }
-    let finished: [HostEvent] = stage.host.commands.compactMap {
+    fixture.publish(characteristic)
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
+    for _ in 0..<33 { fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: nil) }
+    let finished: [HostEvent] = fixture.host.commands.compactMap {
       if case .update(let token, _, _, _) = $0 { .updateFinished(token) } else { nil }
     }
-    _ = stage.heard()
+    _ = fixture.takeCalls()
     // All in one batch, as the host's loop hands them out: one isReady.
-    stage.host.say(finished)
-    #expect(stage.heard() == ["isReady"])
+    fixture.host.say(finished)
+    #expect(fixture.takeCalls() == ["isReady"])
   }
 
   /// A refusal that the application causes while the end of the link waits comes before it.
   @Test func nothingOfAPeripheralFollowsItsDisconnection() throws {
     var limits = CentralLimits()
     limits.pendingOperations = 1
-    let stage = CentralStage(limits: limits)
-    let peripheral = try stage.connect(1)
+    let fixture = CentralFixture(limits: limits)
+    let peripheral = try fixture.connect(1)
     peripheral.readRSSI()
-    stage.recorder.react { [weak peripheral] line in
+    fixture.recorder.react { [weak peripheral] line in
       guard line == "rssi -40" else { return }
       for _ in 0..<2 { peripheral?.discoverServices(nil) }
     }
     let peer = PeerID(rawValue: 1)
-    stage.say(.rssi(peer, .success(-40)), .disconnected(peer, .connectionTimeout))
+    fixture.say(.rssi(peer, .success(-40)), .disconnected(peer, .connectionTimeout))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "rssi -40", "services  outOfSpace", "services  connectionTimeout", "disconnected connectionTimeout",
       ])
     peripheral.openL2CAPChannel(0x80)
-    #expect(stage.heard().isEmpty && stage.logged().count == 1)
+    #expect(fixture.takeCalls().isEmpty && fixture.logged().count == 1)
   }
 
   @Test func nothingOfACentralFollowsItsDisconnection() {
-    let stage = Stage()
-    let central = stage.connect(1)
-    stage.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
-    _ = stage.heard()
-    stage.manager.requestConnectionParameters(ConnectionParameterRequest(latency: 500), for: central)
-    #expect(stage.heard().isEmpty && stage.logged().count == 1)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(1)
+    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    _ = fixture.takeCalls()
+    fixture.manager.requestConnectionParameters(ConnectionParameterRequest(latency: 500), for: central)
+    #expect(fixture.takeCalls().isEmpty && fixture.logged().count == 1)
   }
 
   /// The calls come one at a time, in the host's order, on whatever queue.
@@ -94,9 +94,9 @@ import Testing
     #expect(recorder.take() == expected)
   }
 
-  @Test func rule7_willRestoreStateIsNeverCalled() {
-    let stage = Stage(.unknown)
-    stage.say(.state(.poweredOn, nil))
-    #expect(!stage.heard().contains("willRestore"))
+  @Test func willRestoreStateIsNeverCalled() {
+    let fixture = PeripheralFixture(.unknown)
+    fixture.say(.state(.poweredOn, nil))
+    #expect(!fixture.takeCalls().contains("willRestore"))
   }
 }

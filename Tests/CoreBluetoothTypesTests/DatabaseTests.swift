@@ -11,12 +11,12 @@ import Testing
 @Suite struct DatabaseTests {
   /// What `add` is answered for a service with these characteristics, and the words of the error.
   private func added(_ characteristics: MutableCharacteristic...) -> (answer: [String], text: String, posted: Bool) {
-    let stage = Stage()
+    let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = characteristics
-    stage.manager.add(service)
-    let answer = stage.heard()
-    return (answer, stage.recorder.lastText, !stage.host.commands.isEmpty)
+    fixture.manager.add(service)
+    let answer = fixture.takeCalls()
+    return (answer, fixture.recorder.lastText, !fixture.host.commands.isEmpty)
   }
 
   @Test(
@@ -24,7 +24,7 @@ import Testing
       ([.read, .notify], [.readable]), ([.read, .write], [.readable]), ([.read], [.readable, .writeable]),
       ([.indicate], []),
     ] as [(CharacteristicProperties, AttributePermissions)])
-  func rule2_1_cachedValuesMustBeReadOnly(properties: CharacteristicProperties, permissions: AttributePermissions) {
+  func cachedValuesMustBeReadOnly(properties: CharacteristicProperties, permissions: AttributePermissions) {
     let (answer, text, posted) = added(
       MutableCharacteristic(type: "2A19", properties: properties, value: Data([100]), permissions: permissions))
     #expect(answer == ["didAdd 180D invalidParameters"])
@@ -37,17 +37,17 @@ import Testing
     arguments: [
       ([.read], [.readable]), ([.read], [.readEncryptionRequired]), ([], []),
     ] as [(CharacteristicProperties, AttributePermissions)])
-  func rule2_1_readOnlyCachedValuesAreMarkedReadable(
+  func readOnlyCachedValuesAreMarkedReadable(
     properties: CharacteristicProperties, permissions: AttributePermissions
   ) throws {
-    let stage = Stage()
-    stage.host.answerNothing()
+    let fixture = PeripheralFixture()
+    fixture.host.answerNothing()
     let service = MutableService(type: "180F", primary: true)
     service.characteristics = [
       MutableCharacteristic(type: "2A19", properties: properties, value: Data([100]), permissions: permissions)
     ]
-    stage.manager.add(service)
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.add(service)
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     let characteristic = try #require(definition.characteristics.first)
     #expect(characteristic.value == .fixed([100]))
     #expect(characteristic.properties == .read)
@@ -69,28 +69,28 @@ import Testing
     #expect(described.write == write.map { AccessRequirement(security: $0, authorization: true) })
   }
 
-  @Test func rule2_2_cachedValuesBelongToTheHostAndDynamicOnesToTheDelegate() throws {
-    let stage = Stage()
+  @Test func cachedValuesBelongToTheHostAndDynamicOnesToTheDelegate() throws {
+    let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [constant("2A38", [1]), dynamic("2A37", [.notify], permissions: [])]
-    stage.manager.add(service)
-    stage.settle()
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.add(service)
+    fixture.settle()
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.map(\.value) == [.fixed([1]), .dynamic])
   }
 
-  @Test func rule2_3_theValueIsTheApplicationsAfterPublication() {
-    let stage = Stage()
+  @Test func theValueIsTheApplicationsAfterPublication() {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
+    fixture.publish(characteristic)
     characteristic.value = Data([7])
-    #expect(stage.host.takeCommands() == [])
-    stage.read(stage.connect(1), characteristic)
-    #expect(stage.heard() == ["didConnect 1", "didReceiveRead 2A37 0"])
-    #expect(stage.host.takeCommands() == ["respond 1 success 07"])
+    #expect(fixture.host.takeCommands() == [])
+    fixture.read(fixture.connect(1), characteristic)
+    #expect(fixture.takeCalls() == ["didConnect 1", "didReceiveRead 2A37 0"])
+    #expect(fixture.host.takeCommands() == ["respond 1 success 07"])
   }
 
-  @Test func rule2_4_twoDescriptorsAreTheApplications() {
+  @Test func twoDescriptorsAreTheApplications() {
     let characteristic = constant("2A19", [1])
     characteristic.descriptors = [
       MutableDescriptor(type: "2901", value: "Battery"),
@@ -105,7 +105,7 @@ import Testing
     ("2902", Data([1, 0]), "made by the stack"), ("2900", Data([1, 0]), "made by the stack"),
     ("2908", Data([1, 0]), "neither 2901 nor 2904"), ("2901", Data([1]), "takes a String"),
   ])
-  func rule2_4_otherDescriptorsAreRefused(uuid: String, value: Data, words: String) {
+  func otherDescriptorsAreRefused(uuid: String, value: Data, words: String) {
     let characteristic = dynamic("2A19")
     characteristic.descriptors = [MutableDescriptor(type: CBUUID(string: uuid), value: value)]
     let (answer, text, _) = added(characteristic)
@@ -113,51 +113,51 @@ import Testing
     #expect(text.contains(words) && text.contains(uuid))
   }
 
-  @Test func rule2_4_theTypedInitialiserMakesAnyDescriptor() throws {
-    let stage = Stage()
+  @Test func theTypedInitialiserMakesAnyDescriptor() throws {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A19")
     let descriptor = MutableDescriptor(
       type: "2908", storedValue: Data([1, 2]), length: 2...2, permissions: [.readable, .writeable])
     characteristic.descriptors = [descriptor]
-    let service = stage.publish(characteristic)
+    let service = fixture.publish(characteristic)
     #expect(service.characteristics?.count == 1)
-    let central = stage.connect(1)
-    _ = stage.heard()
-    stage.say(.stored(central.peer, stage.attribute(descriptor), [3, 4]))
-    #expect(stage.heard() == ["stored 1 2908"])
+    let central = fixture.connect(1)
+    _ = fixture.takeCalls()
+    fixture.say(.stored(central.peer, fixture.attribute(descriptor), [3, 4]))
+    #expect(fixture.takeCalls() == ["stored 1 2908"])
     #expect(descriptor.value as? Data == Data([3, 4]))
-    try stage.manager.setStoredValue(Data([5, 6]), for: descriptor)
-    #expect(stage.host.takeCommands() == ["set 0506"])
-    #expect(throws: BluetoothError.self) { try stage.manager.setStoredValue(Data([5]), for: descriptor) }
+    try fixture.manager.setStoredValue(Data([5, 6]), for: descriptor)
+    #expect(fixture.host.takeCommands() == ["set 0506"])
+    #expect(throws: BluetoothError.self) { try fixture.manager.setStoredValue(Data([5]), for: descriptor) }
   }
 
   @Test(arguments: [CharacteristicProperties.broadcast, .extendedProperties])
-  func rule2_5_propertiesNoLocalCharacteristicHas(property: CharacteristicProperties) {
+  func propertiesNoLocalCharacteristicHas(property: CharacteristicProperties) {
     let (answer, text, _) = added(dynamic("2A37", [.read, property]))
     #expect(answer == ["didAdd 180D invalidParameters"])
     #expect(text.contains("2A37"))
   }
 
-  @Test func rule2_5_aStoredCharacteristicMayHaveThem() throws {
-    let stage = Stage()
+  @Test func aStoredCharacteristicMayHaveThem() throws {
+    let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [
       MutableCharacteristic(
         type: "2A37", properties: [.read, .broadcast, .extendedProperties], storedValue: Data([1]),
         permissions: [.readable])
     ]
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180D"])
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180D"])
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.properties == [.read, .broadcast, .extendedProperties])
   }
 
-  @Test func rule2_6_encryptionRequiredBitsBecomeARequirementOfUpdates() throws {
-    let stage = Stage()
+  @Test func encryptionRequiredBitsBecomeARequirementOfUpdates() throws {
+    let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [dynamic("2A37", [.notifyEncryptionRequired], permissions: [])]
-    stage.manager.add(service)
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.add(service)
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.properties == .notify)
     #expect(definition.characteristics.first?.updateRequirement == .encrypted)
   }
@@ -178,12 +178,12 @@ import Testing
       ([.read, .notify, .indicateEncryptionRequired], [.readAuthenticationRequired], nil),
     ]
     for (properties, permissions, missing) in table {
-      let stage = Stage()
+      let fixture = PeripheralFixture()
       let service = MutableService(type: "180D", primary: true)
       service.characteristics = [dynamic("2A37", properties, permissions: permissions)]
-      stage.manager.add(service)
-      #expect(stage.heard() == ["didAdd 180D"])
-      let lines = stage.logged()
+      fixture.manager.add(service)
+      #expect(fixture.takeCalls() == ["didAdd 180D"])
+      let lines = fixture.logged()
       #expect(lines.count == (missing == nil ? 0 : 1), "\(properties) \(permissions)")
       if let missing {
         #expect(lines.first?.contains("2A37") == true && lines.first?.hasSuffix("add the property \(missing).") == true)
@@ -191,166 +191,166 @@ import Testing
     }
   }
 
-  @Test func rule2_7_eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
-    let stage = Stage()
+  @Test func eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
+    let fixture = PeripheralFixture()
     let services = ["180D", "1800", "180F", "1801", "180A"].map {
       MutableService(type: CBUUID(string: $0), primary: true)
     }
-    for service in services { stage.manager.add(service) }
+    for service in services { fixture.manager.add(service) }
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "didAdd 180D", "didAdd 1800 uuidNotAllowed", "didAdd 180F", "didAdd 1801 uuidNotAllowed", "didAdd 180A",
       ])
-    #expect(zip(stage.recorder.services, services).allSatisfy { $0 === $1 })
+    #expect(zip(fixture.recorder.services, services).allSatisfy { $0 === $1 })
   }
 
-  @Test func rule2_7_aRefusalWaitsForTheAnswersBeforeIt() throws {
-    let stage = Stage()
-    stage.host.answerNothing()
-    stage.manager.add(MutableService(type: "180D", primary: true))
-    stage.manager.add(MutableService(type: "1800", primary: true))
-    #expect(stage.heard() == [])
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
-    stage.say(.serviceAdded(definition.id, .failure(.handlesExhausted(needed: 1))))
-    #expect(stage.heard() == ["didAdd 180D outOfSpace", "didAdd 1800 uuidNotAllowed"])
+  @Test func aRefusalWaitsForTheAnswersBeforeIt() throws {
+    let fixture = PeripheralFixture()
+    fixture.host.answerNothing()
+    fixture.manager.add(MutableService(type: "180D", primary: true))
+    fixture.manager.add(MutableService(type: "1800", primary: true))
+    #expect(fixture.takeCalls() == [])
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    fixture.say(.serviceAdded(definition.id, .failure(.handlesExhausted(needed: 1))))
+    #expect(fixture.takeCalls() == ["didAdd 180D outOfSpace", "didAdd 1800 uuidNotAllowed"])
   }
 
-  @Test func rule2_7_includedServicesMustBePublishedFirst() {
-    let stage = Stage()
+  @Test func includedServicesMustBePublishedFirst() {
+    let fixture = PeripheralFixture()
     let included = MutableService(type: "180F", primary: false)
     let service = MutableService(type: "180D", primary: true)
     service.includedServices = [included]
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180D invalidParameters"])
-    #expect(stage.recorder.lastText.contains("180F") && stage.recorder.lastText.contains("add that one first"))
-    stage.manager.add(included)
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180F", "didAdd 180D"])
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180D invalidParameters"])
+    #expect(fixture.recorder.lastText.contains("180F") && fixture.recorder.lastText.contains("add that one first"))
+    fixture.manager.add(included)
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180F", "didAdd 180D"])
 
-    _ = stage.host.takeCommands()
-    stage.manager.remove(included)
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged().first?.contains("is included by") == true)
-    stage.manager.remove(service)
-    stage.manager.remove(included)
-    #expect(stage.host.takeCommands() == ["remove", "remove"])
-    #expect(stage.logged() == [])
+    _ = fixture.host.takeCommands()
+    fixture.manager.remove(included)
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged().first?.contains("is included by") == true)
+    fixture.manager.remove(service)
+    fixture.manager.remove(included)
+    #expect(fixture.host.takeCommands() == ["remove", "remove"])
+    #expect(fixture.logged() == [])
   }
 
-  @Test func rule2_8_theSameObjectTwiceIsRefusedAndAnEqualOneIsNot() {
-    let stage = Stage()
-    let service = stage.publish(dynamic("2A37"))
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180D invalidParameters"])
-    #expect(stage.recorder.lastText.contains("published already"))
+  @Test func theSameObjectTwiceIsRefusedAndAnEqualOneIsNot() {
+    let fixture = PeripheralFixture()
+    let service = fixture.publish(dynamic("2A37"))
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180D invalidParameters"])
+    #expect(fixture.recorder.lastText.contains("published already"))
     let twin = MutableService(type: "180D", primary: true)
     twin.characteristics = [dynamic("2A37")]
-    stage.manager.add(twin)
-    #expect(stage.heard() == ["didAdd 180D"])
+    fixture.manager.add(twin)
+    #expect(fixture.takeCalls() == ["didAdd 180D"])
   }
 
-  @Test func rule2_8_aCharacteristicBelongsToOneService() {
-    let stage = Stage()
+  @Test func aCharacteristicBelongsToOneService() {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
+    fixture.publish(characteristic)
     let other = MutableService(type: "180F", primary: true)
     other.characteristics = [characteristic]
-    stage.manager.add(other)
-    #expect(stage.heard() == ["didAdd 180F invalidParameters"])
+    fixture.manager.add(other)
+    #expect(fixture.takeCalls() == ["didAdd 180F invalidParameters"])
   }
 
   @Test(arguments: ["1800", "1801", "00001800-0000-1000-8000-00805F9B34FB"])
-  func rule2_9_theStacksOwnServicesAreRefused(uuid: String) {
-    let stage = Stage()
-    stage.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
-    #expect(stage.heard().first?.hasSuffix("uuidNotAllowed") == true)
+  func theStacksOwnServicesAreRefused(uuid: String) {
+    let fixture = PeripheralFixture()
+    fixture.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
+    #expect(fixture.takeCalls().first?.hasSuffix("uuidNotAllowed") == true)
   }
 
   @Test(arguments: ["1805", "180A", "180F", "1812", "181E"])
-  func rule2_9_otherServicesThatAppleKeepsAreAllowed(uuid: String) {
-    let stage = Stage()
-    stage.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
-    #expect(stage.heard() == ["didAdd \(uuid)"])
+  func otherServicesThatAppleKeepsAreAllowed(uuid: String) {
+    let fixture = PeripheralFixture()
+    fixture.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
+    #expect(fixture.takeCalls() == ["didAdd \(uuid)"])
   }
 
-  @Test func rule2_10_removingForgetsTheSubscribersAndKeepsTheLink() {
-    let stage = Stage()
+  @Test func removingForgetsTheSubscribersAndKeepsTheLink() {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
-    let service = stage.publish(characteristic)
-    let central = stage.connect(1)
-    stage.subscribe(central, characteristic)
-    _ = stage.heard()
-    stage.manager.remove(service)
-    #expect(stage.host.takeCommands() == ["remove"])
+    let service = fixture.publish(characteristic)
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
+    _ = fixture.takeCalls()
+    fixture.manager.remove(service)
+    #expect(fixture.host.takeCommands() == ["remove"])
     #expect(characteristic.subscribedCentrals == [])
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180D"])
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180D"])
     #expect(characteristic.subscribedCentrals == [])
-    #expect(stage.manager.connectedCentrals == [central])
-    stage.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
-    #expect(stage.heard() == ["didDisconnect 1 0x13"])
+    #expect(fixture.manager.connectedCentrals == [central])
+    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    #expect(fixture.takeCalls() == ["didDisconnect 1 0x13"])
   }
 
-  @Test func rule2_10_requestsForAServiceThatWasJustRemovedAreRefused() {
-    let stage = Stage()
+  @Test func requestsForAServiceThatWasJustRemovedAreRefused() {
+    let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
-    let service = stage.publish(characteristic)
-    let central = stage.connect(1)
-    let attribute = stage.attribute(characteristic)
-    stage.recorder.answer(nil)
-    stage.read(central, characteristic)
-    stage.host.answerNothing()
-    stage.manager.remove(service)
-    #expect(stage.host.takeCommands() == ["respond 1 failure 0e", "remove"])
-    stage.say(.read(central.peer, stage.host.token(), attribute, offset: 0))
-    #expect(stage.host.takeCommands() == ["respond 1 failure 0e"])
+    let service = fixture.publish(characteristic)
+    let central = fixture.connect(1)
+    let attribute = fixture.attribute(characteristic)
+    fixture.recorder.answer(nil)
+    fixture.read(central, characteristic)
+    fixture.host.answerNothing()
+    fixture.manager.remove(service)
+    #expect(fixture.host.takeCommands() == ["respond 1 failure 0e", "remove"])
+    fixture.say(.read(central.peer, fixture.host.token(), attribute, offset: 0))
+    #expect(fixture.host.takeCommands() == ["respond 1 failure 0e"])
   }
 
-  @Test func rule2_11_secondaryServicesAreSaidToBe() throws {
-    let stage = Stage()
-    stage.manager.add(MutableService(type: "180F", primary: false))
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+  @Test func secondaryServicesAreSaidToBe() throws {
+    let fixture = PeripheralFixture()
+    fixture.manager.add(MutableService(type: "180F", primary: false))
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(!definition.isPrimary)
   }
 
   @Test func removeAllServicesTakesTheIncludingOnesFirst() {
-    let stage = Stage()
+    let fixture = PeripheralFixture()
     let included = MutableService(type: "180F", primary: false)
     let service = MutableService(type: "180D", primary: true)
     service.includedServices = [included]
-    stage.manager.add(included)
-    stage.manager.add(service)
-    _ = stage.heard()
-    _ = stage.host.takeCommands()
-    stage.manager.removeAllServices()
-    #expect(stage.host.takeCommands() == ["remove", "remove"])
-    #expect(stage.logged() == [])
+    fixture.manager.add(included)
+    fixture.manager.add(service)
+    _ = fixture.takeCalls()
+    _ = fixture.host.takeCommands()
+    fixture.manager.removeAllServices()
+    #expect(fixture.host.takeCommands() == ["remove", "remove"])
+    #expect(fixture.logged() == [])
   }
 
   @Test func storedValuesAreKeptByTheHost() throws {
-    let stage = Stage()
+    let fixture = PeripheralFixture()
     let characteristic = MutableCharacteristic(
       type: "2A37", properties: [.read, .write, .notify], storedValue: Data([1]), length: 1...20,
       permissions: [.readable, .writeAuthenticationRequired])
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [characteristic]
-    stage.manager.add(service)
-    #expect(stage.heard() == ["didAdd 180D"])
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls() == ["didAdd 180D"])
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.value == .stored([1], length: 1...20))
     #expect(definition.characteristics.first?.permissions.write == .authenticated)
 
-    let central = stage.connect(1)
-    _ = stage.heard()
-    _ = stage.host.takeCommands()
-    stage.say(.stored(central.peer, stage.attribute(characteristic), [2, 3]))
-    #expect(stage.heard() == ["stored 1 2A37"])
+    let central = fixture.connect(1)
+    _ = fixture.takeCalls()
+    _ = fixture.host.takeCommands()
+    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [2, 3]))
+    #expect(fixture.takeCalls() == ["stored 1 2A37"])
     #expect(characteristic.value == Data([2, 3]))
-    try stage.manager.setStoredValue(Data([4]), for: characteristic)
-    #expect(stage.host.takeCommands() == ["set 04"])
+    try fixture.manager.setStoredValue(Data([4]), for: characteristic)
+    #expect(fixture.host.takeCommands() == ["set 04"])
     #expect(characteristic.value == Data([4]))
-    #expect(throws: BluetoothError.self) { try stage.manager.setStoredValue(Data(), for: characteristic) }
-    #expect(throws: BluetoothError.self) { try stage.manager.setStoredValue(Data([1]), for: constant("2A38", [1])) }
+    #expect(throws: BluetoothError.self) { try fixture.manager.setStoredValue(Data(), for: characteristic) }
+    #expect(throws: BluetoothError.self) { try fixture.manager.setStoredValue(Data([1]), for: constant("2A38", [1])) }
   }
 
   @Test(arguments: [(512, true), (513, false)])

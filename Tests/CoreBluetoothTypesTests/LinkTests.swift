@@ -11,16 +11,16 @@ import Testing
 
 /// What CoreBluetooth does not tell: who is connected, why a link ended, its timing and strength.
 @Suite struct LinkTests {
-  private let stage = Stage()
+  private let fixture = PeripheralFixture()
 
   @Test func centralsComeAndGoWithTheReason() {
-    let first = stage.connect(1)
-    let second = stage.connect(2)
-    #expect(stage.manager.connectedCentrals == [first, second])
+    let first = fixture.connect(1)
+    let second = fixture.connect(2)
+    #expect(fixture.manager.connectedCentrals == [first, second])
     #expect(first.isConnected && first.maximumUpdateValueLength == 20 && !first.isEncrypted)
-    stage.say(.disconnected(first.peer, .connectionTimeout))
-    #expect(!first.isConnected && stage.manager.connectedCentrals == [second])
-    #expect(stage.heard() == ["didConnect 1", "didConnect 2", "didDisconnect 1 0x8"])
+    fixture.say(.disconnected(first.peer, .connectionTimeout))
+    #expect(!first.isConnected && fixture.manager.connectedCentrals == [second])
+    #expect(fixture.takeCalls() == ["didConnect 1", "didConnect 2", "didDisconnect 1 0x8"])
   }
 
   private func address(_ number: UInt64) -> DeviceAddress {
@@ -31,109 +31,109 @@ import Testing
   private func claim(_ number: UInt64, as peer: UInt32) throws -> Central {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let name = PeerID(rawValue: peer)
-    stage.say(.connected(Connection(peer: name, address: address(number), role: .peripheral, timing: timing)))
-    return try #require(stage.manager.connectedCentrals.first { $0.peer == name })
+    fixture.say(.connected(Connection(peer: name, address: address(number), role: .peripheral, timing: timing)))
+    return try #require(fixture.manager.connectedCentrals.first { $0.peer == name })
   }
 
   /// Somebody with the address of a connected central is another central: nothing for the one goes to the other.
   @Test func aValueForOneCentralGoesToItsLinkAlone() throws {
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
-    let victim = stage.connect(7)
+    fixture.publish(characteristic)
+    let victim = fixture.connect(7)
     let stranger = try claim(7, as: 66)
     #expect(victim != stranger && victim.hash != stranger.hash && victim.identifier != stranger.identifier)
-    #expect(stage.manager.connectedCentrals.count == 2)
-    for central in [victim, stranger] { stage.subscribe(central, characteristic) }
+    #expect(fixture.manager.connectedCentrals.count == 2)
+    for central in [victim, stranger] { fixture.subscribe(central, characteristic) }
     #expect(characteristic.subscribedCentrals?.count == 2)
-    _ = stage.host.takeCommands()
+    _ = fixture.host.takeCommands()
     for (central, name) in [(victim, 7), (stranger, 66)] {
-      _ = stage.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [central])
-      #expect(stage.host.takeCommands() == ["update 01 to [\(name)]"])
+      _ = fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [central])
+      #expect(fixture.host.takeCommands() == ["update 01 to [\(name)]"])
     }
     // What the first leaves behind is not the second's.
-    stage.say(.disconnected(victim.peer, .connectionTimeout))
-    #expect(stranger.isConnected && stage.manager.connectedCentrals == [stranger])
-    #expect(stage.connect(7).identifier == victim.identifier)
+    fixture.say(.disconnected(victim.peer, .connectionTimeout))
+    #expect(stranger.isConnected && fixture.manager.connectedCentrals == [stranger])
+    #expect(fixture.connect(7).identifier == victim.identifier)
   }
 
   /// The second one proves that it is the device: its link is the device's from then on, with what it had subscribed to.
   @Test func aCentralThatHasProvenItsIdentityIsTheDevice() throws {
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
-    let before = stage.connect(7)
+    fixture.publish(characteristic)
+    let before = fixture.connect(7)
     let unknown = try claim(7, as: 66)
-    stage.subscribe(unknown, characteristic)
-    let token = stage.host.token()
-    stage.recorder.answer(nil)
-    stage.say(.read(unknown.peer, token, stage.attribute(characteristic), offset: 0))
-    _ = stage.heard()
-    stage.say(.disconnected(before.peer, .terminatedByLocalHost))
-    stage.say(.identified(unknown.peer, address(7)))
+    fixture.subscribe(unknown, characteristic)
+    let token = fixture.host.token()
+    fixture.recorder.answer(nil)
+    fixture.say(.read(unknown.peer, token, fixture.attribute(characteristic), offset: 0))
+    _ = fixture.takeCalls()
+    fixture.say(.disconnected(before.peer, .terminatedByLocalHost))
+    fixture.say(.identified(unknown.peer, address(7)))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "didDisconnect 7 0x16", "didUnsubscribe 66 2A37", "didIdentify 66 as another", "didSubscribe 66 2A37",
       ])
-    let device = try #require(stage.manager.connectedCentrals.first)
+    let device = try #require(fixture.manager.connectedCentrals.first)
     #expect(device == before && device != unknown && device.isConnected && !unknown.isConnected)
-    #expect(stage.manager.connectedCentrals.count == 1 && characteristic.subscribedCentrals == [device])
+    #expect(fixture.manager.connectedCentrals.count == 1 && characteristic.subscribedCentrals == [device])
     // A request that it made before is its own still; the object that is void gets no more values.
-    _ = stage.host.takeCommands()
-    let request = try #require(stage.recorder.requests.last)
+    _ = fixture.host.takeCommands()
+    let request = try #require(fixture.recorder.requests.last)
     request.value = Data([5])
-    stage.manager.respond(to: request, withResult: .success)
-    #expect(stage.host.takeCommands() == ["respond 66 success 05"])
-    _ = stage.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [unknown])
-    #expect(stage.host.takeCommands() == [])
-    stage.say(.identified(device.peer, address(7)))
-    #expect(stage.heard() == [])
+    fixture.manager.respond(to: request, withResult: .success)
+    #expect(fixture.host.takeCommands() == ["respond 66 success 05"])
+    _ = fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [unknown])
+    #expect(fixture.host.takeCommands() == [])
+    fixture.say(.identified(device.peer, address(7)))
+    #expect(fixture.takeCalls() == [])
   }
 
   @Test func aLinkWeMadeIsNoCentralButItsRequestsAreServed() {
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
+    fixture.publish(characteristic)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let address = DeviceAddress(octets: BD_ADDR(1), kind: .public)
-    stage.say(.connected(Connection(peer: PeerID(rawValue: 3), address: address, role: .central, timing: timing)))
-    #expect(stage.manager.connectedCentrals == [])
-    stage.say(.read(PeerID(rawValue: 3), stage.host.token(), stage.attribute(characteristic), offset: 0))
-    stage.say(.disconnected(PeerID(rawValue: 3), .terminatedByLocalHost))
-    #expect(stage.heard() == ["didReceiveRead 2A37 0"])
-    #expect(stage.host.takeCommands() == ["respond 3 success "])
+    fixture.say(.connected(Connection(peer: PeerID(rawValue: 3), address: address, role: .central, timing: timing)))
+    #expect(fixture.manager.connectedCentrals == [])
+    fixture.say(.read(PeerID(rawValue: 3), fixture.host.token(), fixture.attribute(characteristic), offset: 0))
+    fixture.say(.disconnected(PeerID(rawValue: 3), .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["didReceiveRead 2A37 0"])
+    #expect(fixture.host.takeCommands() == ["respond 3 success "])
   }
 
   @Test func commandsAboutALinkGoToIt() {
-    let central = stage.connect(9)
-    stage.manager.cancelConnection(of: central)
-    stage.manager.readRSSI(of: central)
-    stage.manager.requestSecurity(of: central)
-    stage.manager.setAuthorized(true, for: central)
-    stage.manager.setDesiredConnectionLatency(.low, for: central)
-    stage.manager.setDesiredConnectionLatency(.high, for: central)
-    stage.manager.requestConnectionParameters(
+    let central = fixture.connect(9)
+    fixture.manager.cancelConnection(of: central)
+    fixture.manager.readRSSI(of: central)
+    fixture.manager.requestSecurity(of: central)
+    fixture.manager.setAuthorized(true, for: central)
+    fixture.manager.setDesiredConnectionLatency(.low, for: central)
+    fixture.manager.setDesiredConnectionLatency(.high, for: central)
+    fixture.manager.requestConnectionParameters(
       ConnectionParameterRequest(
         interval: .microseconds(7_500)...Duration.seconds(4), latency: 1, supervisionTimeout: .seconds(32)),
       for: central)
     #expect(
-      stage.host.takeCommands() == [
+      fixture.host.takeCommands() == [
         "disconnect 9 13", "rssi 9", "security 9", "authorize 9 true", "timing 9 9...12 0 500",
         "timing 9 80...100 0 500",
         "timing 9 6...3200 1 3200",
       ])
-    stage.say(.disconnected(central.peer, .connectionTimeout))
-    stage.manager.cancelConnection(of: central)
-    stage.manager.readRSSI(of: central)
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged().count == 2)
+    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.manager.cancelConnection(of: central)
+    fixture.manager.readRSSI(of: central)
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged().count == 2)
   }
 
   @Test func theirAnswersArrive() {
-    let central = stage.connect(9)
-    stage.say(.rssi(central.peer, .success(-60)))
-    stage.say(.rssi(central.peer, .failure(.notConnected)))
-    stage.say(.connectionUpdated(central.peer, LinkTiming(interval: 12, latency: 0, supervisionTimeout: 500)))
-    stage.say(.connectionUpdateRefused(central.peer, .peerRefused("no")))
+    let central = fixture.connect(9)
+    fixture.say(.rssi(central.peer, .success(-60)))
+    fixture.say(.rssi(central.peer, .failure(.notConnected)))
+    fixture.say(.connectionUpdated(central.peer, LinkTiming(interval: 12, latency: 0, supervisionTimeout: 500)))
+    fixture.say(.connectionUpdateRefused(central.peer, .peerRefused("no")))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "didConnect 9", "rssi 9 -60", "rssi 9 - notConnected", "timing 9 0.015 seconds", "timing 9 - unknown",
       ])
   }
@@ -146,27 +146,27 @@ import Testing
     ConnectionParameterRequest(interval: .seconds(2)...Duration.seconds(4_000_000)),
   ])
   func timingOutsideOfTheLimitsIsRefused(request: ConnectionParameterRequest) {
-    stage.manager.requestConnectionParameters(request, for: stage.connect(9))
-    #expect(stage.heard() == ["didConnect 9", "timing 9 - invalidParameters"])
-    #expect(stage.host.takeCommands() == [])
+    fixture.manager.requestConnectionParameters(request, for: fixture.connect(9))
+    #expect(fixture.takeCalls() == ["didConnect 9", "timing 9 - invalidParameters"])
+    #expect(fixture.host.takeCommands() == [])
   }
 
   @Test func encryptionIsSeen() {
-    let central = stage.connect(9)
-    stage.say(.security(central.peer, SecurityState(level: .encrypted, keySize: 16)))
+    let central = fixture.connect(9)
+    fixture.say(.security(central.peer, SecurityState(level: .encrypted, keySize: 16)))
     #expect(central.isEncrypted)
   }
 
   @Test func theDeviceNameIsTheHosts() {
-    stage.manager.setDeviceName("Clock", appearance: 0x0100)
-    stage.manager.setDeviceName(nil)
-    #expect(stage.host.takeCommands() == ["identity Clock 256", "identity - -"])
+    fixture.manager.setDeviceName("Clock", appearance: 0x0100)
+    fixture.manager.setDeviceName(nil)
+    #expect(fixture.host.takeCommands() == ["identity Clock 256", "identity - -"])
   }
 
   @Test func channelsAreSaidToBeMissing() {
-    stage.manager.publishL2CAPChannel(withEncryption: true)
-    stage.manager.unpublishL2CAPChannel(0x81)
-    #expect(stage.heard() == ["didPublish 0 operationNotSupported", "didUnpublish 129 operationNotSupported"])
+    fixture.manager.publishL2CAPChannel(withEncryption: true)
+    fixture.manager.unpublishL2CAPChannel(0x81)
+    #expect(fixture.takeCalls() == ["didPublish 0 operationNotSupported", "didUnpublish 129 operationNotSupported"])
   }
 
   @Test(

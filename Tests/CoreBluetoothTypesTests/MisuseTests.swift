@@ -11,7 +11,7 @@ import Testing
 
 /// What an application may do wrong: an answer, an error or a line in the log, and the rest goes on.
 @Suite struct MisuseTests {
-  private let stage = Stage()
+  private let fixture = PeripheralFixture()
 
   @Test(arguments: ["add", "state", "read", "subscribe"])
   func aManagerMayBeReleasedInsideACallback(moment: String) {
@@ -65,16 +65,16 @@ import Testing
 
   @Test func aNotificationOf513OctetsIsCutAndAValueOf513IsRefused() throws {
     let characteristic = dynamic("2A37", [.notify])
-    stage.publish(characteristic)
-    stage.subscribe(stage.connect(1, mtu: 517), characteristic)
-    #expect(stage.manager.updateValue(Data(count: 513), for: characteristic, onSubscribedCentrals: nil))
-    #expect(stage.host.takeCommands().last?.count == "update  to all".count + 1024)
+    fixture.publish(characteristic)
+    fixture.subscribe(fixture.connect(1, mtu: 517), characteristic)
+    #expect(fixture.manager.updateValue(Data(count: 513), for: characteristic, onSubscribedCentrals: nil))
+    #expect(fixture.host.takeCommands().last?.count == "update  to all".count + 1024)
     let stored = MutableCharacteristic(
       type: "2A38", properties: [.read], storedValue: Data(count: 513), permissions: [.readable])
     let service = MutableService(type: "180F", primary: true)
     service.characteristics = [stored]
-    stage.manager.add(service)
-    #expect(stage.heard().last == "didAdd 180F invalidParameters")
+    fixture.manager.add(service)
+    #expect(fixture.takeCalls().last == "didAdd 180F invalidParameters")
   }
 
   @Test func lengthsThatNoAttributeHasAreRefused() {
@@ -84,69 +84,69 @@ import Testing
         MutableCharacteristic(
           type: "2A38", properties: [.read], storedValue: Data([1]), length: length, permissions: [.readable])
       ]
-      stage.manager.add(service)
-      #expect(stage.heard() == ["didAdd 180F invalidParameters"], "\(length)")
+      fixture.manager.add(service)
+      #expect(fixture.takeCalls() == ["didAdd 180F invalidParameters"], "\(length)")
     }
   }
 
   @Test func removingWhatWasNeverAddedIsLogged() {
-    stage.manager.remove(MutableService(type: "180D", primary: true))
-    #expect(stage.logged().first?.contains("is not published") == true)
-    #expect(stage.host.takeCommands() == [])
+    fixture.manager.remove(MutableService(type: "180D", primary: true))
+    #expect(fixture.logged().first?.contains("is not published") == true)
+    #expect(fixture.host.takeCommands() == [])
   }
 
   @Test func aServiceRemovedBeforeItsAnswerIsAnsweredAndGone() {
-    stage.host.answerNothing()
+    fixture.host.answerNothing()
     let service = MutableService(type: "180D", primary: true)
-    stage.manager.add(service)
-    guard case .addService(let definition)? = stage.host.commands.first else { return #expect(Bool(false)) }
-    stage.manager.remove(service)
-    #expect(stage.host.takeCommands() == ["add 180D", "remove"])
-    stage.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
-    stage.say(.serviceRemoved(definition.id, .failure(.unknownService(definition.id))))
-    #expect(stage.heard() == ["didAdd 180D invalidParameters"])
-    #expect(stage.logged() == [])
+    fixture.manager.add(service)
+    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    fixture.manager.remove(service)
+    #expect(fixture.host.takeCommands() == ["add 180D", "remove"])
+    fixture.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
+    fixture.say(.serviceRemoved(definition.id, .failure(.unknownService(definition.id))))
+    #expect(fixture.takeCalls() == ["didAdd 180D invalidParameters"])
+    #expect(fixture.logged() == [])
   }
 
   @Test func aManyLinkedProgramMayUseTheManagerFromManyThreads() {
     let characteristic = dynamic("2A37")
-    stage.publish(characteristic)
-    let centrals = (1...8).map { stage.connect(UInt32($0)) }
-    for central in centrals { stage.subscribe(central, characteristic) }
-    stage.recorder.answer(nil)
-    for central in centrals { stage.read(central, characteristic) }
-    let requests = stage.recorder.requests
-    let manager = stage.manager
-    _ = stage.host.takeCommands()
+    fixture.publish(characteristic)
+    let centrals = (1...8).map { fixture.connect(UInt32($0)) }
+    for central in centrals { fixture.subscribe(central, characteristic) }
+    fixture.recorder.answer(nil)
+    for central in centrals { fixture.read(central, characteristic) }
+    let requests = fixture.recorder.requests
+    let manager = fixture.manager
+    _ = fixture.host.takeCommands()
     DispatchQueue.concurrentPerform(iterations: 64) { number in
       manager.respond(to: requests[number % 8], withResult: .success)
       manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [centrals[number % 8]])
       characteristic.value = Data([UInt8(number)])
       _ = manager.isAdvertising
     }
-    let commands = stage.host.takeCommands()
+    let commands = fixture.host.takeCommands()
     #expect(commands.count { $0.hasPrefix("respond") } == 8)
     #expect(commands.count { $0.hasPrefix("update") } == 32)
-    #expect(stage.logged().count == 56)
+    #expect(fixture.logged().count == 56)
   }
 
   @Test func eventsForUnknownLinksAndAttributesAreNobodysBusiness() {
     let stranger = PeerID(rawValue: 99)
-    stage.host.say(
+    fixture.host.say(
       .mtu(stranger, 100), .disconnected(stranger, .connectionTimeout), .rssi(stranger, .success(1)),
-      .read(stranger, stage.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
+      .read(stranger, fixture.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
       .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(UpdateToken(rawValue: 5)),
-      .requestTimedOut(stranger, stage.host.token()), .stored(stranger, .init(rawValue: 5), []),
+      .requestTimedOut(stranger, fixture.host.token()), .stored(stranger, .init(rawValue: 5), []),
       .advertisingStarted(.init(rawValue: 5), .success(())),
       .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))
-    #expect(stage.heard() == [])
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged() == [])
+    #expect(fixture.takeCalls() == [])
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged() == [])
   }
 
   @Test func diagnosticsAndRefusalsGoToTheLog() {
-    stage.say(.diagnostic(Diagnostic(.controller, "sent garbage")))
-    stage.say(.refused(.tooMany("commands", limit: 3)))
-    #expect(stage.logged() == ["controller: sent garbage", "more than 3 commands at once"])
+    fixture.say(.diagnostic(Diagnostic(.controller, "sent garbage")))
+    fixture.say(.refused(.tooMany("commands", limit: 3)))
+    #expect(fixture.logged() == ["controller: sent garbage", "more than 3 commands at once"])
   }
 }

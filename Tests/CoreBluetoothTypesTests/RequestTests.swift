@@ -8,113 +8,113 @@ import Testing
 
 /// Section 3 of CoreBluetooth's rules: requests and their answers.
 @Suite struct RequestTests {
-  private let stage = Stage()
+  private let fixture = PeripheralFixture()
   private let characteristic = dynamic("2A37")
   private let other = dynamic("2A38")
   private let central: Central
 
   init() {
-    stage.publish(characteristic, other)
-    central = stage.connect(7)
-    _ = stage.heard()
-    stage.recorder.answer(nil)
+    fixture.publish(characteristic, other)
+    central = fixture.connect(7)
+    _ = fixture.takeCalls()
+    fixture.recorder.answer(nil)
   }
 
-  @Test func rule3_1_aReadIsAnsweredWithTheRequestsValue() throws {
-    stage.read(central, characteristic, offset: 3)
-    #expect(stage.heard() == ["didReceiveRead 2A37 3"])
-    let request = try #require(stage.recorder.requests.first)
+  @Test func aReadIsAnsweredWithTheRequestsValue() throws {
+    fixture.read(central, characteristic, offset: 3)
+    #expect(fixture.takeCalls() == ["didReceiveRead 2A37 3"])
+    let request = try #require(fixture.recorder.requests.first)
     #expect(request.central === central && request.characteristic === characteristic && request.offset == 3)
     #expect(request.value == nil)
-    #expect(stage.host.takeCommands() == [])
+    #expect(fixture.host.takeCommands() == [])
     request.value = Data([1, 2, 3])
-    stage.manager.respond(to: request, withResult: .success)
-    #expect(stage.host.takeCommands() == ["respond 7 success 010203"])
+    fixture.manager.respond(to: request, withResult: .success)
+    #expect(fixture.host.takeCommands() == ["respond 7 success 010203"])
   }
 
-  @Test func rule3_1_anOffsetBeyondTheValueIsTheApplicationsToRefuse() throws {
-    stage.read(central, characteristic, offset: 30)
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .invalidOffset)
-    #expect(stage.host.takeCommands() == ["respond 7 failure 07"])
+  @Test func anOffsetBeyondTheValueIsTheApplicationsToRefuse() throws {
+    fixture.read(central, characteristic, offset: 30)
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .invalidOffset)
+    #expect(fixture.host.takeCommands() == ["respond 7 failure 07"])
   }
 
-  @Test func rule3_1_successWithoutAValueIsAnEmptyOne() throws {
-    stage.read(central, characteristic)
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .success)
-    #expect(stage.host.takeCommands() == ["respond 7 success "])
+  @Test func successWithoutAValueIsAnEmptyOne() throws {
+    fixture.read(central, characteristic)
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
+    #expect(fixture.host.takeCommands() == ["respond 7 success "])
   }
 
-  @Test func rule3_2_queuedWritesComeTogetherAndAreAnsweredThroughTheFirst() throws {
-    stage.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]), (characteristic, 2, [4]))
-    #expect(stage.heard() == ["didReceiveWrite 2A37@0=[1, 2] 2A38@4=[3] 2A37@2=[4]"])
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .success)
-    #expect(stage.host.takeCommands() == ["respond 7 success "])
-    #expect(stage.logged() == [])
+  @Test func queuedWritesComeTogetherAndAreAnsweredThroughTheFirst() throws {
+    fixture.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]), (characteristic, 2, [4]))
+    #expect(fixture.takeCalls() == ["didReceiveWrite 2A37@0=[1, 2] 2A38@4=[3] 2A37@2=[4]"])
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
+    #expect(fixture.host.takeCommands() == ["respond 7 success "])
+    #expect(fixture.logged() == [])
   }
 
-  @Test func rule3_2_aFailureIsAnsweredThroughTheRequestAtFault() throws {
-    stage.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
-    stage.manager.respond(to: try #require(stage.recorder.requests.last), withResult: .invalidOffset)
-    #expect(stage.host.takeCommands() == ["respond 7 failure 07 of a part"])
-    #expect(stage.logged() == [])
+  @Test func aFailureIsAnsweredThroughTheRequestAtFault() throws {
+    fixture.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.last), withResult: .invalidOffset)
+    #expect(fixture.host.takeCommands() == ["respond 7 failure 07 of a part"])
+    #expect(fixture.logged() == [])
   }
 
-  @Test func rule3_2_successThroughAnotherThanTheFirstCountsAndIsLogged() throws {
-    stage.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
-    stage.manager.respond(to: try #require(stage.recorder.requests.last), withResult: .success)
-    #expect(stage.host.takeCommands() == ["respond 7 success "])
-    #expect(stage.logged().count == 1)
+  @Test func successThroughAnotherThanTheFirstCountsAndIsLogged() throws {
+    fixture.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.last), withResult: .success)
+    #expect(fixture.host.takeCommands() == ["respond 7 success "])
+    #expect(fixture.logged().count == 1)
   }
 
-  @Test func rule3_3_theOffsetOfAWriteArrives() throws {
-    stage.write(central, (characteristic, 18, [9]))
-    #expect(try #require(stage.recorder.requests.first).offset == 18)
+  @Test func theOffsetOfAWriteArrives() throws {
+    fixture.write(central, (characteristic, 18, [9]))
+    #expect(try #require(fixture.recorder.requests.first).offset == 18)
   }
 
-  @Test func rule3_4_aWriteCommandArrivesAndItsAnswerGoesNowhere() throws {
-    stage.write(central, (characteristic, 0, [5]), command: true)
-    #expect(stage.heard() == ["didReceiveWrite 2A37@0=[5]"])
-    let request = try #require(stage.recorder.requests.first)
-    stage.manager.respond(to: request, withResult: .success)
-    stage.manager.respond(to: request, withResult: .success)
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged() == [])
+  @Test func aWriteCommandArrivesAndItsAnswerGoesNowhere() throws {
+    fixture.write(central, (characteristic, 0, [5]), command: true)
+    #expect(fixture.takeCalls() == ["didReceiveWrite 2A37@0=[5]"])
+    let request = try #require(fixture.recorder.requests.first)
+    fixture.manager.respond(to: request, withResult: .success)
+    fixture.manager.respond(to: request, withResult: .success)
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged() == [])
   }
 
-  @Test func rule3_5_aSecondAnswerIsIgnoredAndLogged() throws {
-    stage.read(central, characteristic)
-    let request = try #require(stage.recorder.requests.first)
-    stage.manager.respond(to: request, withResult: .success)
-    stage.manager.respond(to: request, withResult: .unlikelyError)
-    #expect(stage.host.takeCommands() == ["respond 7 success "])
-    let lines = stage.logged()
+  @Test func aSecondAnswerIsIgnoredAndLogged() throws {
+    fixture.read(central, characteristic)
+    let request = try #require(fixture.recorder.requests.first)
+    fixture.manager.respond(to: request, withResult: .success)
+    fixture.manager.respond(to: request, withResult: .unlikelyError)
+    #expect(fixture.host.takeCommands() == ["respond 7 success "])
+    let lines = fixture.logged()
     #expect(lines.count == 1)
     #expect(lines.first?.contains("answered before") == true)
   }
 
-  @Test func rule3_6_aDelegateWithoutTheMethodsAnswersRequestNotSupported() {
+  @Test func aDelegateWithoutTheMethodsAnswersRequestNotSupported() {
     final class Silent: NSObject, PeripheralManagerDelegate {
       func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}
     }
     let silent = Silent()
-    stage.manager.delegate = silent
-    stage.read(central, characteristic)
-    stage.write(central, (characteristic, 0, [1]))
-    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
+    fixture.manager.delegate = silent
+    fixture.read(central, characteristic)
+    fixture.write(central, (characteristic, 0, [1]))
+    #expect(fixture.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
     withExtendedLifetime(silent) {}
   }
 
-  @Test func rule3_6_noDelegateAtAllAnswersRequestNotSupported() {
-    stage.manager.delegate = nil
-    stage.read(central, characteristic)
-    stage.write(central, (characteristic, 0, [1]))
-    stage.write(central, (characteristic, 0, [1]), command: true)
-    #expect(stage.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
+  @Test func noDelegateAtAllAnswersRequestNotSupported() {
+    fixture.manager.delegate = nil
+    fixture.read(central, characteristic)
+    fixture.write(central, (characteristic, 0, [1]))
+    fixture.write(central, (characteristic, 0, [1]), command: true)
+    #expect(fixture.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
   }
 
-  @Test func rule3_7_eachBlobOfALongReadComesWithItsOffset() {
-    for offset in [0, 22, 44] { stage.read(central, characteristic, offset: offset) }
-    #expect(stage.heard() == ["didReceiveRead 2A37 0", "didReceiveRead 2A37 22", "didReceiveRead 2A37 44"])
+  @Test func eachBlobOfALongReadComesWithItsOffset() {
+    for offset in [0, 22, 44] { fixture.read(central, characteristic, offset: offset) }
+    #expect(fixture.takeCalls() == ["didReceiveRead 2A37 0", "didReceiveRead 2A37 22", "didReceiveRead 2A37 44"])
   }
 
   @Test(
@@ -124,26 +124,26 @@ import Testing
       (ATTError.Code(rawValue: -1), "0e"),
     ] as [(ATTError.Code?, String)])
   func everyCodeOfOneOctetCanBeSent(code: ATTError.Code?, octet: String) throws {
-    stage.read(central, characteristic)
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: try #require(code))
-    #expect(stage.host.takeCommands() == ["respond 7 failure \(octet)"])
+    fixture.read(central, characteristic)
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: try #require(code))
+    #expect(fixture.host.takeCommands() == ["respond 7 failure \(octet)"])
   }
 
-  @Test func rule3_9_anAnswerInTimeIsNeededAndItsLackIsReported() throws {
-    let token = stage.read(central, characteristic)
-    stage.say(.requestTimedOut(central.peer, token))
-    let lines = stage.logged()
+  @Test func anAnswerInTimeIsNeededAndItsLackIsReported() throws {
+    let token = fixture.read(central, characteristic)
+    fixture.say(.requestTimedOut(central.peer, token))
+    let lines = fixture.logged()
     #expect(lines.count == 1)
     #expect(lines.first?.contains("a read of <CBMutableCharacteristic 2A37> was not answered in time") == true)
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .success)
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged().count == 1)
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged().count == 1)
   }
 
   @Test func anAnswerFromAnotherQueueIsAsGood() throws {
-    stage.read(central, characteristic)
-    let request = try #require(stage.recorder.requests.first)
-    let manager = stage.manager
+    fixture.read(central, characteristic)
+    let request = try #require(fixture.recorder.requests.first)
+    let manager = fixture.manager
     let done = DispatchSemaphore(value: 0)
     DispatchQueue(label: "worker").async {
       request.value = Data([8])
@@ -151,22 +151,22 @@ import Testing
       done.signal()
     }
     done.wait()
-    #expect(stage.host.takeCommands() == ["respond 7 success 08"])
+    #expect(fixture.host.takeCommands() == ["respond 7 success 08"])
   }
 
   @Test func anAnswerAfterTheLinkEndedIsLoggedAndGoesNowhere() throws {
-    stage.read(central, characteristic)
-    stage.say(.disconnected(central.peer, .connectionTimeout))
-    stage.manager.respond(to: try #require(stage.recorder.requests.first), withResult: .success)
-    #expect(stage.host.takeCommands() == [])
-    #expect(stage.logged().count == 1)
+    fixture.read(central, characteristic)
+    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
+    #expect(fixture.host.takeCommands() == [])
+    #expect(fixture.logged().count == 1)
   }
 
   /// The host refuses the requests of an owner that detaches.
   @Test func theManagerDetachesWithItsEnd() {
-    stage.read(central, characteristic)
-    _ = stage.host.takeCommands()
-    stage.releaseManager()
-    #expect(stage.host.listeners == 0 && stage.host.takeCommands().isEmpty)
+    fixture.read(central, characteristic)
+    _ = fixture.host.takeCommands()
+    fixture.releaseManager()
+    #expect(fixture.host.listeners == 0 && fixture.host.takeCommands().isEmpty)
   }
 }

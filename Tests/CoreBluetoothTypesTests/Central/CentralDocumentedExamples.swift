@@ -35,13 +35,13 @@ import Testing
 
   @Test func theyHearAndConnect() {
     let finder = Finder()
-    let stage = CentralStage()
-    stage.manager.delegate = finder
-    finder.centralManagerDidUpdateState(stage.manager)
-    #expect(stage.manager.isScanning)
-    stage.advertise(1, ScanTests.strap)
+    let fixture = CentralFixture()
+    fixture.manager.delegate = finder
+    finder.centralManagerDidUpdateState(fixture.manager)
+    #expect(fixture.manager.isScanning)
+    fixture.advertise(1, ScanTests.strap)
     #expect(finder.found?.state == .connecting)
-    #expect(stage.posted() == ["scan", "stop scanning", "connect 1"])
+    #expect(fixture.posted() == ["scan", "stop scanning", "connect 1"])
     let spy = Spy(delegate: nil, queue: nil, options: [ManagerOptionTransportKey: "virtual:central-spy"])
     #expect(spy.isScanning)
     #expect(

@@ -11,16 +11,16 @@ import Testing
 
 /// Section 1 of CoreBluetooth's rules, for the central role.
 @Suite struct CentralLifeCycleTests {
-  @Test func rule1_1_eachChangeOfStateIsToldOnce() {
-    let stage = CentralStage(.unknown)
-    #expect(stage.manager.state == .unknown)
-    stage.say(.state(.resetting, nil))
-    stage.say(.state(.poweredOn, nil))
-    stage.say(.state(.poweredOn, nil))
-    #expect(stage.heard() == ["state resetting", "state poweredOn"])
+  @Test func eachChangeOfStateIsToldOnce() {
+    let fixture = CentralFixture(.unknown)
+    #expect(fixture.manager.state == .unknown)
+    fixture.say(.state(.resetting, nil))
+    fixture.say(.state(.poweredOn, nil))
+    fixture.say(.state(.poweredOn, nil))
+    #expect(fixture.takeCalls() == ["state resetting", "state poweredOn"])
   }
 
-  @Test func rule1_2_noQueueIsTheMainQueue() async {
+  @Test func noQueueIsTheMainQueue() async {
     let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -30,168 +30,168 @@ import Testing
     #expect(isMain == true)
   }
 
-  @Test func rule1_2_everyCallComesOnTheQueue() throws {
-    let stage = CentralStage(.unknown)
+  @Test func everyCallComesOnTheQueue() throws {
+    let fixture = CentralFixture(.unknown)
     let key = DispatchSpecificKey<Bool>()
-    stage.queue.setSpecific(key: key, value: true)
+    fixture.queue.setSpecific(key: key, value: true)
     let elsewhere = Lines()
-    stage.recorder.react { if DispatchQueue.getSpecific(key: key) != true { elsewhere.append($0) } }
-    stage.say(.state(.poweredOn, nil))
-    let peripheral = try stage.connect(1)
-    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.read, .notify])]).first)
+    fixture.recorder.react { if DispatchQueue.getSpecific(key: key) != true { elsewhere.append($0) } }
+    fixture.say(.state(.poweredOn, nil))
+    let peripheral = try fixture.connect(1)
+    let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.read, .notify])]).first)
     peripheral.readValue(for: characteristic)
-    stage.answer(.success(.value([1])))
-    stage.manager.connect(peripheral)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    stage.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    fixture.answer(.success(.value([1])))
+    fixture.manager.connect(peripheral)
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    fixture.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
     #expect(elsewhere.take() == [])
   }
 
   @Test(arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
-  func rule1_3_commandsBelowPoweredOnAreLoggedAndDropped(state: AdapterState) throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    stage.say(.state(state, nil))
-    _ = stage.heard()
-    _ = stage.logged()
-    _ = stage.posted()
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.manager.stopScan()
-    stage.manager.connect(peripheral)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    #expect(stage.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]) == [])
-    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [])
-    #expect(stage.manager.retrievePeripheral(withAddress: "C0:00:00:00:00:01", isRandom: true) == nil)
-    stage.manager.registerForConnectionEvents(options: nil)
+  func commandsBelowPoweredOnAreLoggedAndDropped(state: AdapterState) throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    fixture.say(.state(state, nil))
+    _ = fixture.takeCalls()
+    _ = fixture.logged()
+    _ = fixture.posted()
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.manager.stopScan()
+    fixture.manager.connect(peripheral)
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    #expect(fixture.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]) == [])
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [])
+    #expect(fixture.manager.retrievePeripheral(withAddress: "C0:00:00:00:00:01", isRandom: true) == nil)
+    fixture.manager.registerForConnectionEvents(options: nil)
     peripheral.discoverServices(nil)
     peripheral.readRSSI()
     peripheral.openL2CAPChannel(0x80)
-    #expect(stage.posted() == [])
-    #expect(stage.heard() == [])
-    let lines = stage.logged()
+    #expect(fixture.posted() == [])
+    #expect(fixture.takeCalls() == [])
+    let lines = fixture.logged()
     #expect(lines.count == 11)
     #expect(lines.allSatisfy { $0.contains("can only accept this command while in the powered on state") })
   }
 
-  @Test func rule1_4_belowPoweredOnScansAndLinksHaveEnded() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    let pending = try stage.find(2)
-    stage.manager.connect(pending)
-    stage.manager.scanForPeripherals(withServices: nil)
-    _ = stage.posted()
-    stage.say(.state(.poweredOff, nil))
-    #expect(stage.heard() == ["disconnected notConnected", "failed operationCancelled", "state poweredOff"])
-    #expect(stage.posted() == ["stop scanning", "cancel connect"])
-    #expect(!stage.manager.isScanning)
+  @Test func belowPoweredOnScansAndLinksHaveEnded() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let pending = try fixture.find(2)
+    fixture.manager.connect(pending)
+    fixture.manager.scanForPeripherals(withServices: nil)
+    _ = fixture.posted()
+    fixture.say(.state(.poweredOff, nil))
+    #expect(fixture.takeCalls() == ["disconnected notConnected", "failed operationCancelled", "state poweredOff"])
+    #expect(fixture.posted() == ["stop scanning", "cancel connect"])
+    #expect(!fixture.manager.isScanning)
     #expect(peripheral.state == .disconnected)
     #expect(pending.state == .disconnected)
     // They are the same devices when it is on again.
-    stage.say(.state(.poweredOn, nil))
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == ["connect 1"])
+    fixture.say(.state(.poweredOn, nil))
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["connect 1"])
   }
 
   @Test(arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
-  func rule1_4_belowPoweredOffPeripheralsAreInvalid(state: AdapterState) throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.say(.state(state, nil))
-    stage.say(.state(.poweredOn, nil))
-    _ = stage.heard()
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == [])
-    #expect(stage.logged().contains { $0.contains("is not a valid peripheral") })
-    let again = try #require(stage.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first)
+  func belowPoweredOffPeripheralsAreInvalid(state: AdapterState) throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.say(.state(state, nil))
+    fixture.say(.state(.poweredOn, nil))
+    _ = fixture.takeCalls()
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == [])
+    #expect(fixture.logged().contains { $0.contains("is not a valid peripheral") })
+    let again = try #require(fixture.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first)
     #expect(again !== peripheral)
     #expect(again == peripheral)
-    stage.manager.connect(again)
-    #expect(stage.posted() == ["connect 1"])
+    fixture.manager.connect(again)
+    #expect(fixture.posted() == ["connect 1"])
   }
 
-  @Test func rule1_6_theDelegatesAreNotKept() throws {
-    let stage = CentralStage()
+  @Test func theDelegatesAreNotKept() throws {
+    let fixture = CentralFixture()
     var recorder: CentralRecorder? = CentralRecorder()
-    let peripheral = try stage.find(1)
-    stage.manager.delegate = recorder
+    let peripheral = try fixture.find(1)
+    fixture.manager.delegate = recorder
     peripheral.delegate = recorder
-    #expect(stage.manager.delegate === recorder)
+    #expect(fixture.manager.delegate === recorder)
     recorder = nil
-    #expect(stage.manager.delegate == nil)
+    #expect(fixture.manager.delegate == nil)
     #expect(peripheral.delegate == nil)
   }
 
-  @Test func rule1_6_aPendingConnectionEndsWithItsPeripheral() throws {
-    let stage = CentralStage()
-    var peripheral: Peripheral? = try stage.find(1)
-    stage.manager.connect(try #require(peripheral))
-    #expect(stage.posted() == ["connect 1"])
+  @Test func aPendingConnectionEndsWithItsPeripheral() throws {
+    let fixture = CentralFixture()
+    var peripheral: Peripheral? = try fixture.find(1)
+    fixture.manager.connect(try #require(peripheral))
+    #expect(fixture.posted() == ["connect 1"])
     peripheral = nil
-    #expect(stage.posted() == ["cancel connect"])
-    #expect(stage.logged().contains { $0.contains("nobody holds") })
-    #expect(stage.heard() == [])
+    #expect(fixture.posted() == ["cancel connect"])
+    #expect(fixture.logged().contains { $0.contains("nobody holds") })
+    #expect(fixture.takeCalls() == [])
   }
 
-  @Test func rule1_6_aLinkEndsWithItsPeripheral() throws {
-    let stage = CentralStage()
-    var peripheral: Peripheral? = try stage.connect(1)
+  @Test func aLinkEndsWithItsPeripheral() throws {
+    let fixture = CentralFixture()
+    var peripheral: Peripheral? = try fixture.connect(1)
     #expect(peripheral?.state == .connected)
     peripheral = nil
-    #expect(stage.posted() == ["release 1"])
-    stage.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
-    #expect(stage.heard() == [])
+    #expect(fixture.posted() == ["release 1"])
+    fixture.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == [])
   }
 
   @Test func aReleasedManagerLeavesItsPeripheralsDisconnected() throws {
-    let stage = CentralStage()
-    let connected = try stage.connect(1)
-    let connecting = try stage.find(2)
-    stage.manager.connect(connecting)
-    let characteristic = try stage.discover(connected, [("2A37", .notify)])[0]
+    let fixture = CentralFixture()
+    let connected = try fixture.connect(1)
+    let connecting = try fixture.find(2)
+    fixture.manager.connect(connecting)
+    let characteristic = try fixture.discover(connected, [("2A37", .notify)])[0]
     connected.setNotifyValue(true, for: characteristic)
-    stage.answer(.success(.configured(4)))
+    fixture.answer(.success(.configured(4)))
     #expect(connected.state == .connected && connecting.state == .connecting && characteristic.isNotifying)
-    stage.releaseManager()
-    stage.settle()
+    fixture.releaseManager()
+    fixture.settle()
     #expect(connected.state == .disconnected && connecting.state == .disconnected && !characteristic.isNotifying)
     #expect(!connected.canSendWriteWithoutResponse && connected.maximumWriteValueLength(for: .withoutResponse) == 20)
   }
 
   /// Each once for a manager; an option that is false has nothing to do.
   @Test func optionsWithoutEffectAreReportedOnce() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
     let options: [String: Any] = [
       CBConnectPeripheralOptionNotifyOnConnectionKey: NSNumber(value: true),
       CBConnectPeripheralOptionNotifyOnDisconnectionKey: NSNumber(value: false),
       CBConnectPeripheralOptionStartDelayKey: NSNumber(value: 0), "mine": "yes",
     ]
-    for _ in 0..<2 { stage.manager.connect(peripheral, options: options) }
+    for _ in 0..<2 { fixture.manager.connect(peripheral, options: options) }
     #expect(
-      stage.logged() == [
+      fixture.logged() == [
         "CBCentralManager: connect: the option kCBConnectOptionNotifyOnConnection has no effect on Linux",
         "CBCentralManager: connect: the option mine has no effect on Linux",
       ])
   }
 
   @Test func descriptionsHaveThePublicNames() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    let characteristic = try stage.discover(peripheral, [("2A37", .notify)])[0]
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let characteristic = try fixture.discover(peripheral, [("2A37", .notify)])[0]
     #expect("\(characteristic)" == "<CBCharacteristic 2A37>")
     #expect("\(try #require(peripheral.services?.first))" == "<CBService 180D>")
     #expect("\(peripheral)" == "<CBPeripheral \(peripheral.identifier.uuidString)>")
   }
 
   @Test func theManagerDetachesWithItsEnd() throws {
-    let stage = CentralStage()
-    let first = try stage.connect(1)
-    let second = try stage.find(2)
-    stage.manager.connect(second)
-    stage.manager.scanForPeripherals(withServices: nil)
-    _ = stage.posted()
-    stage.releaseManager()
-    #expect(stage.host.listeners == 0 && stage.posted() == [], "the host withdraws what the manager declared")
+    let fixture = CentralFixture()
+    let first = try fixture.connect(1)
+    let second = try fixture.find(2)
+    fixture.manager.connect(second)
+    fixture.manager.scanForPeripherals(withServices: nil)
+    _ = fixture.posted()
+    fixture.releaseManager()
+    #expect(fixture.host.listeners == 0 && fixture.posted() == [], "the host withdraws what the manager declared")
     // What is left of it does no harm.
     first.readRSSI()
     #expect(!first.canSendWriteWithoutResponse)

@@ -12,19 +12,19 @@ import Testing
 @Suite struct ConnectTests {
   private let peer = PeerID(rawValue: 1)
 
-  @Test func rule6_4_connectAnswersWhenTheLinkIsUp() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == ["connect 1"])
+  @Test func connectAnswersWhenTheLinkIsUp() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == [], "one command is enough")
-    stage.linkUp(1)
-    #expect(stage.heard() == ["connected"])
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == [], "one command is enough")
+    fixture.linkUp(1)
+    #expect(fixture.takeCalls() == ["connected"])
     #expect(peripheral.state == .connected)
-    stage.manager.connect(peripheral)
-    #expect(stage.heard() == ["connected"], "it is connected already, which is an answer too")
+    fixture.manager.connect(peripheral)
+    #expect(fixture.takeCalls() == ["connected"], "it is connected already, which is an answer too")
   }
 
   @Test(arguments: [
@@ -33,62 +33,62 @@ import Testing
     (.tooMany("pending connections", limit: 16), "connectionLimitReached"),
     (.invalidParameters("connected already"), "invalidParameters"),
   ])
-  func rule6_4_orItFails(error: HostError, code: String) throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    stage.say(.connectionFailed(try #require(stage.lastConnectRequest()), error))
-    #expect(stage.heard() == ["failed \(code)"])
+  func orItFails(error: HostError, code: String) throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    fixture.say(.connectionFailed(try #require(fixture.lastConnectRequest()), error))
+    #expect(fixture.takeCalls() == ["failed \(code)"])
     #expect(peripheral.state == .disconnected)
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == ["connect 1", "connect 1"])
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["connect 1", "connect 1"])
   }
 
-  @Test func rule6_4_givingUpAPendingConnectionIsADisconnectionWithoutError() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    #expect(stage.posted() == ["connect 1", "cancel connect"])
-    stage.say(.connectionFailed(try #require(stage.lastConnectRequest()), .cancelled))
-    #expect(stage.heard() == ["disconnected"])
+  @Test func givingUpAPendingConnectionIsADisconnectionWithoutError() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    #expect(fixture.posted() == ["connect 1", "cancel connect"])
+    fixture.say(.connectionFailed(try #require(fixture.lastConnectRequest()), .cancelled))
+    #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    #expect(stage.posted() == [])
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    #expect(fixture.posted() == [])
   }
 
-  @Test func rule6_4_aLinkThatComesUpWhileItIsGivenUpIsEnded() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    stage.linkUp(1)
-    #expect(stage.heard() == [])
-    #expect(stage.posted() == ["connect 1", "cancel connect", "release 1"])
-    stage.say(.disconnected(peer, .terminatedByLocalHost))
-    #expect(stage.heard() == ["disconnected"])
+  @Test func aLinkThatComesUpWhileItIsGivenUpIsEnded() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    fixture.linkUp(1)
+    #expect(fixture.takeCalls() == [])
+    #expect(fixture.posted() == ["connect 1", "cancel connect", "release 1"])
+    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["disconnected"])
   }
 
-  @Test func rule6_5_ourOwnEndHasNoError() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    stage.manager.cancelPeripheralConnection(peripheral)
+  @Test func ourOwnEndHasNoError() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    fixture.manager.cancelPeripheralConnection(peripheral)
     #expect(peripheral.state == .disconnecting)
-    #expect(stage.posted() == ["release 1"])
-    stage.say(.disconnected(peer, .terminatedByLocalHost))
-    #expect(stage.heard() == ["disconnected"])
+    #expect(fixture.posted() == ["release 1"])
+    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected)
   }
 
   @Test func connectingWhileItEndsFollowsTheEnd() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    stage.manager.cancelPeripheralConnection(peripheral)
-    stage.manager.connect(peripheral)
-    #expect(stage.posted() == ["release 1"])
-    stage.say(.disconnected(peer, .terminatedByLocalHost))
-    #expect(stage.heard() == ["disconnected"])
-    #expect(stage.posted() == ["connect 1"])
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["release 1"])
+    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["disconnected"])
+    #expect(fixture.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
   }
 
@@ -100,79 +100,79 @@ import Testing
     (.terminatedMICFailure, "encryptionTimedOut"), (.unspecifiedError, "unknown"),
     (.terminatedByLocalHost, "unknown"),
   ])
-  func rule6_5_otherEndsHaveTheirCause(reason: HCIErrorCode, code: String) throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    stage.say(.disconnected(peer, reason))
-    #expect(stage.heard() == ["disconnected \(code)"])
+  func otherEndsHaveTheirCause(reason: HCIErrorCode, code: String) throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    fixture.say(.disconnected(peer, reason))
+    #expect(fixture.takeCalls() == ["disconnected \(code)"])
     #expect(peripheral.state == .disconnected)
   }
 
-  @Test func rule6_5_whatWaitsFailsBeforeAndNothingComesAfter() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.read, .write, .notify])]).first)
+  @Test func whatWaitsFailsBeforeAndNothingComesAfter() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.read, .write, .notify])]).first)
     peripheral.readValue(for: characteristic)
     peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
     peripheral.readRSSI()
-    let operations = stage.commands()
-    stage.say(.disconnected(peer, .connectionTimeout))
+    let operations = fixture.commands()
+    fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "value 2A37 - connectionTimeout", "wrote 2A37 connectionTimeout", "rssi 127 connectionTimeout",
         "disconnected connectionTimeout",
       ])
     for case .client(let peer, let operation) in operations {
-      stage.say(.client(peer, .finished(operation.id, .success(.value([1])))))
+      fixture.say(.client(peer, .finished(operation.id, .success(.value([1])))))
     }
-    stage.say(.client(peer, .notification(3, [1])), .rssi(peer, .success(-3)), .mtu(peer, 100))
-    #expect(stage.heard() == [])
+    fixture.say(.client(peer, .notification(3, [1])), .rssi(peer, .success(-3)), .mtu(peer, 100))
+    #expect(fixture.takeCalls() == [])
   }
 
-  @Test func rule6_5_theHostEndsOperationsFirstAndTheReasonIsStillTold() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
+  @Test func theHostEndsOperationsFirstAndTheReasonIsStillTold() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
     peripheral.discoverServices(nil)
-    stage.answer(.failure(.linkEnded))
-    #expect(stage.heard() == [])
-    stage.say(.disconnected(peer, .remoteUserTerminatedConnection))
-    #expect(stage.heard() == ["services  peripheralDisconnected", "disconnected peripheralDisconnected"])
+    fixture.answer(.failure(.linkEnded))
+    #expect(fixture.takeCalls() == [])
+    fixture.say(.disconnected(peer, .remoteUserTerminatedConnection))
+    #expect(fixture.takeCalls() == ["services  peripheralDisconnected", "disconnected peripheralDisconnected"])
   }
 
-  @Test func rule6_5_everythingFoundIsVoidOnTheNextConnection() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.notify])]).first)
+  @Test func everythingFoundIsVoidOnTheNextConnection() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.notify])]).first)
     let service = try #require(peripheral.services?.first)
     characteristic.isNotifying = true
-    stage.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(!characteristic.isNotifying)
-    stage.manager.connect(peripheral)
-    stage.linkUp(1, peer: 2)
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1, peer: 2)
     #expect(peripheral.services == nil)
-    _ = stage.posted()
+    _ = fixture.posted()
     peripheral.readValue(for: characteristic)
     peripheral.discoverCharacteristics(nil, for: service)
-    #expect(stage.posted() == [])
-    #expect(stage.logged().count { $0.contains("discover it again") } == 2)
+    #expect(fixture.posted() == [])
+    #expect(fixture.logged().count { $0.contains("discover it again") } == 2)
   }
 
-  @Test func rule6_6_itReconnectsByItselfWhenRequested() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
-    stage.say(.disconnected(peer, .connectionTimeout))
-    #expect(stage.heard() == ["disconnected connectionTimeout"])
-    #expect(stage.posted() == ["connect 1"])
+  @Test func itReconnectsByItselfWhenRequested() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
+    fixture.say(.disconnected(peer, .connectionTimeout))
+    #expect(fixture.takeCalls() == ["disconnected connectionTimeout"])
+    #expect(fixture.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
-    stage.linkUp(1, peer: 2)
-    #expect(stage.heard() == ["connected"])
-    stage.manager.cancelPeripheralConnection(peripheral)
-    stage.say(.disconnected(PeerID(rawValue: 2), .terminatedByLocalHost))
-    #expect(stage.heard() == ["disconnected"])
+    fixture.linkUp(1, peer: 2)
+    #expect(fixture.takeCalls() == ["connected"])
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    fixture.say(.disconnected(PeerID(rawValue: 2), .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected, "what the application ended stays ended")
   }
 
-  @Test func rule6_6_theLongFormIsCalledInsteadOfTheShortOne() throws {
+  @Test func theLongFormIsCalledInsteadOfTheShortOne() throws {
     final class Long: NSObject, CentralManagerDelegate, Sendable {
       let lines = Lines()
       func centralManagerDidUpdateState(_ central: CentralManager) {}
@@ -189,118 +189,118 @@ import Testing
         lines.append("short")
       }
     }
-    let stage = CentralStage()
+    let fixture = CentralFixture()
     let delegate = Long()
-    let peripheral = try stage.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
-    stage.manager.delegate = delegate
-    stage.say(.disconnected(peer, .connectionTimeout))
+    let peripheral = try fixture.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
+    fixture.manager.delegate = delegate
+    fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(delegate.lines.take() == ["long true true"])
     #expect(peripheral.state == .connecting)
   }
 
   @Test(arguments: [1.5, -1, 100_000] as [Double])
   func aStartDelayIsAWholeNumberOfSeconds(delay: Double) throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: NSNumber(value: delay)])
-    #expect(stage.heard() == ["failed invalidParameters"])
-    #expect(stage.posted() == [])
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: NSNumber(value: delay)])
+    #expect(fixture.takeCalls() == ["failed invalidParameters"])
+    #expect(fixture.posted() == [])
   }
 
   @Test func aStartDelayIsKept() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: 3600])
-    #expect(stage.posted() == [])
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: 3600])
+    #expect(fixture.posted() == [])
     #expect(peripheral.state == .connecting)
     // The hour passes at once.
-    let request = try #require(stage.manager.run { state, _ in state.pendingConnections.keys.first })
-    stage.manager.run { $0.start(request, into: &$1) }
-    #expect(stage.posted() == ["connect 1"])
-    stage.manager.cancelPeripheralConnection(peripheral)
-    stage.say(.connectionFailed(request, .cancelled))
-    _ = stage.posted()
+    let request = try #require(fixture.manager.run { state, _ in state.pendingConnections.keys.first })
+    fixture.manager.run { $0.start(request, into: &$1) }
+    #expect(fixture.posted() == ["connect 1"])
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    fixture.say(.connectionFailed(request, .cancelled))
+    _ = fixture.posted()
 
-    stage.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: 3600])
-    stage.manager.cancelPeripheralConnection(peripheral)
-    #expect(stage.heard() == ["disconnected", "disconnected"])
-    #expect(stage.posted() == [])
+    fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionStartDelayKey: 3600])
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    #expect(fixture.takeCalls() == ["disconnected", "disconnected"])
+    #expect(fixture.posted() == [])
   }
 
-  @Test func rule6_9_aPeripheralOfAnotherManagerIsNone() throws {
-    let stage = CentralStage()
-    let foreign = try CentralStage().find(1)
-    stage.manager.connect(foreign)
-    stage.manager.cancelPeripheralConnection(foreign)
-    #expect(stage.posted() == [])
-    #expect(stage.logged().count { $0.contains("is not a valid peripheral") } == 2)
+  @Test func aPeripheralOfAnotherManagerIsNone() throws {
+    let fixture = CentralFixture()
+    let foreign = try CentralFixture().find(1)
+    fixture.manager.connect(foreign)
+    fixture.manager.cancelPeripheralConnection(foreign)
+    #expect(fixture.posted() == [])
+    #expect(fixture.logged().count { $0.contains("is not a valid peripheral") } == 2)
   }
 
-  @Test func rule6_17_connectedDevicesAreRetrievedByService() throws {
-    let stage = CentralStage()
-    let mine = try stage.connect(1)
-    _ = try stage.discover(mine, [])
+  @Test func connectedDevicesAreRetrievedByService() throws {
+    let fixture = CentralFixture()
+    let mine = try fixture.connect(1)
+    _ = try fixture.discover(mine, [])
     // Another manager of the process made this link; the device said that it has a battery.
-    let other = try stage.find(2, "03030f18")
+    let other = try fixture.find(2, "03030f18")
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    stage.say(
+    fixture.say(
       .connected(
-        Connection(peer: PeerID(rawValue: 9), address: CentralStage.address(2), role: .central, timing: timing)))
-    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [mine])
-    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [other])
-    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180A"]) == [])
+        Connection(peer: PeerID(rawValue: 9), address: CentralFixture.address(2), role: .central, timing: timing)))
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [mine])
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [other])
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180A"]) == [])
     #expect(other.state == .disconnected, "it needs a connect of its own")
-    stage.say(.disconnected(PeerID(rawValue: 9), .connectionTimeout))
-    #expect(stage.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [])
-    #expect(stage.heard() == [])
+    fixture.say(.disconnected(PeerID(rawValue: 9), .connectionTimeout))
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [])
+    #expect(fixture.takeCalls() == [])
   }
 
-  @Test func rule6_18_connectionEventsWhenRequested() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1, "03030f18")
-    stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
-    stage.manager.connect(peripheral)
-    stage.linkUp(1)
-    stage.say(.disconnected(peer, .connectionTimeout))
+  @Test func connectionEventsWhenRequested() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03030f18")
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(
-      stage.heard() == [
+      fixture.takeCalls() == [
         "connected", "event peerConnected", "disconnected connectionTimeout", "event peerDisconnected",
       ])
-    stage.manager.registerForConnectionEvents(options: [.peripheralUUIDs: [UUID()]])
-    stage.manager.connect(peripheral)
-    stage.linkUp(1, peer: 2)
-    #expect(stage.heard() == ["connected"])
-    stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: (0..<5).map { BluetoothUUID($0) }])
-    #expect(stage.logged().contains { $0.contains("four at most") })
+    fixture.manager.registerForConnectionEvents(options: [.peripheralUUIDs: [UUID()]])
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1, peer: 2)
+    #expect(fixture.takeCalls() == ["connected"])
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: (0..<5).map { BluetoothUUID($0) }])
+    #expect(fixture.logged().contains { $0.contains("four at most") })
   }
 
   /// The host shares a link that another manager made: this one has its MTU, and one event for it.
   @Test func sharesTheLinkOfAnotherManager() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1, "03030f18")
-    stage.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03030f18")
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let theirs = Connection(
-      peer: peer, address: CentralStage.address(1), role: .central, timing: timing,
+      peer: peer, address: CentralFixture.address(1), role: .central, timing: timing,
       request: ConnectID(rawValue: 0xFFFF_FFFE))
-    stage.say(.connected(theirs), .mtu(peer, 185))
-    stage.manager.connect(peripheral)
-    stage.linkUp(1, peer: peer.rawValue)
-    #expect(stage.heard() == ["event peerConnected", "connected"])
+    fixture.say(.connected(theirs), .mtu(peer, 185))
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1, peer: peer.rawValue)
+    #expect(fixture.takeCalls() == ["event peerConnected", "connected"])
     #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 182)
-    _ = stage.posted()
-    stage.manager.cancelPeripheralConnection(peripheral)
-    #expect(stage.posted() == ["release \(peer.rawValue)"])
-    stage.say(.disconnected(peer, .terminatedByLocalHost))
-    #expect(stage.heard() == ["disconnected", "event peerDisconnected"])
+    _ = fixture.posted()
+    fixture.manager.cancelPeripheralConnection(peripheral)
+    #expect(fixture.posted() == ["release \(peer.rawValue)"])
+    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    #expect(fixture.takeCalls() == ["disconnected", "event peerDisconnected"])
   }
 
   @Test func aCentralThatConnectsToUsIsNoPeripheral() {
-    let stage = CentralStage()
+    let fixture = CentralFixture()
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    stage.say(
-      .connected(Connection(peer: peer, address: CentralStage.address(1), role: .peripheral, timing: timing)),
+    fixture.say(
+      .connected(Connection(peer: peer, address: CentralFixture.address(1), role: .peripheral, timing: timing)),
       .disconnected(peer, .connectionTimeout))
-    #expect(stage.heard() == [])
+    #expect(fixture.takeCalls() == [])
   }
 }

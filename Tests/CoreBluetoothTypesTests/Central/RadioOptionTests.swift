@@ -11,10 +11,10 @@ import Testing
 /// The options of scans and connections beside CoreBluetooth's, the PHYs of a link, and the address of the adapter.
 @Suite struct RadioOptionTests {
   private func scan(_ options: [String: Any]?) -> (ScanParameters?, log: [String]) {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil, options: options)
-    guard case .startScanning(let parameters)? = stage.commands().last else { return (nil, stage.logged()) }
-    return (parameters, stage.logged())
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil, options: options)
+    guard case .startScanning(let parameters)? = fixture.commands().last else { return (nil, fixture.logged()) }
+    return (parameters, fixture.logged())
   }
 
   @Test func aScanIsActiveOnLE1MWithoutOptions() {
@@ -47,30 +47,30 @@ import Testing
   }
 
   @Test func aConnectionHasItsTimingAndItsPHYs() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
     let timing = ConnectionParameterRequest(interval: .milliseconds(15)...Duration.milliseconds(15))
-    stage.manager.connect(
+    fixture.manager.connect(
       peripheral,
       options: [
         ConnectPeripheralOptionParametersKey: timing, ConnectPeripheralOptionPHYsKey: Set([LEPHY.leCoded, .le2M]),
       ])
-    guard case .connect(_, _, let parameters, let scan)? = stage.commands().last else {
+    guard case .connect(_, _, let parameters, let scan)? = fixture.commands().last else {
       Issue.record("not posted"); return
     }
     #expect(parameters.interval == 12...12 && scan.phys == [.le2M, .leCoded])
   }
 
   @Test func aConnectionIsOnThePHYsOfTheLastAdvertisement() throws {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
     var discovery = Discovery(
-      address: CentralStage.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
+      address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
     (discovery.isLegacy, discovery.primaryPHY, discovery.secondaryPHY) = (false, .leCoded, .le2M)
-    stage.say(.discovered(discovery))
-    let peripheral = try #require(stage.recorder.takeFound())
-    stage.manager.connect(peripheral)
-    guard case .connect(_, _, _, let scan)? = stage.commands().last else { Issue.record("not posted"); return }
+    fixture.say(.discovered(discovery))
+    let peripheral = try #require(fixture.recorder.takeFound())
+    fixture.manager.connect(peripheral)
+    guard case .connect(_, _, _, let scan)? = fixture.commands().last else { Issue.record("not posted"); return }
     #expect(scan.phys == [.le2M, .leCoded])
   }
 
@@ -78,10 +78,10 @@ import Testing
     for options in [
       [ConnectPeripheralOptionPHYsKey: [LEPHY.le2M] as Any], [ConnectPeripheralOptionParametersKey: 5],
     ] {
-      let stage = CentralStage()
-      let peripheral = try stage.find(1)
-      stage.manager.connect(peripheral, options: options)
-      #expect(stage.posted().isEmpty && stage.heard().count == 1)
+      let fixture = CentralFixture()
+      let peripheral = try fixture.find(1)
+      fixture.manager.connect(peripheral, options: options)
+      #expect(fixture.posted().isEmpty && fixture.takeCalls().count == 1)
     }
   }
 
@@ -103,36 +103,36 @@ import Testing
   }
 
   @Test func theLinkChangesItsPHYs() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
     let observer = Observer()
     peripheral.delegate = observer
     peripheral.setPreferredPHY(transmit: [.le2M], receive: [], coding: .s8)
     peripheral.readPHY()
-    let commands = stage.commands()
+    let commands = fixture.commands()
     guard case .setPHY(PeerID(rawValue: 1), PHYPreference(transmit: .le2M, receive: [], coding: .s8))? = commands.first,
       case .readPHY(PeerID(rawValue: 1))? = commands.last
     else { Issue.record("\(commands)"); return }
-    stage.say(
+    fixture.say(
       .phy(PeerID(rawValue: 1), .success(LinkPHY(transmit: .le2M, receive: .leCoded))),
       .phy(PeerID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
     #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
   }
 
   @Test func aDelegateMayReceiveTheWholeReport() {
-    let stage = CentralStage()
+    let fixture = CentralFixture()
     let observer = Observer()
-    stage.manager.delegate = observer
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.advertise(1, ScanTests.strap)
-    #expect(observer.devices.count == 1 && observer.devices.first?.report.address == CentralStage.address(1))
+    fixture.manager.delegate = observer
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, ScanTests.strap)
+    #expect(observer.devices.count == 1 && observer.devices.first?.report.address == CentralFixture.address(1))
     #expect(observer.devices.first?.data.serviceUUIDLists.first?.isComplete == true)
   }
 
   @Test func theManagerHasTheAddressOfItsAdapter() {
-    let stage = CentralStage()
-    #expect(stage.manager.address == nil)
-    stage.say(.address(CentralStage.address(7)))
-    #expect(stage.manager.address == CentralStage.address(7))
+    let fixture = CentralFixture()
+    #expect(fixture.manager.address == nil)
+    fixture.say(.address(CentralFixture.address(7)))
+    #expect(fixture.manager.address == CentralFixture.address(7))
   }
 }

@@ -19,15 +19,15 @@ import Testing
   /// A read that ended, on a link that stays up.
   private func ended(
     _ result: Result<GATTClient.Outcome, GATTClientError>, _ before: HostEvent...
-  ) throws -> (CentralStage, Peripheral) {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    let characteristic = try #require(stage.discover(peripheral, [("2A37", [.read, .write])]).first)
-    _ = stage.posted()
+  ) throws -> (CentralFixture, Peripheral) {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.read, .write])]).first)
+    _ = fixture.posted()
     peripheral.readValue(for: characteristic)
-    for event in before { stage.say(event) }
-    stage.answer(result)
-    return (stage, peripheral)
+    for event in before { fixture.say(event) }
+    fixture.answer(result)
+    return (fixture, peripheral)
   }
 
   @Test(arguments: [
@@ -35,9 +35,9 @@ import Testing
     .insufficientEncryptionKeySize,
   ])
   func aRefusalIsTheResultAndNobodyPairsForIt(code: ATTErrorCode) throws {
-    let (stage, peripheral) = try ended(refusal(code))
-    #expect(stage.heard() == ["value 2A37 - ATT 0x\(String(code.rawValue, radix: 16))"])
-    #expect(stage.posted() == [] && peripheral.state == .connected)
+    let (fixture, peripheral) = try ended(refusal(code))
+    #expect(fixture.takeCalls() == ["value 2A37 - ATT 0x\(String(code.rawValue, radix: 16))"])
+    #expect(fixture.posted() == [] && peripheral.state == .connected)
   }
 
   @Test(arguments: [
@@ -45,15 +45,15 @@ import Testing
     (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
   ])
   func aBondThatIsLostIsTheResult(loss: BondLoss, code: String) throws {
-    let (stage, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralStage.address(1), loss))
-    #expect(stage.heard() == ["value 2A37 - \(code)"] && peripheral.state == .connected)
+    let (fixture, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralFixture.address(1), loss))
+    #expect(fixture.takeCalls() == ["value 2A37 - \(code)"] && peripheral.state == .connected)
   }
 
   @Test func pairingIsAskedForByTheApplication() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.connect(1)
-    _ = stage.posted()
-    stage.manager.pair(with: peripheral)
-    #expect(stage.posted() == ["security 1"])
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    _ = fixture.posted()
+    fixture.manager.pair(with: peripheral)
+    #expect(fixture.posted() == ["security 1"])
   }
 }

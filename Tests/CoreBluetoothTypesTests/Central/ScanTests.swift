@@ -14,152 +14,152 @@ import Testing
   /// 02 01 06, complete list 180D 180F, name "Strap".
   static let strap = "020106" + "05030d180f18" + "06095374726170"
 
-  @Test func rule6_1_nilTellsOfAll() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
-    #expect(stage.manager.isScanning)
-    #expect(stage.posted() == ["scan"])
-    stage.advertise(1, Self.strap)
-    stage.advertise(2, "020106", rssi: 127)
-    #expect(stage.heard() == ["discovered Strap -40", "discovered - 127"])
-    stage.manager.stopScan()
-    #expect(stage.posted() == ["stop scanning"])
-    stage.advertise(3)
-    #expect(stage.heard() == [])
-    stage.manager.stopScan()
-    #expect(stage.posted() == [])
+  @Test func nilTellsOfAll() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
+    #expect(fixture.manager.isScanning)
+    #expect(fixture.posted() == ["scan"])
+    fixture.advertise(1, Self.strap)
+    fixture.advertise(2, "020106", rssi: 127)
+    #expect(fixture.takeCalls() == ["discovered Strap -40", "discovered - 127"])
+    fixture.manager.stopScan()
+    #expect(fixture.posted() == ["stop scanning"])
+    fixture.advertise(3)
+    #expect(fixture.takeCalls() == [])
+    fixture.manager.stopScan()
+    #expect(fixture.posted() == [])
   }
 
-  @Test func rule6_1_servicesFilter() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: ["180D"])
-    stage.advertise(1, Self.strap)
-    stage.advertise(2, "03030a18")
-    stage.advertise(3)
-    #expect(stage.heard() == ["discovered Strap -40"])
+  @Test func servicesFilter() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: ["180D"])
+    fixture.advertise(1, Self.strap)
+    fixture.advertise(2, "03030a18")
+    fixture.advertise(3)
+    #expect(fixture.takeCalls() == ["discovered Strap -40"])
     // As 128 bits it is the same service.
-    stage.advertise(4, "1107fb349b5f80000080001000000d180000")
-    #expect(stage.heard() == ["discovered - -40"])
-    #expect(stage.recorder.lastDictionary[AdvertisementDataServiceUUIDsKey] == "[180D]")
+    fixture.advertise(4, "1107fb349b5f80000080001000000d180000")
+    #expect(fixture.takeCalls() == ["discovered - -40"])
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataServiceUUIDsKey] == "[180D]")
   }
 
-  @Test func rule6_1_theScanResponseCounts() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: ["180D"])
-    stage.advertise(1, "020106")
-    #expect(stage.heard() == [])
-    stage.advertise(1, "03030d18", isScanResponse: true)
-    #expect(stage.heard() == ["discovered - -40"])
+  @Test func theScanResponseCounts() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: ["180D"])
+    fixture.advertise(1, "020106")
+    #expect(fixture.takeCalls() == [])
+    fixture.advertise(1, "03030d18", isScanResponse: true)
+    #expect(fixture.takeCalls() == ["discovered - -40"])
   }
 
-  @Test func rule6_1_oneDiscoveryEachAndOneMoreWithTheScanResponse() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
+  @Test func oneDiscoveryEachAndOneMoreWithTheScanResponse() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
     for _ in 0..<3 {
-      stage.advertise(1, "020106")
-      stage.advertise(1, "06095374726170", isScanResponse: true)
+      fixture.advertise(1, "020106")
+      fixture.advertise(1, "06095374726170", isScanResponse: true)
     }
-    stage.advertise(1, "020104")
-    #expect(stage.heard() == ["discovered - -40", "discovered Strap -40"])
+    fixture.advertise(1, "020104")
+    #expect(fixture.takeCalls() == ["discovered - -40", "discovered Strap -40"])
     // A scan anew tells of them anew, with what is known by now.
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.advertise(1, "020106")
-    #expect(stage.heard() == ["discovered Strap -40"])
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, "020106")
+    #expect(fixture.takeCalls() == ["discovered Strap -40"])
   }
 
-  @Test func rule6_1_duplicatesWhenRequested() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(
+  @Test func duplicatesWhenRequested() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(
       withServices: nil, options: [CentralManagerScanOptionAllowDuplicatesKey: NSNumber(value: true)])
-    for _ in 0..<3 { stage.advertise(1, Self.strap) }
-    #expect(stage.heard().count == 3)
-    stage.manager.scanForPeripherals(withServices: nil, options: [CentralManagerScanOptionAllowDuplicatesKey: false])
-    for _ in 0..<3 { stage.advertise(1, Self.strap) }
-    #expect(stage.heard().count == 1)
+    for _ in 0..<3 { fixture.advertise(1, Self.strap) }
+    #expect(fixture.takeCalls().count == 3)
+    fixture.manager.scanForPeripherals(withServices: nil, options: [CentralManagerScanOptionAllowDuplicatesKey: false])
+    for _ in 0..<3 { fixture.advertise(1, Self.strap) }
+    #expect(fixture.takeCalls().count == 1)
   }
 
-  @Test func rule6_1_solicitedServicesWidenTheMatch() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(
+  @Test func solicitedServicesWidenTheMatch() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(
       withServices: ["180D"], options: [CentralManagerScanOptionSolicitedServiceUUIDsKey: [BluetoothUUID("180A")]])
-    stage.advertise(1, "03140a18")
-    #expect(stage.heard() == ["discovered - -40"])
-    #expect(stage.recorder.lastDictionary[AdvertisementDataSolicitedServiceUUIDsKey] == "[180A]")
-    stage.advertise(2, "03030a18")
-    #expect(stage.heard() == [])
+    fixture.advertise(1, "03140a18")
+    #expect(fixture.takeCalls() == ["discovered - -40"])
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataSolicitedServiceUUIDsKey] == "[180A]")
+    fixture.advertise(2, "03030a18")
+    #expect(fixture.takeCalls() == [])
   }
 
   /// 180D is bit 61 of the overflow area: octet 7, bit 5.
-  @Test func rule5_theOverflowAreaIsSearched() {
-    let stage = CentralStage()
+  @Test func theOverflowAreaIsSearched() {
+    let fixture = CentralFixture()
     let area = "14ff4c0001" + "00000000000000200000000000000000"
-    stage.manager.scanForPeripherals(withServices: ["180D", "180F"])
-    stage.advertise(1, area)
-    #expect(stage.heard() == ["discovered - -40"])
-    #expect(stage.recorder.lastDictionary[AdvertisementDataOverflowServiceUUIDsKey] == "[180D]")
-    #expect(stage.recorder.lastDictionary[AdvertisementDataManufacturerDataKey] == nil)
-    stage.manager.scanForPeripherals(withServices: ["180F"])
-    stage.advertise(1, area)
-    #expect(stage.heard() == [])
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.advertise(1, area)
-    #expect(stage.recorder.lastDictionary[AdvertisementDataOverflowServiceUUIDsKey] == nil)
+    fixture.manager.scanForPeripherals(withServices: ["180D", "180F"])
+    fixture.advertise(1, area)
+    #expect(fixture.takeCalls() == ["discovered - -40"])
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataOverflowServiceUUIDsKey] == "[180D]")
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataManufacturerDataKey] == nil)
+    fixture.manager.scanForPeripherals(withServices: ["180F"])
+    fixture.advertise(1, area)
+    #expect(fixture.takeCalls() == [])
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, area)
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataOverflowServiceUUIDsKey] == nil)
   }
 
-  @Test func rule6_2_theDictionary() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
+  @Test func theDictionary() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
     // Name, TX power -4 dBm, company 0x1234 with 2 octets, service data of 180F.
-    stage.advertise(1, "06095374726170" + "020afc" + "05ff3412aabb" + "04160f1857", isConnectable: false)
-    let dictionary = stage.recorder.lastDictionary
+    fixture.advertise(1, "06095374726170" + "020afc" + "05ff3412aabb" + "04160f1857", isConnectable: false)
+    let dictionary = fixture.recorder.lastDictionary
     #expect(dictionary[AdvertisementDataLocalNameKey] == "Strap")
     #expect(dictionary[AdvertisementDataTxPowerLevelKey] == "-4")
     #expect(dictionary[AdvertisementDataManufacturerDataKey] == "4 bytes")
     #expect(dictionary[AdvertisementDataServiceDataKey] == "[180F: 1 bytes]")
     #expect(["0", "false"].contains(dictionary[AdvertisementDataIsConnectable]))
     #expect(dictionary.count == 5)
-    stage.advertise(2)
-    #expect(Array(stage.recorder.lastDictionary.keys) == [AdvertisementDataIsConnectable])
+    fixture.advertise(2)
+    #expect(Array(fixture.recorder.lastDictionary.keys) == [AdvertisementDataIsConnectable])
   }
 
   /// Data whose end the controller has lost: reported and marked, and once more when it is whole.
   @Test func aTruncatedAdvertisementIsMarked() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
     // The name is cut: the flags and the services count.
     let cut = String(Self.strap.dropLast(4))
-    stage.advertise(1, cut, isTruncated: true)
-    #expect(stage.heard() == ["discovered - -40"])
-    #expect(["1", "true"].contains(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey]))
-    #expect(stage.recorder.lastDictionary[AdvertisementDataServiceUUIDsKey] == "[180D, 180F]")
-    stage.advertise(1, String(cut.dropLast(2)), isTruncated: true)
-    #expect(stage.heard() == [])
-    stage.advertise(1, Self.strap)
-    #expect(stage.heard() == ["discovered Strap -40"])
-    #expect(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
+    fixture.advertise(1, cut, isTruncated: true)
+    #expect(fixture.takeCalls() == ["discovered - -40"])
+    #expect(["1", "true"].contains(fixture.recorder.lastDictionary[AdvertisementDataIsTruncatedKey]))
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataServiceUUIDsKey] == "[180D, 180F]")
+    fixture.advertise(1, String(cut.dropLast(2)), isTruncated: true)
+    #expect(fixture.takeCalls() == [])
+    fixture.advertise(1, Self.strap)
+    #expect(fixture.takeCalls() == ["discovered Strap -40"])
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
     // A beginning of what is known whole changes nothing.
-    stage.advertise(1, cut, isTruncated: true)
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.advertise(1, cut, isTruncated: true)
-    #expect(stage.heard() == ["discovered Strap -40"])
-    #expect(stage.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
+    fixture.advertise(1, cut, isTruncated: true)
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, cut, isTruncated: true)
+    #expect(fixture.takeCalls() == ["discovered Strap -40"])
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
   }
 
-  @Test func rule6_2_servicesAreNilUntilDiscovered() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1, Self.strap)
+  @Test func servicesAreNilUntilDiscovered() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, Self.strap)
     #expect(peripheral.services == nil)
     #expect(peripheral.name == "Strap")
     #expect(peripheral.state == .disconnected)
   }
 
-  @Test func rule6_3_theIdentifierIsStableAndOneObjectStandsForADevice() throws {
-    let first = try CentralStage().find(7)
-    let stage = CentralStage()
-    let second = try stage.find(7)
+  @Test func theIdentifierIsStableAndOneObjectStandsForADevice() throws {
+    let first = try CentralFixture().find(7)
+    let fixture = CentralFixture()
+    let second = try fixture.find(7)
     #expect(first.identifier == second.identifier)
-    #expect(try stage.find(7) === second)
-    #expect(try stage.find(8).identifier != second.identifier)
+    #expect(try fixture.find(7) === second)
+    #expect(try fixture.find(8).identifier != second.identifier)
   }
 
   /// The process has no other test, so its memory is that of the manager and of what its adapter knows.
@@ -169,12 +169,12 @@ import Testing
         let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
         return try #require(fields.dropFirst().first.flatMap { Int($0) })
       }
-      let stage = CentralStage()
-      stage.manager.scanForPeripherals(withServices: nil)
+      let fixture = CentralFixture()
+      fixture.manager.scanForPeripherals(withServices: nil)
       var before = 0
       for batch in 0..<1000 {
         if batch == 200 { before = try residentPages() }
-        stage.host.say(
+        fixture.host.say(
           (0..<100).map { index in
             let number = UInt64(batch * 100 + index)
             return .discovered(
@@ -183,16 +183,16 @@ import Testing
                 isConnectable: true, isScanResponse: false, data: [2, 1, UInt8(truncatingIfNeeded: number / 900)],
                 rssi: -40))
           })
-        _ = stage.heard()
-        _ = stage.recorder.takeFound()
+        _ = fixture.takeCalls()
+        _ = fixture.recorder.takeFound()
       }
       try #require(try residentPages() - before < 1024)
     }
   }
 
   /// The read of the Device Name characteristic, where there is one.
-  private func nameRead(_ stage: CentralStage) -> GATTClient.OperationID? {
-    stage.commands().lazy.compactMap { command in
+  private func nameRead(_ fixture: CentralFixture) -> GATTClient.OperationID? {
+    fixture.commands().lazy.compactMap { command in
       guard case .inspect(_, let operation) = command, case .readUsingUUID("2A00", 1...0xFFFF) = operation.kind else {
         return nil
       }
@@ -201,43 +201,43 @@ import Testing
   }
 
   @Test func theNameIsReadWhereNoneIsAdvertised() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    stage.linkUp(1)
-    let read = try #require(nameRead(stage))
-    _ = stage.heard()
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    let read = try #require(nameRead(fixture))
+    _ = fixture.takeCalls()
     let value = AttributeValue(handle: 3, value: [UInt8]("Lamp".utf8))
-    stage.say(.client(PeerID(rawValue: 1), .finished(read, .success(.values([value])))))
-    #expect(stage.heard() == ["name Lamp"] && peripheral.name == "Lamp")
+    fixture.say(.client(PeerID(rawValue: 1), .finished(read, .success(.values([value])))))
+    #expect(fixture.takeCalls() == ["name Lamp"] && peripheral.name == "Lamp")
   }
 
   @Test func aNameThatCannotBeReadIsNone() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    stage.manager.connect(peripheral)
-    stage.linkUp(1)
-    let read = try #require(nameRead(stage))
-    _ = stage.heard()
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    let read = try #require(nameRead(fixture))
+    _ = fixture.takeCalls()
     let error = GATTClientError.errorResponse(.insufficientEncryption, request: .readByTypeRequest, handle: 3)
-    stage.say(.client(PeerID(rawValue: 1), .finished(read, .failure(error))))
-    #expect(stage.heard() == [] && peripheral.name == nil)
+    fixture.say(.client(PeerID(rawValue: 1), .finished(read, .failure(error))))
+    #expect(fixture.takeCalls() == [] && peripheral.name == nil)
   }
 
   @Test func anAdvertisedNameIsNotRead() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1, "03094142")
-    stage.manager.connect(peripheral)
-    stage.linkUp(1)
-    #expect(peripheral.name == "AB" && nameRead(stage) == nil)
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03094142")
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    #expect(peripheral.name == "AB" && nameRead(fixture) == nil)
   }
 
-  @Test func rule6_15_anotherNameIsTold() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1, Self.strap)
-    stage.manager.scanForPeripherals(withServices: ["1234"])
-    stage.advertise(1, "05094e616d65")
-    #expect(stage.heard() == ["name Name"])
+  @Test func anotherNameIsTold() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, Self.strap)
+    fixture.manager.scanForPeripherals(withServices: ["1234"])
+    fixture.advertise(1, "05094e616d65")
+    #expect(fixture.takeCalls() == ["name Name"])
     #expect(peripheral.name == "Name")
   }
 
@@ -245,61 +245,61 @@ import Testing
   @Test func whoIsBondedIsRetrievedUnseen() throws {
     let record = BondFixtures.record(1)
     let keeper = BondStorage(BondFixtures.Notebook(record), log: { _, _ in })
-    let stage = CentralStage(host: ScriptedHost(bonds: keeper))
+    let fixture = CentralFixture(host: ScriptedHost(bonds: keeper))
     let bond = record.bonds[1]
-    let peripheral = try #require(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
+    let peripheral = try #require(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
     #expect(peripheral.identifier == bond.id)
-    stage.manager.connect(peripheral)
-    guard case .connect(_, bond.record.identity, _, _)? = stage.commands().last else {
+    fixture.manager.connect(peripheral)
+    guard case .connect(_, bond.record.identity, _, _)? = fixture.commands().last else {
       Issue.record("not asked"); return
     }
   }
 
-  @Test func rule6_17_whatWasSeenIsRetrieved() throws {
-    let stage = CentralStage()
-    let peripheral = try stage.find(1)
-    #expect(stage.manager.retrievePeripherals(withIdentifiers: [UUID(), peripheral.identifier]) == [peripheral])
-    let byAddress = try #require(stage.manager.retrievePeripheral(withAddress: "c0:00:00:00:00:05", isRandom: true))
-    stage.manager.connect(byAddress)
-    #expect(stage.posted() == ["connect 5"])
-    #expect(stage.manager.retrievePeripheral(withAddress: "nonsense", isRandom: true) == nil)
+  @Test func whatWasSeenIsRetrieved() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    #expect(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), peripheral.identifier]) == [peripheral])
+    let byAddress = try #require(fixture.manager.retrievePeripheral(withAddress: "c0:00:00:00:00:05", isRandom: true))
+    fixture.manager.connect(byAddress)
+    #expect(fixture.posted() == ["connect 5"])
+    #expect(fixture.manager.retrievePeripheral(withAddress: "nonsense", isRandom: true) == nil)
   }
 
   @Test func theHostMayEndAScan() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.say(.scanStopped(.unsupported("scanning")))
-    #expect(!stage.manager.isScanning)
-    #expect(stage.logged().contains { $0.contains("the scan ended") })
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.say(.scanStopped(.unsupported("scanning")))
+    #expect(!fixture.manager.isScanning)
+    #expect(fixture.logged().contains { $0.contains("the scan ended") })
   }
 
   /// At the limit the device not seen for the longest time is forgotten; one that the application holds is not.
   @Test func knownDevicesAreBounded() throws {
     var limits = CentralLimits()
     limits.knownDevices = 2
-    let stage = CentralStage(limits: limits)
-    let held = try stage.find(1)
-    let second = try stage.find(2).identifier
-    _ = stage.recorder.takeFound()
-    #expect(stage.manager.retrievePeripherals(withIdentifiers: [second]).count == 1)
-    let third = try stage.find(3)
-    #expect(stage.manager.retrievePeripherals(withIdentifiers: [second]) == [])
-    #expect(stage.manager.retrievePeripherals(withIdentifiers: [held.identifier]) == [held])
+    let fixture = CentralFixture(limits: limits)
+    let held = try fixture.find(1)
+    let second = try fixture.find(2).identifier
+    _ = fixture.recorder.takeFound()
+    #expect(fixture.manager.retrievePeripherals(withIdentifiers: [second]).count == 1)
+    let third = try fixture.find(3)
+    #expect(fixture.manager.retrievePeripherals(withIdentifiers: [second]) == [])
+    #expect(fixture.manager.retrievePeripherals(withIdentifiers: [held.identifier]) == [held])
     // The application holds all that may be known: a new one is not reported.
-    stage.manager.scanForPeripherals(withServices: nil)
-    stage.advertise(4)
-    #expect(stage.heard() == [])
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(4)
+    #expect(fixture.takeCalls() == [])
     withExtendedLifetime(third) {}
   }
 
   @Test func garbageIsAnAdvertisementLikeAnyOther() {
-    let stage = CentralStage()
-    stage.manager.scanForPeripherals(withServices: nil)
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
     var source = SystemRandomNumberGenerator()
     for number in UInt8.min...UInt8.max {
       let octets = (0..<Int.random(in: 0...31, using: &source)).map { _ in UInt8.random(in: 0...255, using: &source) }
-      stage.advertise(number, octets.hexadecimal)
+      fixture.advertise(number, octets.hexadecimal)
     }
-    #expect(stage.heard().count == 256)
+    #expect(fixture.takeCalls().count == 256)
   }
 }

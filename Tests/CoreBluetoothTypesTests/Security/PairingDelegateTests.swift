@@ -58,51 +58,51 @@ import Testing
     func manager(_ manager: Manager, didReplaceBondOf peer: Peer) { lines.append("replaced") }
   }
 
-  private func answers(_ stage: Stage) -> [PairingAnswer] {
-    stage.host.commands.compactMap { if case .answerPairing(_, _, let answer) = $0 { answer } else { nil } }
+  private func answers(_ fixture: PeripheralFixture) -> [PairingAnswer] {
+    fixture.host.commands.compactMap { if case .answerPairing(_, _, let answer) = $0 { answer } else { nil } }
   }
 
   private func id(_ number: UInt64) -> PairingQuestionID { PairingQuestionID(rawValue: number) }
 
   @Test func everyQuestionReachesTheDelegateAndEveryAnswerTheHost() throws {
-    let stage = Stage()
-    let central = stage.connect(7)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(7)
     let number = try #require(Passkey(42))
     let listener = Listener { $0.accept() }
-    stage.manager.pairingDelegate = listener
+    fixture.manager.pairingDelegate = listener
     for question in [PairingQuestion.consent, .display(number), .compare(number), .replaceBond] {
-      stage.say(.pairing(central.peer, id(1), question))
+      fixture.say(.pairing(central.peer, id(1), question))
     }
     #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042", "replace"])
-    #expect(answers(stage) == [.accept, .accept, .accept])
+    #expect(answers(fixture) == [.accept, .accept, .accept])
     let typist = Listener { $0.enter(passkey: 123_456) }
-    stage.manager.pairingDelegate = typist
-    stage.say(.pairing(central.peer, id(1), .enterPasskey))
-    #expect(answers(stage).last == Passkey(123_456).map { .passkey($0) })
+    fixture.manager.pairingDelegate = typist
+    fixture.say(.pairing(central.peer, id(1), .enterPasskey))
+    #expect(answers(fixture).last == Passkey(123_456).map { .passkey($0) })
     let mistaken = Listener { $0.enter(passkey: 1_000_000) }
-    stage.manager.pairingDelegate = mistaken
-    stage.say(.pairing(central.peer, id(1), .enterPasskey))
-    #expect(answers(stage).last == .reject)
+    fixture.manager.pairingDelegate = mistaken
+    fixture.say(.pairing(central.peer, id(1), .enterPasskey))
+    #expect(answers(fixture).last == .reject)
     withExtendedLifetime((listener, typist, mistaken)) {}
   }
 
   /// A dialogue of the application holds on to its reply, whatever is asked after it.
   @Test func aReplyAnswersTheQuestionItCameWith() throws {
-    let stage = Stage()
-    let central = stage.connect(7)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(7)
     let replies = Mutex<[PairingReply]>([])
     let listener = Listener { reply in replies.withLock { $0.append(reply) } }
-    stage.manager.pairingDelegate = listener
+    fixture.manager.pairingDelegate = listener
     let number = try #require(Passkey(42))
-    stage.say(.pairing(central.peer, id(5), .consent))
-    stage.say(.pairingQuestionWithdrawn(central.peer, id(5)))
-    stage.say(.pairing(central.peer, id(6), .compare(number)))
+    fixture.say(.pairing(central.peer, id(5), .consent))
+    fixture.say(.pairingQuestionWithdrawn(central.peer, id(5)))
+    fixture.say(.pairing(central.peer, id(6), .compare(number)))
     #expect(listener.lines.take() == ["consent", "withdrawn 5", "compare 000042"])
     let held = replies.withLock { $0 }
     #expect(held.map(\.id.rawValue) == [5, 6])
     held[0].accept()
     held[1].reject()
-    let named = stage.host.commands.compactMap {
+    let named = fixture.host.commands.compactMap {
       if case .answerPairing(central.peer, let id, let answer) = $0 { (id.rawValue, answer) } else { nil }
     }
     #expect(named.map(\.0) == [5, 6] && named.map(\.1) == [.accept, .reject])
@@ -115,46 +115,46 @@ import Testing
         reply.reject()
       }
     }
-    let stage = Stage()
-    let central = stage.connect(7)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(7)
     let refuser = Refuser()
-    stage.manager.pairingDelegate = refuser
-    stage.say(.pairing(central.peer, id(1), .display(try #require(Passkey(42)))))
-    #expect(answers(stage) == [.reject])
+    fixture.manager.pairingDelegate = refuser
+    fixture.say(.pairing(central.peer, id(1), .display(try #require(Passkey(42)))))
+    #expect(answers(fixture) == [.reject])
     withExtendedLifetime(refuser) {}
   }
 
   /// Nobody to ask: declined at once, so that the other device need not wait, with a line that holds no digits.
   @Test func withoutADelegateQuestionsAreDeclined() throws {
-    let stage = Stage()
-    let central = stage.connect(7)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(7)
     let number = try #require(Passkey(987_654))
     for question in [PairingQuestion.consent, .replaceBond, .enterPasskey, .compare(number)] {
-      stage.say(.pairing(central.peer, id(1), question))
+      fixture.say(.pairing(central.peer, id(1), question))
     }
-    stage.say(.pairing(central.peer, id(2), .display(number)))
-    #expect(answers(stage) == [.reject, .reject, .reject, .reject])
-    let lines = stage.logged()
+    fixture.say(.pairing(central.peer, id(2), .display(number)))
+    #expect(answers(fixture) == [.reject, .reject, .reject, .reject])
+    let lines = fixture.logged()
     #expect(lines.count == 5, "each kind once")
-    for _ in 1...3 { stage.say(.pairing(central.peer, id(3), .consent)) }
-    #expect(stage.logged().isEmpty && answers(stage).count == 7)
+    for _ in 1...3 { fixture.say(.pairing(central.peer, id(3), .consent)) }
+    #expect(fixture.logged().isEmpty && answers(fixture).count == 7)
     #expect(lines.count == 5 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
   }
 
   @Test func whatHappensIsTold() {
-    let stage = Stage()
-    let central = stage.connect(7)
+    let fixture = PeripheralFixture()
+    let central = fixture.connect(7)
     let listener = Listener { $0.reject() }
-    stage.manager.pairingDelegate = listener
+    fixture.manager.pairingDelegate = listener
     let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
     let identity = DeviceAddress(octets: BD_ADDR(5), kind: .public)
-    stage.say(.security(central.peer, SecurityState(level: .secureConnections, keySize: 16)))
-    stage.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
-    stage.say(.keypress(central.peer, .passkeyDigitErased))
-    stage.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
-    stage.say(.bondLost(central.peer, identity, .missingHere))
-    stage.say(.bondRemoved(identity))
-    stage.say(.bondReplaced(central.peer, identity))
+    fixture.say(.security(central.peer, SecurityState(level: .secureConnections, keySize: 16)))
+    fixture.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
+    fixture.say(.keypress(central.peer, .passkeyDigitErased))
+    fixture.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
+    fixture.say(.bondLost(central.peer, identity, .missingHere))
+    fixture.say(.bondRemoved(identity))
+    fixture.say(.bondReplaced(central.peer, identity))
     #expect(
       listener.lines.take() == [
         "security secureConnections 16 false", "paired false", "types digitErased",
@@ -167,48 +167,48 @@ import Testing
   /// A question goes to every manager of the adapter; the answer of one is enough.
   @Test func aManagerWithADelegateAnswersForOneWithout() {
     let host = ScriptedHost()
-    let silent = Stage(host: host)
-    let stage = Stage(host: host)
-    let central = stage.connect(7)
+    let silent = PeripheralFixture(host: host)
+    let fixture = PeripheralFixture(host: host)
+    let central = fixture.connect(7)
     silent.settle()
     let listener = Listener { $0.accept() }
-    stage.manager.pairingDelegate = listener
+    fixture.manager.pairingDelegate = listener
     for number in 1...2 {
       host.say(.pairing(central.peer, id(UInt64(number)), .consent))
       silent.settle()
-      stage.settle()
+      fixture.settle()
     }
-    #expect(answers(stage) == [.accept, .accept] && stage.logged().isEmpty)
-    stage.manager.pairingDelegate = nil
+    #expect(answers(fixture) == [.accept, .accept] && fixture.logged().isEmpty)
+    fixture.manager.pairingDelegate = nil
     host.say(.pairing(central.peer, id(3), .consent))
     silent.settle()
-    stage.settle()
-    #expect(answers(stage) == [.accept, .accept, .reject] && stage.logged().count == 1)
+    fixture.settle()
+    #expect(answers(fixture) == [.accept, .accept, .reject] && fixture.logged().count == 1)
   }
 
   /// The one manager that might answer is released: the question is rejected at once.
   @Test func aQuestionIsRejectedWhenTheLastThatMightAnswerIsReleased() {
     let host = ScriptedHost()
-    let silent = Stage(host: host)
-    let stage = Stage(host: host)
-    let central = stage.connect(7)
+    let silent = PeripheralFixture(host: host)
+    let fixture = PeripheralFixture(host: host)
+    let central = fixture.connect(7)
     silent.settle()
     let listener = Listener { _ in }
-    stage.manager.pairingDelegate = listener
+    fixture.manager.pairingDelegate = listener
     host.say(.pairing(central.peer, id(1), .consent))
     silent.settle()
-    stage.settle()
+    fixture.settle()
     #expect(answers(silent).isEmpty && listener.lines.take() == ["consent"])
-    stage.releaseManager()
+    fixture.releaseManager()
     #expect(answers(silent) == [.reject])
   }
 
   /// Links of another manager of the same host are not this one's to answer for.
   @Test func linksOfOthersAreLeftToThem() {
-    let stage = Stage()
+    let fixture = PeripheralFixture()
     let listener = Listener { $0.accept() }
-    stage.manager.pairingDelegate = listener
-    stage.say(.pairing(PeerID(rawValue: 99), id(1), .consent))
-    #expect(listener.lines.take().isEmpty && answers(stage).isEmpty)
+    fixture.manager.pairingDelegate = listener
+    fixture.say(.pairing(PeerID(rawValue: 99), id(1), .consent))
+    #expect(listener.lines.take().isEmpty && answers(fixture).isEmpty)
   }
 }

@@ -10,7 +10,7 @@ import Synchronization
 @testable import CoreBluetoothTypes
 
 /// One manager on a queue of its own over a scripted host, with a delegate that writes everything down.
-final class Stage: Sendable {
+final class PeripheralFixture: Sendable {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "delegate")
   let recorder: Recorder
@@ -42,8 +42,8 @@ final class Stage: Sendable {
   /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
   func settle() { for _ in 0..<4 { queue.sync {} } }
 
-  /// What the delegate heard since the last call.
-  func heard() -> [String] {
+  /// The calls of the delegate since the last call, in words.
+  func takeCalls() -> [String] {
     settle()
     return recorder.take()
   }
@@ -79,7 +79,7 @@ final class Stage: Sendable {
     let service = MutableService(type: uuid, primary: true)
     service.characteristics = characteristics
     manager.add(service)
-    _ = heard()
+    _ = takeCalls()
     _ = host.takeCommands()
     return service
   }

@@ -10,7 +10,7 @@ import Synchronization
 @testable import CoreBluetoothTypes
 
 /// One central manager on a queue of its own over a scripted host, with delegates that write everything down.
-final class CentralStage: Sendable {
+final class CentralFixture: Sendable {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "central delegate")
   let recorder = CentralRecorder()
@@ -41,8 +41,8 @@ final class CentralStage: Sendable {
   /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
   func settle() { for _ in 0..<4 { queue.sync {} } }
 
-  /// What the delegates heard since the last call.
-  func heard() -> [String] {
+  /// The calls of the delegates since the last call, in words.
+  func takeCalls() -> [String] {
     settle()
     return recorder.take()
   }
@@ -110,7 +110,7 @@ final class CentralStage: Sendable {
     advertise(number, data)
     manager.stopScan()
     _ = posted()
-    _ = heard()
+    _ = takeCalls()
     guard let peripheral = recorder.takeFound() else { throw NothingFound() }
     peripheral.delegate = recorder
     return peripheral
@@ -140,7 +140,7 @@ final class CentralStage: Sendable {
     manager.connect(peripheral, options: options)
     linkUp(number, peer: peer, mtu: mtu)
     _ = posted()
-    _ = heard()
+    _ = takeCalls()
     return peripheral
   }
 
@@ -174,7 +174,7 @@ final class CentralStage: Sendable {
               properties: .init(rawValue: UInt8(truncatingIfNeeded: characteristic.1.rawValue)),
               valueHandle: AttributeHandle(declaration + 1), uuid: characteristic.0)
           })))
-    _ = heard()
+    _ = takeCalls()
     return service.characteristics ?? []
   }
 }
