@@ -234,14 +234,37 @@ extension ConnectionParameters {
 }
 
 extension HostCommand {
-  /// The answer to a command about a link that has ended.
-  var rejection: HostEvent {
+  /// The link that the command is about.
+  var link: PeerID? {
     switch self {
-    case .readRSSI(let peer): .rssi(peer, .failure(.notConnected))
-    case .setPHY(let peer, _), .readPHY(let peer): .phy(peer, .failure(.notConnected))
-    case .client(let peer, let operation), .inspect(let peer, let operation):
-      .client(peer, .finished(operation.id, .failure(.linkEnded)))
-    default: .refused(.notConnected)
+    case .respond(let peer, _, _), .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _),
+      .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _), .inspect(let peer, _),
+      .requestSecurity(let peer), .secure(let peer, _), .answerPairing(let peer, _, _), .authorize(let peer, _):
+      peer
+    default: nil
     }
+  }
+
+  /// The answer to a command about a link that has ended; nil where none is needed.
+  func rejection(for owner: OwnerID) -> AddressedEvent<HostEvent>? {
+    switch self {
+    case .respond, .authorize: nil
+    case .answerPairing(let peer, _, _):
+      AddressedEvent(.diagnostic(PairingAnswerError.notOpen.diagnostic(of: peer)))
+    case .readRSSI(let peer): AddressedEvent(.rssi(peer, .failure(.notConnected)), to: owner.recipient)
+    case .setPHY(let peer, _), .readPHY(let peer):
+      AddressedEvent(.phy(peer, .failure(.notConnected)), to: owner.recipient)
+    case .client(let peer, let operation), .inspect(let peer, let operation):
+      AddressedEvent(.client(peer, .finished(operation.id, .failure(.linkEnded))), to: owner.recipient)
+    default: AddressedEvent(.refused(.notConnected), to: owner.recipient)
+    }
+  }
+}
+
+extension PairingAnswerError {
+  /// The line about an answer that changed nothing (Vol 3, Part H, 2.3.5.6.2: a yes counts only for the digits that the user
+  /// compared).
+  func diagnostic(of peer: PeerID) -> Diagnostic {
+    Diagnostic(.application, "an answer to a pairing question is ignored: \(self)", peer: peer)
   }
 }

@@ -46,6 +46,7 @@ import Testing
       "connected \(connection.request?.rawValue ?? 0) \(recipient)"
     case .event(.disconnected(_, let reason), let recipient): "disconnected \(reason) \(recipient)"
     case .report(_, let text, _): text
+    case .own(.security(let input)): "security \(input)"
     case .own(let own): "\(own)"
     default: "other"
     }
@@ -85,13 +86,35 @@ import Testing
 
   @Test mutating func pdusOfTheSecurityManagerAreForTheRouter() {
     var link = link()
-    #expect(receive([2, 0, 6, 0, 0x0B, 0x01], on: &link) == ["securityPDU([11, 1])"])
+    #expect(receive([2, 0, 6, 0, 0x0B, 0x01], on: &link) == ["security pdu([11, 1])"])
+  }
+
+  @Test mutating func eventsAboutEncryptionAreForTheSecurityManager() {
+    var link = link()
+    link.receive(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = link.handle }, &turn)
+    let result = take(&link)
+    #expect(result.count == 1 && result[0].hasPrefix("security encryptionChanged"))
+    link.receive(HCI.LELongTermKeyRequest { $0.connectionHandle = link.handle }, &turn)
+    #expect(take(&link).first?.hasPrefix("security keyRequested") == true)
+  }
+
+  @Test mutating func commandsOfOwnersAreForThePartThatTheyConcern() {
+    var link = link()
+    func perform(_ command: HostCommand) { link.perform(command, from: owner, ControllerCapabilities(), &turn) }
+    perform(.requestSecurity(link.peer))
+    #expect(take(&link).first?.hasPrefix("security requested") == true)
+    perform(.readRSSI(link.peer))
+    #expect(take(&link) == ["\(HCIOpcode.readRSSI)"])
+    perform(.authorize(link.peer, true))
+    #expect(take(&link) == ["securityChanged"])
+    perform(.authorize(link.peer, true))
+    #expect(take(&link).isEmpty)
   }
 
   @Test mutating func aLinkIsClosedOnce() {
     var link = link()
     #expect(!link.isClosing)
-    link.perform(.disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, &turn)
+    link.perform(.disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &turn)
     #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
     #expect(link.isClosing)
     link.close(.authenticationFailure, &turn)
@@ -138,7 +161,7 @@ import Testing
     bonds.replaceAll(with: [bond])
     var link = link(.central)
     link.start([], isShuttingDown: false, bonds, &turn)
-    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "encryptionWanted"])
+    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "security bond"])
     #expect(link.security.isBonded && !link.security.isBondProven)
     turn.now = link.deadline ?? .start
     link.tickReconnection(&turn)

@@ -1,5 +1,7 @@
+import BLECrypto
 import BLEGATT
 import BLEHCI
+import BLESMP
 import BLEWire
 import Testing
 
@@ -62,6 +64,47 @@ import Testing
     #expect(table.deadline == late)
     _ = table.remove(at: 1)
     #expect(table.deadline == nil)
+  }
+
+  @Test func refusesAValueOfAnotherOwnersAttributeAndOneAboveTheLimit() {
+    var configuration = HostConfiguration()
+    configuration.maximumPendingUpdates = 1
+    var table = LinkTable(configuration)
+    var effects: [Effect<Never>] = []
+    let (owner, attribute) = (OwnerID(rawValue: 1), AttributeID(rawValue: 11))
+    func begin(_ token: UInt64, isAccepted: Bool = true) -> Bool {
+      table.begin(
+        UpdateToken(rawValue: token), of: attribute, isAccepted: isAccepted, for: owner, into: &effects) != nil
+    }
+    #expect(!begin(1, isAccepted: false) && effects.count == 2)
+    #expect(begin(1) && effects.count == 2)
+    #expect(!begin(2) && effects.count == 4)
+    let finished = table.finishCopy(of: UpdateToken(rawValue: 1))
+    #expect(finished?.recipient == .owner(owner))
+    #expect(begin(2) && effects.count == 4)
+  }
+
+  @Test func aClientGoesOnWhenEnoughFramesHaveLeft() throws {
+    var configuration = HostConfiguration()
+    configuration.congestion = (from: 2, below: 1)
+    var table = LinkTable(configuration)
+    table.acl.setBuffers(length: 27, count: 1)
+    _ = table.append(link(table.nextPeer(), 5))
+    var (packets, turn) = (PacketBuffer(), LinkTurn(SecurityToolbox(LibCrypto())))
+    for _ in 0..<3 {
+      _ = try table.acl.send(ConnectionHandle(rawValue: 5), cid: 4, payload: [1, 2].span, into: &packets)
+    }
+    table.noteCongestion(of: table[0].peer, &turn)
+    #expect(table[0].client.isCongested)
+    var effects: [Effect<Never>] = []
+    func completed(_ handle: UInt8) -> [String] {
+      table.completed([1, handle, 0, 1, 0].span, into: &packets, &effects).map { "\($0.peer.rawValue) \($0.effect)" }
+    }
+    #expect(completed(5).isEmpty)
+    #expect(completed(5) == ["1 relieved"])
+    #expect(effects.isEmpty)
+    // Packets that were not sent are a fault of the controller.
+    #expect(completed(6).isEmpty && effects.count == 1)
   }
 
   @Test(arguments: [0, 1, 2, 3, 8, 31, 32, 33]) func theTreeKnowsTheEarliestOfAnyNumberOfDeadlines(count: Int) {

@@ -61,19 +61,15 @@ struct Link: Sendable {
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
-    let halves = Instant?.nearer(server.deadline, client.deadline)
-    return .nearer(halves, .nearer(signalling.deadline, manager.deadline))
+    .nearer(.nearer(server.deadline, client.deadline), .nearer(signalling.deadline, manager.deadline))
   }
+
+  /// The same in place: for a function that does not mutate, an element of an array is copied, with a retain for each array in it.
+  mutating func nextDeadline() -> Instant? { deadline }
 
   /// The link as it is reported.
   func connection(request: ConnectID?) -> Connection {
     Connection(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
-  }
-
-  /// Lets the client do something. Its sign counters and its effects follow at the end of the turn.
-  mutating func useClient(_ turn: inout LinkTurn, _ body: (inout LinkClient, inout LinkClient.Output) -> Void) {
-    turn.usesClient = true
-    body(&client, &turn.client)
   }
 
   /// Ends an input: grants the client the sign counters that it needs, at once where they are stored as reserved.
@@ -121,7 +117,7 @@ extension Link {
     switch channel {
     case .attributeProtocol: receiveATT(payload, &services, bonds, &turn)
     case .signalling: signalling.receive(payload, now: turn.now, into: &turn.signalling, &turn.effects)
-    case .securityManager: turn.effects.append(.own(.securityPDU([UInt8](copying: payload))))
+    case .securityManager: turn.effects.append(.own(.security(.pdu([UInt8](copying: payload)))))
     // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
     default: break
     }
@@ -142,17 +138,29 @@ extension Link {
     }
   }
 
-  /// The link layers have changed the timing, or could not.
-  mutating func updated(_ event: HCI.LEConnectionUpdateComplete, _ turn: inout LinkTurn) {
-    signalling.updated(event, into: &turn.effects)
+  /// Takes an event of the controller about the link.
+  mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
+    switch event {
+    case let event as HCI.LEConnectionUpdateComplete: signalling.updated(event, into: &turn.effects)
+    case let event as HCI.LEPHYUpdateComplete: phys.updated(event, into: &turn.effects)
+    default: if let input = SecurityInput(event) { turn.effects.append(.own(.security(input))) }
+    }
   }
 }
 
 /// Commands of owners.
 extension Link {
   /// Performs a command about a link; others are not for this part.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout LinkTurn) {
+  mutating func perform(
+    _ command: HostCommand, from owner: OwnerID, _ controller: ControllerCapabilities, _ turn: inout LinkTurn
+  ) {
     switch command {
+    case .setPHY, .readPHY: phys.perform(command, for: owner, controller, into: &turn.effects)
+    case .requestSecurity: turn.effects.append(.own(.security(.requested(by: owner))))
+    case .secure(_, let demand): turn.effects.append(.own(.security(.requested(by: owner, demand))))
+    case .answerPairing(_, let question, let answer): turn.effects.append(.own(.security(.answer(question, answer))))
+    case .authorize(_, let isAuthorized):
+      if device.authorize(isAuthorized) { turn.effects.append(.own(.securityChanged)) }
     case .disconnect(_, let reason): close(reason, &turn)
     case .release: release(by: owner, &turn)
     case .updateConnection(_, let parameters):
@@ -190,14 +198,6 @@ extension Link {
       turn.effects.append(.event(.disconnected(peer, .terminatedByLocalHost), to: owner.recipient))
     }
   }
-
-  /// Answers the request that waits for an owner that detaches, and those that follow it in the queue of the server.
-  mutating func rejectRequests(of owner: OwnerID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
-    while let token = server.awaits(owner) {
-      server.respond(
-        to: token, with: .failure(.unlikelyError), from: owner, security, &services, now: turn.now, into: &turn.server)
-    }
-  }
 }
 
 /// The beginning and the end.
@@ -219,11 +219,10 @@ extension Link {
     }
     if isShuttingDown { return close(.remoteUserTerminatedConnection, &turn) }
     guard role == .central else { return }
-    let key = bond?.centralKey
-    let until = key.map { _ in turn.now + encryptionTimeout }
+    let until = bond?.centralKey.map { _ in turn.now + encryptionTimeout }
     turn.usesClient = true
     client.start(encryptedUntil: until, now: turn.now, into: &turn.client)
-    if key != nil { turn.effects.append(.own(.encryptionWanted)) }
+    if until != nil { turn.effects.append(.own(.security(.bond))) }
   }
 
   /// The link has ended: what is kept of the peer is stored. ``ended(_:_:_:)`` follows.
@@ -267,7 +266,8 @@ extension Link {
     case .bondKeyFailed(let loss): bondKeyFailed(loss, &turn)
     case .pairingFailed, .notSecured:
       if case .pairingFailed = effect { device.pairings.failed(now: turn.now) }
-      useClient(&turn) { $0.releaseParked(into: &$1) }
+      turn.usesClient = true
+      client.releaseParked(into: &turn.client)
     case .close: close(.authenticationFailure, &turn)
     default: break
     }
@@ -304,7 +304,13 @@ extension Link {
     case .storageEnded: deliverSigned(&services, bonds, &turn)
     case .failed: close(.remoteUserTerminatedConnection, &turn)
     case .transmitted(let token, let count): server.transmitted(token, count: count, into: &turn.server)
-    case .relieved: useClient(&turn) { [now = turn.now] in $0.setCongested(false, now: now, into: &$1) }
+    case .relieved:
+      turn.usesClient = true
+      client.setCongested(false, now: turn.now, into: &turn.client)
+    case .securityWanted(let operation, let refusal):
+      if manager.isUnderWay { return client.park(operation, refusal) }
+      turn.usesClient = true
+      client.report(refusal, into: &turn.client)
     case .securityChanged:
       turn.server.effects.append(.event(.security(peer, security), to: .everyone))
       server.securityChanged(security, services, into: &turn.server)
@@ -317,12 +323,6 @@ extension Link {
       client.resume(now: turn.now, into: &turn.client)
     default: break
     }
-  }
-
-  /// The store has answered: counters are granted, and signed writes are handed to the server.
-  mutating func bondsStored(_ turn: inout LinkTurn) {
-    turn.usesClient = true
-    turn.effects.append(.own(.storageEnded))
   }
 
   private mutating func deliverSigned(
@@ -349,10 +349,10 @@ extension Link {
       turn.effects.append(.own(.storageEnded))
     }
     signalling.tick(now: turn.now, into: &turn.effects)
+    if let deadline = manager.deadline, deadline <= turn.now { turn.effects.append(.own(.security(.tick))) }
   }
 
-  /// Ends a link whose encryption neither succeeds nor fails, although the controller should have ended it (Vol 6, Part B,
-  /// 5.2).
+  /// Ends a link whose encryption neither succeeds nor fails. The controller should have ended it (Vol 6, Part B, 5.2).
   mutating func tickReconnection(_ turn: inout LinkTurn) {
     guard let deadline = client.reconnection.deadline, deadline <= turn.now else { return }
     manager.stopEncryption()

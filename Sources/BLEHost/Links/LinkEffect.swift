@@ -23,22 +23,18 @@ enum LinkEffect: Sendable {
   /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
   /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
   case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
-  /// The link is to be encrypted with the key of the bond before its client sends.
-  case encryptionWanted
   /// The link has proven the bond of its identity: it is reported by it, and others that claim it are ended.
   case bondProven
   /// Another link has proven the identity of the one with this handle, which ends for the application.
   case superseded(ConnectionHandle)
   /// The level of the link has changed, or what counts beside it: the application and the subscriptions learn it.
   case securityChanged
-  /// The level is in force: the security manager goes on.
-  case levelApplied(KeyStart)
   /// The client of our server has proven its bond: it gets back what it had configured.
   case bondRestored
   /// The link is encrypted: our client may send, and repeats what was refused for want of encryption.
   case clientResumed
-  /// A PDU on the channel of the security manager.
-  case securityPDU([UInt8])
+  /// Something for the security manager, which needs facts about other parts.
+  case security(SecurityInput)
   /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
   case violated(GATTClient.Event, to: Recipient)
   /// The peer cannot be served any more, or does not answer: the link is to be ended.
@@ -50,8 +46,8 @@ enum LinkEffect: Sendable {
   static func encrypted(_ start: KeyStart, isNewProof: Bool) -> [Effect<LinkEffect>] {
     let effects: [LinkEffect] =
       isNewProof
-      ? [.bondProven, .securityChanged, .levelApplied(start), .bondRestored, .clientResumed]
-      : [.securityChanged, .levelApplied(start), .clientResumed]
+      ? [.bondProven, .securityChanged, .security(.levelApplied(start)), .bondRestored, .clientResumed]
+      : [.securityChanged, .security(.levelApplied(start)), .clientResumed]
     return effects.map { .own($0) }
   }
 }

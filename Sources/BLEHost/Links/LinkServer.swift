@@ -97,6 +97,16 @@ struct LinkServer: Sendable {
     }
   }
 
+  /// Answers the request that waits for an owner that detaches, and those that follow it in the queue.
+  mutating func rejectRequests(
+    of owner: OwnerID, _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant,
+    into output: inout Output
+  ) {
+    while let token = awaits(owner) {
+      respond(to: token, with: .failure(.unlikelyError), from: owner, security, &services, now: now, into: &output)
+    }
+  }
+
   /// Notifies or indicates a value, where the client has subscribed to it.
   ///
   /// - Parameter tag: the mark of the value's frames.

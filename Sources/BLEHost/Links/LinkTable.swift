@@ -123,14 +123,13 @@ extension LinkTable {
     return .connectionFailed(request.id, .invalidParameters("\(request.device) is connected already"))
   }
 
-  /// Reports each link to an owner that attaches.
-  func report(to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
-    for link in links {
-      effects.append(.event(.connected(link.connection(request: nil)), to: owner.recipient))
-      let mtu = link.client.mtu
-      if mtu != ATT.defaultMTU { effects.append(.event(.mtu(link.peer, mtu), to: owner.recipient)) }
-      guard link.security != .none else { continue }
-      effects.append(.event(.security(link.peer, link.security), to: owner.recipient))
+  /// The events that report each link to an owner that attaches.
+  func events(for owner: OwnerID) -> [AddressedEvent<HostEvent>] {
+    links.flatMap { link in
+      var events = [HostEvent.connected(link.connection(request: nil))]
+      if link.client.mtu != ATT.defaultMTU { events.append(.mtu(link.peer, link.client.mtu)) }
+      if link.security != .none { events.append(.security(link.peer, link.security)) }
+      return events.map { AddressedEvent($0, to: owner.recipient) }
     }
   }
 }
@@ -153,6 +152,13 @@ extension LinkTable {
     effects.append(.event(.refused(error), to: owner.recipient))
     effects.append(.event(.updateFinished(token), to: owner.recipient))
     return nil
+  }
+
+  /// One copy of a value has left, or its link has gone.
+  ///
+  /// - Returns: the event for the owner of the value, where it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> AddressedEvent<HostEvent>? {
+    updates.finishCopy(of: token).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
   }
 
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19).
@@ -207,7 +213,7 @@ extension LinkTable {
 
   /// Takes note of the deadlines of the links that were changed.
   mutating func review() {
-    for index in changed { deadlines.set(index, links[index].deadline) }
+    for index in changed { deadlines.set(index, links[index].nextDeadline()) }
     changed.removeAll(keepingCapacity: true)
   }
 

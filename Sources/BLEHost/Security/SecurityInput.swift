@@ -1,0 +1,80 @@
+import BLEHCI
+import BLESMP
+import BLEWire
+
+/// One input of the security manager of a link. The router supplies the facts that it depends on (``SecurityContext``).
+enum SecurityInput: Sendable {
+  /// A PDU of the peer.
+  case pdu([UInt8])
+  /// The kernel reports something about the link.
+  case report(KernelLinkReport)
+  /// An owner requests security, with a demand or without.
+  case requested(by: OwnerID, SecurityDemand? = nil)
+  /// The peer has refused an operation of our client for want of security.
+  case refused
+  /// The link is to be encrypted with the key of the bond before our client sends.
+  case bond
+  /// The application answers a question.
+  case answer(PairingQuestionID, PairingAnswer)
+  /// The central encrypts and names the key.
+  case keyRequested(HCI.LELongTermKeyRequest)
+  /// The kernel has no key for a central that encrypts.
+  case keyMissed
+  /// The controller reports the encryption of the link.
+  case encryptionChanged(HCIErrorCode, isOn: Bool)
+  /// The controller did not take the command to encrypt.
+  case encryptionFailed(HCIErrorCode)
+  /// The level of ``SecurityEffect/encrypted(_:)`` is in force.
+  case levelApplied(KeyStart)
+  case tick
+
+  /// Nil for an event that is not about encryption (Vol 4, Part E, 7.7.8, 7.7.39 and 7.7.65.5).
+  init?(_ event: any LinkEvent) {
+    switch event {
+    case let event as HCI.EncryptionChange:
+      self = .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
+    case let event as HCI.EncryptionChangeV2:
+      self = .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
+    case let event as HCI.EncryptionKeyRefreshComplete: self = .encryptionChanged(event.status, isOn: true)
+    case let event as HCI.LELongTermKeyRequest: self = .keyRequested(event)
+    default: return nil
+    }
+  }
+}
+
+extension LinkSecurityManager {
+  mutating func perform(
+    _ input: SecurityInput, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  ) {
+    switch input {
+    case .pdu(let pdu): receive(pdu.span, &context, now: now, into: &effects)
+    case .report(let report): receive(report, &context, into: &effects)
+    case .requested(let owner, let demand):
+      if let demand { context.demand = demand }
+      requestSecurity(for: owner, &context, now: now, into: &effects)
+    case .refused: secureOnDemand(&context, now: now, into: &effects)
+    case .bond: encryptWithBond(&context, into: &effects)
+    case .answer(let question, let answer): self.answer(question, answer, &context, now: now, into: &effects)
+    case .keyRequested(let request):
+      keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, context, into: &effects)
+    case .keyMissed: keyMissed(context, into: &effects)
+    case .encryptionChanged(let status, let isOn):
+      encryptionChanged(status, isOn: isOn, &context, now: now, into: &effects)
+    case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
+    case .levelApplied(let start): levelApplied(start, &context, now: now, into: &effects)
+    case .tick: tick(&context, now: now, into: &effects)
+    }
+  }
+}
+
+/// An event of the controller about one link, which is not about its beginning or its end.
+protocol LinkEvent: HCIEventParameters {
+  var connectionHandle: ConnectionHandle { get }
+}
+
+extension HCI.EncryptionChange: LinkEvent {}
+extension HCI.EncryptionChangeV2: LinkEvent {}
+extension HCI.EncryptionKeyRefreshComplete: LinkEvent {}
+extension HCI.LELongTermKeyRequest: LinkEvent {}
+extension HCI.LEConnectionUpdateComplete: LinkEvent {}
+extension HCI.LEPHYUpdateComplete: LinkEvent {}
