@@ -28,7 +28,7 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
   /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
   ///
   /// Any other text is an error of the program and ends it, as with Apple's class, with a line on standard error. Read text from
-  /// outside the program with ``init(validating:)-(String)``.
+  /// outside the program with `init(validating:)`.
   public convenience init(string theString: String) { self.init(BluetoothUUID(stringLiteral: theString)) }
 
   /// Reads text from outside the program, in a form that ``init(string:)`` reads; nil for any other text.
@@ -43,7 +43,7 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
   /// Reads 2, 4 or 16 octets, most significant first.
   ///
   /// Any other number of octets is an error of the program and ends it, as with Apple's class, with a line on standard error. Read
-  /// octets from outside the program with ``init(validating:)-(Data)``.
+  /// octets from outside the program with `init(validating:)`.
   public convenience init(data theData: Data) {
     guard let uuid = BluetoothUUID(bigEndian: theData) else {
       fatalError("\(theData.count) octets are not a UUID. Pass 2, 4 or 16 octets, most significant first")
