@@ -215,7 +215,7 @@ import Testing
         ($0.connectionInterval, $0.supervisionTimeout) = (24, 500)
       })
     bench.receive(packet)
-    let link = try #require(bench.core.links.first)
+    let link = try #require(bench.core.links.table.first)
     #expect(link.identity == EncryptionTests.identity && link.address == DeviceAddress(onAir, kind: .random))
   }
 

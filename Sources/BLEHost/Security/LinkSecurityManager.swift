@@ -281,3 +281,21 @@ extension BondLoss {
     self = .forgottenByPeer
   }
 }
+
+extension SecurityContext {
+  /// The facts for the security manager of a link.
+  ///
+  /// - Parameter inUse: the devices that have proven their bonds on other links.
+  init(
+    _ link: Link, _ policy: SecurityPolicy, _ bonds: BondTable, inUse: Set<DeviceAddress>, _ toolbox: SecurityToolbox,
+    _ host: HostTurn
+  ) {
+    self.init(
+      settings: policy.settings, isBlocked: policy.isBlocked(link.identity, now: host.now), identity: link.identity,
+      bonds: bonds.bonds, isBondProven: link.security.isBondProven, level: link.security.level,
+      reconnection: link.client.reconnection, ownIdentity: host.ownIdentity, withholdsIdentity: host.withholdsIdentity,
+      rules: bonds.rules(for: link.identity, policy.settings, inUse: inUse, now: host.now),
+      pairings: link.device.pairings, cryptography: toolbox.cryptography, random: host.random,
+      lastQuestion: policy.lastQuestion)
+  }
+}

@@ -1,0 +1,228 @@
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
+import BLEWire
+
+/// The links of a host and what they share: the attribute database, the bonds and the settings of pairing.
+///
+/// It applies the effects of these parts on each other depth first: what an effect causes in another part is applied before the
+/// next one.
+///
+/// ```
+///   LinkTable ─ Link ──LinkEffect──► Link, LinkTable, BondTable
+///        └─ LinkSecurityManager ──SecurityEffect──► BondTable, SecurityPolicy, KernelPairings
+///   ServiceRegistry ──ServiceEffect──► each link        BondTable ──BondEffect──► LinkTable, KernelPairings
+/// ```
+struct HostLinks: Sendable {
+  private let configuration: HostConfiguration
+  var table: LinkTable
+  var services: ServiceRegistry
+  var bonds: BondTable
+  var policy: SecurityPolicy
+  /// Reused by the inputs of links; empty between calls.
+  var turn: LinkTurn
+
+  init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
+    self.configuration = configuration
+    table = LinkTable(configuration)
+    services = ServiceRegistry(configuration, cryptography)
+    bonds = BondTable(configuration)
+    policy = SecurityPolicy(
+      configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
+    turn = LinkTurn(SecurityToolbox(cryptography))
+  }
+
+  /// When ``tick(_:)`` has work.
+  var deadline: Instant? { .nearer(table.deadline, bonds.deadline) }
+
+  /// The identity of a device by the address it uses.
+  mutating func identity(of address: DeviceAddress) -> DeviceAddress { bonds.identity(of: address, turn.toolbox) }
+
+  /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
+  mutating func receive(_ packet: Span<UInt8>, _ host: inout HostTurn) {
+    guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
+      return host.report(.controller, "an ACL packet whose length is wrong")
+    }
+    // Data of a link that has just ended may still be on its way.
+    guard let index = table.index(of: ConnectionHandle(rawValue: head)) else { return }
+    withLink(index, &host) {
+      $0.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &$1, $2, &$3)
+    }
+  }
+
+  /// Performs a command about services, values, bonds, pairing or one link.
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+    switch command {
+    case .addService, .removeService, .setValue, .setIdentity:
+      withServices(&host) { $0.perform(command, from: owner, into: &$1) }
+    case .setPairing(let settings):
+      policy.settings = settings
+      withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
+    case .setBonds(let new):
+      bonds.replaceAll(with: new)
+      table.bondsReplaced(by: &bonds, turn.toolbox)
+      withKernel(&host) { $0?.loadKeys($1, into: &$2) }
+    case .bondsStored(let stored):
+      bonds.stored(stored)
+      for index in table.indices {
+        withLink(index, &host) { ($3.usesClient, $3.effects) = (true, $3.effects + [.own(.storageEnded)]) }
+      }
+    case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
+    default: performLink(command, from: owner, &host)
+    }
+  }
+
+  private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+    guard let index = command.link.flatMap({ table.index(of: $0) }) else {
+      if let answer = command.rejection(for: owner) { host.output.events.append(answer) }
+      return
+    }
+    let controller = host.controller
+    withLink(index, &host) { link, services, _, turn in
+      if case .respond(_, let token, let answer) = command {
+        let security = link.security
+        link.server.respond(
+          to: token, with: answer, from: owner, security, &services, now: turn.now, into: &turn.server)
+      } else {
+        link.perform(command, from: owner, controller, &turn)
+      }
+    }
+  }
+
+  /// Does what is due on links.
+  mutating func tick(_ host: inout HostTurn) {
+    for peer in table.due(host.now) {
+      withLink(of: peer, &host) { $0.tick(&$1, &$3) }
+      withLink(of: peer, &host) { $0.tickStorage(&$2, &$3) }
+      withLink(of: peer, &host) { $0.tickReconnection(&$3) }
+    }
+  }
+
+  /// Adds a link, and lets it start.
+  ///
+  /// - Parameter requests: the pending connections that it fulfils.
+  mutating func add(
+    _ new: NewLink, _ device: PeerIdentity, for requests: [PendingConnection], _ host: inout HostTurn
+  ) {
+    let link = Link(
+      peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
+      timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
+    host.log.linkAdded(link.peer)
+    let isShuttingDown = host.session.isShuttingDown
+    withLink(table.append(link), &host) { $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3) }
+  }
+
+  /// The controller has ended a link.
+  ///
+  /// - Parameter isSuperseded: it has not yet, and still has packets of it.
+  mutating func remove(
+    _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostTurn
+  ) {
+    guard let index = table.index(of: handle) else { return }
+    var link = table.remove(at: index, isSuperseded: isSuperseded)
+    var turn = LinkTurn(turn.toolbox)
+    turn.begin(policy, now: host.now)
+    link.ending(reason, services, &bonds, &turn)
+    host.log.linkEnded(link.peer)
+    apply(turn.effects, of: link.peer, &host)
+    securityEnded(link, reason, &host)
+    if !isSuperseded { table.acl.removeLink(handle, into: &host.output.packets) }
+    turn.removeAll()
+    link.ended(reason, services, &turn)
+    apply(turn.server.effects + turn.client.effects + turn.effects, of: link.peer, &host)
+  }
+
+  /// Lets a link do something, sends what it wrote and applies what it causes.
+  mutating func withLink(
+    _ index: Int, _ host: inout HostTurn,
+    _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
+  ) {
+    var turn = LinkTurn(turn.toolbox)
+    swap(&turn, &self.turn)
+    turn.begin(policy, now: host.now)
+    body(&table[index], &services, &bonds, &turn)
+    table[index].finish(&bonds, &turn)
+    let (peer, tag) = (table[index].peer, turn.server.tag)
+    // Only the value itself carries the mark, not an answer that was written with it.
+    turn.server.gatt.pdus.forEach {
+      let isValue = $0[0] == ATTOpcode.handleValueNotification.rawValue
+      send($0, on: peer, .attributeProtocol, tag: isValue ? tag : 0, &host)
+    }
+    apply(turn.server.effects, of: peer, &host)
+    turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
+    apply(turn.client.effects, of: peer, &host)
+    if turn.usesClient { table.noteCongestion(of: peer, &turn) }
+    apply(turn.effects, of: peer, &host)
+    turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
+    turn.removeAll()
+    swap(&turn, &self.turn)
+  }
+
+  /// The same by the name of the link, which may have ended.
+  mutating func withLink(
+    of peer: PeerID, _ host: inout HostTurn,
+    _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
+  ) {
+    if let index = table.index(of: peer) { withLink(index, &host, body) }
+  }
+
+  /// Sends one frame on a link; a full queue ends the link, for a frame lost on a reliable channel would break it silently.
+  mutating func send(
+    _ payload: Span<UInt8>, on peer: PeerID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
+  ) {
+    guard let index = table.index(of: peer), !table[index].isClosing else { return }
+    do throws(ACLSchedulerError) {
+      let handle = table[index].handle
+      _ = try table.acl.send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &host.output.packets)
+    } catch {
+      host.report(.peer, "the link is ended, for it takes no data: \(error)", peer: peer)
+      withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
+    }
+  }
+
+  /// Applies the effects of a part, in order.
+  ///
+  /// - Parameter perform: applies one effect of the part's own.
+  mutating func apply<Own>(
+    _ effects: [Effect<Own>], _ host: inout HostTurn, _ perform: (inout HostLinks, inout HostTurn, Own) -> Void
+  ) {
+    for effect in effects {
+      if case .own(let own) = effect { perform(&self, &host, own) } else { host.apply(effect) }
+    }
+  }
+
+  mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
+    apply(effects, &host) { links, host, effect in
+      switch effect {
+      case .copyAdded(let token): links.table.updates.addCopy(of: token)
+      case .copyFinished(let token):
+        if let event = links.table.finishCopy(of: token) { host.output.events.append(event) }
+      case .violated(let event, let recipient):
+        if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
+      case .security(let input): links.withSecurity(of: peer, input, &host)
+      case .securityWanted:
+        links.withSecurity(of: peer, .refused, &host)
+        links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
+      case .bondProven: links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+      case .superseded(let handle): links.remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
+      default: links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
+      }
+    }
+  }
+
+  mutating func withServices(
+    _ host: inout HostTurn, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
+  ) {
+    var effects: [Effect<ServiceEffect>] = []
+    body(&services, &effects)
+    apply(effects, &host) { links, host, effect in
+      guard case .changed(let range) = effect else { return }
+      for index in links.table.indices {
+        links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
+      }
+    }
+  }
+}
