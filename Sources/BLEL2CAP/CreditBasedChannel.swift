@@ -118,7 +118,7 @@ public struct CreditBasedChannel: Sendable {
     grantedCredits = local.initialCredits
   }
 
-  /// Whether ``nextFrame()`` has a frame.
+  /// Whether a frame waits and there is a credit for it.
   public var canSendFrame: Bool { credits > 0 && !queue.isEmpty }
   /// Whether the queue takes another SDU.
   public var canSend: Bool { queuedOctets < queueLimit }

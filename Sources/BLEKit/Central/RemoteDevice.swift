@@ -86,7 +86,10 @@ public struct RemoteDevice: Sendable {
   /// print(phy.transmit)  // LE 2M, or LE 1M where the other device has no LE 2M
   /// ```
   ///
-  /// - Parameter coding: of what this device sends on LE Coded.
+  /// - Parameters:
+  ///   - transmit: the PHYs that this device may send on.
+  ///   - receive: the PHYs that it may receive on.
+  ///   - coding: the coding of packets that this device sends on LE Coded.
   /// - Returns: the PHYs from now on.
   /// - Throws: ``BLEError/Kind/unsupported`` for a PHY that the controller does not have.
   @discardableResult
@@ -113,6 +116,7 @@ public struct RemoteDevice: Sendable {
   ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot have it fails.
   ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just Works),
   ///     although this call has requested it.
+  ///   - timeout: the time for the pairing.
   /// - Throws: ``BLEError/Kind/security`` where the pairing failed.
   public func pair(
     level: PeerSecurity.Level = .encrypted, asksConsent: Bool = false, timeout: Duration = .seconds(60)
