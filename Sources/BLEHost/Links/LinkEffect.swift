@@ -18,7 +18,7 @@ enum LinkEffect: Sendable {
   case relieved
   /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
   case counterUsed(UInt32)
-  /// Signed writes need not wait any more, or have waited in vain.
+  /// The bond store has answered or timed out: signed writes that waited for it are executed or dropped.
   case storageEnded
   /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
   /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).

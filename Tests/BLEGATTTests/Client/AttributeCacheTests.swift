@@ -13,6 +13,13 @@ struct AttributeCacheTests {
   static let services = [("100100ffff0028", "1106010004000018"), ("100500ffff0028", "011005000a")]
   static let found = GATTClient.Outcome.services([DiscoveredService(handles: 1...4, uuid: "1800")])
 
+  /// Finds Service Changed, value handle 7, and subscribes to it.
+  static let subscription = [
+    ("060100ffff00280118", "0705000a00"), ("060b00ffff00280118", "01060b000a"),
+    ("0805000a000328", "0907060020070005" + "2a"), ("0807000a000328", "010807000a"),
+    ("0408000a00", "0501080002" + "29"), ("1208000200", "13"),
+  ]
+
   /// A first link: the client reads the hash, asks for Robust Caching and discovers the services.
   private func discovered() throws -> ClientConversation {
     var talk = ClientConversation()
@@ -101,12 +108,7 @@ struct AttributeCacheTests {
   /// The value handle of Service Changed is known from the first link, on which the client subscribed to it.
   @Test func forgetsTheDatabaseAfterServiceChanged() throws {
     var first = try discovered()
-    let subscription = [
-      ("060100ffff00280118", "0705000a00"), ("060b00ffff00280118", "01060b000a"),
-      ("0805000a000328", "0907060020070005" + "2a"), ("0807000a000328", "010807000a"),
-      ("0408000a00", "0501080002" + "29"), ("1208000200", "13"),
-    ]
-    #expect(try first.run(.subscribeToServiceChanged, subscription) == .success(.done))
+    #expect(try first.run(.subscribeToServiceChanged, Self.subscription) == .success(.done))
     var talk = ClientConversation()
     talk.client.startCaching(first.client.attributeCache)
     try talk.receive("1d07000100ffff")
@@ -121,12 +123,7 @@ struct AttributeCacheTests {
   /// A server that keeps a subscription to Service Changed is written to once more on each link, without a search.
   @Test func subscribesToServiceChangedByKnownHandles() throws {
     var first = try discovered()
-    let subscription = [
-      ("060100ffff00280118", "0705000a00"), ("060b00ffff00280118", "01060b000a"),
-      ("0805000a000328", "0907060020070005" + "2a"), ("0807000a000328", "010807000a"),
-      ("0408000a00", "0501080002" + "29"), ("1208000200", "13"),
-    ]
-    #expect(try first.run(.subscribeToServiceChanged, subscription) == .success(.done))
+    #expect(try first.run(.subscribeToServiceChanged, Self.subscription) == .success(.done))
     var talk = ClientConversation()
     talk.client.startCaching(first.client.attributeCache)
     let exchange = [(Self.readHash, "09120f00" + Self.hash), ("1208000200", "13")]
