@@ -1,6 +1,7 @@
 package import BLEATT
 package import BLEGATT
 package import BLEHCI
+package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
@@ -81,6 +82,21 @@ package enum HostCommand: Sendable {
   case client(PeerID, GATTClient.Operation)
   /// As ``client(_:_:)``, for what the program has not asked for: the link is not secured for it.
   case inspect(PeerID, GATTClient.Operation)
+
+  // Credit-based channels (Vol 3, Part A, 10). A command about a channel that is closed is ignored: it has crossed
+  // ``HostEvent/channelClosed(_:_:)``.
+  /// Lets peers open channels to a service until ``stopListening(_:)``; ``HostEvent/listening(_:_:)`` answers.
+  case listen(ListenID, ChannelService)
+  /// Closes the service and its channels; ``HostEvent/stoppedListening(_:)`` answers.
+  case stopListening(SPSM)
+  /// Opens a channel. ``HostEvent/channelOpened(_:)`` or ``HostEvent/channelOpenFailed(_:_:)`` answers.
+  case openChannel(OpenChannelID, PeerID, ChannelRequest)
+  /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has left.
+  case sendSDU(L2CAPChannelID, [UInt8])
+  /// The application has read one SDU: the peer may send another one.
+  case didReadSDU(L2CAPChannelID)
+  /// Closes a channel; ``HostEvent/channelClosed(_:_:)`` follows.
+  case closeChannel(L2CAPChannelID)
 }
 
 /// One link, named once for the life of the host; a later link of the same device has another name.
@@ -239,7 +255,8 @@ extension HostCommand {
     switch self {
     case .respond(let peer, _, _), .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _),
       .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _), .inspect(let peer, _),
-      .requestSecurity(let peer), .secure(let peer, _), .answerPairing(let peer, _, _), .authorize(let peer, _):
+      .requestSecurity(let peer), .secure(let peer, _), .answerPairing(let peer, _, _), .authorize(let peer, _),
+      .openChannel(_, let peer, _):
       peer
     default: nil
     }
@@ -256,6 +273,8 @@ extension HostCommand {
       AddressedEvent(.phy(peer, .failure(.notConnected)), to: owner.recipient)
     case .client(let peer, let operation), .inspect(let peer, let operation):
       AddressedEvent(.client(peer, .finished(operation.id, .failure(.linkEnded))), to: owner.recipient)
+    case .openChannel(let id, _, _):
+      AddressedEvent(.channelOpenFailed(id, .notConnected), to: owner.recipient)
     default: AddressedEvent(.refused(.notConnected), to: owner.recipient)
     }
   }

@@ -1,6 +1,7 @@
 import BLEATT
 package import BLEGATT
 package import BLEHCI
+package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
@@ -69,6 +70,8 @@ package enum ControllerOwnership: Sendable {
 package struct HostOutput: Sendable {
   package var packets = PacketBuffer()
   package var directives: [SecurityDirective] = []
+  /// Requests to the kernel's L2CAP layer, where the kernel has the controller.
+  package var channelDirectives: [ChannelDirective] = []
   package var events: [AddressedEvent<HostEvent>] = []
 
   package init() {}
@@ -81,6 +84,7 @@ package struct HostOutput: Sendable {
   package mutating func removeAll() {
     packets.removeAll()
     directives.removeAll(keepingCapacity: true)
+    channelDirectives.removeAll(keepingCapacity: true)
     events.removeAll(keepingCapacity: true)
   }
 }

@@ -1,4 +1,5 @@
 package import BLEHCI
+package import BLEL2CAP
 
 /// Why the host could not do what was asked, and what mends it.
 package enum HostError: Error, Equatable, Sendable {
@@ -22,6 +23,10 @@ package enum HostError: Error, Equatable, Sendable {
   case cancelled
   /// The peer refused, by LE signalling or ATT.
   case peerRefused(String)
+  /// The peer refused a channel (Vol 3, Part A, 4.23 and 4.26).
+  case channelRefused(CreditBasedConnectionResult)
+  /// The link does not have the security that was demanded, and did not get it; the text says why.
+  case notSecured(String)
 }
 
 extension HostError: CustomStringConvertible {
@@ -38,6 +43,8 @@ extension HostError: CustomStringConvertible {
     case .tooMany(let what, let limit): "more than \(limit) \(what) at once"
     case .cancelled: "cancelled"
     case .peerRefused(let why): "the peer refused: \(why)"
+    case .channelRefused(let result): "the peer refused the channel: \(result)"
+    case .notSecured(let why): why
     }
   }
 }

@@ -1,6 +1,7 @@
 package import BLEATT
 package import BLEGATT
 package import BLEHCI
+package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
@@ -72,6 +73,17 @@ package enum HostEvent: Sendable {
   case scanStopped(HostError?)
   case connectionFailed(ConnectID, HostError)
   case client(PeerID, GATTClient.Event)
+
+  /// The answer to ``HostCommand/listen(_:_:)``, with the number that the host assigned where the command had none.
+  case listening(ListenID, Result<SPSM, HostError>)
+  case stoppedListening(SPSM)
+  case channelOpened(OpenedChannel)
+  case channelOpenFailed(OpenChannelID, HostError)
+  /// An SDU of the peer; answer with ``HostCommand/didReadSDU(_:)`` when it is read.
+  case sduReceived(L2CAPChannelID, [UInt8])
+  /// These octets of SDUs have left the queue of the channel towards the controller.
+  case sduSent(L2CAPChannelID, octets: Int)
+  case channelClosed(L2CAPChannelID, ChannelCloseReason)
 
   /// A line for the log, with its origin.
   case diagnostic(Diagnostic)

@@ -115,7 +115,8 @@ final class AdapterSession: Sendable {
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
       case .address(let address): state.address = address
       case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
-        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities:
+        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities, .listening,
+        .stoppedListening, .channelOpened, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
         break
       }
     }

@@ -74,7 +74,8 @@ extension BLEError {
       case .notConnected: .disconnected
       case .tooMany: .limitExceeded
       case .cancelled: .cancelled
-      case .peerRefused: .invalidResponse
+      case .peerRefused, .channelRefused: .invalidResponse
+      case .notSecured: .security
       }
     self.init(kind, "\(error)")
   }

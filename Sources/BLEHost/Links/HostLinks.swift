@@ -71,6 +71,11 @@ struct HostLinks: Sendable {
         withLink(index, &host) { ($3.usesClient, $3.effects) = (true, $3.effects + [.own(.storageEnded)]) }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
+    case .listen(let id, _):
+      host.append(.listening(id, .failure(.unsupported("credit-based channels"))), to: owner.recipient)
+    case .openChannel(let id, _, _):
+      host.append(.channelOpenFailed(id, .unsupported("credit-based channels")), to: owner.recipient)
+    case .stopListening, .sendSDU, .didReadSDU, .closeChannel: break
     default: performLink(command, from: owner, &host)
     }
   }

@@ -9,7 +9,7 @@ extension CBError {
   init(_ error: HostError) {
     let code: Code =
       switch error {
-      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused: .unknown
+      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused, .channelRefused, .notSecured: .unknown
       case .unsupported: .operationNotSupported
       case .transport: .connectionFailed
       case .invalidParameters: .invalidParameters

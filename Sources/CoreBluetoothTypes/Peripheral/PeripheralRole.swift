@@ -92,6 +92,8 @@ extension PeripheralRole {
     case .updateFinished(let token): updates.remove(token)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
+    case .listening, .stoppedListening, .channelOpened, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
+      break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic:
       break
     }

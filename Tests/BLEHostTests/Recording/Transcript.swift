@@ -2,6 +2,7 @@ import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLEL2CAP
 import BLESMP
 import BLEWire
 
@@ -149,6 +150,8 @@ extension Transcript {
     case .tooMany(_, let limit): "too-many \(limit)"
     case .cancelled: "cancelled"
     case .peerRefused: "peer-refused"
+    case .channelRefused(let result): "channel-refused \(result.rawValue)"
+    case .notSecured: "not-secured"
     }
   }
 
