@@ -95,6 +95,10 @@ extension BluetoothUUID {
     self.init(uuid128: withUnsafeBytes(of: uuid.uuid) { $0.reduce(0) { $0 << 8 | UInt128($1) } })
   }
 
+  /// Whether it is the Generic Access or the Generic Attribute service (Vol 3, Part C, 12, and Part G, 7), which the stack of each
+  /// device publishes, in any form.
+  var isServiceOfTheStack: Bool { self == Self(0x1800) || self == Self(0x1801) }
+
   /// The UUIDs in a dictionary's value: an array of ``CBUUID``, or of `BluetoothUUID`.
   ///
   /// - Returns: nil where the value is something else.

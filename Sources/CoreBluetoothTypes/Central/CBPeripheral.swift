@@ -85,6 +85,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   open func readRSSI() { command("readRSSI") { $0.readRSSI(self, into: &$1) } }
 
   /// Finds the primary services, or those of certain types; ``services`` has them then, with those found before.
+  ///
+  /// - Parameter serviceUUIDs: the types; nil finds all except Generic Access (1800) and Generic Attribute (1801), which are found by
+  ///   their types only, as on Apple's systems.
   open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
     command("discoverServices") { $0.ask(self, "discoverServices", .services(serviceUUIDs?.map(\.value)), into: &$1) }
   }

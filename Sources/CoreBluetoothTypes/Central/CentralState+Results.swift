@@ -115,8 +115,11 @@ extension CentralState {
     guard let void = connections[peer]?.invalidate(range), let connection = connections[peer],
       let object = devices[connection.address]?.object.object
     else { return }
+    let before = object.services ?? []
     object.update(services: object.services?.filter { service in !void.contains { $0 === service } })
-    effects.calls.append(.peripheral(object, .modifiedServices(void)))
+    // The application has no object of a service that its discovery left out.
+    let seen = void.filter { service in !service.type.isServiceOfTheStack || before.contains { $0 === service } }
+    effects.calls.append(.peripheral(object, .modifiedServices(seen)))
   }
 }
 
@@ -143,7 +146,9 @@ extension PeripheralConnection {
     let all = found.map { remoteService($0, isPrimary: true, of: object) }
     guard let object else { return }
     let known = object.services?.filter { service in all.contains { $0 === service } }
-    object.update(services: Self.joined(known, all, filter) { $0 })
+    // Without a filter the services of GAP and GATT are left out (Docs/Decisions/0069).
+    let wanted = filter ?? all.map(\.type).filter { !$0.isServiceOfTheStack }
+    object.update(services: Self.joined(known, all, wanted) { $0 })
   }
 
   private mutating func take(

@@ -23,7 +23,7 @@ struct MutableServiceDefinition {
         .invalidParameters,
         "\(service) is published already: remove it first, or make another object for a second instance")
     }
-    guard !Self.stackServices.contains(service.type) else {
+    guard !service.type.isServiceOfTheStack else {
       throw CBError(
         .uuidNotAllowed, "the service \(service.uuid) belongs to the stack, which publishes it itself: leave it out")
     }
@@ -61,8 +61,6 @@ struct MutableServiceDefinition {
     }
   }
 
-  /// The stack's own services, whatever the size their UUID is written in.
-  private static let stackServices: Set<BluetoothUUID> = [BluetoothUUID(0x1800), BluetoothUUID(0x1801)]
   static let maximumValueLength = 512
 
   private static func name(

@@ -26,7 +26,7 @@ import Testing
         "1 discoverPrimaryServices", "1 subscribeToServiceChanged",
       ])
     fixture.answer(.success(services))
-    #expect(fixture.takeCalls() == ["services 1800 180D 180F"])
+    #expect(fixture.takeCalls() == ["services 180D 180F"])
     #expect(peripheral.services?.allSatisfy { $0.peripheral === peripheral && $0.isPrimary } == true)
     peripheral.discoverServices(nil)
     #expect(fixture.posted() == ["1 discoverPrimaryServices"], "once is enough")
@@ -191,14 +191,14 @@ import Testing
     _ = fixture.takeCalls()
     fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(8...11)))
     #expect(fixture.takeCalls() == ["modified 180D 180F"])
-    #expect(peripheral.services?.map(\.uuid) == ["1800"])
+    #expect(peripheral.services?.map(\.uuid) == [])
     peripheral.readValue(for: characteristic)
     #expect(fixture.posted() == [])
     fixture.say(.client(PeerID(rawValue: 1), .notification(12, [1])))
     #expect(fixture.takeCalls() == [])
     peripheral.discoverServices(nil)
     fixture.answer(.success(services))
-    #expect(fixture.takeCalls() == ["services 1800 180D 180F"])
+    #expect(fixture.takeCalls() == ["services 180D 180F"])
     #expect(peripheral.services?.last !== battery)
   }
 
@@ -208,5 +208,29 @@ import Testing
     fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(1...0xFFFF)))
     #expect(fixture.takeCalls() == ["modified "])
     #expect(peripheral.services == nil)
+  }
+
+  /// Docs/Decisions/0069.
+  @Test func servicesOfTheStackAreFoundByTheirTypeOnly() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let found: Result<GATTClient.Outcome, GATTClientError> = .success(
+      .services([
+        DiscoveredService(handles: 1...5, uuid: "1800"),
+        DiscoveredService(handles: 6...9, uuid: "00001801-0000-1000-8000-00805F9B34FB"),
+        DiscoveredService(handles: 10...20, uuid: "180F"),
+      ]))
+    peripheral.discoverServices(nil)
+    fixture.answer(found)
+    #expect(fixture.takeCalls() == ["services 180F"])
+    peripheral.discoverServices(["1801"])
+    fixture.answer(found)
+    #expect(fixture.takeCalls() == ["services 1801 180F"])
+    peripheral.discoverServices(nil)
+    fixture.answer(found)
+    #expect(fixture.takeCalls() == ["services 1801 180F"], "what was found stays")
+    // Of the services that are void the application has two.
+    fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(1...20)))
+    #expect(fixture.takeCalls() == ["modified 1801 180F"])
   }
 }
