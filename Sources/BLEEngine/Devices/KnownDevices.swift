@@ -121,6 +121,14 @@ package final class KnownDevices: Sendable {
     }
   }
 
+  /// The services that a device is known by: those that it advertises, and those that were discovered on its links.
+  package func services(of address: DeviceAddress) -> [BluetoothUUID] {
+    state.withLock { state in
+      let discovered = state.links.values.filter { $0.address == address }.flatMap(\.services)
+      return (state.entries[address]?.device.services ?? []) + discovered
+    }
+  }
+
   /// Whether a link is up.
   package func isUp(_ peer: PeerID) -> Bool { state.withLock { $0.links[peer] != nil } }
 

@@ -194,11 +194,13 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       options, of: "connect",
       known: [
         CBConnectPeripheralOptionStartDelayKey, CBConnectPeripheralOptionEnableAutoReconnect,
-        CBConnectPeripheralOptionParametersKey, CBConnectPeripheralOptionPHYsKey,
+        CBConnectPeripheralOptionParametersKey, CBConnectPeripheralOptionPHYsKey, CBConnectPeripheralOptionRequiresANCS,
       ])
     switch Result(catching: { () throws(CBError) in try ConnectOptions(options) }) {
     case .success(let options): run { $0.connect(peripheral, options, into: &$1) }
-    case .failure(let error): run { $1.calls.append(.failedToConnect(peripheral, error)) }
+    case .failure(let error):
+      if error.code == .operationNotSupported { warnOnce("connect: \(error.localizedDescription)") }
+      run { $1.calls.append(.failedToConnect(peripheral, error)) }
     }
   }
 
@@ -211,13 +213,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// Registers for links of certain devices, of all managers of this process; nil ends the registration.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
-    let services = BluetoothUUID.list(options?[.serviceUUIDs]) ?? []
-    let peripherals = options?[.peripheralUUIDs] as? [UUID] ?? []
-    guard services.count <= 4 else {
-      return misuse("registerForConnectionEvents: \(services.count) service UUIDs are too many: four at most")
-    }
-    run { state, _ in
-      state.watchedEvents = options.map { _ in .init(services: services, peripherals: peripherals) }
+    let watched = options.map { CentralState.WatchedEvents($0) { misuse("registerForConnectionEvents: \($0)") } }
+    if let watched, watched.services.count > CentralState.WatchedEvents.serviceLimit {
+      return misuse(
+        "registerForConnectionEvents: \(watched.services.count) service UUIDs are too many: four at most")
     }
   }
 
@@ -233,6 +232,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   }
 
   private func step<Result: Sendable>(
+  ///
+  /// - Parameter options: devices by their services, four UUIDs at most, as far as a manager knows them: a device advertises a service,
+  ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
     _ body: (inout CentralState, inout CentralEffects) -> Result
   ) -> (Result, hasCalls: Bool) {
     let (result, effects) = machine.withLock { state in
@@ -243,6 +245,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       return (result, effects)
     }
     for fact in effects.facts { client.hub?.devices.note(fact) }
+    run { state, _ in state.watchedEvents = watched }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice, line) }
     return (result, !effects.calls.isEmpty)
@@ -313,3 +316,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }
 }
+    case .connected(let connection):
+      let services = client.hub?.devices.services(of: connection.address.identity) ?? []
+      _ = step { $0.connected(connection, advertising: services, into: &$1) }

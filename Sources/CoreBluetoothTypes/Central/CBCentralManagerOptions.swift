@@ -2,6 +2,7 @@
 
 import BLEEngine
 import BLEHost
+import BLEWire
 import Foundation
 
 // The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.
@@ -47,7 +48,8 @@ public let CBConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionN
 public let CBConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
 /// Without meaning on Linux; accepted all the same.
 public let CBConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
-/// Without meaning on Linux; accepted all the same.
+/// `NSNumber`, a Boolean. Linux has no Apple Notification Center Service: a connection that requires it fails with
+/// ``CBError/operationNotSupported``.
 public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
 /// `NSNumber`, a Boolean: connect again by itself when the link is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
@@ -91,11 +93,17 @@ struct ConnectOptions: Equatable, Sendable {
   init() {}
 
   /// - Throws: `invalidParameters` for a delay that is no whole number of seconds, for a timing that is not allowed, and for PHYs
-  ///   without a primary channel.
+  ///   without a primary channel; `operationNotSupported` where ANCS is required.
   init(_ dictionary: [String: Any]?) throws(CBError) {
     if let delay = dictionary?[CBConnectPeripheralOptionStartDelayKey] {
       guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
         throw CBError(
+    if isTrue(dictionary?[CBConnectPeripheralOptionRequiresANCS]) {
+      throw CBError(
+        .operationNotSupported,
+        "the option \(CBConnectPeripheralOptionRequiresANCS) cannot be met, because Linux has no Apple Notification Center Service: connect without it"
+      )
+    }
           .invalidParameters,
           "the start delay \(delay) is not allowed: a whole number of seconds, a day (86400) at most")
       }
@@ -176,3 +184,30 @@ extension ScanParameters {
 
 /// Whether a value of an option dictionary is a true Boolean, however it was written.
 func isTrue(_ value: Any?) -> Bool { value as? Bool ?? (value as? NSNumber)?.boolValue ?? false }
+
+extension CentralState.WatchedEvents {
+  /// The dictionary of ``CBCentralManager/registerForConnectionEvents(options:)``, read.
+  ///
+  /// - Parameter misuse: receives a line for each option that cannot be used.
+  init(_ dictionary: [CBConnectionEventMatchingOption: Any], misuse: (String) -> Void) {
+    self.init()
+    for (option, value) in dictionary.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      let key = option.rawValue
+      switch option {
+      case .serviceUUIDs:
+        if let uuids = BluetoothUUID.list(value) {
+          services = uuids
+        } else {
+          misuse("the option \(key) takes an array of CBUUID, not \(type(of: value)), and is ignored")
+        }
+      case .peripheralUUIDs:
+        if let uuids = value as? [UUID] {
+          peripherals = uuids
+        } else {
+          misuse("the option \(key) takes an array of UUID, not \(type(of: value)), and is ignored")
+        }
+      default: misuse("the option \(key) is not known, and is ignored")
+      }
+    }
+  }
+}

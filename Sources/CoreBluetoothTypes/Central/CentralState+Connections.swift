@@ -67,18 +67,23 @@ extension CentralState {
     }
   }
 
-  mutating func connected(_ connection: Connection, into effects: inout CentralEffects) {
+  /// - Parameter services: those that the managers of the adapter know the device by.
+  mutating func connected(
+    _ connection: Connection, advertising services: [BluetoothUUID], into effects: inout CentralEffects
+  ) {
     let isOurs = connection.role == .central
     guard let id = connection.request, let address = pendingConnections.removeValue(forKey: id),
       let device = devices[address]
     else {
       guard connections[connection.peer] == nil, otherLinks[connection.peer] == nil else { return }
-      otherLinks[connection.peer] = OtherLink(address: connection.address.identity, isOurs: isOurs)
-      if isOurs { tell(.peerConnected, of: connection.address.identity, into: &effects) }
+      let link = OtherLink(address: connection.address.identity, isOurs: isOurs, services: services)
+      otherLinks[connection.peer] = link
+      if isOurs { tell(.peerConnected, of: link.address, services, into: &effects) }
       return
     }
     let shared = otherLinks.removeValue(forKey: connection.peer)
-    connections[connection.peer] = PeripheralConnection(address: address, peer: connection.peer, isOurs: isOurs)
+    connections[connection.peer] = PeripheralConnection(
+      address: address, peer: connection.peer, isOurs: isOurs, knownServices: services)
     if let shared { mtuChanged(connection.peer, shared.mtu) }
     switch device.phase {
     case .connecting(_, let options, _):
@@ -91,7 +96,7 @@ extension CentralState {
       object.connected()
       effects.calls.append(.connected(object))
       readName(of: object, connection.peer, into: &effects)
-      if shared == nil { tell(.peerConnected, of: address, into: &effects) }
+      if shared == nil { tell(.peerConnected, of: address, services, into: &effects) }
     case .cancelling(_, let next):
       devices[address]?.phase = .disconnecting(connection.peer, next: next)
       effects.commands.append(.release(connection.peer))
@@ -133,11 +138,12 @@ extension CentralState {
     if isUp, let connection = connections[peer] {
       // Only this manager's use has ended.
       linkEnded(peer, CBError(disconnected: reason), reconnects: false, isUp: true, into: &effects)
-      otherLinks[peer] = OtherLink(address: connection.address, isOurs: connection.isOurs, mtu: connection.mtu)
+      otherLinks[peer] = OtherLink(
+        address: connection.address, isOurs: connection.isOurs, services: connection.knownServices, mtu: connection.mtu)
       return
     }
     if let link = otherLinks.removeValue(forKey: peer), link.isOurs {
-      tell(.peerDisconnected, of: link.address, into: &effects)
+      tell(.peerDisconnected, of: link.address, link.services, into: &effects)
     }
     linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
@@ -178,16 +184,20 @@ extension CentralState {
     if isReconnecting { begin(connection.address, next ?? ConnectOptions(), into: &effects) }
     if let object {
       effects.calls.append(.disconnected(object, isReconnecting: isReconnecting, isWanted ? nil : error))
-      if !isUp { tell(.peerDisconnected, of: connection.address, into: &effects) }
+      if !isUp { tell(.peerDisconnected, of: connection.address, connection.knownServices, into: &effects) }
     }
     if let next, !isReconnecting { begin(connection.address, next, into: &effects) }
   }
 
   /// Reports a link where the application registered for it.
-  private mutating func tell(_ event: CBConnectionEvent, of address: DeviceAddress, into effects: inout CentralEffects)
-  {
+  ///
+  /// - Parameter services: those that the managers of the adapter know the device by.
+  private mutating func tell(
+    _ event: CBConnectionEvent, of address: DeviceAddress, _ services: [BluetoothUUID],
+    into effects: inout CentralEffects
+  ) {
     guard let watchedEvents, remember(address), let device = devices[address] else { return }
-    let services = devices.record(of: address).data.serviceUUIDs
+    let services = services + devices.record(of: address).data.serviceUUIDs
     guard
       watchedEvents.peripherals.contains(device.identifier)
         || services.contains(where: watchedEvents.services.contains), let object = peripheral(at: address)

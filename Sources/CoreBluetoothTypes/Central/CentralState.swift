@@ -72,8 +72,11 @@ struct CentralState: Sendable {
 
   /// What ``CBCentralManager/registerForConnectionEvents(options:)`` asked for.
   struct WatchedEvents: Equatable, Sendable {
-    var services: [BluetoothUUID]
-    var peripherals: [UUID]
+    /// The services that the managers of the adapter knew the device by when it connected.
+    var services: [BluetoothUUID] = []
+    static let serviceLimit = 4
+    var services: [BluetoothUUID] = []
+    var peripherals: [UUID] = []
   }
 }
 
@@ -111,7 +114,7 @@ extension CentralState {
       guard scan != nil else { return }
       scan = nil
       if let error { effects.notices.append("the scan ended: \(error)") }
-    case .connected(let connection): connected(connection, into: &effects)
+    case .connected(let connection): connected(connection, advertising: [], into: &effects)
     case .identified(let peer, let identity):
       otherLinks[peer]?.address = identity.identity
     case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)

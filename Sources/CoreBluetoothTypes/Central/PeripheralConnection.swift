@@ -10,6 +10,8 @@ struct PeripheralConnection: Sendable {
   let peer: PeerID
   /// Whether our central made it; else the device did.
   let isOurs: Bool
+  /// The services that the managers of the adapter knew the device by when it connected.
+  let knownServices: [BluetoothUUID]
   var mtu = ATT.defaultMTU
   /// Why the link could not be encrypted with the key of its bond, where that is so.
   var bondLoss: BondLoss?
@@ -33,8 +35,8 @@ struct PeripheralConnection: Sendable {
   /// Reads of the signal strength that are not answered yet.
   var rssiReads = 0
 
-  init(address: DeviceAddress, peer: PeerID, isOurs: Bool) {
-    (self.address, self.peer, self.isOurs) = (address, peer, isOurs)
+  init(address: DeviceAddress, peer: PeerID, isOurs: Bool, knownServices: [BluetoothUUID] = []) {
+    (self.address, self.peer, self.isOurs, self.knownServices) = (address, peer, isOurs, knownServices)
   }
 
   /// The most octets of a write without response: what the MTU leaves, at most what a value may have (Vol 3, Part F, 3.2.9).

@@ -65,8 +65,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
   /// copied here, and used on the queue alone.
   let delegateLock = Mutex(())
-  /// The options without effect that were logged.
-  private let reportedOptions = Mutex<Set<String>>([])
+  /// The lines that are logged once.
+  private let writtenOnce = Mutex<Set<String>>([])
   private weak var heldPairingDelegate: (any CBPairingDelegate)?
 
   private struct Adapter {
@@ -192,9 +192,12 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// - Parameter known: the keys that have an effect.
   final func reportIgnored(_ options: [String: Any]?, of command: StaticString, known: [String]) {
     let ignored = (options ?? [:]).filter { key, value in !known.contains(key) && (value as? Bool) != false }
-    for key in ignored.keys.sorted() where reportedOptions.withLock({ $0.insert(key).inserted }) {
-      warn("\(command): the option \(key) has no effect on Linux")
-    }
+    for key in ignored.keys.sorted() { warnOnce("\(command): the option \(key) has no effect on Linux") }
+  }
+
+  /// Logs a line the first time that it is written.
+  final func warnOnce(_ text: String) {
+    if writtenOnce.withLock({ $0.insert(text).inserted }) { warn(text) }
   }
 
   final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }

@@ -274,6 +274,49 @@ import Testing
     #expect(fixture.logged().contains { $0.contains("four at most") })
   }
 
+  @Test func whatIsNoOptionOfConnectionEventsIsLogged() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03030f18")
+    fixture.manager.registerForConnectionEvents(options: [
+      .serviceUUIDs: "180F", .peripheralUUIDs: [peripheral.identifier.uuidString], .init(rawValue: "mine"): 1,
+    ])
+    #expect(
+      fixture.logged() == [
+        "API MISUSE: CBCentralManager: registerForConnectionEvents: the option kCBConnectionEventMatchingOptionPeripheralUUIDs takes an array of UUID, not Array<String>, and is ignored",
+        "API MISUSE: CBCentralManager: registerForConnectionEvents: the option kCBConnectionEventMatchingOptionServiceUUIDs takes an array of CBUUID, not String, and is ignored",
+        "API MISUSE: CBCentralManager: registerForConnectionEvents: the option mine is not known, and is ignored",
+      ])
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    #expect(fixture.takeCalls() == ["connected"])
+  }
+
+  /// What another manager has learned of a device counts, too.
+  @Test func connectionEventsGoByTheServicesThatTheAdapterKnows() throws {
+    let fixture = CentralFixture()
+    fixture.host.hub.devices.note(.seen(CentralFixture.address(1), name: nil, services: ["180F"]))
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [CBUUID(string: "180F")]])
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    fixture.say(
+      .connected(Connection(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
+    fixture.say(.disconnected(peer, .connectionTimeout))
+    #expect(fixture.takeCalls() == ["event peerConnected", "event peerDisconnected"])
+  }
+
+  /// Linux has no Apple Notification Center Service.
+  @Test func aConnectionThatRequiresANCSFailsAndIsLoggedOnce() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    for _ in 0..<2 {
+      fixture.manager.connect(peripheral, options: [CBConnectPeripheralOptionRequiresANCS: true])
+      #expect(fixture.takeCalls() == ["failed operationNotSupported"])
+    }
+    #expect(fixture.posted() == [] && !peripheral.ancsAuthorized)
+    #expect(fixture.logged().count { $0.contains("no Apple Notification Center Service") } == 1)
+    fixture.manager.connect(peripheral, options: [CBConnectPeripheralOptionRequiresANCS: false])
+    #expect(fixture.posted() == ["connect 1"])
+  }
+
   /// The host shares a link that another manager made: this one has its MTU, and one event for it.
   @Test func sharesTheLinkOfAnotherManager() throws {
     let fixture = CentralFixture()
