@@ -94,9 +94,9 @@ import Testing
     #expect(recorder.take() == expected)
   }
 
-  @Test func willRestoreStateIsNeverCalled() {
+  @Test func withoutAnIdentifierNothingIsRestored() {
     let fixture = PeripheralFixture(.unknown)
     fixture.say(.state(.poweredOn, nil))
-    #expect(!fixture.takeCalls().contains("willRestore"))
+    #expect(fixture.takeCalls() == ["state poweredOn"])
   }
 }

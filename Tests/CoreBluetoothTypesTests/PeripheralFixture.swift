@@ -18,12 +18,13 @@ final class PeripheralFixture: Sendable {
 
   init(
     _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(),
-    limits: PeripheralLimits = PeripheralLimits()
+    limits: PeripheralLimits = PeripheralLimits(), restoration: RestorationStore? = nil
   ) {
     self.host = host
     recorder = Recorder()
     let manager = PeripheralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [host] in host.log.append($1) })
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, restoration: restoration,
+      log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
     if state != .unknown {
       host.say(.state(state, nil))
@@ -163,7 +164,12 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
     note(peripheral, "state \(peripheral.state)")
   }
   func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any]) {
-    note(peripheral, "willRestore")
+    let services = dict[CBPeripheralManagerRestoredStateServicesKey] as? [MutableService] ?? []
+    let advertisement = dict[CBPeripheralManagerRestoredStateAdvertisementDataKey] as? [String: Any]
+    state.withLock { $0.services += services }
+    let name = advertisement.map { $0[CBAdvertisementDataLocalNameKey] as? String ?? "-" }
+    note(
+      peripheral, (["willRestore"] + services.map { "\($0.uuid)" } + [name].compactMap(\.self)).joined(separator: " "))
   }
   func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
     note(peripheral, "didStart", error)

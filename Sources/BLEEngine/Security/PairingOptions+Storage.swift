@@ -11,19 +11,35 @@ extension PairingOptions.Storage {
     case .memory: return MemoryBondStore()
     case .file(let path): return FileBondStore(path: path, log: log)
     case .standard:
-      if let path = environment("BLE_BONDS") { return FileBondStore(path: path, log: log) }
-      // A simulated adapter is gone with the program, and so is everybody who knew it.
-      if transport.hasPrefix("virtual") { return MemoryBondStore() }
-      guard let folder = Self.stateFolder(environment) else {
+      if let path = path(transport: transport, program: program, environment: environment) {
+        return FileBondStore(path: path, log: log)
+      }
+      if !transport.hasPrefix("virtual") {
         log(
           .notice,
           "\(transport): bonds are kept in memory and lost at the end (no folder for them: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME holds an absolute path). Set BLE_BONDS to the path of a file, or StateDirectory= in the systemd unit."
         )
-        return MemoryBondStore()
       }
+      return MemoryBondStore()
+    }
+  }
+
+  /// The file of the bonds of an adapter, or the file beside which a program keeps other state of the adapter, where its bonds are in
+  /// a store of its own; nil where state is kept in memory.
+  func path(
+    transport: String, program: String = CommandLine.arguments.first ?? "program",
+    environment: (String) -> String? = Environment.value
+  ) -> String? {
+    switch self {
+    case .memory: return nil
+    case .file(let path): return path
+    case .standard, .custom:
+      if let path = environment("BLE_BONDS") { return path }
+      // A simulated adapter is gone with the program, and so is everybody who knew it.
+      guard !transport.hasPrefix("virtual"), let folder = Self.stateFolder(environment) else { return nil }
       let name = Self.lastComponent(of: program) + "-" + transport
       let file = String(String.UnicodeScalarView(name.unicodeScalars.map { Self.isAllowed($0) ? $0 : "_" }))
-      return FileBondStore(path: "\(folder)/BluetoothLE/\(file).json", log: log)
+      return "\(folder)/BluetoothLE/\(file).json"
     }
   }
 

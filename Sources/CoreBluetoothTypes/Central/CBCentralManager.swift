@@ -52,38 +52,60 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - delegate: is not kept alive.
   ///   - queue: where the delegates are called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
-  ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  ///   - options: ``CBCentralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's ``CBManagerOptionTransportKey`` and its
+  ///     neighbours.
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
     machine = Mutex(CentralState())
     heldDelegate = delegate
-    super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
-    reportIgnored(options, of: "init", known: AdapterOptions.keys)
+    let key = CBCentralManagerOptionRestoreIdentifierKey
+    super.init(
+      link: HostConnection(adapter), queue: queue, log: BluetoothLog.write,
+      restoration: .open(option: options?[key], key, .central, adapter))
+    reportIgnored(options, of: "init", known: AdapterOptions.keys + [key])
     begin()
   }
 
   /// A manager of one of several adapters. CoreBluetooth knows one only.
-  public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions) {
-    self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
+  ///
+  /// - Parameter restoreIdentifier: see ``CBCentralManagerOptionRestoreIdentifierKey``.
+  public convenience init(
+    delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions,
+    restoreIdentifier: String? = nil
+  ) {
+    self.init(
+      delegate: delegate, queue: queue, link: HostConnection(adapter),
+      restoration: restoreIdentifier.flatMap { .open($0, .central, adapter) })
   }
 
   /// A manager over `link`; the tests play the host there.
   init(
     delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
-    limits: CentralLimits = CentralLimits(), log: @escaping Log = BluetoothLog.write
+    limits: CentralLimits = CentralLimits(), restoration: RestorationStore? = nil,
+    log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(CentralState(limits: limits))
     heldDelegate = delegate
-    super.init(link: link, queue: queue, log: log)
+    super.init(link: link, queue: queue, log: log, restoration: restoration)
     begin()
   }
 
   private func begin() {
-    machine.withLock { $0.owner = WeakObject(self) }
+    let restored = restoration?.restored(RestoredConnections.self)
+    machine.withLock { state in
+      state.owner = WeakObject(self)
+      if let restored, !restored.isEmpty { state.restoration = .init(restored) }
+    }
     listen()
   }
 
-  deinit { machine.withLock { $0.end() } }
+  deinit {
+    restoration?.settle(content: restorable)
+    machine.withLock { $0.end() }
+  }
+
+  /// What the next run restores; nil while the adapter's state and not the application decides what there is.
+  private var restorable: RestoredConnections? { state == .poweredOn ? machine.withLock { $0.restorable } : nil }
 
   /// The delegate. The manager does not retain it.
   open var delegate: (any CBCentralManagerDelegate)? {
@@ -137,10 +159,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let allowsDuplicates = isTrue(options?[CBCentralManagerScanOptionAllowDuplicatesKey])
     let solicited = BluetoothUUID.list(options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey]) ?? []
     let parameters = ScanParameters(options) { misuse($0) }
+    let declared = RestoredConnections.Scan(serviceUUIDs, options)
     run {
       $0.startScan(
         (serviceUUIDs ?? []).map(\.value), solicited: solicited, allowsDuplicates: allowsDuplicates, parameters,
         into: &$1)
+      $0.declaredScan = declared
     }
   }
 
@@ -211,6 +235,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   }
 
   /// Registers for links of certain devices, of all managers of this process; nil ends the registration.
+  ///
+  /// - Parameter options: devices by their services, four UUIDs at most, as far as a manager knows them: a device advertises a service,
+  ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
     let watched = options.map { CentralState.WatchedEvents($0) { misuse("registerForConnectionEvents: \($0)") } }
@@ -218,6 +245,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       return misuse(
         "registerForConnectionEvents: \(watched.services.count) service UUIDs are too many: four at most")
     }
+    run { state, _ in state.watchedEvents = watched }
   }
 
   /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
@@ -232,9 +260,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   }
 
   private func step<Result: Sendable>(
-  ///
-  /// - Parameter options: devices by their services, four UUIDs at most, as far as a manager knows them: a device advertises a service,
-  ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
     _ body: (inout CentralState, inout CentralEffects) -> Result
   ) -> (Result, hasCalls: Bool) {
     let (result, effects) = machine.withLock { state in
@@ -245,9 +270,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       return (result, effects)
     }
     for fact in effects.facts { client.hub?.devices.note(fact) }
-    run { state, _ in state.watchedEvents = watched }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice, line) }
+    if !effects.commands.isEmpty || !effects.calls.isEmpty {
+      restoration?.schedule { [weak self] in self?.restorable }
+    }
     return (result, !effects.calls.isEmpty)
   }
 
@@ -293,6 +320,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       // The host tells this manager alone that its use of a link has ended; the link is then still up.
       let isUp = client.hub?.devices.isUp(peer) ?? false
       _ = step { $0.disconnected(peer, reason, isUp: isUp, into: &$1) }
+    case .connected(let connection):
+      let services = client.hub?.devices.services(of: connection.address.identity) ?? []
+      _ = step { $0.connected(connection, advertising: services, into: &$1) }
     default: _ = step { $0.receive(event, into: &$1) }
     }
   }
@@ -308,6 +338,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
     guard update(state: new, reason: client.reason(reason)) else { return }
     if new != .poweredOn { _ = step { $0.fell(to: new, into: &$1) } }
+    _ = step { $0.restore(isPoweredOn: new == .poweredOn, into: &$1) }
     append([.stateChanged])
   }
 
@@ -316,6 +347,3 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }
 }
-    case .connected(let connection):
-      let services = client.hub?.devices.services(of: connection.address.identity) ?? []
-      _ = step { $0.connected(connection, advertising: services, into: &$1) }

@@ -10,7 +10,14 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)
 
-  /// Never called. Connections do not outlive the process.
+  /// The first call of a manager with a ``CBCentralManagerOptionRestoreIdentifierKey`` that an earlier process or manager had, where there
+  /// is something to restore. Retain the peripherals: a connection whose peripheral is released is cancelled.
+  ///
+  /// On Apple's systems links outlive the process; here they end with it, and their peripherals are
+  /// ``CBPeripheralState/connecting``.
+  ///
+  /// - Parameter dict: by the keys ``CBCentralManagerRestoredStatePeripheralsKey``, ``CBCentralManagerRestoredStateScanServicesKey`` and
+  ///   ``CBCentralManagerRestoredStateScanOptionsKey``.
   func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
   /// A device was found. Retain `peripheral`: the manager does not.
@@ -55,7 +62,9 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 }
 
 extension CBCentralManagerDelegate {
-  public func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {}
+  public func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {
+    central.reportUnusedRestoration()
+  }
   public func centralManager(
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber

@@ -33,7 +33,9 @@ public let CBConnectPeripheralOptionPHYsKey = "BLEConnectOptionPHYs"
 
 /// Nothing is shown on Linux, for any value. Read the manager's state.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// There is no restoration: what a program does ends with it.
+/// `String`: the scan of the manager, its links and its pending connections are restored when the program starts again, with
+/// ``CBCentralManagerDelegate/centralManager(_:willRestoreState:)``. Each manager has an identifier of its own, 1 to 1,024 octets of
+/// UTF-8. The state is kept beside the bonds of the adapter (`PairingOptions.Storage`).
 public let CBCentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
 /// Without meaning on Linux.
 public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
@@ -54,11 +56,12 @@ public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS
 /// `NSNumber`, a Boolean: connect again by itself when the link is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
-/// No effect: there is no restoration.
+/// `[CBPeripheral]`: the peripherals that the manager was connected to, or connecting; their connections are pending. Absent where there
+/// are none.
 public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
-/// No effect: there is no restoration.
+/// `[CBUUID]`: the services of the scan, which has started again. Absent where there was no scan, or one for all devices.
 public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
-/// No effect: there is no restoration.
+/// `[String: Any]`: the options of the scan. Absent where there was no scan.
 public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
 
 /// What happened to a link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
@@ -95,15 +98,15 @@ struct ConnectOptions: Equatable, Sendable {
   /// - Throws: `invalidParameters` for a delay that is no whole number of seconds, for a timing that is not allowed, and for PHYs
   ///   without a primary channel; `operationNotSupported` where ANCS is required.
   init(_ dictionary: [String: Any]?) throws(CBError) {
-    if let delay = dictionary?[CBConnectPeripheralOptionStartDelayKey] {
-      guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
-        throw CBError(
     if isTrue(dictionary?[CBConnectPeripheralOptionRequiresANCS]) {
       throw CBError(
         .operationNotSupported,
         "the option \(CBConnectPeripheralOptionRequiresANCS) cannot be met, because Linux has no Apple Notification Center Service: connect without it"
       )
     }
+    if let delay = dictionary?[CBConnectPeripheralOptionStartDelayKey] {
+      guard let seconds = Self.wholeNumber(delay), (0...86_400).contains(seconds) else {
+        throw CBError(
           .invalidParameters,
           "the start delay \(delay) is not allowed: a whole number of seconds, a day (86400) at most")
       }

@@ -5,6 +5,7 @@ import Foundation
 
 /// One thing to do on the delegate's queue, as a value.
 enum CentralCall: Sendable {
+  case willRestore(CentralState.RestoredObjects)
   case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
@@ -39,6 +40,12 @@ extension CBCentralManager {
   func make(_ call: CentralCall) {
     let delegate = delegate
     switch call {
+    case .willRestore(let restored):
+      if let delegate {
+        delegate.centralManager(self, willRestoreState: restored.dictionary)
+      } else {
+        reportUnusedRestoration()
+      }
     case .discovered(let peripheral, let device):
       delegate?.centralManager(self, didDiscover: peripheral, device: device)
     case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)

@@ -19,6 +19,8 @@ struct CentralState: Sendable {
   // Scanning (CentralState+Scanning).
   var scan: ScanFilter?
   var scans: UInt64 = 0
+  /// The arguments of the scan that runs.
+  var declaredScan: RestoredConnections.Scan?
   var devices: DeviceRegistry<Device>
   /// Counts the times that everything found became invalid.
   var generation = 0
@@ -29,6 +31,9 @@ struct CentralState: Sendable {
   /// Links that this manager does not use: of other managers of this process, and of devices that connected to us.
   var otherLinks: [PeerID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
+
+  /// What an earlier run declared (CentralState+Restoration).
+  var restoration: Restoration?
 
   init(limits: CentralLimits = CentralLimits()) {
     self.limits = limits
@@ -67,13 +72,13 @@ struct CentralState: Sendable {
     var address: DeviceAddress
     /// Whether our central made it.
     var isOurs: Bool
+    /// The services that the managers of the adapter knew the device by when it connected.
+    var services: [BluetoothUUID] = []
     var mtu = ATT.defaultMTU
   }
 
   /// What ``CBCentralManager/registerForConnectionEvents(options:)`` asked for.
   struct WatchedEvents: Equatable, Sendable {
-    /// The services that the managers of the adapter knew the device by when it connected.
-    var services: [BluetoothUUID] = []
     static let serviceLimit = 4
     var services: [BluetoothUUID] = []
     var peripherals: [UUID] = []

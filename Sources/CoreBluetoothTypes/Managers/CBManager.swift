@@ -59,6 +59,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The manager's end of the adapter. Its queue is serial and has the application's as its target.
   let client: AdapterClient
   let log: Log
+  /// Keeps the state between runs; nil where the manager has no restoration identifier.
+  let restoration: RestorationStore?
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
   private let calls = Mutex<[ManagerCall]>([])
@@ -75,9 +77,9 @@ open class CBManager: NSObject, @unchecked Sendable {
     var reason: (any Error)?
   }
 
-  init(link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log) {
+  init(link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log, restoration: RestorationStore? = nil) {
     client = AdapterClient(over: link, target: queue ?? .main, log: log)
-    self.log = log
+    (self.log, self.restoration) = (log, restoration)
     super.init()
   }
 
@@ -198,6 +200,13 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// Logs a line the first time that it is written.
   final func warnOnce(_ text: String) {
     if writtenOnce.withLock({ $0.insert(text).inserted }) { warn(text) }
+  }
+
+  /// There is something to restore, and nothing receives it.
+  final func reportUnusedRestoration() {
+    warn(
+      "the manager has a restoration identifier, and its delegate does not implement willRestoreState: what the earlier run declared is active, and the program has no objects for it"
+    )
   }
 
   final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }

@@ -1,6 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 import BLEEngine
+import Foundation
 
 // The keys of the dictionaries that managers take and give.
 
@@ -17,11 +18,14 @@ public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.
 public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// `String`. Nothing is restored, because what a program publishes ends with it: it is accepted and has no effect.
+/// `String`: what the manager publishes and advertises is restored when the program starts again, with
+/// ``CBPeripheralManagerDelegate/peripheralManager(_:willRestoreState:)``. Each manager has an identifier of its own, 1 to 1,024 octets
+/// of UTF-8. The state is kept beside the bonds of the adapter (`PairingOptions.Storage`).
 public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
-/// `[CBMutableService]`; never given.
+/// `[CBMutableService]`: the services, which are published again. Absent where there are none.
 public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
-/// `[String: Any]`; never given.
+/// `[String: Any]`: the dictionary of ``CBPeripheralManager/startAdvertising(_:)``; the advertisement starts again. Absent where there is
+/// none.
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
 
 extension AdapterOptions {
@@ -45,5 +49,18 @@ extension AdapterOptions {
     deviceName = value(CBManagerOptionDeviceNameKey, "a String")
     appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
     maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
+  }
+}
+
+extension RestorationStore {
+  /// The store of the identifier in an option dictionary; nil where there is none, and where it cannot be used.
+  static func open(option value: Any?, _ key: String, _ role: Role, _ options: AdapterOptions) -> RestorationStore? {
+    guard let value else { return nil }
+    guard let identifier = value as? String ?? (value as? NSString).map({ String(describing: $0) }) else {
+      BluetoothLog.write(
+        .misuse, "API MISUSE: the option \(key) takes a String, not \(type(of: value)), and nothing is restored")
+      return nil
+    }
+    return open(identifier, role, options)
   }
 }

@@ -48,35 +48,57 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - delegate: is not kept alive.
   ///   - queue: where the delegate is called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
-  ///   - options: ``CBManagerOptionTransportKey`` and its neighbours; CoreBluetooth's own have no effect.
+  ///   - options: ``CBPeripheralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's ``CBManagerOptionTransportKey`` and its
+  ///     neighbours.
   public init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBPeripheralManager: \($0)") }
     machine = Mutex(PeripheralRole())
     heldDelegate = delegate
-    super.init(link: HostConnection(adapter), queue: queue, log: BluetoothLog.write)
-    reportIgnored(options, of: "init", known: AdapterOptions.keys)
-    listen()
+    let key = CBPeripheralManagerOptionRestoreIdentifierKey
+    super.init(
+      link: HostConnection(adapter), queue: queue, log: BluetoothLog.write,
+      restoration: .open(option: options?[key], key, .peripheral, adapter))
+    reportIgnored(options, of: "init", known: AdapterOptions.keys + [key])
+    begin()
   }
 
   /// A manager of one of several adapters. CoreBluetooth knows one only.
+  ///
+  /// - Parameter restoreIdentifier: see ``CBPeripheralManagerOptionRestoreIdentifierKey``.
   public convenience init(
-    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, adapter: AdapterOptions,
+    restoreIdentifier: String? = nil
   ) {
-    self.init(delegate: delegate, queue: queue, link: HostConnection(adapter))
+    self.init(
+      delegate: delegate, queue: queue, link: HostConnection(adapter),
+      restoration: restoreIdentifier.flatMap { .open($0, .peripheral, adapter) })
   }
 
   /// A manager over `link`; the tests play the host there.
   init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
-    limits: PeripheralLimits = PeripheralLimits(), log: @escaping Log = BluetoothLog.write
+    limits: PeripheralLimits = PeripheralLimits(), restoration: RestorationStore? = nil,
+    log: @escaping Log = BluetoothLog.write
   ) {
     machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = delegate
-    super.init(link: link, queue: queue, log: log)
+    super.init(link: link, queue: queue, log: log, restoration: restoration)
+    begin()
+  }
+
+  private func begin() {
+    if let restored = restoration?.restored(RestoredServices.self), !restored.isEmpty {
+      machine.withLock { $0.restoration = .init(restored) }
+    }
     listen()
   }
+
+  deinit { restoration?.settle(content: restorable) }
+
+  /// What the next run restores; nil while the adapter's state and not the application decides what there is.
+  private var restorable: RestoredServices? { state == .poweredOn ? machine.withLock { $0.restorable } : nil }
 
   /// The delegate. The manager does not retain it.
   open var delegate: (any CBPeripheralManagerDelegate)? {
@@ -216,6 +238,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
     for line in effects.misuses { misuse(line) }
     for line in effects.warnings { warn(line) }
+    if !effects.commands.isEmpty || !effects.calls.isEmpty {
+      restoration?.schedule { [weak self] in self?.restorable }
+    }
     return (result, !effects.calls.isEmpty)
   }
 
@@ -247,6 +272,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
     guard update(state: new, reason: client.reason(reason)) else { return }
     if new != .poweredOn { _ = step { $0.fell(to: new, into: &$1) } }
+    _ = step { $0.restore(isPoweredOn: new == .poweredOn, into: &$1) }
     append([.stateChanged])
   }
 }
@@ -256,6 +282,12 @@ extension CBPeripheralManager {
   func make(_ call: DelegateCall) {
     let delegate = delegate
     switch call {
+    case .willRestore(let restored):
+      if let delegate {
+        delegate.peripheralManager(self, willRestoreState: restored.dictionary)
+      } else {
+        reportUnusedRestoration()
+      }
     case .didAdd(let service, let error): delegate?.peripheralManager(self, didAdd: service, error: error)
     case .didStartAdvertising(let error): delegate?.peripheralManagerDidStartAdvertising(self, error: error)
     case .advertisingPaused(let reason): delegate?.peripheralManager(self, didPauseAdvertising: reason)

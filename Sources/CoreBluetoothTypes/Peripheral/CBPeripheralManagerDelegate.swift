@@ -9,7 +9,12 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
-  /// Never called. Services do not outlive the process.
+  /// The first call of a manager with a ``CBPeripheralManagerOptionRestoreIdentifierKey`` that an earlier process or manager had, where
+  /// there is something to restore. The services are published and the advertisement starts without further calls; requests come with
+  /// the characteristics of these services.
+  ///
+  /// - Parameter dict: by the keys ``CBPeripheralManagerRestoredStateServicesKey`` and
+  ///   ``CBPeripheralManagerRestoredStateAdvertisementDataKey``.
   func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
   /// Answers each ``CBPeripheralManager/startAdvertising(_:)``.
@@ -81,7 +86,9 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
 }
 
 extension CBPeripheralManagerDelegate {
-  public func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {}
+  public func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {
+    peripheral.reportUnusedRestoration()
+  }
   public func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {}
   public func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {}
   public func peripheralManager(

@@ -1,6 +1,7 @@
 import BLEEngine
 import BLEGAP
 import BLEHost
+import Foundation
 
 extension PeripheralRole {
   /// Starts what a dictionary asks for, or notes why not; either way the answer comes in its turn.
@@ -8,7 +9,9 @@ extension PeripheralRole {
     _ advertisement: Result<Advertisement, CBError>, into effects: inout PeripheralEffects
   ) {
     do {
-      _ = try begin(try advertisement.get(), .coreBluetooth, into: &effects)
+      let content = try advertisement.get()
+      _ = try begin(content, .coreBluetooth, into: &effects)
+      declared = .init(localName: content.localName, serviceUUIDs: content.serviceUUIDs)
     } catch {
       let refusal = error as? CBError ?? CBError(.invalidParameters, "\(error)")
       starts.ask(HostNames.advertising(), (), answer: .failure(refusal))
@@ -16,9 +19,11 @@ extension PeripheralRole {
     }
   }
 
+  /// - Parameter restored: the start of an advertisement of an earlier run, which has no answer; nil for all others.
   /// - Throws: ``CBError`` or `AdvertisingDataError`; nothing is advertised then.
   mutating func begin(
-    _ advertisement: Advertisement, _ options: AdvertisingOptions, into effects: inout PeripheralEffects
+    _ advertisement: Advertisement, _ options: AdvertisingOptions, as restored: AdvertisingID? = nil,
+    into effects: inout PeripheralEffects
   ) throws -> AdvertisingPayload {
     guard advertising == .off else {
       throw CBError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
@@ -30,9 +35,9 @@ extension PeripheralRole {
         "an advertising interval of \(options.interval.lowerBound) to \(options.interval.upperBound) is not allowed: 20 ms to 10.24 s"
       )
     }
-    let id = HostNames.advertising()
-    advertising = .starting(id)
-    starts.ask(id, ())
+    let id = restored ?? HostNames.advertising()
+    (advertising, declared) = (.starting(id), nil)
+    if restored == nil { starts.ask(id, ()) }
     effects.commands.append(.startAdvertising(id, intent))
     return payload
   }
@@ -40,6 +45,12 @@ extension PeripheralRole {
   mutating func advertisingStarted(
     _ id: AdvertisingID, _ result: Result<Void, HostError>, into effects: inout PeripheralEffects
   ) {
+    if id == restoredStart {
+      restoredStart = nil
+      guard case .failure(let error) = result, advertising == .on(id) else { return }
+      advertising = .off
+      effects.warnings.append("the advertisement is not restored: \(CBError(error).localizedDescription)")
+    }
     guard starts.contains(id) else { return }
     switch result {
     case .success:

@@ -10,25 +10,38 @@ extension PeripheralRole {
   mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     let id = HostNames.service()
     do {
-      let new = try MutableServiceDefinition(service, id: id, published: serviceIDs, known: attributeIDs)
-      for (attribute, object) in new.attributes {
-        attributes[attribute] = object
-        attributeIDs[ObjectIdentifier(object)] = attribute
-      }
-      published[id] = Publication(service: service, attributes: new.attributes.map(\.0))
-      serviceIDs[ObjectIdentifier(service)] = id
+      try publish(service, as: id, into: &effects)
       adds.ask(id, service)
-      effects.commands.append(.addService(new.definition))
-      effects.warnings += new.warnings
     } catch {
       adds.ask(id, service, answer: .failure(error))
       flushAnswers(into: &effects)
     }
   }
 
+  /// - Throws: why the service cannot be published.
+  mutating func publish(
+    _ service: CBMutableService, as id: ServiceID, into effects: inout PeripheralEffects
+  ) throws(CBError) {
+    let new = try MutableServiceDefinition(service, id: id, published: serviceIDs, known: attributeIDs)
+    for (attribute, object) in new.attributes {
+      attributes[attribute] = object
+      attributeIDs[ObjectIdentifier(object)] = attribute
+    }
+    published[id] = Publication(
+      service: service, attributes: new.attributes.map(\.0), includes: new.definition.includes, record: .init(service))
+    serviceIDs[ObjectIdentifier(service)] = id
+    effects.commands.append(.addService(new.definition))
+    effects.warnings += new.warnings
+  }
+
   mutating func serviceAdded(
     _ id: ServiceID, _ result: Result<ServiceHandles, DatabaseError>, into effects: inout PeripheralEffects
   ) {
+    if restoredServices.remove(id) != nil {
+      guard case .failure(let error) = result, let publication = published[id] else { return }
+      effects.warnings.append("\(publication.service) is not restored: \(CBError(error).localizedDescription)")
+      return forget(id)
+    }
     guard adds.contains(id) else { return }
     switch result {
     case .success: adds.answer(id, .success)

@@ -36,12 +36,22 @@ struct PeripheralRole: Sendable {
   // Advertising (PeripheralRole+Advertising).
   var starts = OrderedAnswers<AdvertisingID, Void>()
   var advertising = Advertising.off
+  /// What is advertised, where a dictionary described it.
+  var declared: RestoredServices.Advertisement?
+
+  // State restoration (PeripheralRole+Restoration).
+  var restoration: Restoration?
+  var restoredServices: Set<ServiceID> = []
+  var restoredStart: AdvertisingID?
 
   init(limits: PeripheralLimits = PeripheralLimits()) { self.limits = limits }
 
   struct Publication: Sendable {
     var service: CBMutableService
     var attributes: [AttributeID]
+    var includes: [ServiceID]
+    /// The service as it was when it was published.
+    var record: RestoredServices.Service
   }
 
   struct Link: Sendable {
@@ -256,6 +266,7 @@ struct PeripheralEffects: Sendable {
 
 /// One call of the delegate, as a value.
 enum DelegateCall: Sendable {
+  case willRestore(PeripheralRole.Restoration)
   case didAdd(CBMutableService, CBError?)
   case didStartAdvertising(CBError?)
   case advertisingPaused(DisconnectReason?)

@@ -18,11 +18,13 @@ final class CentralFixture: Sendable {
   private let seen = Mutex(0)
 
   init(
-    _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(), limits: CentralLimits = CentralLimits()
+    _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(), limits: CentralLimits = CentralLimits(),
+    restoration: RestorationStore? = nil
   ) {
     self.host = host
     let manager = CentralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, log: { [host] in host.log.append($1) })
+      delegate: recorder, queue: queue, link: host.link(), limits: limits, restoration: restoration,
+      log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
     if state != .unknown {
       host.say(.state(state, nil))
@@ -222,6 +224,15 @@ final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegat
   }
 
   func centralManagerDidUpdateState(_ central: CentralManager) { note("state \(central.state)") }
+  func centralManager(_ central: CentralManager, willRestoreState dict: [String: Any]) {
+    let peripherals = dict[CBCentralManagerRestoredStatePeripheralsKey] as? [Peripheral] ?? []
+    state.withLock { $0.found = peripherals }
+    let services = dict[CBCentralManagerRestoredStateScanServicesKey] as? [CBUUID]
+    let options = dict[CBCentralManagerRestoredStateScanOptionsKey] as? [String: Any]
+    var words = ["willRestore"] + peripherals.map { "\($0.name ?? "-") \($0.state)" }
+    if let options { words.append("scan \(services.map { "\($0)" } ?? "all") \(options.keys.sorted())") }
+    note(words.joined(separator: " "))
+  }
   func centralManager(
     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any], rssi: NSNumber
   ) {

@@ -1,0 +1,234 @@
+import BLELinux
+import BLERuntime
+import Dispatch
+import Synchronization
+
+/// Keeps what one manager has declared between runs: the storage below CoreBluetooth's state restoration.
+///
+/// The state is a file beside the bonds of the adapter, by the rules of that file (``FileBondStore``): it has the permissions 0600,
+/// is replaced as a whole, and is neither read nor replaced where another user could have written it. Where bonds are kept in memory,
+/// so is the state, until the process ends.
+///
+/// A store belongs to one manager at a time. It locks `NAME.lock` beside the file as long as it exists; the lock ends with the process,
+/// however that ends. Changes are saved 200 ms after the first of them, and with the end of the manager. ``settleAll()`` saves what is
+/// due and ends all saving: what the end of the process causes is no change.
+///
+/// ```swift
+/// let store = RestorationStore.open("main", .central, AdapterOptions())
+/// let octets = store?.load()
+/// ```
+package final class RestorationStore: Sendable {
+  /// The role of a manager; managers of both roles may have the same identifier.
+  package enum Role: String, Codable, Sendable { case central, peripheral }
+
+  /// The longest state, in octets. A longer one is not saved.
+  package static let lengthLimit = 1 << 20
+  /// The longest identifier, in octets of UTF-8.
+  package static let identifierLimit = 1_024
+  /// The time from a change to its saving.
+  static let interval = DispatchTimeInterval.milliseconds(200)
+
+  package let identifier: String
+  package let role: Role
+
+  private enum Place: Sendable {
+    /// The path of the file.
+    case file(String)
+    /// The key of ``memory``.
+    case memory(String)
+  }
+
+  private struct State: Sendable {
+    var due: (@Sendable () -> [UInt8]?)?
+    var saved: [UInt8]?
+    var hasEnded = false
+    var hasReportedFailure = false
+  }
+
+  private let place: Place
+  private let log: Log
+  private let state = Mutex(State())
+  private let claim: Mutex<FileLock?>
+  private let writing = Mutex(())
+  private let queue = DispatchQueue(label: "BluetoothLE.restoration")
+
+  private struct Reference: Sendable { weak var store: RestorationStore? }
+  private static let stores = Mutex<[ObjectIdentifier: Reference]>([:])
+  /// The states of the managers without files.
+  private static let memory = Mutex<[String: [UInt8]]>([:])
+  /// Those that a manager uses now.
+  private static let claimed = Mutex<Set<String>>([])
+
+  private init(_ identifier: String, _ role: Role, _ place: Place, _ lock: consuming FileLock?, log: @escaping Log) {
+    (self.identifier, self.role, self.place, self.log) = (identifier, role, place, log)
+    claim = Mutex(lock)
+  }
+
+  deinit {
+    let this = ObjectIdentifier(self)
+    _ = Self.stores.withLock { $0.removeValue(forKey: this) }
+    if case .memory(let key) = place { _ = Self.claimed.withLock { $0.remove(key) } }
+  }
+
+  /// The store of a manager.
+  ///
+  /// - Returns: nil, with a line in the log, where the identifier cannot be used, where another manager uses it, and where the file
+  ///   cannot be trusted.
+  package static func open(
+    _ identifier: String, _ role: Role, _ options: AdapterOptions, log: @escaping Log = BluetoothLog.write
+  ) -> RestorationStore? {
+    guard 1...identifierLimit ~= identifier.utf8.count else {
+      log(
+        .misuse,
+        "API MISUSE: a restoration identifier of \(identifier.utf8.count) octets is not allowed, and nothing is restored: 1 to \(identifierLimit)"
+      )
+      return nil
+    }
+    // Without a transport there is no adapter, which its manager reports.
+    guard let transport = try? LaunchOptions.transport(code: options.transport) else { return nil }
+    return open(
+      identifier, role, beside: options.pairing.storage.path(transport: "\(transport)"), "\(transport)", log: log)
+  }
+
+  /// - Parameter bonds: the path of the file of bonds; nil keeps the state in memory.
+  static func open(
+    _ identifier: String, _ role: Role, beside bonds: String?, _ transport: String, log: @escaping Log
+  ) -> RestorationStore? {
+    let store: RestorationStore
+    if let bonds {
+      let path = path(identifier, role, beside: bonds)
+      do {
+        let (parent, name) = FileBondStore.split(path)
+        guard let folder = try PrivateFolder.open(parent, isMade: true) else { return nil }
+        try folder.check(name)
+        let lock = try folder.lock(name, waiting: .zero)
+        store = RestorationStore(identifier, role, .file(path), lock, log: log)
+      } catch FileRefusal.isLocked {
+        reportUse(of: identifier, role, log)
+        return nil
+      } catch {
+        log(
+          .notice, "\(path): the state of the \(role) manager “\(identifier)” is neither restored nor saved (\(error))."
+        )
+        return nil
+      }
+    } else {
+      let key = "\(transport) \(role) \(identifier)"
+      guard claimed.withLock({ $0.insert(key).inserted }) else {
+        reportUse(of: identifier, role, log)
+        return nil
+      }
+      store = RestorationStore(identifier, role, .memory(key), nil, log: log)
+    }
+    stores.withLock { $0[ObjectIdentifier(store)] = Reference(store: store) }
+    return store
+  }
+
+  private static func reportUse(of identifier: String, _ role: Role, _ log: Log) {
+    log(
+      .misuse,
+      "API MISUSE: the restoration identifier “\(identifier)” is in use by another \(role) manager, of this process or another one: nothing is restored. Give each manager an identifier of its own"
+    )
+  }
+
+  /// `clock.json` becomes `clock.central-0123456789abcdef.json`: the number is the FNV-1a hash of the identifier, which may have
+  /// characters that no file name has.
+  private static func path(_ identifier: String, _ role: Role, beside bonds: String) -> String {
+    let base = bonds.hasSuffix(".json") ? String(bonds.dropLast(5)) : bonds
+    let hash = identifier.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    let digits = String(hash, radix: 16)
+    return "\(base).\(role)-\(String(repeating: "0", count: 16 - digits.count))\(digits).json"
+  }
+
+  /// The state of the manager with this identifier that was there before; nil where there is none.
+  package func load() -> [UInt8]? {
+    let octets: [UInt8]?
+    switch place {
+    case .memory(let key): octets = Self.memory.withLock { $0[key] }
+    case .file(let path):
+      do {
+        let (parent, name) = FileBondStore.split(path)
+        if let folder = try PrivateFolder.open(parent) { octets = try folder.read(name) } else { octets = nil }
+      } catch {
+        report("cannot be restored (\(error))")
+        octets = nil
+      }
+    }
+    if let octets, octets.count > Self.lengthLimit {
+      report("cannot be restored (it is longer than \(Self.lengthLimit) octets)")
+      return nil
+    }
+    state.withLock { $0.saved = octets }
+    return octets
+  }
+
+  /// Logs why a state is not restored or saved.
+  package func report(_ failure: String) {
+    let place = if case .file(let path) = place { "\(path): " } else { "" }
+    log(.notice, "\(place)the state of the \(role) manager “\(identifier)” \(failure).")
+  }
+
+  /// Saves what `content` returns, in 200 ms; nil is nothing.
+  package func schedule(_ content: @escaping @Sendable () -> [UInt8]?) {
+    let isFirst = state.withLock { state in
+      guard state.due == nil, !state.hasEnded else { return false }
+      state.due = content
+      return true
+    }
+    guard isFirst else { return }
+    queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.saveDue() }
+  }
+
+  /// Saves what `content` returns, which is the last state of a manager that ends.
+  package func settle(_ content: () -> [UInt8]?) {
+    guard state.withLock({ !$0.hasEnded }), let octets = content() else { return }
+    save(octets)
+  }
+
+  /// Saves what is due in all stores of the process; they save nothing afterwards.
+  package static func settleAll() {
+    for store in stores.withLock({ $0.values.compactMap(\.store) }) {
+      store.saveDue()
+      store.state.withLock { $0.hasEnded = true }
+    }
+  }
+
+  private func saveDue() {
+    let due = state.withLock { $0.hasEnded ? nil : $0.due.take() }
+    if let octets = due?() { save(octets) }
+  }
+
+  private func save(_ octets: [UInt8]) { writing.withLock { _ in write(octets) } }
+
+  /// Writes a state that is another one than before; with the lock ``writing``.
+  private func write(_ octets: [UInt8]) {
+    guard state.withLock({ $0.saved != octets }) else { return }
+    guard octets.count <= Self.lengthLimit else {
+      return reportOnce("is not saved (it has \(octets.count) octets, more than \(Self.lengthLimit))")
+    }
+    switch place {
+    case .memory(let key): Self.memory.withLock { $0[key] = octets }
+    case .file(let path):
+      do {
+        let (parent, name) = FileBondStore.split(path)
+        guard let folder = try PrivateFolder.open(parent, isMade: true) else { return }
+        try folder.check(name)
+        try folder.replace(name, with: octets)
+      } catch {
+        return reportOnce("is not saved (\(error))")
+      }
+    }
+    state.withLock { state in
+      state.saved = octets
+      state.hasReportedFailure = false
+    }
+  }
+
+  private func reportOnce(_ failure: String) {
+    let isFirst = state.withLock { state in
+      defer { state.hasReportedFailure = true }
+      return !state.hasReportedFailure
+    }
+    if isFirst { report(failure) }
+  }
+}
