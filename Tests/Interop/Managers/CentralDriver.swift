@@ -9,9 +9,9 @@ import BluetoothLE
   /// The services whose characteristics are not there yet, by the device.
   private var undiscovered: [UUID: Int] = [:]
 
-  init(_ name: String, on options: AdapterOptions) {
+  init(_ name: String, on options: AdapterOptions, restores: Bool) {
     self.name = name
-    manager = CentralManager(delegate: nil, queue: .main, adapter: options)
+    manager = CentralManager(delegate: nil, queue: .main, adapter: options, restoreIdentifier: restores ? name : nil)
     super.init()
     manager.delegate = self
   }
@@ -76,6 +76,14 @@ import BluetoothLE
     let commands = waiting
     waiting = []
     for command in commands { _ = perform(command) }
+  }
+
+  func centralManager(_ central: CentralManager, willRestoreState dict: [String: Any]) {
+    let peripherals = dict[CBCentralManagerRestoredStatePeripheralsKey] as? [Peripheral] ?? []
+    for peripheral in peripherals { devices[peripheral.name ?? "nameless"] = peripheral }
+    let scan = dict[CBCentralManagerRestoredStateScanServicesKey] as? [CBUUID] ?? []
+    let found = peripherals.map { "\($0.name ?? "nameless") \($0.state)" } + scan.map { "scan \($0)" }
+    say("\(name) restored \(found.joined(separator: ", "))")
   }
 
   func centralManager(

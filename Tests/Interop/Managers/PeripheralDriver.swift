@@ -8,9 +8,9 @@ import BluetoothLE
   private var characteristic: MutableCharacteristic?
   private var text = ""
 
-  init(_ name: String, on options: AdapterOptions) {
+  init(_ name: String, on options: AdapterOptions, restores: Bool) {
     self.name = name
-    manager = PeripheralManager(delegate: nil, queue: .main, adapter: options)
+    manager = PeripheralManager(delegate: nil, queue: .main, adapter: options, restoreIdentifier: restores ? name : nil)
     super.init()
     manager.delegate = self
   }
@@ -35,6 +35,7 @@ import BluetoothLE
       guard let characteristic else { return false }
       let isSent = manager.updateValue(Data(words[1].utf8), for: characteristic, onSubscribedCentrals: nil)
       say("\(name) \(isSent ? "notified" : "queue full") \(words[1])")
+    case ("state", 1): say("\(name) \(manager.state), \(manager.isAdvertising ? "advertises" : "silent")")
     case ("remove", 1):
       manager.removeAllServices()
       say("\(name) removed")
@@ -59,6 +60,15 @@ import BluetoothLE
     let commands = waiting
     waiting = []
     for command in commands { _ = perform(command) }
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, willRestoreState dict: [String: Any]) {
+    let services = dict[CBPeripheralManagerRestoredStateServicesKey] as? [MutableService] ?? []
+    let advertisement = dict[CBPeripheralManagerRestoredStateAdvertisementDataKey] as? [String: Any] ?? [:]
+    characteristic = services.first?.characteristics?.first as? MutableCharacteristic
+    text = "restored"
+    let found = services.map { "\($0.uuid)" } + [advertisement[CBAdvertisementDataLocalNameKey] as? String ?? "silent"]
+    say("\(name) restored \(found.joined(separator: " "))")
   }
 
   func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {

@@ -1,10 +1,10 @@
-// managers --transport SPEC [--snoop FILE]
+// managers --transport SPEC [--snoop FILE] [--restore]
 //
 // Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call of a
 // delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral manager, c…
-// for a central manager, k for BLEKit. A manager is created by its first line.
+// for a central manager, k for BLEKit. A manager is created by its first line. With --restore its name is its restoration identifier.
 //
-//     p1 publish SERVICE CHARACTERISTIC TEXT   p1 advertise NAME SERVICE   p1 notify TEXT   p1 remove   p1 stop
+//     p1 publish SERVICE CHARACTERISTIC TEXT   p1 advertise NAME SERVICE   p1 notify TEXT   p1 remove   p1 stop   p1 state
 //     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 disconnect NAME
 //     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
 //     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
@@ -21,11 +21,12 @@ import BluetoothLE
 
 @MainActor final class Managers {
   private let options: AdapterOptions
+  private let restores: Bool
   private var peripherals: [String: PeripheralDriver] = [:]
   private var centrals: [String: CentralDriver] = [:]
   private var kits: [String: KitDriver] = [:]
 
-  init(_ options: AdapterOptions) { self.options = options }
+  init(_ options: AdapterOptions, restores: Bool) { (self.options, self.restores) = (options, restores) }
 
   func perform(_ line: String) {
     let words = line.split(separator: " ").map(String.init)
@@ -34,11 +35,11 @@ import BluetoothLE
     let isUnderstood: Bool
     switch name.prefix(1) {
     case "p":
-      let driver = peripherals[name] ?? PeripheralDriver(name, on: options)
+      let driver = peripherals[name] ?? PeripheralDriver(name, on: options, restores: restores)
       peripherals[name] = driver
       isUnderstood = driver.perform(command)
     case "c":
-      let driver = centrals[name] ?? CentralDriver(name, on: options)
+      let driver = centrals[name] ?? CentralDriver(name, on: options, restores: restores)
       centrals[name] = driver
       isUnderstood = driver.perform(command)
     case "k":
@@ -51,12 +52,15 @@ import BluetoothLE
   }
 }
 
-let words = CommandLine.arguments
+var words = CommandLine.arguments
+let restores = words.last == "--restore"
+if restores { words.removeLast() }
 guard words.count == 3 || words.count == 5, words[1] == "--transport", words.count == 3 || words[3] == "--snoop" else {
-  FileHandle.standardError.write(Data("usage: managers --transport SPEC [--snoop FILE]\n".utf8))
+  FileHandle.standardError.write(Data("usage: managers --transport SPEC [--snoop FILE] [--restore]\n".utf8))
   exit(64)
 }
-let managers = Managers(AdapterOptions(transport: words[2], snoop: words.count == 5 ? words[4] : nil))
+let managers = Managers(
+  AdapterOptions(transport: words[2], snoop: words.count == 5 ? words[4] : nil), restores: restores)
 
 let end: @Sendable () -> Void = {
   Manager.shutDownAll()
