@@ -17,7 +17,7 @@ SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.sw
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
-	@echo "make check           format, imports, sizes, questions and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
+	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C"
@@ -47,6 +47,7 @@ check:
 	@scripts/imports --check
 	@scripts/sizes --check
 	@scripts/check-questions
+	@scripts/check-rules
 	@scripts/index-decisions --check
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-clients

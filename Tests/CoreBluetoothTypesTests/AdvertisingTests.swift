@@ -25,10 +25,13 @@ import Testing
     #expect(fixture.host.takeCommands() == ["advertise 02010603030d1803094869 "])
   }
 
-  @Test(arguments: [
-    (AdvertisementDataTxPowerLevelKey, "is not supported"), (AdvertisementDataManufacturerDataKey, "is not supported"),
-    ("nonsense", "is not supported"),
-  ])
+  @Test(
+    "5.1 An unsupported key is an error that names it",
+    arguments: [
+      (AdvertisementDataTxPowerLevelKey, "is not supported"),
+      (AdvertisementDataManufacturerDataKey, "is not supported"),
+      ("nonsense", "is not supported"),
+    ])
   func anyOtherKeyIsAnErrorThatNamesIt(key: String, words: String) {
     fixture.manager.startAdvertising([key: 1, AdvertisementDataLocalNameKey: "Hi"])
     #expect(fixture.takeCalls() == ["didStart invalidParameters"])
@@ -37,14 +40,16 @@ import Testing
     #expect(!fixture.manager.isAdvertising)
   }
 
-  @Test func aValueOfTheWrongTypeIsAnErrorThatNamesItsKey() {
+  @Test("5.1 A value of the wrong type is an error that names its key")
+  func aValueOfTheWrongTypeIsAnErrorThatNamesItsKey() {
     fixture.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: "180D"])
     fixture.manager.startAdvertising([AdvertisementDataLocalNameKey: 5])
     #expect(fixture.takeCalls() == ["didStart invalidParameters", "didStart invalidParameters"])
     #expect(fixture.recorder.lastText.contains("takes a String, not Int"))
   }
 
-  @Test func theNameHasTenOctetsInTheScanResponse() throws {
+  @Test("5.3 A name that does not fit is shortened")
+  func theNameHasTenOctetsInTheScanResponse() throws {
     let long = [CBUUID(string: "E20A39F4-73F5-4BC4-A12F-17D1AD07A961")]
     fixture.manager.startAdvertising([
       AdvertisementDataLocalNameKey: "Thermometer", AdvertisementDataServiceUUIDsKey: long,
@@ -56,7 +61,8 @@ import Testing
     #expect(contents.localName?.isComplete == true || contents.localName?.octets.count ?? 0 <= 10)
   }
 
-  @Test func eachStartIsAnsweredAndASecondIsRefused() {
+  @Test("5.5 Each start is answered, and one while advertising is refused")
+  func eachStartIsAnsweredAndASecondIsRefused() {
     fixture.manager.startAdvertising(nil)
     fixture.manager.startAdvertising(nil)
     #expect(fixture.takeCalls() == ["didStart", "didStart alreadyAdvertising"])
@@ -75,7 +81,8 @@ import Testing
     #expect(fixture.takeCalls() == ["didStart", "didStart alreadyAdvertising"])
   }
 
-  @Test func stoppingHasNoAnswerAndAllowsAnotherStart() {
+  @Test("5.5 Stopping has no call")
+  func stoppingHasNoAnswerAndAllowsAnotherStart() {
     fixture.manager.startAdvertising(nil)
     _ = fixture.takeCalls()
     _ = fixture.host.takeCommands()
@@ -107,7 +114,8 @@ import Testing
     #expect(!fixture.manager.isAdvertising)
   }
 
-  @Test func isAdvertisingIsTrueInsideTheCallback() {
+  @Test("5.5 isAdvertising is true in the call")
+  func isAdvertisingIsTrueInsideTheCallback() {
     let seen = Lines()
     fixture.recorder.react { manager, line in seen.append("\(line) \(manager.isAdvertising)") }
     fixture.manager.startAdvertising(nil)
@@ -115,12 +123,14 @@ import Testing
     #expect(seen.take() == ["didStart true"])
   }
 
-  @Test func aServiceNeedNotBeInTheDatabase() {
+  @Test("5.7 An advertised service need not be in the database")
+  func aServiceNeedNotBeInTheDatabase() {
     fixture.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: [CBUUID(string: "180D")]])
     #expect(fixture.takeCalls() == ["didStart"])
   }
 
-  @Test func twoHundredServicesGoToTheOverflow() throws {
+  @Test("5.3 UUIDs that do not fit go to the overflow area")
+  func twoHundredServicesGoToTheOverflow() throws {
     let uuids = (0..<200).map { BluetoothUUID(UInt16(0x2000 + $0)) }
     fixture.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: uuids])
     #expect(fixture.takeCalls() == ["didStart"])

@@ -7,18 +7,22 @@ import Testing
 
 /// Section 8 of CoreBluetooth's rules: UUIDs.
 @Suite struct CBUUIDTests {
-  @Test(arguments: [
-    ("180D", "180D", 2), ("0x180D", "180D", 2), ("180d", "180D", 2), ("0000180D", "180D", 4),
-    ("12345678", "12345678", 4), ("0000180D-0000-1000-8000-00805F9B34FB", "180D", 16),
-    ("e20a39f4-73f5-4bc4-a12f-17d1ad07a961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 16),
-  ])
+  @Test(
+    "8.1, 8.3 Text is read in each form and printed in the short one",
+    arguments: [
+      ("180D", "180D", 2), ("0x180D", "180D", 2), ("180d", "180D", 2), ("0000180D", "180D", 4),
+      ("12345678", "12345678", 4), ("0000180D-0000-1000-8000-00805F9B34FB", "180D", 16),
+      ("e20a39f4-73f5-4bc4-a12f-17d1ad07a961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 16),
+    ])
   func textIsReadAndPrinted(text: String, printed: String, octets: Int) {
     let uuid = CBUUID(string: text)
     #expect(uuid.uuidString == printed)
     #expect(uuid.data.count == octets)
   }
 
-  @Test(arguments: ["", "18", "1800D", "E20A39F473F54BC4A12F17D1AD07A961", "180G", "180D-", "0x"])
+  @Test(
+    "8.1 Other text is no UUID",
+    arguments: ["", "18", "1800D", "E20A39F473F54BC4A12F17D1AD07A961", "180G", "180D-", "0x"])
   func otherTextIsNoUUID(text: String) {
     #expect(BluetoothUUID(text) == nil)
   }
@@ -29,7 +33,8 @@ import Testing
   }
 
   /// As on Apple's systems a literal that is no UUID ends the program; the reason is on standard error.
-  @Test func aMalformedLiteralEndsTheProgramWithASentence() async throws {
+  @Test("8.1 A malformed UUID in the source ends the program with a reason")
+  func aMalformedLiteralEndsTheProgramWithASentence() async throws {
     let literal = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = CBUUID(string: "180G")
     }
@@ -42,14 +47,17 @@ import Testing
       String(decoding: try #require(data).standardErrorContent, as: UTF8.self).contains("3 octets are not a UUID."))
   }
 
-  @Test func equalityGoesByThe128BitValue() {
+  @Test("8.2 Equality and hash use the 128-bit value")
+  func equalityGoesByThe128BitValue() {
     let long = CBUUID(string: "00001234-0000-1000-8000-00805f9b34fb")
     #expect(CBUUID(string: "1234") == long)
     #expect(CBUUID(data: Data([0x12, 0x34])) == long)
     #expect(Set([CBUUID(string: "1234"), long]).count == 1)
   }
 
-  @Test(arguments: [[0x18, 0x0D], [0x12, 0x34, 0x56, 0x78], Array(1...16)] as [[UInt8]])
+  @Test(
+    "8.4 data is big-endian, in the size that the UUID was made with",
+    arguments: [[0x18, 0x0D], [0x12, 0x34, 0x56, 0x78], Array(1...16)] as [[UInt8]])
   func dataIsBigEndianInTheSizeItWasMadeWith(octets: [UInt8]) {
     #expect(CBUUID(data: Data(octets)).data == Data(octets))
   }

@@ -9,7 +9,8 @@ import Testing
 
 /// Section 7 of CoreBluetooth's rules: the order in which a peripheral's delegate is called in a normal life.
 @Suite struct CallbackOrderTests {
-  @Test func aPeripheralsLifeInOrder() {
+  @Test("7.1 The calls of a peripheral manager in order")
+  func aPeripheralsLifeInOrder() {
     let fixture = PeripheralFixture(.unknown)
     let characteristic = dynamic("2A37")
     let service = MutableService(type: "180D", primary: true)

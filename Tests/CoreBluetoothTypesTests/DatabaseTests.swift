@@ -20,6 +20,7 @@ import Testing
   }
 
   @Test(
+    "2.1 A cached value on a characteristic that is not read-only is refused",
     arguments: [
       ([.read, .notify], [.readable]), ([.read, .write], [.readable]), ([.read], [.readable, .writeable]),
       ([.indicate], []),
@@ -34,6 +35,7 @@ import Testing
   }
 
   @Test(
+    "2.1 A read-only cached value is marked readable",
     arguments: [
       ([.read], [.readable]), ([.read], [.readEncryptionRequired]), ([], []),
     ] as [(CharacteristicProperties, AttributePermissions)])
@@ -69,7 +71,8 @@ import Testing
     #expect(described.write == write.map { AccessRequirement(security: $0, authorization: true) })
   }
 
-  @Test func cachedValuesBelongToTheHostAndDynamicOnesToTheDelegate() throws {
+  @Test("2.2 The host serves cached values, the delegate dynamic ones")
+  func cachedValuesBelongToTheHostAndDynamicOnesToTheDelegate() throws {
     let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [constant("2A38", [1]), dynamic("2A37", [.notify], permissions: [])]
@@ -79,7 +82,8 @@ import Testing
     #expect(definition.characteristics.map(\.value) == [.fixed([1]), .dynamic])
   }
 
-  @Test func theValueIsTheApplicationsAfterPublication() {
+  @Test("2.3 After publication the value is the application's")
+  func theValueIsTheApplicationsAfterPublication() {
     let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
     fixture.publish(characteristic)
@@ -90,7 +94,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 1 success 07"])
   }
 
-  @Test func twoDescriptorsAreTheApplications() {
+  @Test("2.4 An application makes the descriptors 2901 and 2904 only")
+  func twoDescriptorsAreTheApplications() {
     let characteristic = constant("2A19", [1])
     characteristic.descriptors = [
       MutableDescriptor(type: "2901", value: "Battery"),
@@ -131,7 +136,9 @@ import Testing
     #expect(throws: BluetoothError.self) { try fixture.manager.setStoredValue(Data([5]), for: descriptor) }
   }
 
-  @Test(arguments: [CharacteristicProperties.broadcast, .extendedProperties])
+  @Test(
+    "2.5 No local characteristic has broadcast or extendedProperties",
+    arguments: [CharacteristicProperties.broadcast, .extendedProperties])
   func propertiesNoLocalCharacteristicHas(property: CharacteristicProperties) {
     let (answer, text, _) = added(dynamic("2A37", [.read, property]))
     #expect(answer == ["didAdd 180D invalidParameters"])
@@ -152,7 +159,8 @@ import Testing
     #expect(definition.characteristics.first?.properties == [.read, .broadcast, .extendedProperties])
   }
 
-  @Test func encryptionRequiredBitsBecomeARequirementOfUpdates() throws {
+  @Test("2.6 The bits that require encryption are not sent")
+  func encryptionRequiredBitsBecomeARequirementOfUpdates() throws {
     let fixture = PeripheralFixture()
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [dynamic("2A37", [.notifyEncryptionRequired], permissions: [])]
@@ -191,7 +199,8 @@ import Testing
     }
   }
 
-  @Test func eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
+  @Test("2.7 Each add is answered in order, with the object that was added")
+  func eachAddIsAnsweredInOrderWithTheObjectThatWasAdded() {
     let fixture = PeripheralFixture()
     let services = ["180D", "1800", "180F", "1801", "180A"].map {
       MutableService(type: CBUUID(string: $0), primary: true)
@@ -215,7 +224,8 @@ import Testing
     #expect(fixture.takeCalls() == ["didAdd 180D outOfSpace", "didAdd 1800 uuidNotAllowed"])
   }
 
-  @Test func includedServicesMustBePublishedFirst() {
+  @Test("2.7 Included services are published first")
+  func includedServicesMustBePublishedFirst() {
     let fixture = PeripheralFixture()
     let included = MutableService(type: "180F", primary: false)
     let service = MutableService(type: "180D", primary: true)
@@ -237,7 +247,8 @@ import Testing
     #expect(fixture.logged() == [])
   }
 
-  @Test func theSameObjectTwiceIsRefusedAndAnEqualOneIsNot() {
+  @Test("2.8 The same object twice is refused, an equal one is not")
+  func theSameObjectTwiceIsRefusedAndAnEqualOneIsNot() {
     let fixture = PeripheralFixture()
     let service = fixture.publish(dynamic("2A37"))
     fixture.manager.add(service)
@@ -259,21 +270,24 @@ import Testing
     #expect(fixture.takeCalls() == ["didAdd 180F invalidParameters"])
   }
 
-  @Test(arguments: ["1800", "1801", "00001800-0000-1000-8000-00805F9B34FB"])
+  @Test(
+    "2.9 The stack's own services are refused", arguments: ["1800", "1801", "00001800-0000-1000-8000-00805F9B34FB"])
   func theStacksOwnServicesAreRefused(uuid: String) {
     let fixture = PeripheralFixture()
     fixture.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
     #expect(fixture.takeCalls().first?.hasSuffix("uuidNotAllowed") == true)
   }
 
-  @Test(arguments: ["1805", "180A", "180F", "1812", "181E"])
+  @Test(
+    "2.9 Other services that Apple's systems keep are allowed", arguments: ["1805", "180A", "180F", "1812", "181E"])
   func otherServicesThatAppleKeepsAreAllowed(uuid: String) {
     let fixture = PeripheralFixture()
     fixture.manager.add(MutableService(type: CBUUID(string: uuid), primary: true))
     #expect(fixture.takeCalls() == ["didAdd \(uuid)"])
   }
 
-  @Test func removingForgetsTheSubscribersAndKeepsTheLink() {
+  @Test("2.10 Removing a service forgets its subscribers and keeps the link")
+  func removingForgetsTheSubscribersAndKeepsTheLink() {
     let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
     let service = fixture.publish(characteristic)
@@ -306,7 +320,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 1 failure 0e"])
   }
 
-  @Test func secondaryServicesAreSaidToBe() throws {
+  @Test("2.11 A service that is not primary is a secondary one")
+  func secondaryServicesAreSaidToBe() throws {
     let fixture = PeripheralFixture()
     fixture.manager.add(MutableService(type: "180F", primary: false))
     guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }

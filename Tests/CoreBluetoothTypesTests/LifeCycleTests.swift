@@ -9,7 +9,8 @@ import Testing
 
 /// Section 1 of CoreBluetooth's rules: states, queues, what happens below powered on.
 @Suite struct LifeCycleTests {
-  @Test func theFirstStateComesAsynchronouslyAfterInit() {
+  @Test("1.1 The first state comes after init, on the queue")
+  func theFirstStateComesAsynchronouslyAfterInit() {
     let host = ScriptedHost()
     host.say(.state(.poweredOn, nil))
     let fixture = PeripheralFixture(.unknown, host: host)
@@ -18,7 +19,8 @@ import Testing
     #expect(fixture.manager.state == .poweredOn)
   }
 
-  @Test func stateStartsUnknownAndEachChangeIsToldOnce() {
+  @Test("1.1 The state starts as unknown, and each change is one call")
+  func stateStartsUnknownAndEachChangeIsToldOnce() {
     let fixture = PeripheralFixture(.unknown)
     #expect(fixture.manager.state == .unknown)
     #expect(fixture.takeCalls() == [])
@@ -44,7 +46,8 @@ import Testing
     #expect(fixture.manager.authorization == .denied)
   }
 
-  @Test func noQueueIsTheMainQueue() async {
+  @Test("1.2 Without a queue the calls come on the main queue")
+  func noQueueIsTheMainQueue() async {
     let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -54,7 +57,8 @@ import Testing
     #expect(isMain == true)
   }
 
-  @Test func everyCallComesOnTheQueue() {
+  @Test("1.2 Every call comes on the queue of the manager")
+  func everyCallComesOnTheQueue() {
     let fixture = PeripheralFixture(.unknown)
     let key = DispatchSpecificKey<Bool>()
     fixture.queue.setSpecific(key: key, value: true)
@@ -73,7 +77,9 @@ import Testing
     #expect(elsewhere.take() == [])
   }
 
-  @Test(arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
+  @Test(
+    "1.3 Commands below powered on are logged and dropped",
+    arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
   func commandsBelowPoweredOnAreLoggedAndDropped(state: AdapterState) {
     let fixture = PeripheralFixture(state)
     let service = MutableService(type: "180D", primary: true)
@@ -94,7 +100,8 @@ import Testing
     #expect(lines.allSatisfy { $0.contains("can only accept this command while in the powered on state") })
   }
 
-  @Test func droppedCommandsAreNotDoneLater() {
+  @Test("1.3 Dropped commands are not performed later")
+  func droppedCommandsAreNotDoneLater() {
     let fixture = PeripheralFixture(.poweredOff)
     fixture.manager.add(MutableService(type: "180D", primary: true))
     fixture.say(.state(.poweredOn, nil))
@@ -102,7 +109,8 @@ import Testing
     #expect(fixture.host.takeCommands() == [])
   }
 
-  @Test func poweredOffPausesAdvertisingAndDisconnectsAndKeepsTheDatabase() {
+  @Test("1.5 Powered off pauses advertising, ends links and keeps the database")
+  func poweredOffPausesAdvertisingAndDisconnectsAndKeepsTheDatabase() {
     let fixture = PeripheralFixture()
     let characteristic = dynamic("2A37")
     let service = fixture.publish(characteristic)
@@ -125,7 +133,9 @@ import Testing
     #expect(fixture.takeCalls() == ["state poweredOn", "didAdd 180D invalidParameters"])
   }
 
-  @Test(arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
+  @Test(
+    "1.5 Below powered off advertising stops and the database is cleared",
+    arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
   func belowPoweredOffStopsAdvertisingAndClearsTheDatabase(state: AdapterState) {
     let fixture = PeripheralFixture()
     let service = fixture.publish(dynamic("2A37"))
@@ -153,7 +163,8 @@ import Testing
       fixture.takeCalls() == ["didAdd 180D operationCancelled", "didStart operationCancelled", "state resetting"])
   }
 
-  @Test func theDelegateIsNotKept() {
+  @Test("1.6 A peripheral manager does not retain its delegate")
+  func theDelegateIsNotKept() {
     let host = ScriptedHost()
     host.say(.state(.poweredOn, nil))
     let queue = DispatchQueue(label: "delegate")
@@ -167,7 +178,8 @@ import Testing
     #expect(manager.delegate == nil)
   }
 
-  @Test func severalManagersShareOneHostAndCoexist() {
+  @Test("1.7 The services and advertisements of several managers coexist")
+  func severalManagersShareOneHostAndCoexist() {
     let host = ScriptedHost()
     let first = PeripheralFixture(host: host)
     let second = PeripheralFixture(host: host)

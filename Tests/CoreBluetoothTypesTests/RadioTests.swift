@@ -120,7 +120,8 @@ import Testing
     MutableCharacteristic(type: uuid, properties: properties, value: nil, permissions: [.readable, .writeable])
   }
 
-  @Test func valuesAreReadAndWrittenHoweverLong() async throws {
+  @Test("3.7 A value that is longer than a response is cut")
+  func valuesAreReadAndWrittenHoweverLong() async throws {
     let mine = dynamic("2A37", [.read, .write])
     let fixed = MutableCharacteristic(
       type: "2A38", properties: [.read], value: Data([1, 2, 3]), permissions: [.readable])

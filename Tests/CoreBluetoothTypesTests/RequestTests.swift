@@ -20,7 +20,8 @@ import Testing
     fixture.recorder.answer(nil)
   }
 
-  @Test func aReadIsAnsweredWithTheRequestsValue() throws {
+  @Test("3.1 A read is answered with the request's value")
+  func aReadIsAnsweredWithTheRequestsValue() throws {
     fixture.read(central, characteristic, offset: 3)
     #expect(fixture.takeCalls() == ["didReceiveRead 2A37 3"])
     let request = try #require(fixture.recorder.requests.first)
@@ -32,7 +33,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 7 success 010203"])
   }
 
-  @Test func anOffsetBeyondTheValueIsTheApplicationsToRefuse() throws {
+  @Test("3.1 An offset past the value is refused by the application")
+  func anOffsetBeyondTheValueIsTheApplicationsToRefuse() throws {
     fixture.read(central, characteristic, offset: 30)
     fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .invalidOffset)
     #expect(fixture.host.takeCommands() == ["respond 7 failure 07"])
@@ -44,7 +46,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 7 success "])
   }
 
-  @Test func queuedWritesComeTogetherAndAreAnsweredThroughTheFirst() throws {
+  @Test("3.2 Queued writes come together and are answered through the first")
+  func queuedWritesComeTogetherAndAreAnsweredThroughTheFirst() throws {
     fixture.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]), (characteristic, 2, [4]))
     #expect(fixture.takeCalls() == ["didReceiveWrite 2A37@0=[1, 2] 2A38@4=[3] 2A37@2=[4]"])
     fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
@@ -52,7 +55,8 @@ import Testing
     #expect(fixture.logged() == [])
   }
 
-  @Test func aFailureIsAnsweredThroughTheRequestAtFault() throws {
+  @Test("3.2 A failure is answered through the request at fault")
+  func aFailureIsAnsweredThroughTheRequestAtFault() throws {
     fixture.write(central, (characteristic, 0, [1, 2]), (other, 4, [3]))
     fixture.manager.respond(to: try #require(fixture.recorder.requests.last), withResult: .invalidOffset)
     #expect(fixture.host.takeCommands() == ["respond 7 failure 07 of a part"])
@@ -66,12 +70,14 @@ import Testing
     #expect(fixture.logged().count == 1)
   }
 
-  @Test func theOffsetOfAWriteArrives() throws {
+  @Test("3.3 A write has its offset")
+  func theOffsetOfAWriteArrives() throws {
     fixture.write(central, (characteristic, 18, [9]))
     #expect(try #require(fixture.recorder.requests.first).offset == 18)
   }
 
-  @Test func aWriteCommandArrivesAndItsAnswerGoesNowhere() throws {
+  @Test("3.4 The answer to a write command sends nothing")
+  func aWriteCommandArrivesAndItsAnswerGoesNowhere() throws {
     fixture.write(central, (characteristic, 0, [5]), command: true)
     #expect(fixture.takeCalls() == ["didReceiveWrite 2A37@0=[5]"])
     let request = try #require(fixture.recorder.requests.first)
@@ -81,7 +87,8 @@ import Testing
     #expect(fixture.logged() == [])
   }
 
-  @Test func aSecondAnswerIsIgnoredAndLogged() throws {
+  @Test("3.5 A second answer is ignored and logged")
+  func aSecondAnswerIsIgnoredAndLogged() throws {
     fixture.read(central, characteristic)
     let request = try #require(fixture.recorder.requests.first)
     fixture.manager.respond(to: request, withResult: .success)
@@ -92,7 +99,8 @@ import Testing
     #expect(lines.first?.contains("answered before") == true)
   }
 
-  @Test func aDelegateWithoutTheMethodsAnswersRequestNotSupported() {
+  @Test("3.6 A delegate without the methods answers Request Not Supported")
+  func aDelegateWithoutTheMethodsAnswersRequestNotSupported() {
     final class Silent: NSObject, PeripheralManagerDelegate {
       func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}
     }
@@ -112,7 +120,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
   }
 
-  @Test func eachBlobOfALongReadComesWithItsOffset() {
+  @Test("3.7 Each Read Blob is a call with its offset")
+  func eachBlobOfALongReadComesWithItsOffset() {
     for offset in [0, 22, 44] { fixture.read(central, characteristic, offset: offset) }
     #expect(fixture.takeCalls() == ["didReceiveRead 2A37 0", "didReceiveRead 2A37 22", "didReceiveRead 2A37 44"])
   }

@@ -24,7 +24,8 @@ import Testing
     fixture.host.commands.compactMap { if case .update(let token, _, _, _) = $0 { token } else { nil } }
   }
 
-  @Test func subscriptionsFollowTheConfigurationAndEndWithTheLink() {
+  @Test("4.1 Subscriptions follow the configuration and end with the link")
+  func subscriptionsFollowTheConfigurationAndEndWithTheLink() {
     let first = fixture.connect(1)
     let second = fixture.connect(2)
     _ = fixture.takeCalls()
@@ -43,7 +44,8 @@ import Testing
       ])
   }
 
-  @Test func theListIsUpToDateInsideTheCallback() {
+  @Test("4.1 The list of subscribers is changed before the call")
+  func theListIsUpToDateInsideTheCallback() {
     let counts = Lines()
     let characteristic = characteristic
     fixture.recorder.react { _, line in counts.append("\(line): \(characteristic.subscribedCentrals?.count ?? -1)") }
@@ -53,7 +55,8 @@ import Testing
     #expect(counts.take() == ["didConnect 1: 0", "didSubscribe 1 2A37: 1", "didUnsubscribe 1 2A37: 0"])
   }
 
-  @Test func nilIsEveryoneAndStrangersArePassedOver() {
+  @Test("4.2 nil is every subscriber, others are ignored")
+  func nilIsEveryoneAndStrangersArePassedOver() {
     let first = fixture.connect(1)
     let second = fixture.connect(2)
     #expect(update([1]))
@@ -66,7 +69,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["update 02 to all", "update 04 to [1]"])
   }
 
-  @Test func falseWhenTheQueueIsFullThenReadyOnce() {
+  @Test("4.3 False when the queue is full, then one call")
+  func falseWhenTheQueueIsFullThenReadyOnce() {
     fixture.subscribe(fixture.connect(1), characteristic)
     _ = fixture.takeCalls()
     for number in 0..<32 { #expect(update([UInt8(number)]), "update \(number)") }
@@ -76,7 +80,8 @@ import Testing
     #expect(fixture.takeCalls() == [])
   }
 
-  @Test func readyComesOnceAndOnlyAfterFalse() {
+  @Test("4.3 The call comes after false only")
+  func readyComesOnceAndOnlyAfterFalse() {
     fixture.subscribe(fixture.connect(1), characteristic)
     _ = fixture.takeCalls()
     for _ in 0..<32 { #expect(update([1])) }
@@ -107,7 +112,7 @@ import Testing
     #expect(results == [true, true, false])
   }
 
-  @Test(arguments: [(23, 20), (185, 182), (517, 512)])
+  @Test("4.4 A long value is cut for each central", arguments: [(23, 20), (185, 182), (517, 512)])
   func longValuesAreCutToWhatTheCentralHolds(mtu: Int, length: Int) {
     let central = fixture.connect(1, mtu: mtu)
     #expect(central.maximumUpdateValueLength == length)
@@ -118,7 +123,8 @@ import Testing
     #expect(fixture.host.takeCommands() == ["update \(octets) to all"])
   }
 
-  @Test func fromNotificationsToIndicationsIsNoNewSubscription() {
+  @Test("4.5 The configuration of the central chooses between notifications and indications")
+  func fromNotificationsToIndicationsIsNoNewSubscription() {
     let central = fixture.connect(1)
     fixture.subscribe(central, characteristic, .notify)
     fixture.subscribe(central, characteristic, .indicate)
@@ -127,7 +133,8 @@ import Testing
     #expect(characteristic.subscribedCentrals == [central])
   }
 
-  @Test func whoIsGoneIsPassedOver() {
+  @Test("4.6 A central that is not connected is ignored")
+  func whoIsGoneIsPassedOver() {
     let central = fixture.connect(1)
     fixture.subscribe(central, characteristic)
     fixture.say(.disconnected(central.peer, .connectionTimeout))
@@ -135,7 +142,8 @@ import Testing
     #expect(fixture.host.takeCommands() == [])
   }
 
-  @Test func identifiersAreStableAndObjectsAreOnePerLink() {
+  @Test("4.7 A central has one object a link, equal by its identifier")
+  func identifiersAreStableAndObjectsAreOnePerLink() {
     let first = fixture.connect(1)
     let second = fixture.connect(2)
     #expect(first.identifier != second.identifier && first != second)

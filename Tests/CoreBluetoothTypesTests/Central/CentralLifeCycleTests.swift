@@ -11,7 +11,8 @@ import Testing
 
 /// Section 1 of CoreBluetooth's rules, for the central role.
 @Suite struct CentralLifeCycleTests {
-  @Test func eachChangeOfStateIsToldOnce() {
+  @Test("1.1 Each change of the state is one call, for a central manager")
+  func eachChangeOfStateIsToldOnce() {
     let fixture = CentralFixture(.unknown)
     #expect(fixture.manager.state == .unknown)
     fixture.say(.state(.resetting, nil))
@@ -20,7 +21,8 @@ import Testing
     #expect(fixture.takeCalls() == ["state resetting", "state poweredOn"])
   }
 
-  @Test func noQueueIsTheMainQueue() async {
+  @Test("1.2 Without a queue the calls come on the main queue")
+  func noQueueIsTheMainQueue() async {
     let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -30,7 +32,8 @@ import Testing
     #expect(isMain == true)
   }
 
-  @Test func everyCallComesOnTheQueue() throws {
+  @Test("1.2 Every call comes on the queue of the manager")
+  func everyCallComesOnTheQueue() throws {
     let fixture = CentralFixture(.unknown)
     let key = DispatchSpecificKey<Bool>()
     fixture.queue.setSpecific(key: key, value: true)
@@ -47,7 +50,9 @@ import Testing
     #expect(elsewhere.take() == [])
   }
 
-  @Test(arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
+  @Test(
+    "1.3 Commands below powered on are logged and dropped",
+    arguments: [AdapterState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff])
   func commandsBelowPoweredOnAreLoggedAndDropped(state: AdapterState) throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
@@ -73,7 +78,8 @@ import Testing
     #expect(lines.allSatisfy { $0.contains("can only accept this command while in the powered on state") })
   }
 
-  @Test func belowPoweredOnScansAndLinksHaveEnded() throws {
+  @Test("1.4 Below powered on scans and links have ended")
+  func belowPoweredOnScansAndLinksHaveEnded() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     let pending = try fixture.find(2)
@@ -92,7 +98,9 @@ import Testing
     #expect(fixture.posted() == ["connect 1"])
   }
 
-  @Test(arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
+  @Test(
+    "1.4 Below powered off peripherals are invalid",
+    arguments: [AdapterState.resetting, .unsupported, .unauthorized, .unknown])
   func belowPoweredOffPeripheralsAreInvalid(state: AdapterState) throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
@@ -109,7 +117,8 @@ import Testing
     #expect(fixture.posted() == ["connect 1"])
   }
 
-  @Test func theDelegatesAreNotKept() throws {
+  @Test("1.6 A central manager and its peripherals do not retain delegates")
+  func theDelegatesAreNotKept() throws {
     let fixture = CentralFixture()
     var recorder: CentralRecorder? = CentralRecorder()
     let peripheral = try fixture.find(1)
@@ -121,7 +130,8 @@ import Testing
     #expect(peripheral.delegate == nil)
   }
 
-  @Test func aPendingConnectionEndsWithItsPeripheral() throws {
+  @Test("1.6 A pending connection ends with its peripheral")
+  func aPendingConnectionEndsWithItsPeripheral() throws {
     let fixture = CentralFixture()
     var peripheral: Peripheral? = try fixture.find(1)
     fixture.manager.connect(try #require(peripheral))
@@ -132,7 +142,8 @@ import Testing
     #expect(fixture.takeCalls() == [])
   }
 
-  @Test func aLinkEndsWithItsPeripheral() throws {
+  @Test("1.6 A link ends with its peripheral")
+  func aLinkEndsWithItsPeripheral() throws {
     let fixture = CentralFixture()
     var peripheral: Peripheral? = try fixture.connect(1)
     #expect(peripheral?.state == .connected)

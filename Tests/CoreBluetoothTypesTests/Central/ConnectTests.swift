@@ -12,7 +12,8 @@ import Testing
 @Suite struct ConnectTests {
   private let peer = PeerID(rawValue: 1)
 
-  @Test func connectAnswersWhenTheLinkIsUp() throws {
+  @Test("6.4 connect has no timeout")
+  func connectAnswersWhenTheLinkIsUp() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
     fixture.manager.connect(peripheral)
@@ -44,7 +45,8 @@ import Testing
     #expect(fixture.posted() == ["connect 1", "connect 1"])
   }
 
-  @Test func givingUpAPendingConnectionIsADisconnectionWithoutError() throws {
+  @Test("6.4 Cancelling a pending connection is a disconnection without an error")
+  func givingUpAPendingConnectionIsADisconnectionWithoutError() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
     fixture.manager.connect(peripheral)
@@ -69,7 +71,8 @@ import Testing
     #expect(fixture.takeCalls() == ["disconnected"])
   }
 
-  @Test func ourOwnEndHasNoError() throws {
+  @Test("6.5 The end that the program requested has no error")
+  func ourOwnEndHasNoError() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     fixture.manager.cancelPeripheralConnection(peripheral)
@@ -92,14 +95,16 @@ import Testing
     #expect(peripheral.state == .connecting)
   }
 
-  @Test(arguments: [
-    (HCIErrorCode.connectionTimeout, "connectionTimeout"), (.linkLayerResponseTimeout, "connectionTimeout"),
-    (.remoteUserTerminatedConnection, "peripheralDisconnected"),
-    (.remoteDeviceTerminatedPowerOff, "peripheralDisconnected"),
-    (.connectionFailedToBeEstablished, "connectionFailed"), (.pinOrKeyMissing, "peerRemovedPairingInformation"),
-    (.terminatedMICFailure, "encryptionTimedOut"), (.unspecifiedError, "unknown"),
-    (.terminatedByLocalHost, "unknown"),
-  ])
+  @Test(
+    "6.5, 6.7 Other ends have the error of their cause",
+    arguments: [
+      (HCIErrorCode.connectionTimeout, "connectionTimeout"), (.linkLayerResponseTimeout, "connectionTimeout"),
+      (.remoteUserTerminatedConnection, "peripheralDisconnected"),
+      (.remoteDeviceTerminatedPowerOff, "peripheralDisconnected"),
+      (.connectionFailedToBeEstablished, "connectionFailed"), (.pinOrKeyMissing, "peerRemovedPairingInformation"),
+      (.terminatedMICFailure, "encryptionTimedOut"), (.unspecifiedError, "unknown"),
+      (.terminatedByLocalHost, "unknown"),
+    ])
   func otherEndsHaveTheirCause(reason: HCIErrorCode, code: String) throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
@@ -108,7 +113,8 @@ import Testing
     #expect(peripheral.state == .disconnected)
   }
 
-  @Test func whatWaitsFailsBeforeAndNothingComesAfter() throws {
+  @Test("6.5 Operations that wait fail before the disconnection, and nothing follows it")
+  func whatWaitsFailsBeforeAndNothingComesAfter() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.read, .write, .notify])]).first)
@@ -139,7 +145,8 @@ import Testing
     #expect(fixture.takeCalls() == ["services  peripheralDisconnected", "disconnected peripheralDisconnected"])
   }
 
-  @Test func everythingFoundIsVoidOnTheNextConnection() throws {
+  @Test("6.5 What was found is void on the next connection")
+  func everythingFoundIsVoidOnTheNextConnection() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.notify])]).first)
@@ -157,7 +164,8 @@ import Testing
     #expect(fixture.logged().count { $0.contains("discover it again") } == 2)
   }
 
-  @Test func itReconnectsByItselfWhenRequested() throws {
+  @Test("6.6 The connection is made again where the option says so")
+  func itReconnectsByItselfWhenRequested() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
     fixture.say(.disconnected(peer, .connectionTimeout))
@@ -172,7 +180,8 @@ import Testing
     #expect(peripheral.state == .disconnected, "what the application ended stays ended")
   }
 
-  @Test func theLongFormIsCalledInsteadOfTheShortOne() throws {
+  @Test("6.6 The form with the timestamp is called instead of the short one")
+  func theLongFormIsCalledInsteadOfTheShortOne() throws {
     final class Long: NSObject, CentralManagerDelegate, Sendable {
       let lines = Lines()
       func centralManagerDidUpdateState(_ central: CentralManager) {}
@@ -236,7 +245,8 @@ import Testing
     #expect(fixture.logged().count { $0.contains("is not a valid peripheral") } == 2)
   }
 
-  @Test func connectedDevicesAreRetrievedByService() throws {
+  @Test("6.17 Connected devices are retrieved by service, and need their own connect")
+  func connectedDevicesAreRetrievedByService() throws {
     let fixture = CentralFixture()
     let mine = try fixture.connect(1)
     _ = try fixture.discover(mine, [])
@@ -255,7 +265,8 @@ import Testing
     #expect(fixture.takeCalls() == [])
   }
 
-  @Test func connectionEventsWhenRequested() throws {
+  @Test("6.18 Connection events come for four services at most")
+  func connectionEventsWhenRequested() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1, "03030f18")
     fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])

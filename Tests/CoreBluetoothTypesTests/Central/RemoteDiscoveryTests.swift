@@ -32,7 +32,8 @@ import Testing
     #expect(fixture.posted() == ["1 discoverPrimaryServices"], "once is enough")
   }
 
-  @Test func filteredDiscoveriesAddUp() throws {
+  @Test("6.8 Filtered discoveries of services add up")
+  func filteredDiscoveriesAddUp() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.discoverServices(["180F"])
@@ -47,7 +48,8 @@ import Testing
     #expect(fixture.takeCalls() == ["services 1800 180F"])
   }
 
-  @Test func characteristicsAddUpToo() throws {
+  @Test("6.8 Filtered discoveries of characteristics add up")
+  func characteristicsAddUpToo() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.discoverServices(["180F"])
@@ -117,7 +119,8 @@ import Testing
       "in the order of the questions")
   }
 
-  @Test func includedServices() throws {
+  @Test("6.8 Included services are discovered for themselves")
+  func includedServices() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.discoverServices(["180D", "180F"])
@@ -148,7 +151,8 @@ import Testing
     #expect(peripheral.services == nil)
   }
 
-  @Test func beforeTheConnectionNothingIsAsked() throws {
+  @Test("6.9 Operations without a connection are logged and dropped")
+  func beforeTheConnectionNothingIsAsked() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
     peripheral.discoverServices(nil)
@@ -160,7 +164,8 @@ import Testing
     #expect(fixture.takeCalls() == [])
   }
 
-  @Test func objectsOfOnesOwnAreNotAsked() throws {
+  @Test("6.9 Operations on objects that were not discovered are logged and dropped")
+  func objectsOfOnesOwnAreNotAsked() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     let service = MutableService(type: "180D", primary: true)
@@ -179,7 +184,8 @@ import Testing
     #expect(service.peripheral == nil)
   }
 
-  @Test func changedServicesAreVoid() throws {
+  @Test("6.15 Changed services are void")
+  func changedServicesAreVoid() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.discoverServices(nil)

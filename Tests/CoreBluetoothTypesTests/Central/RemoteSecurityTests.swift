@@ -40,10 +40,12 @@ import Testing
     #expect(fixture.posted() == [] && peripheral.state == .connected)
   }
 
-  @Test(arguments: [
-    (BondLoss.forgottenByPeer, "peerRemovedPairingInformation"), (.keysDiffer, "encryptionTimedOut"),
-    (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
-  ])
+  @Test(
+    "6.7 A bond that is lost is the error",
+    arguments: [
+      (BondLoss.forgottenByPeer, "peerRemovedPairingInformation"), (.keysDiffer, "encryptionTimedOut"),
+      (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
+    ])
   func aBondThatIsLostIsTheResult(loss: BondLoss, code: String) throws {
     let (fixture, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralFixture.address(1), loss))
     #expect(fixture.takeCalls() == ["value 2A37 - \(code)"] && peripheral.state == .connected)

@@ -27,7 +27,8 @@ import Testing
     return (fixture, peripheral, characteristics)
   }
 
-  @Test func theValueIsThereBeforeTheCall() throws {
+  @Test("6.10 The value is there before the call, of reads and notifications")
+  func theValueIsThereBeforeTheCall() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.readValue(for: characteristics[1])
     #expect(fixture.host.commands.last.map(CentralFixture.describe) == "1 readLong(0x0006)")
@@ -53,7 +54,8 @@ import Testing
     #expect(peripheral.state == .connected)
   }
 
-  @Test func aWriteIsAnsweredOnce() throws {
+  @Test("6.11 A write with response is answered once")
+  func aWriteIsAnsweredOnce() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.writeValue(Data([1, 2]), for: characteristics[2], type: .withResponse)
     #expect(fixture.host.commands.last.map(CentralFixture.describe) == "1 write(0x0009, [1, 2])")
@@ -81,7 +83,8 @@ import Testing
     #expect(fixture.takeCalls() == ["value 2A38 [1]", "wrote 2A39 ATT 0xd"])
   }
 
-  @Test func aWriteWithoutResponseIsNeverAnswered() throws {
+  @Test("6.11 A write without response is never answered")
+  func aWriteWithoutResponseIsNeverAnswered() throws {
     let (fixture, peripheral, characteristics) = try scene(mtu: 50)
     #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 47)
     peripheral.writeValue(Data([9]), for: characteristics[3], type: .withoutResponse)
@@ -95,7 +98,8 @@ import Testing
   }
 
   /// At the limit there is no room; one call follows when there is; past the second limit writes are dropped.
-  @Test func roomIsToldOnce() throws {
+  @Test("6.11 The call for room comes once")
+  func roomIsToldOnce() throws {
     var limits = CentralLimits()
     limits.pendingWrites = 2
     limits.droppedWrites = 3
@@ -113,7 +117,8 @@ import Testing
     #expect(peripheral.canSendWriteWithoutResponse)
   }
 
-  @Test func answersComeInTheOrderOfTheQuestions() throws {
+  @Test("6.12 Operations are answered in their order")
+  func answersComeInTheOrderOfTheQuestions() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.readValue(for: characteristics[1])
     peripheral.writeValue(Data([1]), for: characteristics[2], type: .withResponse)
@@ -138,7 +143,8 @@ import Testing
     #expect(fixture.posted().count == 2)
   }
 
-  @Test func notificationsBeforeIndications() throws {
+  @Test("4.5, 6.13 A central prefers notifications")
+  func notificationsBeforeIndications() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.setNotifyValue(true, for: characteristics[0])
     peripheral.setNotifyValue(true, for: characteristics[4])
@@ -153,7 +159,8 @@ import Testing
     #expect(fixture.takeCalls() == ["notifying 2A37 false"])
   }
 
-  @Test func withoutItsDescriptorThereIsNoSubscription() throws {
+  @Test("6.13 Without its descriptor a subscription fails with attributeNotFound")
+  func withoutItsDescriptorThereIsNoSubscription() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.setNotifyValue(true, for: characteristics[0])
     fixture.answer(.failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
@@ -161,7 +168,8 @@ import Testing
     #expect(fixture.takeCalls() == ["notifying 2A37 false ATT 0xa", "notifying 2A38 false ATT 0x6"])
   }
 
-  @Test func theConfigurationIsNotWrittenByHand() throws {
+  @Test("6.13 writeValue does not write the configuration")
+  func theConfigurationIsNotWrittenByHand() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.discoverDescriptors(for: characteristics[0])
     fixture.answer(.success(.descriptors([DiscoveredDescriptor(handle: 4, uuid: "2902")])))
@@ -172,6 +180,7 @@ import Testing
   }
 
   @Test(
+    "6.14 Values of descriptors have the types of their UUIDs",
     arguments: [
       ("2900", [1, 0], "1"), ("2901", [0x48, 0x69], "Hi"), ("2902", [2, 0], "2"), ("2903", [1, 1], "257"),
       ("2902", [2], "2"), ("2904", [1, 2, 3], "3 bytes"), ("2908", [1], "1 bytes"), ("2901", [0xFF], "\u{FFFD}"),
@@ -203,7 +212,8 @@ import Testing
     #expect(fixture.takeCalls() == ["descriptors 2901", "wrote descriptor 2901"])
   }
 
-  @Test func theStrengthOfTheSignal() throws {
+  @Test("6.16 readRSSI needs a connection and is answered")
+  func theStrengthOfTheSignal() throws {
     let (fixture, peripheral, _) = try scene()
     peripheral.readRSSI()
     #expect(fixture.posted() == ["rssi 1"])

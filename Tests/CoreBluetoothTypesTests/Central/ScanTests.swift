@@ -14,7 +14,8 @@ import Testing
   /// 02 01 06, complete list 180D 180F, name "Strap".
   static let strap = "020106" + "05030d180f18" + "06095374726170"
 
-  @Test func nilTellsOfAll() {
+  @Test("6.1 Without services all devices are reported")
+  func nilTellsOfAll() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
     #expect(fixture.manager.isScanning)
@@ -30,7 +31,8 @@ import Testing
     #expect(fixture.posted() == [])
   }
 
-  @Test func servicesFilter() {
+  @Test("6.1 Services select devices")
+  func servicesFilter() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: ["180D"])
     fixture.advertise(1, Self.strap)
@@ -52,7 +54,8 @@ import Testing
     #expect(fixture.takeCalls() == ["discovered - -40"])
   }
 
-  @Test func oneDiscoveryEachAndOneMoreWithTheScanResponse() {
+  @Test("6.1 One report each, and one more with the scan response")
+  func oneDiscoveryEachAndOneMoreWithTheScanResponse() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
     for _ in 0..<3 {
@@ -67,7 +70,8 @@ import Testing
     #expect(fixture.takeCalls() == ["discovered Strap -40"])
   }
 
-  @Test func duplicatesWhenRequested() {
+  @Test("6.1 Each advertisement is reported where duplicates are allowed")
+  func duplicatesWhenRequested() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(
       withServices: nil, options: [CentralManagerScanOptionAllowDuplicatesKey: NSNumber(value: true)])
@@ -78,7 +82,8 @@ import Testing
     #expect(fixture.takeCalls().count == 1)
   }
 
-  @Test func solicitedServicesWidenTheMatch() {
+  @Test("6.1 Solicited services widen the match")
+  func solicitedServicesWidenTheMatch() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(
       withServices: ["180D"], options: [CentralManagerScanOptionSolicitedServiceUUIDsKey: [BluetoothUUID("180A")]])
@@ -106,7 +111,8 @@ import Testing
     #expect(fixture.recorder.lastDictionary[AdvertisementDataOverflowServiceUUIDsKey] == nil)
   }
 
-  @Test func theDictionary() {
+  @Test("6.2 The types of the values in the dictionary")
+  func theDictionary() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
     // Name, TX power -4 dBm, company 0x1234 with 2 octets, service data of 180F.
@@ -145,7 +151,8 @@ import Testing
     #expect(fixture.recorder.lastDictionary[AdvertisementDataIsTruncatedKey] == nil)
   }
 
-  @Test func servicesAreNilUntilDiscovered() throws {
+  @Test("6.2 services is nil until they are discovered")
+  func servicesAreNilUntilDiscovered() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1, Self.strap)
     #expect(peripheral.services == nil)
@@ -153,7 +160,8 @@ import Testing
     #expect(peripheral.state == .disconnected)
   }
 
-  @Test func theIdentifierIsStableAndOneObjectStandsForADevice() throws {
+  @Test("6.3 The identifier is stable")
+  func theIdentifierIsStableAndOneObjectStandsForADevice() throws {
     let first = try CentralFixture().find(7)
     let fixture = CentralFixture()
     let second = try fixture.find(7)
@@ -232,7 +240,8 @@ import Testing
     #expect(peripheral.name == "AB" && nameRead(fixture) == nil)
   }
 
-  @Test func anotherNameIsTold() throws {
+  @Test("6.15 Another name is a call")
+  func anotherNameIsTold() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1, Self.strap)
     fixture.manager.scanForPeripherals(withServices: ["1234"])
@@ -255,7 +264,8 @@ import Testing
     }
   }
 
-  @Test func whatWasSeenIsRetrieved() throws {
+  @Test("6.17 Known identifiers are retrieved")
+  func whatWasSeenIsRetrieved() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
     #expect(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), peripheral.identifier]) == [peripheral])

@@ -1,0 +1,134 @@
+import BluetoothLE
+import Synchronization
+import Testing
+
+/// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that a server, a link and a client keep together, over the simulated radio.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioRuleTests {
+  private let name = UUID().uuidString
+  private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
+  private let program = Program()
+
+  /// A peripheral whose requests wait for the test.
+  final class Program: NSObject, PeripheralManagerDelegate, Sendable {
+    private let state = Mutex(State())
+    let lines: AsyncStream<String>
+    private let said: AsyncStream<String>.Continuation
+
+    private struct State {
+      var manager: PeripheralManager?
+      var service: MutableService?
+      var requests: [ATTRequest] = []
+    }
+
+    override init() { (lines, said) = AsyncStream.makeStream(of: String.self) }
+
+    var manager: PeripheralManager? { state.withLock { $0.manager } }
+    var requests: [ATTRequest] { state.withLock { $0.requests } }
+
+    func publish(_ service: MutableService, at transport: String) {
+      state.withLock { $0.service = service }
+      let manager = PeripheralManager(
+        delegate: self, queue: DispatchQueue(label: "peripheral"), adapter: AdapterOptions(transport: transport))
+      state.withLock { $0.manager = manager }
+    }
+
+    func wait(for line: String) async { for await said in lines where said == line { return } }
+
+    func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+      guard peripheral.state == .poweredOn, let service = state.withLock({ $0.service }) else { return }
+      peripheral.add(service)
+      peripheral.startAdvertising([CBAdvertisementDataServiceUUIDsKey: [service.uuid]])
+    }
+    func peripheralManager(_ peripheral: PeripheralManager, didAdd service: Service, error: (any Error)?) {
+      said.yield("added")
+    }
+    func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
+      said.yield("advertising")
+    }
+    func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
+      state.withLock { $0.requests.append(request) }
+      said.yield("read \(request.characteristic.uuid)")
+    }
+    func peripheralManager(
+      _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
+    ) { said.yield("subscribed") }
+  }
+
+  private func characteristic(
+    _ uuid: CBUUID, _ properties: CharacteristicProperties, _ permissions: AttributePermissions
+  ) -> MutableCharacteristic {
+    MutableCharacteristic(type: uuid, properties: properties, value: nil, permissions: permissions)
+  }
+
+  private func meet(
+    _ characteristics: MutableCharacteristic...
+  ) async throws -> (AsyncCentral, Peripheral, [Characteristic]) {
+    service.characteristics = characteristics
+    program.publish(service, at: "virtual:p-\(name)")
+    await program.wait(for: "advertising")
+    var adapter = AdapterOptions(transport: "virtual:c-\(name)")
+    adapter.pairing.pairsOnDemand = false
+    let central = AsyncCentral(adapter)
+    let peripheral = try await central.find(service.uuid)
+    try await central.connect(peripheral)
+    return (central, peripheral, try await central.discover(service.uuid, of: peripheral))
+  }
+
+  @Test("3.8 Permissions are checked before the delegate is called")
+  func permissionsAreCheckedFirst() async throws {
+    let (central, peripheral, found) = try await meet(
+      characteristic("2A37", [.read, .write], .writeable), characteristic("2A38", [.read, .write], .readable),
+      characteristic("2A39", [.read], .readEncryptionRequired))
+    let unreadable = await #expect(throws: ATTError.self) { try await central.value(of: found[0], of: peripheral) }
+    #expect(unreadable?.code == .readNotPermitted)
+    let unwriteable = await #expect(throws: ATTError.self) {
+      try await central.write(Data([1]), to: found[1], of: peripheral)
+    }
+    #expect(unwriteable?.code == .writeNotPermitted)
+    let unencrypted = await #expect(throws: ATTError.self) { try await central.value(of: found[2], of: peripheral) }
+    #expect([.insufficientEncryption, .insufficientAuthentication].contains(unencrypted?.code))
+    #expect(program.requests.isEmpty)
+  }
+
+  @Test("3.9 The next request of a central comes after the answer")
+  func requestsComeOneByOne() async throws {
+    let (central, peripheral, found) = try await meet(
+      characteristic("2A37", .read, .readable), characteristic("2A38", .read, .readable))
+    peripheral.readValue(for: found[0])
+    peripheral.readValue(for: found[1])
+    await program.wait(for: "read 2A37")
+    #expect(program.requests.count == 1)
+    let manager = try #require(program.manager)
+    manager.respond(to: try #require(program.requests.first), withResult: .success)
+    await program.wait(for: "read 2A38")
+    #expect(program.requests.map(\.characteristic.uuid) == ["2A37", "2A38"])
+    withExtendedLifetime(central) {}
+  }
+
+  @Test("2.10 A service that is removed and added again has no subscribers")
+  func aServiceThatIsAddedAgainHasNoSubscribers() async throws {
+    let own = characteristic("2A37", .notify, .readable)
+    let (central, peripheral, found) = try await meet(own)
+    try await central.subscribe(to: found[0], of: peripheral)
+    await program.wait(for: "subscribed")
+    #expect(own.subscribedCentrals?.count == 1)
+    let values = central.values(of: found[0])
+    let manager = try #require(program.manager)
+    manager.remove(service)
+    manager.add(service)
+    await program.wait(for: "added")
+    #expect(own.subscribedCentrals == [] && peripheral.state == .connected)
+    manager.updateValue(Data([1]), for: own, onSubscribedCentrals: nil)
+    // The client discovers again and subscribes; only what is sent from then on arrives.
+    let again = try await central.discover(service.uuid, of: peripheral)
+    try await central.subscribe(to: try #require(again.first), of: peripheral)
+    await program.wait(for: "subscribed")
+    let later = central.values(of: try #require(again.first))
+    manager.updateValue(Data([2]), for: own, onSubscribedCentrals: nil)
+    for await value in later {
+      #expect(value == Data([2]))
+      break
+    }
+    withExtendedLifetime(values) {}
+  }
+}
