@@ -21,6 +21,9 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
   private var sent: [Sent] = []
   /// The deadline of the first queued command while no command is unanswered and there is no credit.
   private var creditDeadline: Instant?
+  /// The time at which ``tick(now:into:)`` must be called; nil while nothing is awaited. All commands have the same
+  /// timeout, so the oldest is due first. It is stored, because the owner reads it after each packet.
+  public private(set) var deadline: Instant?
 
   private struct Waiting {
     var opcode: HCIOpcode
@@ -132,10 +135,6 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
     return .status(sent.remove(at: match).purpose, event.opcode, event.status)
   }
 
-  /// The time at which ``tick(now:into:)`` must be called; nil while nothing is awaited. All commands have the same
-  /// timeout, so the oldest is due first.
-  public var deadline: Instant? { .nearer(sent.first?.deadline, creditDeadline) }
-
   /// Ends one command whose timeout has expired, and sends queued commands.
   ///
   /// - Returns: nil where there is none. The owner calls this method until then.
@@ -181,6 +180,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
     } else if creditDeadline == nil {
       creditDeadline = now + timeout
     }
+    deadline = .nearer(sent.first?.deadline, creditDeadline)
   }
 }
 
