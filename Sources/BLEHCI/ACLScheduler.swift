@@ -50,6 +50,11 @@ public struct ACLScheduler: Sendable {
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
   private var inFlight = 0
   private var links: [ACLLink] = []
+  /// The index in ``links`` by the handle, which has 12 bits; ``noLink`` for a handle without a link.
+  private var indices: [UInt16] = []
+  private static let noLink = UInt16.max
+  /// The links with queued frames.
+  private var waitingLinks = 0
   /// The index of the link that sends next.
   private var turn = 0
 
@@ -67,6 +72,7 @@ public struct ACLScheduler: Sendable {
   public mutating func addLink(_ handle: ConnectionHandle) {
     guard index(of: handle) == nil else { return }
     links.append(ACLLink(handle: handle))
+    assignIndices()
   }
 
   /// Removes a link that has ended, with its queue. Its buffers are free, because no further event reports them
@@ -74,7 +80,9 @@ public struct ACLScheduler: Sendable {
   public mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
     guard let index = index(of: handle) else { return }
     inFlight -= links[index].inFlight.count
+    if !links[index].frames.isEmpty { waitingLinks -= 1 }
     links.remove(at: index)
+    assignIndices()
     if turn > index { turn -= 1 }
     pump(into: &out)
   }
@@ -82,8 +90,8 @@ public struct ACLScheduler: Sendable {
   /// Removes all links, after a reset of the controller. The buffers stay as they were set.
   public mutating func removeAll() {
     links.removeAll()
-    inFlight = 0
-    turn = 0
+    (inFlight, waitingLinks, turn) = (0, 0, 0)
+    assignIndices()
   }
 
   /// Sends one L2CAP frame with the given payload.
@@ -111,6 +119,7 @@ public struct ACLScheduler: Sendable {
     guard links[index].frames.count < limits.frames, links[index].queuedOctets + length <= limits.octets else {
       throw .queueFull(handle, frames: links[index].frames.count, octets: links[index].queuedOctets)
     }
+    if links[index].frames.isEmpty { waitingLinks += 1 }
     links[index].enqueue(cid: cid, payload: payload, tag: tag)
     pump(into: &out)
     return .queued
@@ -159,7 +168,19 @@ public struct ACLScheduler: Sendable {
     index(of: handle).map { (links[$0].frames.count, links[$0].queuedOctets, links[$0].inFlight.count) }
   }
 
-  private func index(of handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
+  private func index(of handle: ConnectionHandle) -> Int? {
+    let number = Int(handle.rawValue)
+    guard number < indices.count, indices[number] != Self.noLink else { return nil }
+    return Int(indices[number])
+  }
+
+  private mutating func assignIndices() {
+    let count = links.reduce(0) { max($0, Int($1.handle.rawValue) + 1) }
+    indices = Array(repeating: Self.noLink, count: count)
+    for (index, link) in links.enumerated() {
+      indices[Int(link.handle.rawValue)] = UInt16(truncatingIfNeeded: index)
+    }
+  }
 
   /// The number of packets that the link may send now.
   private func allowance(of index: Int) -> Int {
@@ -170,10 +191,11 @@ public struct ACLScheduler: Sendable {
   /// Sends one packet of each link in turn, until no queued packet may be sent.
   private mutating func pump(into out: inout PacketBuffer) {
     var passed = 0
-    while freeBuffers > 0, passed < links.count {
+    while waitingLinks > 0, freeBuffers > 0, passed < links.count {
       if turn >= links.count { turn = 0 }
       if !links[turn].frames.isEmpty, allowance(of: turn) > 0 {
         links[turn].writeFragment(packetLength, into: &out)
+        if links[turn].frames.isEmpty { waitingLinks -= 1 }
         inFlight += 1
         passed = 0
       } else {
