@@ -64,7 +64,9 @@ let package = Package(
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
-    layer("BLERuntime", on: ["BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
+    layer(
+      "BLERuntime",
+      on: ["BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer(
       "BLEEngine",
@@ -118,11 +120,12 @@ let package = Package(
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
-    tests("BLEKernelTests", on: ["BLEKernel", "BLEHCI", "BLELinux", "BLESMP", "BLEWire"]),
+    tests("BLEKernelTests", on: ["BLEKernel", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     tests(
       "BLERuntimeTests",
       on: [
-        "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI", "BLEWire",
+        "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI",
+        "BLEWire",
       ]),
     tests(
       "BLEEngineTests",

@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLEL2CAP
 internal import BLELinux
 internal import BLEWire
 internal import CBluetoothLinux
@@ -45,9 +46,14 @@ enum BluetoothSockets {
   static func attributeProtocol(
     at address: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) -> FileDescriptor {
+    try l2cap(l2capAddress(address, channel: .attributeProtocol), through: system)
+  }
+
+  /// A socket bound to an address of L2CAP.
+  static func l2cap(_ address: sockaddr_l2, through system: SystemCalls) throws(SystemError) -> FileDescriptor {
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let made = FileDescriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_L2CAP)) })
-    var own = l2capAddress(address)
+    var own = address
     try bind(made, &own, through: system)
     return made
   }
@@ -85,7 +91,14 @@ enum BluetoothSockets {
   static func connect(
     _ socket: borrowing FileDescriptor, to peer: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) {
-    var address = l2capAddress(peer)
+    try connect(socket, to: l2capAddress(peer, channel: .attributeProtocol), through: system)
+  }
+
+  /// Starts to connect a socket to an address of L2CAP.
+  static func connect(
+    _ socket: borrowing FileDescriptor, to address: sockaddr_l2, through system: SystemCalls
+  ) throws(SystemError) {
+    var address = address
     let number = socket.rawValue
     do throws(SystemError) {
       try system(.connect) {
@@ -132,16 +145,23 @@ enum BluetoothSockets {
   static func raiseSecurity(
     of socket: borrowing FileDescriptor, to level: SocketSecurity.Level, through system: SystemCalls
   ) -> Bool {
+    do throws(SystemError) {
+      try setSecurity(of: socket, to: level, through: system)
+      return true
+    } catch { return false }
+  }
+
+  /// Sets the security level that a socket demands of its link.
+  static func setSecurity(
+    of socket: borrowing FileDescriptor, to level: SocketSecurity.Level, through system: SystemCalls
+  ) throws(SystemError) {
     var security = bt_security()
     security.level = level.rawValue
     let number = socket.rawValue
-    do throws(SystemError) {
-      try system(.socketOption) {
-        unsafe setsockopt(
-          number, Int32(SOL_BLUETOOTH), Int32(BT_SECURITY), &security, socklen_t(MemoryLayout<bt_security>.size))
-      }
-      return true
-    } catch { return false }
+    try system(.socketOption) {
+      unsafe setsockopt(
+        number, Int32(SOL_BLUETOOTH), Int32(BT_SECURITY), &security, socklen_t(MemoryLayout<bt_security>.size))
+    }
   }
 
   /// Sets the size of a socket's buffer in octets, as far as the system allows.
@@ -162,17 +182,18 @@ enum BluetoothSockets {
     }
   }
 
-  private static func l2capAddress(_ device: DeviceAddress) -> sockaddr_l2 {
+  /// An address of L2CAP: of a fixed channel, or of a service.
+  static func l2capAddress(_ device: DeviceAddress, channel: ChannelID = .null, service: UInt16 = 0) -> sockaddr_l2 {
     var address = sockaddr_l2()
     address.l2_family = sa_family_t(AF_BLUETOOTH)
-    address.l2_cid = 4
+    (address.l2_cid, address.l2_psm) = (channel.rawValue.littleEndian, service.littleEndian)
     address.l2_bdaddr_type = device.kind == .random ? 2 : 1
     let octets = device.octets.littleEndian
     address.l2_bdaddr.b = (octets[0], octets[1], octets[2], octets[3], octets[4], octets[5])
     return address
   }
 
-  private static func peer(_ address: sockaddr_l2) -> DeviceAddress {
+  static func peer(_ address: sockaddr_l2) -> DeviceAddress {
     let b = address.l2_bdaddr.b
     let value = [b.0, b.1, b.2, b.3, b.4, b.5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return DeviceAddress(octets: BD_ADDR(value), kind: address.l2_bdaddr_type == 2 ? .random : .public)

@@ -49,12 +49,13 @@ extension KernelAdapter {
       let isPending =
         sockets[handle].map { BluetoothSockets.raiseSecurity(of: $0.descriptor, to: level, through: system) } ?? false
       translator.receive(.raised(handle, isPending: isPending), now: clock.now(), into: &output)
+    case .channel(let action): perform(action, octets, &message)
     case .findDaemon:
       translator.receive(.daemon(isRunning: BluetoothDaemon.isRunning), now: clock.now(), into: &output)
     }
   }
 
-  private static func next(_ octets: borrowing PacketBuffer, _ message: inout Int) -> Bytes {
+  static func next(_ octets: borrowing PacketBuffer, _ message: inout Int) -> Bytes {
     defer { message += 1 }
     return octets[message]
   }

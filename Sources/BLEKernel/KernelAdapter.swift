@@ -1,4 +1,5 @@
 internal import BLEHCI
+package import BLEL2CAP
 package import BLELinux
 package import BLESMP
 package import BLEWire
@@ -15,6 +16,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   static let readsInTurn = 8
   /// Octets of PDUs that the kernel buffers for a link; later PDUs wait here and do not count as sent.
   static let sendBuffer: Int32 = 16_384
+  /// Octets of the kernel's buffers for each octet of an SDU: a fragment of 27 octets takes about 800.
+  static let bufferPerOctet: Int32 = 32
   /// Octets of events that the kernel buffers for this process.
   static let eventBuffer: Int32 = 1 << 20
   /// Octets of the longest message that is read: an ATT PDU that fits the buffers of the host, an event of at most 258, a
@@ -31,6 +34,9 @@ package struct KernelAdapter: ~Copyable, Sendable {
   let management: ManagementSocket
   var listener: MessageSocket?
   var sockets: [ConnectionHandle: MessageSocket] = [:]
+  var channels: [ChannelSocketID: ChannelSocket] = [:]
+  /// The listeners of services that peers open channels to.
+  var services: [SPSM: (socket: MessageSocket, mtu: UInt16)] = [:]
   var commands: [[UInt8]] = []
 
   var poller: Poller
@@ -43,6 +49,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var spareActions = SocketActions()
   private var spareInput = HostInput()
   private var buffer = [UInt8](repeating: 0, count: KernelAdapter.messageLimit)
+  /// As long as the largest SDU of the channels that there have been.
+  var sduBuffer: [UInt8] = []
 
   /// What the sockets of an adapter are.
   struct Sockets {
@@ -122,6 +130,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
     case AdapterToken.events: if ready.canWrite { try sendWaitingCommands() }
     case AdapterToken.management, AdapterToken.timer: break
     case AdapterToken.listener: try acceptLinks()
+    case AdapterToken.services...: try acceptChannels(SPSM(rawValue: UInt16(truncatingIfNeeded: ready.token)))
+    case AdapterToken.channels...: try serve(AdapterToken.channel(ready.token), ready)
     default: try serve(ConnectionHandle(rawValue: UInt16(truncatingIfNeeded: ready.token &- AdapterToken.links)), ready)
     }
   }
@@ -131,10 +141,11 @@ package struct KernelAdapter: ~Copyable, Sendable {
     do throws(SystemError) {
       for position in 0..<packets.count {
         let packet = packets[position]
-        translator.send(packet.span, into: &output)
+        translator.send(packet.span, now: clock.now(), into: &output)
         try performActions()
       }
     } catch { throw failure(error) }
+    setTimer()
   }
 
   /// Performs requests to the kernel's security manager.
@@ -148,6 +159,17 @@ package struct KernelAdapter: ~Copyable, Sendable {
     setTimer()
   }
 
+  /// Performs requests to the kernel's L2CAP layer.
+  package mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {
+    do throws(SystemError) {
+      for directive in directives {
+        translator.perform(directive, into: &output)
+        try performActions()
+      }
+    } catch { throw failure(error) }
+  }
+
+  /// The deadline of the translator may have changed.
   private mutating func setTimer() { timer.set(translator.deadline, now: clock.now()) }
 
   private func failure(_ error: SystemError) -> TransportError {
@@ -177,6 +199,20 @@ enum AdapterToken {
   static let listener: UInt64 = 3
   /// A link's token is this and its handle.
   static let links: UInt64 = 1 << 16
+  /// The token of a channel's socket is this, the handle of its link and the number of the socket.
+  static let channels: UInt64 = 1 << 60
+  /// The token of a service's listener is this and the SPSM.
+  static let services: UInt64 = 1 << 61
+
+  static func channel(_ id: ChannelSocketID) -> UInt64 {
+    channels | UInt64(id.handle.rawValue) << 32 | UInt64(id.number)
+  }
+
+  static func channel(_ token: UInt64) -> ChannelSocketID {
+    ChannelSocketID(
+      handle: ConnectionHandle(rawValue: UInt16(truncatingIfNeeded: token >> 32)),
+      number: UInt32(truncatingIfNeeded: token))
+  }
 }
 
 /// Reading.
@@ -209,7 +245,7 @@ extension KernelAdapter {
     return true
   }
 
-  private mutating func report(_ event: SocketEvent) throws(SystemError) {
+  mutating func report(_ event: SocketEvent) throws(SystemError) {
     translator.receive(event, now: clock.now(), into: &output)
     try performActions()
   }

@@ -35,7 +35,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
   }
 
   /// The error number of a non-blocking connect that has ended; 0 for success.
-  func pendingError(through system: SystemCalls) throws(SystemError) -> Int32 {
+  package func pendingError(through system: SystemCalls) throws(SystemError) -> Int32 {
     var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
     try system(.connect) { unsafe getsockopt(rawValue, SOL_SOCKET, SO_ERROR, &value, &length) }

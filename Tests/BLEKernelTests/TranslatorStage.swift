@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEL2CAP
 import BLESMP
 import BLEWire
 import Testing
@@ -99,7 +100,7 @@ struct TranslatorStage {
   }
 
   mutating func send(_ packet: [UInt8]) -> Result {
-    translator.send(packet.span, into: &output)
+    translator.send(packet.span, now: now, into: &output)
     return take()
   }
 
@@ -118,6 +119,24 @@ struct TranslatorStage {
 
   mutating func perform(_ directive: SecurityDirective) -> Result {
     translator.perform(directive, into: &output)
+    return take()
+  }
+
+  mutating func perform(_ directive: ChannelDirective) -> Result {
+    translator.perform(directive, into: &output)
+    return take()
+  }
+
+  /// The name of the next socket that a peer's channel has.
+  mutating func channelSocket() throws -> ChannelSocketID {
+    let id = translator.takeChannelSocket(on: Self.handle)
+    return try #require(id)
+  }
+
+  mutating func channel(_ id: ChannelSocketID, _ event: ChannelEvent) -> Result { socket(.channel(id, event)) }
+
+  mutating func sdu(_ octets: [UInt8], on id: ChannelSocketID) -> Result {
+    translator.receive(sdu: octets.span, on: id, now: now, into: &output)
     return take()
   }
 

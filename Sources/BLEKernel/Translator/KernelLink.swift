@@ -34,6 +34,7 @@ struct KernelLink: Sendable {
 
   let handle: ConnectionHandle
   let role: HCI.Role
+  let peer: DeviceAddress
   private(set) var socket = Socket.absent
   private var frames: [[UInt8]] = []
   /// The first of ``frames`` is on its way to the socket.
@@ -57,12 +58,16 @@ struct KernelLink: Sendable {
   /// The level to ask for once the link has an open socket.
   private var wantedLevel: SocketSecurity.Level?
 
-  init(_ handle: ConnectionHandle, role: HCI.Role) {
+  init(_ handle: ConnectionHandle, role: HCI.Role, peer: DeviceAddress) {
     self.handle = handle
     self.role = role
+    self.peer = peer
   }
 
   var hasSocket: Bool { socket == .connecting || socket == .open }
+
+  /// The kernel has the link: it has a socket, or another program has that.
+  var isSettled: Bool { socket == .open || socket == .lost }
 
   /// The time at which ``tick(now:into:)`` is due.
   var deadline: Instant? { .nearer(.nearer(socketDeadline, securingDeadline), nextLevelRead) }

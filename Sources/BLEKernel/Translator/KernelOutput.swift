@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
@@ -32,6 +33,32 @@ struct KernelOutput: Sendable {
   mutating func sendOwn(_ command: some HCICommand) {
     actions.append(.sendCommand) { $0.append(hci: command) }
     input.append(.sentCommand) { $0.append(hci: command) }
+  }
+
+  mutating func append(_ action: ChannelAction) { actions.append(.channel(action)) }
+
+  mutating func append(_ action: ChannelAction, _ sdu: [UInt8]) {
+    actions.append(.channel(action)) { $0 += sdu }
+  }
+
+  /// Gives the host a frame of the peer, in as many ACL packets as it needs.
+  mutating func append(frame payload: Bytes, channel: ChannelID, on handle: ConnectionHandle) {
+    let limit = Int(KernelTranslator.bufferLength)
+    var rest = payload.dropFirst(limit - BasicFrame.headerLength)
+    let first = payload.dropLast(rest.count)
+    input.append(.packet) { octets in
+      octets.append(aclHeader: handle, .firstFlushable, length: BasicFrame.headerLength + first.count)
+      BasicHeader(length: UInt16(clamping: payload.count), channel: channel).encode(to: &octets)
+      octets += first
+    }
+    while !rest.isEmpty {
+      let part = rest.prefix(limit)
+      rest = rest.dropFirst(limit)
+      input.append(.packet) { octets in
+        octets.append(aclHeader: handle, .continuing, length: part.count)
+        octets += part
+      }
+    }
   }
 
   /// Sends a command to the kernel.
@@ -104,6 +131,7 @@ enum SocketAction: Equatable, Sendable {
   case raiseSecurity(ConnectionHandle, to: SocketSecurity.Level)
   /// Find out whether bluetoothd runs. Result: ``SocketEvent/daemon(isRunning:)``.
   case findDaemon
+  case channel(ChannelAction)
 }
 
 /// What happened on a socket of the adapter.
@@ -124,6 +152,9 @@ enum SocketEvent: Equatable, Sendable {
   /// Whether the kernel is raising the level; otherwise it is that high already, or cannot be raised.
   case raised(ConnectionHandle, isPending: Bool)
   case daemon(isRunning: Bool)
+  case channel(ChannelSocketID, ChannelEvent)
+  /// The adapter has no listener for channels to a service; the error number.
+  case listeningFailed(SPSM, Int32)
 
   enum ConnectionResult: Sendable {
     case pending

@@ -100,10 +100,18 @@ extension KernelTranslator {
     case .eventsRead: connectSockets(now: now, into: &output)
     case .listenerReplaced(let daemonRuns): endTakenLinks(daemonRuns: daemonRuns, into: &output)
     case .security(let handle, let security):
-      guard links[handle]?.received(security, now: now, into: &output) == true else { return }
-      endLink(handle, .authenticationFailure, into: &output)
+      let isOver = links[handle]?.received(security, now: now, into: &output) == true
+      channels[handle]?.securityRead(now: now, into: &output)
+      if isOver { endLink(handle, .authenticationFailure, into: &output) }
     case .raised(let handle, let isPending): links[handle]?.raised(isPending: isPending, now: now)
     case .daemon(let isRunning): isPairedByDaemon = isPairedByDaemon || isRunning
+    case .channel(let id, let event): receive(event, on: id, now: now, into: &output)
+    case .listeningFailed(let spsm, let number): listeningFailed(spsm, number, into: &output)
+    }
+    switch event {
+    case .accepted(let handle, _), .connected(let handle, _), .writable(let handle), .failed(let handle):
+      releaseChannels(handle, into: &output)
+    default: break
     }
   }
 
@@ -119,7 +127,7 @@ extension KernelTranslator {
   private mutating func announce(
     _ handle: ConnectionHandle, _ peer: DeviceAddress, into output: inout KernelOutput
   ) {
-    links[handle] = KernelLink(handle, role: .peripheral)
+    links[handle] = KernelLink(handle, role: .peripheral, peer: peer)
     let event = HCI.LEConnectionComplete {
       $0.connectionHandle = handle
       $0.role = .peripheral

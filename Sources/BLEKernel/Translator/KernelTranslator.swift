@@ -40,6 +40,8 @@ struct KernelTranslator: Sendable {
   var isPairedByDaemon: Bool
 
   var links: [ConnectionHandle: KernelLink] = [:]
+  /// The credit-based channels of links that have had one.
+  var channels: [ConnectionHandle: KernelChannels] = [:]
   /// Frames that were sent and are not reported as completed to the host.
   private var completed: [(handle: ConnectionHandle, count: UInt16)] = []
   var discovery = KernelDiscovery()
@@ -65,6 +67,7 @@ struct KernelTranslator: Sendable {
   var deadline: Instant? {
     var deadline: Instant?
     for link in links.values { deadline = .nearer(deadline, link.deadline) }
+    for channels in channels.values { deadline = .nearer(deadline, channels.deadline) }
     return deadline
   }
 
@@ -78,6 +81,8 @@ struct KernelTranslator: Sendable {
       if links[handle]?.tick(now: now, into: &output) == true {
         endLink(handle, .authenticationFailure, into: &output)
       }
+      releaseChannels(handle, into: &output)
+      channels[handle]?.tick(now: now, into: &output)
     }
     if !takenLinks.isEmpty { output.actions.append(.replaceListener) }
   }
@@ -118,6 +123,7 @@ struct KernelTranslator: Sendable {
 
   mutating func forget(_ handle: ConnectionHandle, into output: inout KernelOutput) {
     guard let link = links.removeValue(forKey: handle) else { return }
+    if let channels = channels.removeValue(forKey: handle) { channels.end(into: &output) }
     if link.hasSocket { output.actions.append(.close(handle)) }
     completed.removeAll { $0.handle == handle }
   }
@@ -126,13 +132,13 @@ struct KernelTranslator: Sendable {
 /// From the host.
 extension KernelTranslator {
   /// Sends a command or an ACL packet, which is a whole H4 packet.
-  mutating func send(_ packet: Span<UInt8>, into output: inout KernelOutput) {
+  mutating func send(_ packet: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
     guard !packet.isEmpty else { return }
     switch HCIPacketType(rawValue: packet[0]) {
     case .command:
       observe(packet, into: &output)
       output.send(packet)
-    case .aclData: sendFrame(packet, into: &output)
+    case .aclData: sendFrame(packet, now: now, into: &output)
     case .event, .synchronousData, .isoData, nil: break
     }
   }
@@ -175,16 +181,18 @@ extension KernelTranslator {
     output.send(ManagementRequest(command), to: index)
   }
 
-  private mutating func sendFrame(_ packet: Span<UInt8>, into output: inout KernelOutput) {
+  private mutating func sendFrame(_ packet: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
     guard let acl = try? ACLHeader(reading: packet) else { return }
     let frame = packet.extracting(ACLHeader.length...)
     guard let header = BasicHeader(frame), frame.count > BasicFrame.headerLength else { return }
     let handle = acl.connectionHandle
-    // The kernel serves the other channels, and the host has nothing to send on them.
-    guard header.channel == .attributeProtocol else {
-      return links[handle] == nil ? () : complete(1, on: handle)
-    }
     let pdu = frame.extracting(BasicFrame.headerLength...)
+    guard header.channel == .attributeProtocol else {
+      guard links[handle] != nil else { return }
+      // The credits of a channel limit its frames; the buffers of the link are for ATT.
+      complete(1, on: handle)
+      return receiveFrame(pdu, on: header.channel, of: handle, now: now, into: &output)
+    }
     complete(links[handle]?.send(pdu, into: &output) ?? 0, on: handle)
   }
 
@@ -296,7 +304,7 @@ extension KernelTranslator {
     // A link that another program asked for is not ours.
     guard event.role != .central || initiator.isInitiating else { return pass(message, into: &output) }
     forget(event.handle, into: &output)
-    var link = KernelLink(event.handle, role: event.role)
+    var link = KernelLink(event.handle, role: event.role, peer: event.peer)
     if event.role == .central {
       link.awaitedPeer = event.peer.identity
     } else if hasListener {
@@ -317,11 +325,13 @@ extension KernelTranslator {
     guard let event = Self.decode(HCI.DisconnectionComplete.self, message), event.status == .success,
       let link = links[event.connectionHandle]
     else { return pass(message, into: &output) }
-    guard link.hasSocket else {
+    let sockets = channels[link.handle]?.openSockets ?? []
+    guard link.hasSocket || !sockets.isEmpty else {
       forget(link.handle, into: &output)
       return pass(message, into: &output)
     }
     links[link.handle]?.disconnection = [UInt8](copying: message)
+    for socket in sockets { output.append(.drain(socket)) }
     output.actions.append(.drain(link.handle))
   }
 }

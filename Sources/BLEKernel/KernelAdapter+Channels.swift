@@ -1,0 +1,200 @@
+internal import BLEHCI
+internal import BLEL2CAP
+internal import BLELinux
+internal import BLEWire
+internal import Glibc
+
+/// The socket of a credit-based channel.
+struct ChannelSocket: Sendable {
+  let socket: MessageSocket
+  /// What the poller waits for. A socket that nothing is awaited from is not watched: its end would be reported again and again.
+  var interest: Poller.Interest = []
+  var isConnecting = false
+  /// Octets of the largest SDU in either direction, from which its buffer in the kernel follows.
+  let mtu: UInt16
+  /// The kernel's measure of the output queue while it is empty: kernels count its octets, or those that are free.
+  var idleQueue: Int32?
+}
+
+/// The actions on sockets of credit-based channels.
+extension KernelAdapter {
+  mutating func perform(_ action: ChannelAction, _ octets: borrowing PacketBuffer, _ message: inout Int) {
+    switch action {
+    case .connect(let id, let connection): connect(id, connection)
+    case .send(let id): send(Self.next(octets, &message), on: id)
+    case .read(let id): watch(id) { $0.insert(.reading) }
+    case .drain(let id): drain(id)
+    case .readQueue(let id): receive(.queue(isEmpty: isIdle(id)), on: id)
+    case .close(let id): channels[id] = nil
+    case .listen(let spsm, let level, let mtu): listen(spsm, level, mtu)
+    case .stopListening(let spsm): services[spsm] = nil
+    }
+  }
+
+  private mutating func receive(_ event: ChannelEvent, on id: ChannelSocketID) {
+    translator.receive(.channel(id, event), now: clock.now(), into: &output)
+  }
+
+  private mutating func connect(_ id: ChannelSocketID, _ connection: ChannelConnection) {
+    do throws(SystemError) {
+      let own = BluetoothSockets.l2capAddress(identity)
+      let socket = MessageSocket(try BluetoothSockets.l2cap(own, through: system))
+      try BluetoothSockets.setChannel(
+        of: socket.descriptor, mtu: connection.mtu, mode: connection.mode, through: system)
+      let attributes = sockets[id.handle].flatMap { BluetoothSockets.peer(of: $0.descriptor) }
+      let peer = BluetoothSockets.l2capAddress(attributes ?? connection.peer, service: connection.spsm.rawValue)
+      try BluetoothSockets.connect(socket.descriptor, to: peer, through: system)
+      channels[id] = ChannelSocket(socket: socket, isConnecting: true, mtu: connection.mtu)
+      watch(id) { $0.insert(.writing) }
+    } catch { receive(.refused(error.number), on: id) }
+  }
+
+  /// A socket has connected, or has not.
+  private mutating func finishConnecting(_ id: ChannelSocketID) {
+    guard let channel = channels[id] else { return }
+    watch(id) { $0.remove(.writing) }
+    channels[id]?.isConnecting = false
+    do throws(SystemError) {
+      let failure = try channel.socket.descriptor.pendingError(through: system)
+      guard failure == 0 else { throw SystemError(.connect, failure) }
+      let remoteMTU = try prepare(channel.socket)
+      channels[id]?.idleQueue = BluetoothSockets.outputQueue(of: channel.socket.descriptor)
+      receive(.connected(remoteMTU: remoteMTU), on: id)
+    } catch {
+      channels[id] = nil
+      receive(.refused(error.number), on: id)
+    }
+  }
+
+  /// Prepares the buffers of an open channel.
+  ///
+  /// - Returns: the largest SDU that the peer accepts.
+  private func prepare(_ socket: MessageSocket) throws(SystemError) -> UInt16 {
+    let remoteMTU = try BluetoothSockets.remoteMTU(of: socket.descriptor, through: system)
+    // The kernel divides an SDU into fragments, each with a buffer larger than itself. One that does not fit would wait forever.
+    BluetoothSockets.setBuffer(
+      SO_SNDBUFFORCE, max(Self.sendBuffer, Self.bufferPerOctet * Int32(remoteMTU)), of: socket.descriptor)
+    return remoteMTU
+  }
+
+  private func isIdle(_ id: ChannelSocketID) -> Bool {
+    guard let channel = channels[id] else { return true }
+    return BluetoothSockets.outputQueue(of: channel.socket.descriptor) == channel.idleQueue
+  }
+
+  private mutating func send(_ sdu: Bytes, on id: ChannelSocketID) {
+    guard let socket = channels[id]?.socket else { return receive(.failed, on: id) }
+    do throws(SystemError) {
+      if try socket.send(sdu.span) { return receive(.sent, on: id) }
+      watch(id) { $0.insert(.writing) }
+      receive(.full, on: id)
+    } catch { receive(.failed, on: id) }
+  }
+
+  private mutating func watch(_ id: ChannelSocketID, _ change: (inout Poller.Interest) -> Void) {
+    guard var interest = channels[id]?.interest, let socket = channels[id]?.socket else { return }
+    let before = interest
+    change(&interest)
+    guard interest != before else { return }
+    channels[id]?.interest = interest
+    guard !interest.isEmpty else { return poller.unwatch(socket.descriptor) }
+    // It fails only where the system has no memory; the channel then ends with its link.
+    try? poller.watch(socket.descriptor, token: AdapterToken.channel(id), for: interest)
+  }
+
+  private mutating func listen(_ spsm: SPSM, _ level: SocketSecurity.Level, _ mtu: UInt16) {
+    services[spsm] = nil
+    do throws(SystemError) {
+      let own = BluetoothSockets.l2capAddress(identity, service: spsm.rawValue)
+      let socket = MessageSocket(try BluetoothSockets.l2cap(own, through: system))
+      try BluetoothSockets.setChannel(of: socket.descriptor, mtu: mtu, through: system)
+      if level > .low { try BluetoothSockets.setSecurity(of: socket.descriptor, to: level, through: system) }
+      try BluetoothSockets.listen(socket.descriptor, through: system)
+      try poller.watch(
+        socket.descriptor, token: AdapterToken.services | UInt64(spsm.rawValue), for: .reading)
+      services[spsm] = (socket, mtu)
+    } catch {
+      translator.receive(.listeningFailed(spsm, error.number), now: clock.now(), into: &output)
+    }
+  }
+}
+
+/// Events of sockets of credit-based channels.
+extension KernelAdapter {
+  mutating func acceptChannels(_ spsm: SPSM) throws(SystemError) {
+    guard let (listener, mtu) = services[spsm] else { return }
+    while let (socket, _) = try BluetoothSockets.accept(listener.descriptor, through: system) {
+      // The link may have ended meanwhile, or is another program's: the socket is closed.
+      guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system),
+        let id = translator.takeChannelSocket(on: handle)
+      else { continue }
+      do throws(SystemError) {
+        let remoteMTU = try prepare(socket)
+        let mode = BluetoothSockets.mode(of: socket.descriptor)
+        try add(socket, id, AcceptedChannel(spsm: spsm, mode: mode, remoteMTU: remoteMTU), mtu: mtu)
+      } catch {
+        // The channel has ended meanwhile.
+      }
+    }
+  }
+
+  /// Gives a channel of a peer its socket.
+  mutating func add(
+    _ socket: MessageSocket, _ id: ChannelSocketID, _ channel: AcceptedChannel, mtu: UInt16
+  ) throws(SystemError) {
+    channels[id] = ChannelSocket(
+      socket: socket, mtu: mtu, idleQueue: BluetoothSockets.outputQueue(of: socket.descriptor))
+    try report(.channel(id, .accepted(channel)))
+  }
+
+  mutating func serve(_ id: ChannelSocketID, _ ready: Poller.Ready) throws(SystemError) {
+    guard let channel = channels[id] else { return }
+    if channel.isConnecting {
+      finishConnecting(id)
+      return try performActions()
+    }
+    if ready.canWrite || ready.hasEnded, channel.interest.contains(.writing) {
+      watch(id) { $0.remove(.writing) }
+      try report(.channel(id, .writable))
+    }
+    guard ready.canRead || ready.hasEnded else { return }
+    for _ in 0..<Self.readsInTurn {
+      guard channels[id] != nil else { return }
+      guard translator.reads(id) else { return watch(id) { $0.remove(.reading) } }
+      switch receiveSDU(id) {
+      case .received: try performActions()
+      case .none: return
+      case .ended: return try report(.channel(id, .ended))
+      }
+    }
+  }
+
+  private enum Reading { case received, none, ended }
+
+  private mutating func receiveSDU(_ id: ChannelSocketID) -> Reading {
+    guard let channel = channels[id] else { return .none }
+    var octets: [UInt8] = []
+    swap(&octets, &sduBuffer)
+    defer { swap(&octets, &sduBuffer) }
+    if octets.count < Int(channel.mtu) { octets = [UInt8](repeating: 0, count: Int(channel.mtu)) }
+    // The kernel reports an error before it hands out what came before it: reading goes on behind the error.
+    for _ in 0..<3 {
+      do throws(SystemError) {
+        let count = try channel.socket.receive(into: &octets)
+        // No SDU, or one without octets: the end of the channel decides.
+        if count ?? 0 == 0, BluetoothSockets.hasEnded(channel.socket.descriptor) { return .ended }
+        guard let count else { return .none }
+        translator.receive(sdu: octets.span.extracting(first: count), on: id, now: clock.now(), into: &output)
+        return .received
+      } catch {
+        // ECONNRESET, or EACCES after a failed authentication.
+      }
+    }
+    return .ended
+  }
+
+  /// Reads what a channel of a link that has ended still has, as far as the host takes it.
+  private mutating func drain(_ id: ChannelSocketID) {
+    while translator.reads(id), receiveSDU(id) == .received {}
+  }
+}
