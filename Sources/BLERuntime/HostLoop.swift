@@ -195,12 +195,14 @@ extension HostLoop where Transport: ~Copyable {
   }
 
   private mutating func sendDirectives() {
-    guard !stack.output.directives.isEmpty else { return }
-    let directives = stack.output.directives
+    guard !stack.output.directives.isEmpty || !stack.output.channelDirectives.isEmpty else { return }
+    let (directives, channelDirectives) = (stack.output.directives, stack.output.channelDirectives)
     stack.output.directives.removeAll(keepingCapacity: true)
+    stack.output.channelDirectives.removeAll(keepingCapacity: true)
     guard transport.isOpen else { return }
     do throws(TransportError) {
       try transport.perform(directives)
+      try transport.perform(channelDirectives)
     } catch {
       stack.now = clock.now()
       transportFailed(error)
@@ -334,6 +336,7 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
     machine.transportFailed(error, now: now, into: &output)
     output.packets.removeAll()
     output.directives.removeAll()
+    output.channelDirectives.removeAll()
   }
 
   mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {

@@ -1,4 +1,5 @@
 package import BLEHost
+package import BLEL2CAP
 package import BLELinux
 package import BLESMP
 package import BLEWire
@@ -43,6 +44,8 @@ package protocol HostMachineOutput: Sendable {
   var packets: PacketBuffer { get set }
   /// Requests to the kernel's security manager.
   var directives: [SecurityDirective] { get set }
+  /// Requests to the kernel's L2CAP layer.
+  var channelDirectives: [ChannelDirective] { get set }
   /// Events, each for the owners that it is addressed to.
   var events: [AddressedEvent<Event>] { get set }
   init()

@@ -1,4 +1,5 @@
 import BLEHost
+import BLEL2CAP
 import BLELinux
 import BLERuntime
 import BLESMP
@@ -37,6 +38,7 @@ struct ToyMachine: HostMachine {
   struct Output: HostMachineOutput {
     var packets = PacketBuffer()
     var directives: [SecurityDirective] = []
+    var channelDirectives: [ChannelDirective] = []
     var events: [AddressedEvent<Event>] = []
 
     mutating func append(_ events: Event..., to recipient: Recipient = .everyone) {

@@ -1,4 +1,5 @@
 internal import BLEKernel
+internal import BLEL2CAP
 internal import BLELinux
 internal import BLESMP
 internal import BLEWire
@@ -79,6 +80,10 @@ struct AdapterTransport<Connection: PacketConnection & ~Copyable>: ~Copyable, HC
     try port?.connection?.perform(directives)
   }
 
+  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {
+    try port?.connection?.perform(directives)
+  }
+
   var hasBacklog: Bool {
     switch port {
     case .some(let port):
@@ -122,6 +127,7 @@ protocol PacketConnection: AdapterConnection, ~Copyable {
   var hasPendingInput: Bool { get }
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
   mutating func perform(_ directives: [SecurityDirective]) throws(TransportError)
+  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError)
   var hasBacklog: Bool { get }
   mutating func flush() throws(TransportError)
   mutating func takeNotices() -> [String]
@@ -166,5 +172,6 @@ extension UserChannel: PacketConnection {
 
   var hasPendingInput: Bool { false }
   mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {}
+  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {}
   mutating func takeNotices() -> [String] { [] }
 }

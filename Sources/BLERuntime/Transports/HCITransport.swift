@@ -1,3 +1,4 @@
+internal import BLEL2CAP
 internal import BLELinux
 internal import BLESMP
 internal import BLEWire
@@ -70,6 +71,9 @@ protocol HCITransport: ~Copyable, Sendable {
   /// Performs requests to the kernel's security manager; transports without one ignore them.
   mutating func perform(_ directives: [SecurityDirective]) throws(TransportError)
 
+  /// Performs requests to the kernel's L2CAP layer; transports without one ignore them.
+  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError)
+
   /// Whether packets wait for ``flush()``.
   var hasBacklog: Bool { get }
 
@@ -102,6 +106,7 @@ extension HCITransport where Self: ~Copyable {
   mutating func takeUnavailability() -> TransportError? { nil }
   mutating func takeNotices() -> [String] { [] }
   mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {}
+  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {}
 }
 
 /// Takes the input of a transport, in order.
