@@ -71,11 +71,15 @@ let package = Package(
     layer(
       "BLEEngine",
       on: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux", "BLERuntime", "BLESMP", "BLEWire",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLERuntime", "BLESMP",
+        "BLEWire",
       ]),
     layer(
-      "CoreBluetoothTypes", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEWire"]),
-    layer("BLEKit", on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire"]),
+      "CoreBluetoothTypes",
+      on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLEWire"]),
+    layer(
+      "BLEKit",
+      on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
@@ -130,18 +134,18 @@ let package = Package(
     tests(
       "BLEEngineTests",
       on: [
-        "BLEEngine", "EngineFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLELinux",
+        "BLEEngine", "EngineFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
+        "BLELinux",
         "BLERuntime",
         "BLESMP",
         "BLEWire",
       ]),
-    tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEWire"]),
+    tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
     tests(
       "CoreBluetoothTypesTests",
       on: [
         "BluetoothLE", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLERuntime", "BLEHost", "BLECrypto",
-        "BLEGATT", "BLEGAP",
-        "BLELinux", "BLESMP", "BLEWire",
+        "BLEGATT", "BLEGAP", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire",
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -23,6 +23,7 @@ import Synchronization
 ///   order for everything.
 /// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than 1,024 events
 ///   that one client has not taken, the transport is not read.
+/// - SDUs of channels do not wait for ``queue``: ``stream(of:)`` has them.
 /// - ``detach()``, which the end of the object calls, too, ends the events; the host withdraws what the client declared.
 /// - A question of a pairing goes to every client. Each of them answers with ``reply(to:of:)`` or calls ``decline(_:of:isConcerned:)``.
 ///
@@ -39,6 +40,7 @@ package final class AdapterClient: Sendable {
   package let queue: DispatchQueue
   private let link: any AdapterLink
   private let log: Log
+  private let channels: ChannelRouter
   /// Names the client among those of its adapter.
   private let name = HostNames.number()
   private let isDetached = Atomic(false)
@@ -56,6 +58,7 @@ package final class AdapterClient: Sendable {
   /// A client over `link`; tests play the host there.
   package init(over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write) {
     (self.link, self.log) = (link, log)
+    channels = ChannelRouter { [link] in link.post($0) }
     queue = DispatchQueue(label: "BluetoothLE.client", target: target)
   }
 
@@ -65,6 +68,7 @@ package final class AdapterClient: Sendable {
   package func start(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
     link.attach { [weak self, queue] events in
       self?.join()
+      guard let events = self?.route(events), !events.isEmpty else { return }
       queue.async { [weak self] in
         guard self?.isDetached.load(ordering: .acquiring) == false else { return }
         handler(events)
@@ -84,7 +88,7 @@ package final class AdapterClient: Sendable {
     end.withLock { $0 = { continuation.finish() } }
     link.attach { [weak self, log] events in
       self?.join()
-      for event in events {
+      for event in self?.route(events) ?? [] {
         guard case .dropped = continuation.yield(event) else { continue }
         log(.notice, "a client of the adapter is detached: \(limit) events wait for it (its task does not take them)")
         return continuation.finish()
@@ -101,7 +105,21 @@ package final class AdapterClient: Sendable {
     guard !isDetached.exchange(true, ordering: .acquiringAndReleasing) else { return }
     if let hub = link.hub { hub.questions.left(name).forEach(rejectUnanswered) }
     link.detach()
+    channels.endAll()
     end.withLock { $0.take() }?()
+  }
+
+  /// The octets of a channel that ``HostEvent/channelOpened(_:)`` has announced, for its only user, which has to close it; nil the
+  /// second time.
+  package func stream(of channel: OpenedChannel) -> ChannelStream? { channels.take(channel.id) }
+
+  /// Gives the reports of channels to their streams.
+  ///
+  /// - Returns: the other events.
+  private func route(_ events: [HostEvent]) -> [HostEvent] {
+    let rest = channels.route(events)
+    if rest.count < events.count { link.consumed(events.count - rest.count) }
+    return rest
   }
 
   /// What the clients of the adapter share; nil before there is a host.

@@ -17,6 +17,8 @@ package enum HostNames {
     UpdateToken(rawValue: lastUpdate.wrappingAdd(1, ordering: .relaxed).newValue)
   }
   package static func connect() -> ConnectID { ConnectID(rawValue: next32()) }
+  package static func listen() -> ListenID { ListenID(rawValue: next32()) }
+  package static func openChannel() -> OpenChannelID { OpenChannelID(rawValue: next32()) }
   /// A number that is used once in the process.
   package static func number() -> UInt64 { update().rawValue }
   package static func operation() -> GATTClient.OperationID { GATTClient.OperationID(rawValue: next32()) }

@@ -1,4 +1,5 @@
 import BLEHost
+import BLEL2CAP
 import BLESMP
 import BLEWire
 import Dispatch
@@ -36,6 +37,7 @@ import Testing
     }
 
     func say(_ events: HostEvent...) { state.withLock { $0.sink }?(events) }
+    var commands: [HostCommand] { state.withLock { $0.commands } }
     var commandCount: Int { state.withLock { $0.commands.count } }
     var taken: Int { state.withLock { $0.taken } }
     var detachments: Int { state.withLock { $0.detachments } }
@@ -71,6 +73,60 @@ import Testing
     target.resume()
     client.queue.sync {}
     #expect(seen.withLock { $0 } == [1, 2, 3])
+  }
+
+  private static let channel = OpenedChannel(
+    id: L2CAPChannelID(rawValue: 3), peer: PeerID(rawValue: 1), spsm: SPSM(rawValue: 0x80), isIncoming: true,
+    localMTU: 2048, remoteMTU: 100)
+
+  /// The application's queue may be one that waits for the channel.
+  @Test func reportsOfAChannelDoNotWaitForTheQueue() throws {
+    let link = Link()
+    let target = DispatchQueue(label: "application")
+    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let seen = Mutex<[Int]>([])
+    client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
+    target.suspend()
+    link.say(Self.event(1), .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1, 2]), Self.event(2))
+    let stream = try #require(client.stream(of: Self.channel))
+    #expect(stream.read(atMost: 9) == [1, 2] && stream.write([7]) == 1 && link.taken == 1)
+    link.say(.sduSent(Self.channel.id, octets: 1), .channelClosed(Self.channel.id, .peer))
+    #expect(stream.end == .closedByPeer && link.taken == 3)
+    target.resume()
+    client.queue.sync {}
+    #expect(seen.withLock { $0 } == [1, 2] && link.taken == 6)
+    guard case .didReadSDU(Self.channel.id) = link.commands.first,
+      case .sendSDU(Self.channel.id, [7]) = link.commands.last
+    else { return #expect(Bool(false), "\(link.commands)") }
+  }
+
+  @Test func aChannelHasOneUser() throws {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    client.start { _ in }
+    link.say(.channelOpened(Self.channel))
+    _ = try #require(client.stream(of: Self.channel))
+    #expect(client.stream(of: Self.channel) == nil)
+  }
+
+  @Test func aChannelThatHasEndedIsStillHandedOut() throws {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    client.start { _ in }
+    link.say(
+      .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]), .channelClosed(Self.channel.id, .linkEnded))
+    let stream = try #require(client.stream(of: Self.channel))
+    #expect(stream.end == .linkEnded && stream.read(atMost: 9) == [1] && client.stream(of: Self.channel) == nil)
+  }
+
+  @Test func detachingEndsTheChannels() throws {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    client.start { _ in }
+    link.say(.channelOpened(Self.channel))
+    let stream = try #require(client.stream(of: Self.channel))
+    client.detach()
+    #expect(stream.end == .detached)
   }
 
   @Test func handsOutNothingAfterDetach() {

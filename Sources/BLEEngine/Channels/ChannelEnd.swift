@@ -1,0 +1,44 @@
+import BLEHost
+import BLEL2CAP
+
+/// Why a channel has ended.
+package enum ChannelEnd: Equatable, Sendable {
+  /// This end closed it.
+  case closed
+  /// The peer closed it.
+  case closedByPeer
+  /// The peer broke a rule of the protocol, which the text states.
+  case violation(String)
+  /// The link ended.
+  case linkEnded
+  /// The client of the adapter has ended.
+  case detached
+
+  /// Whether everything that the peer sent before was received.
+  package var isOrderly: Bool { self == .closed || self == .closedByPeer }
+}
+
+extension ChannelEnd: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .closed: "the channel was closed"
+    case .closedByPeer: "the other device closed the channel"
+    case .violation(let rule): "the channel was closed: the other device sent \(rule)"
+    case .linkEnded: "the channel ended with its link"
+    case .detached: "the channel ended with its adapter"
+    }
+  }
+}
+
+extension ChannelEnd {
+  init(_ reason: ChannelCloseReason) {
+    self =
+      switch reason {
+      case .local: .closed
+      case .peer: .closedByPeer
+      case .violation(let violation): .violation("\(violation)")
+      case .duplicateCID: .violation("one channel number for two channels")
+      case .linkEnded: .linkEnded
+      }
+  }
+}

@@ -1,0 +1,86 @@
+import BLEHost
+import Synchronization
+
+/// The channels of one client: their reports go to their streams at once, on the thread of the host, and do not wait for the queue of
+/// the application. A program that waits in `read` on that queue would wait for itself otherwise.
+final class ChannelRouter: Sendable {
+  private let streams = Mutex<[L2CAPChannelID: Entry]>([:])
+  private let post: @Sendable (HostCommand) -> Void
+
+  private struct Entry: Sendable {
+    let stream: ChannelStream
+    var isTaken = false
+    var hasEnded = false
+  }
+
+  init(_ post: @escaping @Sendable (HostCommand) -> Void) { self.post = post }
+
+  /// Takes the reports of channels out of a batch. The events that announce a channel stay in it.
+  func route(_ events: [HostEvent]) -> [HostEvent] {
+    guard events.contains(where: \.concernsStream) else { return events }
+    return events.filter { event in
+      switch event {
+      case .channelOpened(let opened): open(opened)
+      case .sduReceived(let id, let sdu): stream(id)?.received(sdu)
+      case .sduSent(let id, let octets): stream(id)?.sent(octets)
+      case .channelClosed(let id, let reason): ended(id, reason)
+      default: break
+      }
+      return !event.isReport
+    }
+  }
+
+  /// The stream of a channel; nil where it was taken before.
+  func take(_ id: L2CAPChannelID) -> ChannelStream? {
+    streams.withLock { streams in
+      guard let entry = streams[id], !entry.isTaken else { return nil }
+      if entry.hasEnded { streams[id] = nil } else { streams[id]?.isTaken = true }
+      return entry.stream
+    }
+  }
+
+  /// Ends all channels: the host has closed them with their owner.
+  func endAll() {
+    let all = streams.withLock { streams in
+      defer { streams = [:] }
+      return streams.values.map(\.stream)
+    }
+    for stream in all { stream.ended(.detached) }
+  }
+
+  private func stream(_ id: L2CAPChannelID) -> ChannelStream? { streams.withLock { $0[id]?.stream } }
+
+  private func open(_ opened: OpenedChannel) {
+    let stream = ChannelStream(maximumLength: opened.remoteMTU) { [post, id = opened.id] command in
+      switch command {
+      case .send(let sdu): post(.sendSDU(id, sdu))
+      case .didRead: post(.didReadSDU(id))
+      case .close: post(.closeChannel(id))
+      }
+    }
+    streams.withLock { $0[opened.id] = Entry(stream: stream) }
+  }
+
+  private func ended(_ id: L2CAPChannelID, _ reason: ChannelCloseReason) {
+    let stream = streams.withLock { streams in
+      let entry = streams[id]
+      if entry?.isTaken == true { streams[id] = nil } else { streams[id]?.hasEnded = true }
+      return entry?.stream
+    }
+    stream?.ended(ChannelEnd(reason))
+  }
+}
+
+extension HostEvent {
+  /// Whether the event is for the stream of a channel alone.
+  fileprivate var isReport: Bool {
+    switch self {
+    case .sduReceived, .sduSent, .channelClosed: true
+    default: false
+    }
+  }
+
+  fileprivate var concernsStream: Bool {
+    if case .channelOpened = self { true } else { isReport }
+  }
+}
