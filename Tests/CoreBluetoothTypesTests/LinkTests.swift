@@ -163,12 +163,6 @@ import Testing
     #expect(fixture.host.takeCommands() == ["identity Clock 256", "identity - -"])
   }
 
-  @Test func channelsAreSaidToBeMissing() {
-    fixture.manager.publishL2CAPChannel(withEncryption: true)
-    fixture.manager.unpublishL2CAPChannel(0x81)
-    #expect(fixture.takeCalls() == ["didPublish 0 operationNotSupported", "didUnpublish 129 operationNotSupported"])
-  }
-
   @Test(
     arguments: [
       (0x0000_C011_2233_4455, DeviceAddress.Kind.random, DeviceAddress.Kind.randomIdentity),

@@ -120,6 +120,7 @@ final class PeripheralFixture: Sendable {
 /// A delegate that implements everything and writes it down in words.
 final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
   private let state = Mutex(State())
+  let channels = HeldChannels()
 
   private struct State {
     var lines: [String] = []
@@ -217,6 +218,12 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
   ) {
     note(peripheral, "didUnpublish \(psm)", error)
   }
+  func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?) {
+    channels.keep(channel)
+    note(
+      peripheral, "didOpen \(channel.map { "\($0.psm) of \($0.peer is Central ? "a central" : "nobody")" } ?? "nil")",
+      error)
+  }
   func peripheralManager(_ peripheral: PeripheralManager, didConnect central: Central) {
     note(peripheral, "didConnect \(central.peer.rawValue)")
   }
@@ -248,6 +255,20 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
     note(peripheral, "paused \(reason.map { "0x\(String($0.rawValue, radix: 16))" } ?? "-")")
   }
   func peripheralManagerDidResumeAdvertising(_ peripheral: PeripheralManager) { note(peripheral, "resumed") }
+}
+
+/// The channels that a delegate has got. The lock is `lock`.
+final class HeldChannels: @unchecked Sendable {
+  private let lock = Mutex(())
+  private var channels: [L2CAPChannel] = []
+
+  func keep(_ channel: L2CAPChannel?) { lock.withLock { _ in channels += channel.map { [$0] } ?? [] } }
+  func release() { lock.withLock { _ in channels = [] } }
+  var last: L2CAPChannel? {
+    var found: L2CAPChannel?
+    lock.withLock { _ in found = channels.last }
+    return found
+  }
 }
 
 /// Characteristics the tests use over and over.

@@ -3,6 +3,7 @@ import BLEEngine
 import BLEGAP
 import BLEHCI
 import BLEHost
+import BLEL2CAP
 import BLEWire
 import BluetoothLE
 import EngineFixtures
@@ -133,6 +134,12 @@ final class ScriptedHost: Sendable {
       "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
     case .readRSSI(let peer): "rssi \(peer.rawValue)"
     case .requestSecurity(let peer): "security \(peer.rawValue)"
+    case .listen(_, let service): "listen\(service.requirement == .open ? "" : " encrypted")"
+    case .stopListening(let psm): "stop listening \(psm.rawValue)"
+    case .openChannel(_, let peer, let request): "open channel \(peer.rawValue) \(request.spsm.rawValue)"
+    case .closeChannel(let id): "close channel \(id.rawValue)"
+    case .sendSDU(let id, let sdu): "send \(id.rawValue) \(hex(sdu))"
+    case .didReadSDU(let id): "read \(id.rawValue)"
     case .authorize(let peer, let isAuthorized): "authorize \(peer.rawValue) \(isAuthorized)"
     default: "\(command)"
     }

@@ -1,6 +1,7 @@
 import BLEATT
 public import BLEEngine
 import BLEHost
+import BLEL2CAP
 public import Foundation
 import Synchronization
 
@@ -154,9 +155,15 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
-  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
+  /// Opens an L2CAP channel to a PSM of the device; ``CBPeripheralDelegate/peripheral(_:didOpen:error:)`` answers.
+  ///
+  /// Where the device demands security, the link is encrypted or the devices pair, as for an attribute. Errors:
+  /// ``CBError/operationNotSupported`` where the device has no such PSM, ``CBError/outOfSpace`` where it has no room,
+  /// ``CBError/invalidParameters`` for a number that is no PSM, ``CBError/encryptionTimedOut`` or
+  /// ``CBError/peerRemovedPairingInformation`` where the link could not be encrypted, a ``CBATTError`` for the security that is missing,
+  /// and the error of the link where it ends.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
-    command("openL2CAPChannel") { $0.openChannel(self, into: &$1) }
+    command("openL2CAPChannel") { $0.openChannel(self, SPSM(rawValue: psm), into: &$1) }
   }
 
   /// Asks for other PHYs of the link. The controllers choose among those that both devices allow; an empty set is no preference

@@ -57,7 +57,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// and ``CBPeripheral/readPHY()``, too. Not in CoreBluetooth.
   func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
 
-  /// Answers ``CBPeripheral/openL2CAPChannel(_:)``.
+  /// Answers ``CBPeripheral/openL2CAPChannel(_:)``. Keep the channel: it is closed when it is released.
   func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
 

@@ -1,6 +1,7 @@
 import BLEEngine
 import BLEGAP
 import BLEHost
+import BLEL2CAP
 import Foundation
 
 /// One thing to do on the delegate's queue, as a value.
@@ -12,6 +13,8 @@ enum CentralCall: Sendable {
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
   case connectionEvent(CBConnectionEvent, CBPeripheral)
   case peripheral(CBPeripheral, PeripheralCall)
+  /// Not the delegate's: a channel whose peripheral is gone is closed.
+  case unusedChannel(OpenedChannel)
   /// Not the delegate's: a connection that was to begin later begins when this time has passed.
   case startLater(seconds: Int, ConnectID)
 }
@@ -32,7 +35,8 @@ enum PeripheralCall: Sendable {
   case wroteDescriptor(RemoteDescriptor, (any Error)?)
   case updatedNotificationState(RemoteCharacteristic, (any Error)?)
   case isReady
-  case openedChannel((any Error)?)
+  case openedChannel(OpenedChannel)
+  case didNotOpenChannel(any Error)
 }
 
 extension CBCentralManager {
@@ -57,7 +61,13 @@ extension CBCentralManager {
         isReconnecting: isReconnecting, error: error)
     case .connectionEvent(let event, let peripheral):
       delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral)
+    case .peripheral(let peripheral, .openedChannel(let channel)):
+      guard let stream = client.stream(of: channel) else { return }
+      guard let delegate = peripheral.delegate else { return stream.close() }
+      let made = CBL2CAPChannel(stream, psm: channel.spsm.rawValue, peer: peripheral)
+      delegate.peripheral(peripheral, didOpen: made, error: nil)
     case .peripheral(let peripheral, let call): peripheral.make(call)
+    case .unusedChannel(let channel): client.stream(of: channel)?.close()
     case .startLater(let seconds, let id):
       client.queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in
         self?.run { $0.start(id, into: &$1) }
@@ -95,7 +105,8 @@ extension CBPeripheral {
     case .updatedNotificationState(let characteristic, let error):
       delegate?.peripheral(self, didUpdateNotificationStateFor: characteristic, error: error)
     case .isReady: delegate?.peripheralIsReady(toSendWriteWithoutResponse: self)
-    case .openedChannel(let error): delegate?.peripheral(self, didOpen: nil, error: error)
+    case .didNotOpenChannel(let error): delegate?.peripheral(self, didOpen: nil, error: error)
+    case .openedChannel: break
     }
   }
 }

@@ -100,12 +100,6 @@ extension CentralState {
     return connection.longestCommand
   }
 
-  /// Not supported; the delegate receives an error.
-  func openChannel(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
-    guard connection(of: peripheral, for: "openL2CAPChannel", into: &effects) != nil else { return }
-    effects.calls.append(.peripheral(peripheral, .openedChannel(CBError.noL2CAPChannels)))
-  }
-
   /// A command about the PHYs of a link.
   func phy(
     _ peripheral: CBPeripheral, _ name: StaticString, _ command: (PeerID) -> HostCommand,

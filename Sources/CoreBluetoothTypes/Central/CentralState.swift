@@ -90,7 +90,8 @@ struct CentralLimits: Sendable {
   /// Devices remembered. The one not seen for the longest time is forgotten, unless the application holds its object;
   /// where it holds them all, new devices are not reported.
   var knownDevices = 1024
-  /// Operations of one peripheral that wait for their answer; one more is answered with `outOfSpace`.
+  /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more is answered with
+  /// `outOfSpace`.
   var pendingOperations = 200
   /// Writes without response that are on their way; from there on
   /// ``CBPeripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
@@ -128,6 +129,8 @@ extension CentralState {
     case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
     case .bondLost(let peer, _, let loss): connections[peer]?.bondLoss = loss
+    case .channelOpened(let channel): channelOpened(channel, into: &effects)
+    case .channelOpenFailed(let id, let error): channelNotOpened(id, error, into: &effects)
     default: break
     }
   }

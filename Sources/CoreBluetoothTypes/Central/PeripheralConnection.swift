@@ -32,6 +32,8 @@ struct PeripheralConnection: Sendable {
   var unsentWrites: Set<GATTClient.OperationID> = []
   /// A write was refused room: one call follows when there is some.
   var owesReady = false
+  /// Channels that are being opened, in the order of the calls.
+  var openingChannels: [OpenChannelID] = []
   /// Reads of the signal strength that are not answered yet.
   var rssiReads = 0
 
@@ -88,7 +90,8 @@ struct PeripheralConnection: Sendable {
 
   /// The delegate calls of the operations that fail with the link, in order.
   func failures(_ error: CBError) -> [PeripheralCall] {
-    pending.map { $0.subject.call(error) } + Array(repeating: .rssi(127, error), count: rssiReads)
+    pending.map { $0.subject.call(error) } + openingChannels.map { _ in .didNotOpenChannel(error) }
+      + Array(repeating: .rssi(127, error), count: rssiReads)
   }
 
   func forgetNotifying() {

@@ -2,14 +2,12 @@ import BLEGATT
 import BLEHost
 
 extension CBError {
-  static let noL2CAPChannels = Self(
-    .operationNotSupported, "this version has no L2CAP channels: use a characteristic that is written and notified")
-
   /// The host's refusal under the code that CoreBluetooth's users know; the text is the host's.
   init(_ error: HostError) {
     let code: Code =
       switch error {
-      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused, .channelRefused, .notSecured: .unknown
+      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused, .channelRefused: .unknown
+      case .notSecured: .encryptionTimedOut
       case .unsupported: .operationNotSupported
       case .transport: .connectionFailed
       case .invalidParameters: .invalidParameters

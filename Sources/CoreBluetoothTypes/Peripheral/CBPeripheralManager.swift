@@ -1,6 +1,7 @@
 public import BLEEngine
 import BLEGAP
 import BLEHost
+import BLEL2CAP
 public import Dispatch
 public import Foundation
 import Synchronization
@@ -204,16 +205,22 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     requestConnectionParameters(latency.request, for: central)
   }
 
-  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
+  /// Publishes a PSM that centrals may open channels to, until ``unpublishL2CAPChannel(_:)``.
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)`` reports the number that the host has assigned,
+  /// 0x0080 to 0x00FF. Centrals learn it from the program, usually as the value of a characteristic of the type
+  /// ``CBUUIDL2CAPPSMCharacteristicString``, two octets, least significant first.
+  ///
+  /// - Parameter encryptionRequired: whether a link must be encrypted before a channel is opened on it.
   open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
     guard accepts("publishL2CAPChannel") else { return }
-    run { $1.calls.append(.didPublishL2CAPChannel(0, .noL2CAPChannels)) }
+    run { $0.publishChannel(isEncrypted: encryptionRequired, into: &$1) }
   }
 
-  /// Not supported: the delegate receives ``CBError/operationNotSupported``.
+  /// Withdraws a PSM and closes its channels; ``CBPeripheralManagerDelegate/peripheralManager(_:didUnpublishL2CAPChannel:error:)``
+  /// answers.
   open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
     guard accepts("unpublishL2CAPChannel") else { return }
-    run { $1.calls.append(.didUnpublishL2CAPChannel(psm, .noL2CAPChannels)) }
+    run { $0.unpublishChannel(SPSM(rawValue: psm), into: &$1) }
   }
 
   /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
@@ -326,6 +333,7 @@ extension CBPeripheralManager {
       delegate?.peripheralManager(self, didPublishL2CAPChannel: psm, error: error)
     case .didUnpublishL2CAPChannel(let psm, let error):
       delegate?.peripheralManager(self, didUnpublishL2CAPChannel: psm, error: error)
+    case .openedChannel(let channel, let central): make(opened: channel, by: central)
     }
   }
 }

@@ -40,12 +40,12 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// There is room again after ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returned false.
   func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
 
-  /// Answers ``CBPeripheralManager/publishL2CAPChannel(withEncryption:)``, with an error.
+  /// Answers ``CBPeripheralManager/publishL2CAPChannel(withEncryption:)``.
   func peripheralManager(_ peripheral: CBPeripheralManager, didPublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
-  /// Answers ``CBPeripheralManager/unpublishL2CAPChannel(_:)``, with an error.
+  /// Answers ``CBPeripheralManager/unpublishL2CAPChannel(_:)``.
   func peripheralManager(
     _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel psm: CBL2CAPPSM, error: (any Error)?)
-  /// Never called: L2CAP channels are not supported.
+  /// A central has opened a channel to a published PSM. Keep the channel: it is closed when it is released.
   func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 
   // Calls that CoreBluetooth does not have.

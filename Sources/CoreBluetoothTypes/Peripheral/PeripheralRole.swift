@@ -33,6 +33,9 @@ struct PeripheralRole: Sendable {
   var updates: Set<UpdateToken> = []
   var owesReady = false
 
+  // L2CAP channels (PeripheralRole+Channels).
+  var channels: [ListenID: PublishedChannel] = [:]
+
   // Advertising (PeripheralRole+Advertising).
   var starts = OrderedAnswers<AdvertisingID, Void>()
   var advertising = Advertising.off
@@ -100,11 +103,13 @@ extension PeripheralRole {
     case .subscription(let peer, let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
     case .updateFinished(let token): updates.remove(token)
+    case .listening(let id, let result): listening(id, result, into: &effects)
+    case .stoppedListening(let psm): stoppedListening(psm, into: &effects)
+    case .channelOpened(let channel): channelOpened(channel, into: &effects)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
-    case .listening, .stoppedListening, .channelOpened, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
-      break
-    case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic:
+    case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
+      .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
       break
     }
   }
@@ -125,6 +130,7 @@ extension PeripheralRole {
     starts.failAll(cancelled)
     giveUpAdvertising(into: &effects)
     for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
+    withdrawChannels(cancelled, into: &effects)
     flushAnswers(into: &effects)
   }
 
@@ -283,6 +289,7 @@ enum DelegateCall: Sendable {
   case didReceiveWrite([CBATTRequest])
   case stored(CBCentral, CBAttribute)
   case isReady
-  case didPublishL2CAPChannel(CBL2CAPPSM, CBError)
-  case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError)
+  case didPublishL2CAPChannel(CBL2CAPPSM, CBError?)
+  case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError?)
+  case openedChannel(OpenedChannel, CBCentral?)
 }

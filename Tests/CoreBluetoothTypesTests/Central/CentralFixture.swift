@@ -183,6 +183,7 @@ final class CentralFixture: Sendable {
 
 /// A delegate of both kinds that writes everything down in words.
 final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegate, Sendable {
+  let channels = HeldChannels()
   private let state = Mutex(State())
 
   private struct State {
@@ -295,6 +296,7 @@ final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegat
   }
   func peripheralIsReady(toSendWriteWithoutResponse peripheral: Peripheral) { note("ready") }
   func peripheral(_ peripheral: Peripheral, didOpen channel: L2CAPChannel?, error: (any Error)?) {
-    note("opened", error)
+    channels.keep(channel)
+    note("opened\(channel.map { " \($0.psm)" } ?? "")", error)
   }
 }

@@ -1,0 +1,131 @@
+import BLEEngine
+import Foundation
+import Testing
+
+@testable import CoreBluetoothTypes
+
+/// Behaviour rules, section 9: the streams of a channel without events, and its end.
+@Suite(.timeLimit(.minutes(2))) struct ChannelStreamReadingTests {
+  private let fixture = ChannelFixture()
+
+  private func open() {
+    fixture.input.open()
+    fixture.output.open()
+  }
+
+  @Test func streamsComeUnopened() {
+    #expect(fixture.input.streamStatus == .notOpen && fixture.output.streamStatus == .notOpen)
+    fixture.stream.received([1])
+    #expect(!fixture.input.hasBytesAvailable && fixture.read() == nil && fixture.write([1]) == -1)
+    open()
+    #expect(fixture.input.streamStatus == .open && fixture.output.streamStatus == .open)
+    #expect(fixture.input.hasBytesAvailable && fixture.read() == [1] && !fixture.input.hasBytesAvailable)
+    #expect(fixture.output.hasSpaceAvailable && fixture.write([1]) == 1)
+    #expect(fixture.take() == [.didRead, .send([1])])
+  }
+
+  @Test func aChannelKnowsItsPeerAndItsPSM() {
+    #expect(fixture.channel?.psm == 0x80 && fixture.channel?.peer === fixture.peer)
+    let empty = CBL2CAPChannel()
+    #expect(empty.psm == 0 && empty.peer == nil && empty.inputStream == nil && empty.outputStream == nil)
+  }
+
+  @Test func readWaitsForAnOctet() {
+    open()
+    let read = DispatchSemaphore(value: 0)
+    Thread.detachNewThread { [fixture] in
+      if fixture.read() == [9] { read.signal() }
+    }
+    fixture.stream.received([9])
+    #expect(read.wait(timeout: .now() + 20) == .success)
+  }
+
+  @Test func writeWaitsForRoom() {
+    open()
+    #expect(fixture.write([UInt8](repeating: 1, count: 100)) == 64 && !fixture.output.hasSpaceAvailable)
+    let written = DispatchSemaphore(value: 0)
+    Thread.detachNewThread { [fixture] in
+      if fixture.write([2]) == 1 { written.signal() }
+    }
+    fixture.stream.sent(64)
+    #expect(written.wait(timeout: .now() + 20) == .success)
+  }
+
+  @Test(arguments: [true, false]) func closeEndsAReaderThatWaits(_ closesStream: Bool) {
+    open()
+    let read = DispatchSemaphore(value: 0)
+    Thread.detachNewThread { [fixture] in
+      if (fixture.read() ?? []).isEmpty { read.signal() }
+    }
+    if closesStream { fixture.input.close() } else { fixture.stream.ended(.linkEnded) }
+    #expect(read.wait(timeout: .now() + 20) == .success)
+  }
+
+  /// What was received before the end is read first.
+  @Test func anOrderlyEndIsAtEnd() {
+    open()
+    fixture.stream.received([1, 2])
+    fixture.stream.ended(.closedByPeer)
+    #expect(fixture.input.streamStatus == .open && fixture.read(1) == [1] && fixture.read() == [2])
+    #expect(fixture.input.streamStatus == .atEnd && fixture.read() == [] && fixture.input.streamError == nil)
+    #expect(fixture.output.streamStatus == .atEnd && fixture.write([1]) == -1)
+  }
+
+  @Test(arguments: [
+    (ChannelEnd.linkEnded, CBError.Code.peripheralDisconnected), (.violation("a frame without a credit"), .unknown),
+    (.detached, .operationCancelled),
+  ])
+  func anotherEndIsAnError(_ end: ChannelEnd, _ code: CBError.Code) {
+    open()
+    fixture.stream.received([1])
+    fixture.stream.ended(end)
+    #expect(fixture.read() == [1] && fixture.read() == nil && fixture.write([1]) == -1)
+    #expect(fixture.input.streamStatus == .error && (fixture.input.streamError as? CBError)?.code == code)
+    #expect(fixture.output.streamStatus == .error && (fixture.output.streamError as? CBError)?.code == code)
+  }
+
+  @Test func theChannelIsClosedWithBothStreams() {
+    open()
+    fixture.output.close()
+    fixture.output.close()
+    #expect(fixture.take() == [] && fixture.output.streamStatus == .closed && fixture.write([1]) == -1)
+    fixture.stream.received([1])
+    #expect(fixture.read() == [1])
+    fixture.input.close()
+    #expect(fixture.take() == [.didRead, .close] && fixture.read() == nil)
+  }
+
+  @Test func aClosedInputDiscardsAndTheOutputGoesOn() {
+    open()
+    fixture.input.close()
+    fixture.stream.received([1])
+    #expect(fixture.take() == [.didRead] && fixture.write([2]) == 1 && fixture.take() == [.send([2])])
+  }
+
+  @Test func theChannelIsClosedWhenItIsReleased() {
+    open()
+    let (input, output) = (fixture.input, fixture.output)
+    fixture.releaseChannel()
+    #expect(fixture.take() == [.close] && input.streamStatus == .atEnd && output.streamStatus == .atEnd)
+  }
+
+  @Test func whatWasWrittenIsSentBeforeTheEnd() {
+    open()
+    #expect(fixture.write([UInt8](repeating: 3, count: 20)) == 20)
+    fixture.releaseChannel()
+    #expect(fixture.take().count == 2)
+    fixture.stream.sent(20)
+    #expect(fixture.take() == [.close])
+  }
+
+  @Test func thereAreNoPropertiesAndNoBuffer() {
+    open()
+    fixture.stream.received([1])
+    #expect(fixture.input.property(forKey: .socketSecurityLevelKey) == nil)
+    #expect(fixture.output.property(forKey: .dataWrittenToMemoryStreamKey) == nil)
+    #expect(!fixture.input.setProperty(nil, forKey: .networkServiceType))
+    var buffer: UnsafeMutablePointer<UInt8>?
+    var length = 0
+    #expect(!fixture.input.getBuffer(&buffer, length: &length))
+  }
+}
