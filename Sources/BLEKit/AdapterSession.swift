@@ -2,6 +2,7 @@ import BLEATT
 import BLEEngine
 import BLEGATT
 import BLEHost
+import BLEL2CAP
 import BLEWire
 import Synchronization
 
@@ -47,6 +48,14 @@ final class AdapterSession: Sendable {
     var rssiWaiters = Waiters<LinkWait, Int>()
     var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
     var pairings = Waiters<LinkWait, Void>()
+
+    // Channels (ChannelPublication.swift).
+    var newListeners: [ListenID: IncomingChannels] = [:]
+    var listeners: [SPSM: IncomingChannels] = [:]
+    var listens = Waiters<ListenID, SPSM>()
+    var listenEnds = Waiters<SPSM, Void>()
+    var channelOpenings = Waiters<LinkChannel, LEChannel>()
+
     var pairingStreams = Streams<PairingRequest>()
   }
 
@@ -114,9 +123,14 @@ final class AdapterSession: Sendable {
       case .client(let peer, let event): state.client(peer, event, into: &actions)
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
       case .address(let address): state.address = address
+      case .listening(let id, let result): state.listening(id, result, into: &actions)
+      case .stoppedListening(let psm): state.listenEnds.answer(psm, .success(()), into: &actions)
+      case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
+      case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
-        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities, .listening,
-        .stoppedListening, .channelOpened, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
+        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
+        .sduReceived,
+        .sduSent, .channelClosed:
         break
       }
     }
@@ -218,6 +232,10 @@ extension AdapterSession.State {
     rssiWaiters.fail(error, into: &actions)
     phyWaiters.fail(error, into: &actions)
     pairings.fail(error, into: &actions)
+    listens.fail(error, into: &actions)
+    listenEnds.fail(error, into: &actions)
+    channelOpenings.fail(error, into: &actions)
+    endListening(into: &actions)
     for peer in Array(links.keys) { linkEnded(peer, error, into: &actions) }
     for scan in scans.values { actions.later { scan.continuation.finish(throwing: error) } }
     scans = [:]

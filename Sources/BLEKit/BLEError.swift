@@ -2,6 +2,7 @@ public import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLEL2CAP
 
 /// The reason why an operation of ``Adapter`` or ``RemoteDevice`` failed.
 ///
@@ -74,8 +75,17 @@ extension BLEError {
       case .notConnected: .disconnected
       case .tooMany: .limitExceeded
       case .cancelled: .cancelled
-      case .peerRefused, .channelRefused: .invalidResponse
       case .notSecured: .security
+      case .peerRefused: .invalidResponse
+      case .channelRefused(let result):
+        switch result {
+        case .spsmNotSupported: .notFound
+        case .noResources: .limitExceeded
+        case .insufficientAuthentication, .insufficientAuthorization, .encryptionKeySizeTooShort,
+          .insufficientEncryption:
+          .security
+        default: .invalidResponse
+        }
       }
     self.init(kind, "\(error)")
   }

@@ -69,6 +69,7 @@ extension AdapterSession.State {
     rssiWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     phyWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     pairings.fail(error, where: { $0.peer == peer }, into: &actions)
+    channelOpenings.fail(error, where: { $0.peer == peer }, into: &actions)
     linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
   }
 
