@@ -20,6 +20,23 @@ func example(_ name: String, in folder: String, on dependencies: [String]) -> Ta
     packageAccess: false, swiftSettings: strict)
 }
 
+/// A program as an author of Apple's systems writes it: on CoreBluetooth alone, in one of its language modes. The other modes are
+/// checked by scripts/check-clients.
+func program(
+  _ name: String, in folder: String, on dependencies: [String] = ["CoreBluetooth"], mode: SwiftLanguageMode
+) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, path: "Tests/Programs/\(folder)",
+    packageAccess: false, swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+}
+
+/// A library in the style of those that exist for CoreBluetooth.
+func clientLibrary(_ name: String, in folder: String, mode: SwiftLanguageMode) -> Target {
+  .target(
+    name: name, dependencies: ["CoreBluetooth"], path: "Tests/Programs/\(folder)", packageAccess: false,
+    swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+}
+
 func tests(_ name: String, on dependencies: [String], excluding: [String] = []) -> Target {
   .testTarget(
     name: name, dependencies: (dependencies + ["TestVectors"]).map { .init(stringLiteral: $0) },
@@ -92,6 +109,18 @@ let package = Package(
     .executableTarget(
       name: "managers", dependencies: ["BluetoothLE"], path: "Tests/Interop/Managers", packageAccess: false,
       swiftSettings: strict),
+
+    program("room-sensor", in: "RoomSensor", mode: .v5),
+    program("room-reader", in: "RoomReader", mode: .v5),
+    program("hello", in: "Hello", mode: .v6),
+    program("hello-reader", in: "HelloReader", mode: .v6),
+    clientLibrary("PromisedBluetooth", in: "Promised", mode: .v5),
+    clientLibrary("AsyncBluetooth", in: "Async", mode: .v6),
+    clientLibrary("PublishedBluetooth", in: "Published", mode: .v5),
+    clientLibrary("MockedBluetooth", in: "Mocked", mode: .v6),
+    program(
+      "library-runs", in: "LibraryRuns",
+      on: ["CoreBluetooth", "PromisedBluetooth", "AsyncBluetooth", "PublishedBluetooth", "MockedBluetooth"], mode: .v6),
 
     // The examples of the documentation, as a program of another package compiles them: with the public API alone.
     .testTarget(

@@ -1,0 +1,5 @@
+import CoreBluetooth
+
+let reader = HelloReader()
+reader.start()
+dispatchMain()

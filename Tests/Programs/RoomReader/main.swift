@@ -1,0 +1,4 @@
+import CoreBluetooth
+
+let reader = RoomReader()
+dispatchMain()

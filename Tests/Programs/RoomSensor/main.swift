@@ -1,0 +1,4 @@
+import CoreBluetooth
+
+let sensor = RoomSensor()
+RunLoop.main.run()
