@@ -81,6 +81,7 @@ test-kernel:
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
 	@$(SWIFT) build --product managers
+	@for program in room-sensor room-reader hello hello-reader; do $(SWIFT) build --product $$program || exit 1; done
 	@SWIFT="$(SWIFT)" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
 
 # The programs of this build are not those of the tests: they have a folder of their own.

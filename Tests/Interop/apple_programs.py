@@ -103,7 +103,7 @@ READER_READS = [
     "didUpdateValueFor owner Ada",
     "didUpdateNotificationStateFor alarm on ",
     "didUpdateValueFor alarm 1",
-    "didReadRSSI true",
+    "didReadRSSI true ",
     "didDisconnectPeripheral",
 ]
 READER_READS_AGAIN = [

@@ -145,7 +145,7 @@ class RoomSensor: NSObject, CBPeripheralManagerDelegate {
         peripheral.respond(to: request, withResult: .invalidOffset)
         return
       }
-      text.replaceSubrange(request.offset..<text.count, with: part)
+      text.replaceSubrange(request.offset..<min(request.offset + part.count, text.count), with: part)
     }
     guard String(data: text, encoding: .utf8) != nil, !text.isEmpty else {
       peripheral.respond(to: first, withResult: .invalidAttributeValueLength)
