@@ -28,14 +28,20 @@ import Testing
 
   /// Answers the commands until there are no more.
   ///
-  /// - Parameter refused: the step that the controller rejects.
-  private mutating func complete(refused: Advertisement.Step? = nil) -> [Advertisement.Step] {
+  /// - Parameters:
+  ///   - refused: the step that the controller rejects.
+  ///   - times: how often it does.
+  private mutating func complete(
+    refused: Advertisement.Step? = nil, with refusal: HCIErrorCode = .connectionLimitExceeded, times: Int = .max
+  ) -> [Advertisement.Step] {
+    var left = times
     var steps: [Advertisement.Step] = []
     while !effects.isEmpty {
       switch effects.removeFirst() {
       case .command(_, for: .advertising(let id, let step)):
         steps.append(step)
-        let status: HCIErrorCode = step == refused ? .connectionLimitExceeded : .success
+        let status: HCIErrorCode = step == refused && left > 0 ? refusal : .success
+        if status != .success { left -= 1 }
         advertiser.stepCompleted(id, step, .leSetAdvertisingEnable, status, radio, into: &effects)
       case .event(let event, to: .owner(owner)): events.append(event)
       default: break
@@ -54,6 +60,38 @@ import Testing
     guard case .advertisingStarted(id, .success)? = events.last else { Issue.record("\(events)"); return }
     advertiser.stop(id, of: owner, radio, into: &effects)
     #expect(complete() == [.disable] && advertiser.isOff)
+  }
+
+  /// Another program that used the controller has ended without disabling its advertisement (Vol 4, Part E, 7.8.5 and 7.8.53).
+  @Test(arguments: [false, true])
+  mutating func disablesAnAdvertisementThatAnotherProgramLeftEnabled(isExtended: Bool) {
+    if isExtended { useExtendedCommands() }
+    start()
+    #expect(complete(refused: .parameters, with: .commandDisallowed, times: 1) == Self.takingOver)
+    #expect(!advertiser.isOff)
+    guard case .advertisingStarted(id, .success)? = events.last else { Issue.record("\(events)"); return }
+  }
+
+  private static let takingOver: [Advertisement.Step] = [
+    .parameters, .takeOver, .parameters, .data, .scanResponse, .enable,
+  ]
+
+  @Test mutating func reportsParametersThatAreDisallowedTwice() {
+    start()
+    #expect(complete(refused: .parameters, with: .commandDisallowed) == [.parameters, .takeOver, .parameters])
+    guard case .advertisingStarted(id, .failure(.controller(_, .commandDisallowed)))? = events.last else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(advertiser.isOff)
+  }
+
+  @Test mutating func stopsAnAdvertisementThatIsBeingTakenOver() {
+    useExtendedCommands()
+    start()
+    advertiser.stop(id, of: owner, radio, into: &effects)
+    let steps = complete(refused: .parameters, with: .commandDisallowed, times: 1)
+    #expect(steps == [.parameters, .takeOver, .parameters, .remove] && advertiser.isOff)
   }
 
   @Test mutating func anExtendedSetHasItsAddressAndIsRemoved() {

@@ -11,7 +11,9 @@ import BLEWire
 /// ```
 struct Advertisement: Sendable {
   /// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
-  enum Step: Sendable { case parameters, randomAddress, data, scanResponse, enable, hold, disable, remove }
+  ///
+  /// `takeOver` disables an advertisement that the controller sends for a program that has ended, and is before `parameters`.
+  enum Step: Sendable { case parameters, takeOver, randomAddress, data, scanResponse, enable, hold, disable, remove }
 
   enum Phase: Equatable, Sendable {
     /// The command of this step is on its way.
@@ -37,6 +39,8 @@ struct Advertisement: Sendable {
   var isAnnounced = false
   /// It was enabled when it was held: no second event reports that it is enabled.
   var wasHeld = false
+  /// ``Step/takeOver`` was sent.
+  var hasTakenOver = false
   /// A link ended it while it was being held.
   var wasTaken = false
   /// Our address that it was configured with.
@@ -54,10 +58,15 @@ struct Advertisement: Sendable {
   /// Whether the controller may be sending it.
   var isOnAir: Bool { phase == .advertising || phase == .configuring(.hold) }
   /// Whether the controller may be sending it, or is about to.
-  var isActive: Bool { isOnAir || phase == .configuring(.enable) || phase == .configuring(.disable) }
+  var isActive: Bool {
+    switch phase {
+    case .configuring(.enable), .configuring(.disable), .configuring(.takeOver): true
+    default: isOnAir
+    }
+  }
 
   /// The controller has lost its state.
-  mutating func suspend() { (phase, wasHeld, wasTaken) = (.suspended, false, false) }
+  mutating func suspend() { (phase, hasTakenOver, wasHeld, wasTaken) = (.suspended, false, false, false) }
 }
 
 /// Data longer than one command takes, in fragments (Vol 4, Part E, 7.8.54 and 7.8.55).
@@ -111,7 +120,7 @@ extension Advertisement {
       }
     case .data: HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] }
     case .scanResponse: HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
-    case .enable, .hold, .disable, .remove: HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
+    case .takeOver, .enable, .hold, .disable, .remove: HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
     }
   }
 
@@ -135,7 +144,7 @@ extension Advertisement {
         $0.fragmentPreference = .controllerShouldNotFragment
         ($0.operation, $0.scanResponseData) = fragment(of: intent.scanResponse)
       }
-    case .enable, .hold, .disable:
+    case .takeOver, .enable, .hold, .disable:
       HCI.LESetExtendedAdvertisingEnable {
         $0.enable = step == .enable
         $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]

@@ -99,6 +99,10 @@ extension Advertiser {
     }
     if step == .disable { return take(.remove, index, radio, into: &effects) }
     if step == .hold { return held(index, radio, into: &effects) }
+    if step == .takeOver { return take(.parameters, index, radio, into: &effects) }
+    if step == .parameters, status == .commandDisallowed, !advertisements[index].hasTakenOver {
+      return takeOver(index, radio, into: &effects)
+    }
     if status != .success {
       return failed(index, step, .controller(opcode, status), status, radio, into: &effects)
     }
@@ -119,8 +123,21 @@ extension Advertiser {
         enable(index, radio, into: &effects)
       }
     case .enable: enabled(index, into: &effects)
-    case .hold, .disable, .remove: break
+    case .takeOver, .hold, .disable, .remove: break
     }
+  }
+
+  /// The controller rejects parameters while it advertises (Vol 4, Part E, 7.8.5 and 7.8.53). This host has not enabled what it
+  /// sends: another program did, and has usually ended without disabling it.
+  private mutating func takeOver(
+    _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    effects.append(
+      .report(
+        .controller, "the controller sends an advertisement of another program: it is disabled, and ours takes its place",
+        peer: nil))
+    advertisements[index].hasTakenOver = true
+    take(.takeOver, index, radio, into: &effects)
   }
 
   private mutating func enabled(_ index: Int, into effects: inout [Effect<AdvertiserEffect>]) {
