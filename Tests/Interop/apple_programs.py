@@ -118,7 +118,7 @@ READER_READS_AGAIN = [
 HELLO_STARTS = [
     "peripheralManagerDidUpdateState 5",
     "didAdd, the same service: 1",
-    "peripheralManagerDidStartAdvertising 1",
+    "peripheralManagerDidStartAdvertising 1 ",
 ]
 HELLO_GREETS = [
     "didSubscribeTo, 1 subscribed",

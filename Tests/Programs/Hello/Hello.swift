@@ -53,7 +53,7 @@ import CoreBluetooth
   }
 
   func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {
-    NSLog("peripheralManagerDidStartAdvertising %d", peripheral.isAdvertising ? 1 : 0)
+    NSLog("peripheralManagerDidStartAdvertising %d %@", peripheral.isAdvertising ? 1 : 0, error?.localizedDescription ?? "")
   }
 
   func peripheralManager(

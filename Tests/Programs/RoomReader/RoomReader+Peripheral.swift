@@ -145,7 +145,7 @@ extension RoomReader: CBPeripheralDelegate {
   }
 
   func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: Error?) {
-    print("didReadRSSI \((-127...20).contains(RSSI.intValue)) \(error?.localizedDescription ?? "")")
+    print("didReadRSSI \((-127...127).contains(RSSI.intValue)) \(error?.localizedDescription ?? "")")
     centralManager.cancelPeripheralConnection(peripheral)
   }
 

@@ -71,7 +71,7 @@ extension RoomReader: CBCentralManagerDelegate {
     let name = advertisementData[CBAdvertisementDataLocalNameKey] as? String ?? "unnamed"
     let services = advertisementData[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID] ?? []
     let isConnectable = (advertisementData[CBAdvertisementDataIsConnectable] as? NSNumber)?.boolValue ?? false
-    print("didDiscover \(name) \(services.map(\.uuidString)) \(isConnectable) \(RSSI.intValue < 0)")
+    print("didDiscover \(name) \(services.map(\.uuidString)) \(isConnectable) \((-127...127).contains(RSSI.intValue))")
     central.stopScan()
     defaults.set(peripheral.identifier.uuidString, forKey: RoomReader.identifierKey)
     defaults.synchronize()
