@@ -120,7 +120,8 @@ extension Advertisement {
       }
     case .data: HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] }
     case .scanResponse: HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
-    case .takeOver, .enable, .hold, .disable, .remove: HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
+    case .takeOver, .enable, .hold, .disable, .remove:
+      HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
     }
   }
 

@@ -134,7 +134,8 @@ extension Advertiser {
   ) {
     effects.append(
       .report(
-        .controller, "the controller sends an advertisement of another program: it is disabled, and ours takes its place",
+        .controller,
+        "the controller sends an advertisement of another program: it is disabled, and ours takes its place",
         peer: nil))
     advertisements[index].hasTakenOver = true
     take(.takeOver, index, radio, into: &effects)

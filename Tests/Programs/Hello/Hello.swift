@@ -53,7 +53,8 @@ import CoreBluetooth
   }
 
   func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {
-    NSLog("peripheralManagerDidStartAdvertising %d %@", peripheral.isAdvertising ? 1 : 0, error?.localizedDescription ?? "")
+    NSLog(
+      "peripheralManagerDidStartAdvertising %d %@", peripheral.isAdvertising ? 1 : 0, error?.localizedDescription ?? "")
   }
 
   func peripheralManager(
