@@ -51,6 +51,7 @@ check:
 	@scripts/index-decisions --check
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-clients
+	@SWIFT="$(SWIFT)" scripts/check-substitutions
 	$(SWIFT) test --skip-build
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
