@@ -56,7 +56,7 @@ async def test_the_reader_reads_a_sensor_of_bumble(radio, tmp_path):
         reads = READER_READS
         if radio.name == "bumble":
             # Bumble's controllers do not have the command.
-            refusal = "/didReadRSSI false .*Read RSSI.*Unknown HCI Command.*/"
+            refusal = "/didReadRSSI true .*Read RSSI.*Unknown HCI Command.*/"
             reads = [refusal if line.startswith("didReadRSSI") else line for line in reads]
         check(reader, READER_FINDS + reads + READER_READS_AGAIN)
     commands = [f"command {number:02x}" for number in (1, 2, 3)]
