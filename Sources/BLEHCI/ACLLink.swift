@@ -74,6 +74,8 @@ struct FIFO<Element: Sendable>: Sendable {
 
   mutating func append(_ element: Element) { elements.append(element) }
 
+  func contains(where predicate: (Element) -> Bool) -> Bool { elements[start...].contains(where: predicate) }
+
   /// Removes the first element.
   ///
   /// - Returns: nil for an empty queue.

@@ -168,6 +168,11 @@ public struct ACLScheduler: Sendable {
     index(of: handle).map { (links[$0].frames.count, links[$0].queuedOctets, links[$0].inFlight.count) }
   }
 
+  /// Whether a frame with this tag waits in the queue of a link, or a part of it.
+  public func isQueued(_ tag: UInt32, _ handle: ConnectionHandle) -> Bool {
+    index(of: handle).map { links[$0].frames.contains { $0.tag == tag } } ?? false
+  }
+
   private func index(of handle: ConnectionHandle) -> Int? {
     let number = Int(handle.rawValue)
     guard number < indices.count, indices[number] != Self.noLink else { return nil }

@@ -14,6 +14,7 @@ extension HostCore {
         packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
       turn.apply(effects)
       for (peer, effect) in completed { links.withLink(of: peer, &turn) { $0.perform(effect, &$1, &$2, &$3) } }
+      ChannelRouter.resume(&links, &turn)
       return
     }
     do throws(CodecError) {
@@ -100,7 +101,7 @@ extension HostCore {
     case .ready:
       links.table.acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
       links.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
-      links.withKernel(&turn) { $0?.restore($1, into: &$2) }
+      links.restore(&turn)
       withRadio { $0.restore(&$1) }
     case .lost:
       for link in links.table.reversed() { links.remove(link.handle, reason: .hardwareFailure, &turn) }

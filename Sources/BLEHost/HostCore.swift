@@ -142,6 +142,7 @@ package struct HostCore: Sendable {
       links.withLink(index, &turn) { $0.server.rejectRequests(of: owner, $0.security, &$1, now: now, into: &$3.server) }
     }
     links.withServices(&turn) { $0.removeAll(of: owner, into: &$1) }
+    ChannelRouter.detach(owner, &links, &turn)
     withRadio { $0.detach(owner, &$1) }
     for index in links.table.indices { links.withLink(index, &turn) { $0.release(by: owner, &$3) } }
     reviewRadio()

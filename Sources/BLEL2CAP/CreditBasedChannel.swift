@@ -86,6 +86,8 @@ public struct CreditBasedChannel: Sendable {
   public internal(set) var remote: Parameters
   /// The octets that may wait to be sent. An SDU that begins below it is taken whole.
   public let queueLimit: Int
+  /// The SDUs that may wait to be sent: an empty one has no octets.
+  public static let maximumQueuedSDUs = 65_536
 
   /// The frames that we may send.
   public private(set) var credits: UInt16
@@ -94,6 +96,8 @@ public struct CreditBasedChannel: Sendable {
   /// Credits of the peer that it gets with the next indication.
   private var owedCredits: UInt16 = 0
   private var queue: [[UInt8]] = []
+  /// The SDUs at the start of ``queue`` that are sent.
+  private var head = 0
   /// The octets of the first SDU in the queue that are sent.
   private var sent = 0
   /// The octets in the queue that are not sent.
@@ -119,9 +123,11 @@ public struct CreditBasedChannel: Sendable {
   }
 
   /// Whether a frame waits and there is a credit for it.
-  public var canSendFrame: Bool { credits > 0 && !queue.isEmpty }
+  public var canSendFrame: Bool { credits > 0 && head < queue.count }
   /// Whether the queue takes another SDU.
-  public var canSend: Bool { queuedOctets < queueLimit }
+  public var canSend: Bool { queuedOctets < queueLimit && queuedSDUs < Self.maximumQueuedSDUs }
+  /// The SDUs in the queue, a partly sent one included.
+  public var queuedSDUs: Int { queue.count - head }
 
   /// Queues an SDU.
   mutating func send(_ sdu: [UInt8]) throws(SendRefusal) {
@@ -137,22 +143,30 @@ public struct CreditBasedChannel: Sendable {
 
   /// Takes the payload of the next K-frame, where there is one and a credit for it.
   mutating func nextFrame() -> [UInt8]? {
-    guard credits > 0, let first = queue.first else { return nil }
+    guard canSendFrame else { return nil }
     credits -= 1
+    let next = queue[head]
+    let (isFirst, count) = (sent == 0, next.count)
+    let room = Int(remote.mps) - (isFirst ? Self.sduLengthSize : 0)
+    let part = sent..<min(count, sent + room)
     var frame: [UInt8] = []
-    let size = Int(remote.mps)
-    let room = sent == 0 ? size - Self.sduLengthSize : size
-    let part = first[sent..<min(first.count, sent + room)]
     frame.reserveCapacity(part.count + Self.sduLengthSize)
-    if sent == 0 { frame.append(littleEndian: UInt16(truncatingIfNeeded: first.count)) }
-    frame += part
+    if isFirst { frame.append(littleEndian: UInt16(truncatingIfNeeded: count)) }
+    frame.append(copying: next.span.extracting(part))
     sent += part.count
     queuedOctets -= part.count
-    if sent == first.count {
-      queue.removeFirst()
-      sent = 0
-    }
+    if sent == count { removeFirst() }
     return frame
+  }
+
+  /// Removes the first SDU, and the memory of those before it rarely enough that moving the others is cheap.
+  private mutating func removeFirst() {
+    queue[head] = []
+    head += 1
+    sent = 0
+    guard head == queue.count || head >= 64 && head > queue.count / 2 else { return }
+    queue.removeFirst(head)
+    head = 0
   }
 
   /// Whether the queue was full and takes SDUs again; true once for each time.

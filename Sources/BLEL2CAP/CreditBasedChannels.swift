@@ -42,11 +42,17 @@ public struct CreditBasedChannels: Sendable {
     /// What the peer accepts.
     public let remote: CreditBasedChannel.Parameters
     /// The numbers of the channels at the peer. A null one was rejected already.
-    let remoteCIDs: [ChannelID]
+    var remoteCIDs: [ChannelID]
     /// The result for the channels that were rejected.
-    let partialResult: CreditBasedConnectionResult
+    var partialResult: CreditBasedConnectionResult
     /// The number of channels that can be opened.
     public var count: Int { remoteCIDs.count { $0 != .null } }
+
+    /// Whether another request, whose numbers are not checked, is the same.
+    func isRepeated(by other: Self) -> Bool {
+      (spsm, mode, remote) == (other.spsm, other.mode, other.remote) && remoteCIDs.count == other.remoteCIDs.count
+        && zip(remoteCIDs, other.remoteCIDs).allSatisfy { $0 == $1 || $0 == .null }
+    }
   }
 
   /// The reason why a channel was not opened.
@@ -134,22 +140,28 @@ public struct CreditBasedChannels: Sendable {
   /// The number of open channels.
   public var count: Int { open.count }
 
-  var deadline: Instant? { outstanding.values.map(\.deadline).min() }
+  var deadline: Instant? { outstanding.isEmpty ? nil : outstanding.values.map(\.deadline).min() }
 
   /// Takes the next K-frame of all channels, one from each channel in turn.
   ///
-  /// - Returns: the channel number of the peer and the payload.
-  public mutating func nextFrame(effects: inout [Effect]) -> (channel: ChannelID, payload: [UInt8])? {
+  /// - Returns: the channel number of the peer, the payload, the channel number here, and the octets of an SDU in the payload.
+  public mutating func nextFrame(
+    effects: inout [Effect]
+  ) -> (channel: ChannelID, payload: [UInt8], local: ChannelID, octets: Int)? {
     let ready = open.values.lazy.filter(\.canSendFrame).map(\.localCID)
     guard
       let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
-        ?? ready.min(by: Self.isBefore), var channel = open[next], let payload = channel.nextFrame()
+        ?? ready.min(by: Self.isBefore), let waiting = open[next]?.queuedOctets, let remote = open[next]?.remoteCID,
+      // In place: a copy of the channel would copy its queue.
+      let payload = open[next]?.nextFrame()
     else { return nil }
     lastSender = next
-    if channel.takeCanSend() { effects.append(.canSend(next)) }
-    open[next] = channel
-    return (channel.remoteCID, payload)
+    if open[next]?.takeCanSend() == true { effects.append(.canSend(next)) }
+    return (remote, payload, next, waiting - (open[next]?.queuedOctets ?? waiting))
   }
+
+  /// Whether a channel has a frame to send and a credit for it.
+  public var canSendFrame: Bool { open.values.contains(where: \.canSendFrame) }
 
   private static func isBefore(_ a: ChannelID, _ b: ChannelID) -> Bool { a.rawValue < b.rawValue }
 
@@ -178,6 +190,9 @@ public struct CreditBasedChannels: Sendable {
     return Array(
       Self.dynamicCIDs.lazy.map { ChannelID(rawValue: $0) }.filter { !used.contains($0) }.prefix(min(count, room)))
   }
+
+  /// The request of the peer with this identifier, where it waits for the owner.
+  func request(_ identifier: UInt8) -> Request? { requests.first { $0.identifier == identifier } }
 
   /// The channel of a number at the peer.
   func channel(remote: ChannelID) -> CreditBasedChannel? { open.values.first { $0.remoteCID == remote } }

@@ -25,14 +25,20 @@ extension SignallingChannel {
     return true
   }
 
-  /// One channel (Vol 3, Part A, 4.22).
+  /// One channel (Vol 3, Part A, 4.22). A request with the identifier of one that waits is its repetition, which has no response
+  /// of its own, or breaks the rule that each request has another identifier (Vol 3, Part A, 4).
   private mutating func receive(
     _ packet: LECreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     let remote = CreditBasedChannel.Parameters(
       mtu: packet.mtu, mps: packet.mps, initialCredits: packet.initialCredits)
+    let request = CreditBasedChannels.Request(
+      identifier: identifier, spsm: packet.spsm, mode: .leCreditBased, remote: remote, remoteCIDs: [packet.sourceCID],
+      partialResult: .successful)
     let fault: CreditBasedConnectionResult? =
-      if !channels.services.contains(packet.spsm) {
+      if let waiting = channels.request(identifier) {
+        waiting.isRepeated(by: request) ? nil : .unacceptableParameters
+      } else if !channels.services.contains(packet.spsm) {
         .spsmNotSupported
       } else if !packet.sourceCID.isDynamic {
         .invalidSourceCID
@@ -41,11 +47,8 @@ extension SignallingChannel {
       } else {
         remote.isValid(for: .leCreditBased) ? nil : .unacceptableParameters
       }
-    let request = CreditBasedChannels.Request(
-      identifier: identifier, spsm: packet.spsm, mode: .leCreditBased, remote: remote, remoteCIDs: [packet.sourceCID],
-      partialResult: .successful)
     if let fault { return refuse(request, fault, &out) }
-    take(request, &out, &effects)
+    if channels.request(identifier) == nil { take(request, &out, &effects) }
   }
 
   /// One to five channels (Vol 3, Part A, 4.25). A number that cannot be used is rejected alone; the others are opened.
@@ -54,6 +57,12 @@ extension SignallingChannel {
   ) {
     let remote = CreditBasedChannel.Parameters(
       mtu: packet.mtu, mps: packet.mps, initialCredits: packet.initialCredits)
+    var request = CreditBasedChannels.Request(
+      identifier: identifier, spsm: packet.spsm, mode: .enhancedCreditBased, remote: remote,
+      remoteCIDs: packet.sourceCIDs, partialResult: .successful)
+    if let waiting = channels.request(identifier) {
+      return waiting.isRepeated(by: request) ? () : refuse(request, .invalidParameters, &out)
+    }
     var result = CreditBasedConnectionResult.successful
     var seen: Set<ChannelID> = []
     let usable = packet.sourceCIDs.map { number in
@@ -66,9 +75,7 @@ extension SignallingChannel {
       }
       return ChannelID.null
     }
-    let request = CreditBasedChannels.Request(
-      identifier: identifier, spsm: packet.spsm, mode: .enhancedCreditBased, remote: remote, remoteCIDs: usable,
-      partialResult: result)
+    (request.remoteCIDs, request.partialResult) = (usable, result)
     if !(1...CreditBasedChannels.maximumPerRequest).contains(usable.count) {
       refuse(request, .invalidParameters, &out)
     } else if !channels.services.contains(packet.spsm) {
@@ -85,8 +92,6 @@ extension SignallingChannel {
   private mutating func take(
     _ request: CreditBasedChannels.Request, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
-    // A repeated request has one response, once the owner has decided.
-    if channels.requests.contains(where: { $0.identifier == request.identifier }) { return }
     guard channels.requests.count < channels.limits.waitingRequests else { return refuse(request, .noResources, &out) }
     channels.requests.append(request)
     effects.append(.channel(.requested(request)))
@@ -132,12 +137,17 @@ extension SignallingChannel {
     }
     guard !pairs.isEmpty, pairs.allSatisfy({ $1.isDynamic }), remote.isValid(for: mode),
       mode == .leCreditBased || numbers.count == ours.count
-    else { return effects.append(.channel(.openFailed(id, .invalidResponse))) }
+    else {
+      // For the peer they are open.
+      for (here, number) in pairs where number.isDynamic { disconnect(here, number, now: now, &out) }
+      return effects.append(.channel(.openFailed(id, .invalidResponse)))
+    }
     var opened: [ChannelID] = []
     for (here, number) in pairs {
       if let existing = channels.channel(remote: number) {
         // The peer has given its number twice: neither channel can be used (Vol 3, Part A, 4.26).
         close(existing.localCID, .duplicateCID, now: now, &out, &effects)
+        disconnect(here, number, now: now, &out)
         opened.removeAll { $0 == existing.localCID }
       } else {
         channels.add(here, number, spsm, mode, ours: local, theirs: remote)

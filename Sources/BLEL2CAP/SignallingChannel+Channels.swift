@@ -165,13 +165,15 @@ extension SignallingChannel {
     _ effects: inout [Effect]
   ) {
     guard let channel = channels.open.removeValue(forKey: number) else { return }
-    if let identifier = takeIdentifier() {
-      channels.outstanding[identifier] = (
-        .close(local: number, remote: channel.remoteCID), now + Self.responseTimeout
-      )
-      send(DisconnectionRequest(destinationCID: channel.remoteCID, sourceCID: number), identifier, &out)
-    }
+    disconnect(number, channel.remoteCID, now: now, &out)
     effects.append(.channel(.closed(number, reason)))
+  }
+
+  /// Has the peer close a channel that is closed here.
+  mutating func disconnect(_ number: ChannelID, _ remote: ChannelID, now: Instant, _ out: inout PacketBuffer) {
+    guard let identifier = takeIdentifier() else { return }
+    channels.outstanding[identifier] = (.close(local: number, remote: remote), now + Self.responseTimeout)
+    send(DisconnectionRequest(destinationCID: remote, sourceCID: number), identifier, &out)
   }
 
   /// One SDU of a channel was read: the peer gets its credit, with others in one indication.

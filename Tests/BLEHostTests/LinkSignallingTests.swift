@@ -59,7 +59,7 @@ import Testing
     var signalling = signalling(.peripheral)
     signalling.update(to: wanted, for: owner, now: .start, into: &frames, &effects)
     _ = take()
-    signalling.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00].span, now: .start, into: &frames, &effects)
+    _ = signalling.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00].span, now: .start, into: &frames, &effects)
     #expect(take().effects == ["\(HostError.peerRefused("rejected")) true"])
     #expect(signalling.deadline == nil)
   }
@@ -70,14 +70,14 @@ import Testing
     _ = take()
     let deadline = try #require(signalling.deadline)
     #expect(deadline == .start + SignallingChannel.responseTimeout)
-    signalling.tick(now: deadline, into: &effects)
+    _ = signalling.tick(now: deadline, into: &effects)
     #expect(take().effects == ["\(HostError.peerRefused("timedOut")) true"])
   }
 
   @Test mutating func aCentralAcceptsValidParametersAndTellsTheController() {
     var signalling = signalling(.central)
     let request: [UInt8] = [0x12, 0x07, 0x08, 0x00, 40, 0, 80, 0, 2, 0, 0x2C, 0x01]
-    signalling.receive(request.span, now: .start, into: &frames, &effects)
+    _ = signalling.receive(request.span, now: .start, into: &frames, &effects)
     let (frames, effects) = take()
     // Connection Parameter Update Response with result 0x0000 (Vol 3, Part A, 4.21).
     #expect(frames == [[0x13, 0x07, 0x02, 0x00, 0x00, 0x00]])

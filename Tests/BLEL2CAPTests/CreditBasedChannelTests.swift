@@ -343,6 +343,9 @@ private let first = ChannelID(rawValue: 0x0040)
     try link.open()
     try link.receive(0, response)
     #expect(link.failures(0) == [.invalidResponse])
+    let isNumber = !response.contains("0a000100")
+    #expect(link.ends[0].sent.count == (isNumber ? 2 : 1), "the peer has to close the channel that it has opened")
+    if isNumber { #expect(link.ends[0].sent.last == "0602040040004000") }
   }
 
   /// RTX (Vol 3, Part A, 6.2.1).
@@ -428,6 +431,39 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(throws: CreditBasedChannel.SendRefusal.exceedsMTU(limit: 200)) {
       try link.ends[0].signalling.channels.send([UInt8](repeating: 0, count: 201), on: first)
     }
+  }
+
+  /// An empty SDU has no octets: the number of SDUs is limited, too.
+  @Test func theNumberOfQueuedSDUsIsLimited() throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept()
+    for _ in 1...CreditBasedChannel.maximumQueuedSDUs { try link.ends[0].signalling.channels.send([], on: first) }
+    #expect(throws: CreditBasedChannel.SendRefusal.queueFull) {
+      try link.ends[0].signalling.channels.send([], on: first)
+    }
+    #expect(link.transmit(from: 0) == 3, "as many as the credits")
+    #expect(link.received(1) == [[], [], []])
+    try link.ends[0].signalling.channels.send([1], on: first)
+  }
+
+  /// A repeated request has one response; another request with its identifier is refused (Vol 3, Part A, 4; CVE-2026-23395).
+  @Test(arguments: [
+    ("14050a008000410064001700" + "0400", "14050a008000420064001700" + "0400", "15050a000000000000000000" + "0b00"),
+    ("17050a008000400040000100" + "4100", "17050a008000400040000100" + "4200", "18050a000000000000000c00" + "0000"),
+    ("17050a008000400040000100" + "4100", "14050a008000420064001700" + "0400", "15050a000000000000000000" + "0b00"),
+  ]) func anIdentifierIsForOneRequest(request: String, other: String, answer: String) throws {
+    var link = TwoEnds()
+    link.drops = true
+    try link.receive(1, request)
+    try link.receive(1, request)
+    #expect(link.requests.count == 1)
+    #expect(link.ends[1].sent.isEmpty, "the owner has not decided")
+    try link.receive(1, other)
+    #expect(link.requests.count == 1)
+    #expect(link.ends[1].sent == [answer])
+    try link.accept(.init())
+    #expect(link.opened(1).count == 1)
   }
 
   @Test func theEndOfTheLinkEndsEverything() throws {

@@ -20,6 +20,7 @@ struct HostLinks: Sendable {
   private let configuration: HostConfiguration
   var table: LinkTable
   var services: ServiceRegistry
+  var channels = ChannelServices()
   var bonds: BondTable
   var policy: SecurityPolicy
   /// Reused by the inputs of links; empty between calls.
@@ -71,11 +72,8 @@ struct HostLinks: Sendable {
         withLink(index, &host) { ($3.usesClient, $3.effects) = (true, $3.effects + [.own(.storageEnded)]) }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
-    case .listen(let id, _):
-      host.append(.listening(id, .failure(.unsupported("credit-based channels"))), to: owner.recipient)
-    case .openChannel(let id, _, _):
-      host.append(.channelOpenFailed(id, .unsupported("credit-based channels")), to: owner.recipient)
-    case .stopListening, .sendSDU, .didReadSDU, .closeChannel: break
+    case .listen, .stopListening, .openChannel, .sendSDU, .didReadSDU, .closeChannel:
+      ChannelRouter.perform(command, from: owner, &self, &host)
     default: performLink(command, from: owner, &host)
     }
   }
@@ -112,12 +110,19 @@ struct HostLinks: Sendable {
   mutating func add(
     _ new: NewLink, _ device: PeerIdentity, for requests: [PendingConnection], _ host: inout HostTurn
   ) {
-    let link = Link(
+    var link = Link(
       peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
+    link.signalling.setServices(channels.numbers)
     host.log.linkAdded(link.peer)
     let isShuttingDown = host.session.isShuttingDown
     withLink(table.append(link), &host) { $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3) }
+  }
+
+  /// The controller is up: the kernel gets what it has to know, where the controller is shared with it.
+  mutating func restore(_ host: inout HostTurn) {
+    withKernel(&host) { $0?.restore($1, into: &$2) }
+    ChannelRouter.restore(self, &host)
   }
 
   /// The controller has ended a link.
@@ -162,6 +167,7 @@ struct HostLinks: Sendable {
     if turn.usesClient { table.noteCongestion(of: peer, &turn) }
     apply(turn.effects, of: peer, &host)
     turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
+    if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &self, &host) }
     turn.removeAll()
     swap(&turn, &self.turn)
   }
@@ -212,6 +218,7 @@ struct HostLinks: Sendable {
         links.withSecurity(of: peer, .refused, &host)
         links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
       case .bondProven: links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+      case .channel(let effect): ChannelRouter.perform(effect, of: peer, &links, &host)
       case .superseded(let handle): links.remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
       default: links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
       }

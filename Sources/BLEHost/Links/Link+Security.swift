@@ -27,6 +27,7 @@ extension Link {
       if case .pairingFailed = effect { device.pairings.failed(now: turn.now) }
       turn.usesClient = true
       client.releaseParked(into: &turn.client)
+      signalling.channels.openings.releaseWaiting(&turn)
     case .close: close(.authenticationFailure, &turn)
     default: break
     }
@@ -46,6 +47,7 @@ extension Link {
     turn.server.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
     turn.usesClient = true
     client.bondLost(queuesOperations: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
+    if !turn.queuesOperationsAfterBondLoss { signalling.channels.openings.releaseWaiting(&turn) }
   }
 
   /// Applies an effect of one half that concerns the other one, or the bond.
@@ -80,6 +82,7 @@ extension Link {
     case .clientResumed:
       turn.usesClient = true
       client.resume(now: turn.now, into: &turn.client)
+      signalling.resume(channelFacts, &turn)
     default: break
     }
   }

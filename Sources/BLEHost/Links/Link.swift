@@ -9,7 +9,8 @@ import BLEWire
 ///
 /// ```
 ///   ACL fragments ──► Reassembler ──► frame ── ATT ─────────► LinkServer or LinkClient, by the opcode
-///                                           ── signalling ──► LinkSignalling
+///                                           ── signalling ──► LinkSignalling, LinkChannels
+///                                           ── 0x0040… ─────► LinkChannels
 ///                                           ── SMP ─────────► the router, which has the facts that pairing needs
 /// ```
 ///
@@ -29,7 +30,7 @@ struct Link: Sendable {
   var server: LinkServer
   var client: LinkClient
   private var reassembler = Reassembler()
-  private var signalling: LinkSignalling
+  var signalling: LinkSignalling
   var phys: LinkPHYs
   private let storageTimeout: Duration
   private let encryptionTimeout: Duration
@@ -58,6 +59,7 @@ struct Link: Sendable {
   var address: DeviceAddress { device.address }
   var identity: DeviceAddress { device.identity }
   var security: SecurityState { device.security }
+  var channelFacts: ChannelOpenings.Facts { ChannelOpenings.Facts(self) }
 
   /// When one of its machines next has work, if ever.
   var deadline: Instant? {
@@ -75,13 +77,7 @@ struct Link: Sendable {
   /// Ends an input: grants the client the sign counters that it needs, at once where they are stored as reserved.
   mutating func finish(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
     guard turn.usesClient else { return }
-    while client.needsCounters {
-      // The bond is reported before the effects of the client.
-      let grant = bonds.takeCounters(of: identity, into: &turn.server.effects)
-      client.take(grant, until: turn.now + storageTimeout, now: turn.now, into: &turn.client)
-      if grant == .awaited { break }
-    }
-    client.translate(into: &turn.client)
+    client.finish(identity, &bonds, until: turn.now + storageTimeout, &turn)
   }
 }
 
@@ -116,10 +112,9 @@ extension Link {
   ) {
     switch channel {
     case .attributeProtocol: receiveATT(payload, &services, bonds, &turn)
-    case .signalling: signalling.receive(payload, now: turn.now, into: &turn.signalling, &turn.effects)
+    case .signalling: signalling.receive(payload, channelFacts, &turn)
     case .securityManager: turn.effects.append(.own(.security(.pdu([UInt8](copying: payload)))))
-    // A frame on a channel that is not open is ignored (Vol 3, Part A, 2.1).
-    default: break
+    default: signalling.receive(payload, on: channel, channelFacts, &turn)
     }
   }
 
@@ -241,6 +236,7 @@ extension Link {
   mutating func ended(_ reason: HCIErrorCode, _ services: ServiceRegistry, _ turn: inout LinkTurn) {
     server.linkEnded(services, into: &turn.server)
     client.linkEnded(into: &turn.client)
+    signalling.channels.linkEnded(&turn)
     turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
   }
 }
@@ -261,7 +257,7 @@ extension Link {
       client.counterTimedOut(now: turn.now, into: &turn.client)
       turn.effects.append(.own(.storageEnded))
     }
-    signalling.tick(now: turn.now, into: &turn.effects)
+    signalling.tick(channelFacts, &turn)
     if let deadline = manager.deadline, deadline <= turn.now { turn.effects.append(.own(.security(.tick))) }
   }
 

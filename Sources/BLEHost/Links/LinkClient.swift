@@ -313,6 +313,19 @@ extension LinkClient {
     return (signing.counter..<signing.limit, signingKey)
   }
 
+  /// Ends an input: takes the counters that it needs, and turns what it found into effects.
+  mutating func finish(
+    _ identity: DeviceAddress, _ bonds: inout BondTable, until: Instant, _ turn: inout LinkTurn
+  ) {
+    while needsCounters {
+      // The bond is reported before the effects of the client.
+      let grant = bonds.takeCounters(of: identity, into: &turn.server.effects)
+      take(grant, until: until, now: turn.now, into: &turn.client)
+      if grant == .awaited { break }
+    }
+    translate(into: &turn.client)
+  }
+
   /// Takes the answer to its need of counters.
   ///
   /// - Parameter until: when signed writes fail that have no counter by then.

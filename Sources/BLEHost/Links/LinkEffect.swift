@@ -37,6 +37,8 @@ enum LinkEffect: Sendable {
   case security(SecurityInput)
   /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
   case violated(GATTClient.Event, to: Recipient)
+  /// Something of the credit-based channels, which concerns other parts.
+  case channel(ChannelEffect)
   /// The peer cannot be served any more, or does not answer: the link is to be ended.
   case failed
 
@@ -55,7 +57,7 @@ enum LinkEffect: Sendable {
 /// One input of a ``Link``: the facts that it may use, and what it writes and causes. The memory is reused.
 ///
 /// The router takes the output in this order: PDUs of the server, then its effects; PDUs of the client, then its effects; the
-/// effects of the link, then the PDUs of the signalling channel.
+/// effects of the link, then the PDUs of the signalling channel; then the frames of channels for which there is room.
 struct LinkTurn: Sendable {
   let toolbox: SecurityToolbox
   var now = Instant.start
@@ -70,6 +72,8 @@ struct LinkTurn: Sendable {
   var usesClient = false
   var effects: [Effect<LinkEffect>] = []
   var signalling = PacketBuffer()
+  /// Channels of the link may have frames to send.
+  var hasChannelFrames = false
 
   init(_ toolbox: SecurityToolbox) { self.toolbox = toolbox }
 
@@ -86,5 +90,6 @@ struct LinkTurn: Sendable {
     usesClient = false
     effects.removeAll(keepingCapacity: true)
     signalling.removeAll()
+    hasChannelFrames = false
   }
 }

@@ -16,7 +16,9 @@ struct LinkSignalling: Sendable {
   private let handle: ConnectionHandle
   /// Whether the central is asked over L2CAP. Where the kernel has the controller its commands are the only way.
   private let asksCentral: Bool
-  private var channel: SignallingChannel
+  /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
+  var channel: SignallingChannel
+  var channels: LinkChannels
   /// The owner that asked for other parameters last.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
@@ -25,17 +27,20 @@ struct LinkSignalling: Sendable {
     peer: PeerID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
   ) {
     (self.peer, self.handle, self.timing) = (peer, handle, timing)
+    channels = LinkChannels(peer: peer)
     channel = SignallingChannel(role: role == .central ? .central : .peripheral)
     asksCentral = role == .peripheral && ownership == .exclusive
   }
 
-  /// When ``tick(now:into:)`` has work.
-  var deadline: Instant? { channel.deadline }
+  /// When ``tick(now:into:)`` has work, or the requests for channels have.
+  var deadline: Instant? { .nearer(channel.deadline, channels.openings.deadline) }
 
   /// Takes one PDU of the signalling channel. The response follows the commands that it leads to.
+  ///
+  /// - Returns: what it means for credit-based channels.
   mutating func receive(
     _ pdu: Span<UInt8>, now: Instant, into frames: inout PacketBuffer, _ effects: inout [Effect<LinkEffect>]
-  ) {
+  ) -> [CreditBasedChannels.Effect] {
     var found: [SignallingChannel.Effect] = []
     channel.receive([UInt8](copying: pdu)[...], now: now, into: &frames, effects: &found)
     for effect in found {
@@ -49,12 +54,15 @@ struct LinkSignalling: Sendable {
         finish(effect, into: &effects)
       }
     }
+    return found.compactMap(\.ofChannels)
   }
 
-  mutating func tick(now: Instant, into effects: inout [Effect<LinkEffect>]) {
+  /// - Returns: what it means for credit-based channels.
+  mutating func tick(now: Instant, into effects: inout [Effect<LinkEffect>]) -> [CreditBasedChannels.Effect] {
     var found: [SignallingChannel.Effect] = []
     channel.tick(now: now, effects: &found)
     for effect in found { finish(effect, into: &effects) }
+    return found.compactMap(\.ofChannels)
   }
 
   private func finish(_ effect: SignallingChannel.Effect, into effects: inout [Effect<LinkEffect>]) {
@@ -127,5 +135,12 @@ struct LinkSignalling: Sendable {
       $0.connectionHandle = request.connectionHandle
       $0.parameters = parameters.wire
     }
+  }
+}
+
+extension SignallingChannel.Effect {
+  /// The event of credit-based channels; nil for another one.
+  fileprivate var ofChannels: CreditBasedChannels.Effect? {
+    if case .channel(let effect) = self { effect } else { nil }
   }
 }

@@ -25,6 +25,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// Reused by each event.
   private var transmitted: [TransmittedFrames] = []
   var updates: PendingUpdates
+  /// The links whose channels have frames that wait for a buffer of the controller.
+  private(set) var withChannelFrames: Set<PeerID> = []
   /// Handles of links that have ended for the application and not yet at the controller.
   private var supersededHandles: Set<ConnectionHandle> = []
 
@@ -75,6 +77,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
     for later in index..<links.count { (handles[links[later].handle], peers[links[later].peer]) = (later, later) }
     rebuildDeadlines()
     congested.remove(link.peer)
+    withChannelFrames.remove(link.peer)
     if isSuperseded { supersededHandles.insert(link.handle) }
     return link
   }
@@ -193,6 +196,11 @@ extension LinkTable {
     congested.insert(peer)
   }
 
+  /// Notes whether channels of a link have frames that wait.
+  mutating func setHasChannelFrames(_ hasFrames: Bool, _ peer: PeerID) {
+    if hasFrames { withChannelFrames.insert(peer) } else { withChannelFrames.remove(peer) }
+  }
+
   /// The links whose frames have left, so that their clients go on.
   private mutating func takeRelieved() -> [PeerID] {
     let relieved = congested.filter { peer in
@@ -235,6 +243,8 @@ struct PendingUpdates: Sendable {
   private var lastTag: UInt32 = 0
   /// Values on their way at once.
   let limit: Int
+  /// The mark of the frames of credit-based channels, which no value has.
+  static let channelTag: UInt32 = .max
 
   init(limit: Int) { self.limit = limit }
 
@@ -243,7 +253,7 @@ struct PendingUpdates: Sendable {
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
     guard entries.count < limit, tags[token] == nil else { return nil }
-    repeat { lastTag = lastTag == .max ? 1 : lastTag + 1 } while entries[lastTag] != nil
+    repeat { lastTag = lastTag >= Self.channelTag - 1 ? 1 : lastTag + 1 } while entries[lastTag] != nil
     entries[lastTag] = Entry(token: token, owner: owner, copies: 1)
     tags[token] = lastTag
     return lastTag

@@ -1,0 +1,209 @@
+import BLEGATT
+import BLEL2CAP
+import BLEWire
+
+/// The credit-based channels of one link and their owners (Vol 3, Part A, 4.22 to 4.28 and 10).
+///
+/// ``LinkSignalling`` lends it the signalling channel, which does the protocol. Here each channel has an owner and a name that is
+/// not used again; requests of the peer are answered by the services of the host, as the security of the link permits.
+struct LinkChannels: Sendable {
+  typealias Facts = ChannelOpenings.Facts
+
+  /// An open channel.
+  private struct Entry {
+    let id: L2CAPChannelID
+    let owner: OwnerID
+    let isIncoming: Bool
+    /// The octets of SDUs that have left the queue and were not reported.
+    var sent = 0
+  }
+
+  private let peer: PeerID
+  private var entries: [ChannelID: Entry] = [:]
+  private var numbers: [L2CAPChannelID: ChannelID] = [:]
+  /// The requests of the owners.
+  var openings = ChannelOpenings()
+
+  init(peer: PeerID) { self.peer = peer }
+
+  /// Answers a request of the peer.
+  ///
+  /// - Parameters:
+  ///   - listener: the service, where there still is one.
+  ///   - ids: names for the channels of the request.
+  mutating func answer(
+    _ request: CreditBasedChannels.Request, _ listener: ChannelServices.Listener?, as ids: [L2CAPChannelID],
+    _ facts: Facts, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
+  ) {
+    var (found, unused) = ([SignallingChannel.Effect](), ids[...])
+    if let listener, let refusal = refusal(of: listener.service.requirement, facts) {
+      signalling.reject(request, refusal, into: &turn.signalling)
+    } else if let listener {
+      signalling.accept(request, listener.service.parameters, into: &turn.signalling, effects: &found)
+      for case .channel(.opened(let opened, nil)) in found {
+        for number in opened {
+          guard let id = unused.popFirst() else { continue }
+          add(number, Entry(id: id, owner: listener.owner, isIncoming: true), nil, signalling, &turn)
+        }
+      }
+    } else {
+      signalling.reject(request, .spsmNotSupported, into: &turn.signalling)
+    }
+    for id in unused { turn.effects.append(.own(.channel(.ended(id)))) }
+  }
+
+  /// The result for a link that does not meet the requirement of a service; nil where it does (Vol 3, Part C, 10.3.1.1).
+  private func refusal(of requirement: AccessRequirement, _ facts: Facts) -> CreditBasedConnectionResult? {
+    // A peripheral that has not proven its bond is not the one that the application knows.
+    guard facts.reconnection == .none else { return .insufficientEncryption }
+    let security = facts.security
+    if requirement.security > .none, security.level == .none {
+      return security.isBonded ? .insufficientEncryption : .insufficientAuthentication
+    }
+    if security.level < requirement.security { return .insufficientAuthentication }
+    if requirement.security > .none, security.keySize < requirement.minimumKeySize { return .encryptionKeySizeTooShort }
+    return requirement.authorization && !security.isAuthorized ? .insufficientAuthorization : nil
+  }
+
+  private mutating func add(
+    _ number: ChannelID, _ entry: Entry, _ request: OpenChannelID?, _ signalling: SignallingChannel,
+    _ turn: inout LinkTurn
+  ) {
+    guard let channel = signalling.channels[number] else { return }
+    (entries[number], numbers[entry.id]) = (entry, number)
+    let opened = OpenedChannel(
+      id: entry.id, peer: peer, spsm: channel.spsm, isIncoming: entry.isIncoming, request: request,
+      localMTU: Int(channel.local.mtu), remoteMTU: Int(channel.remote.mtu))
+    turn.effects.append(.event(.channelOpened(opened), to: entry.owner.recipient))
+  }
+}
+
+/// What the protocol reports.
+extension LinkChannels {
+  mutating func receive(
+    _ effect: CreditBasedChannels.Effect, _ facts: Facts, _ signalling: inout SignallingChannel,
+    _ turn: inout LinkTurn
+  ) {
+    switch effect {
+    case .requested(let request): turn.effects.append(.own(.channel(.requested(request))))
+    case .opened(let opened, let request?): self.opened(opened, by: request, &signalling, &turn)
+    case .openFailed(let request, let failure): openings.failed(request, failure, facts, &turn)
+    case .received(let number, let sdu):
+      guard let entry = entries[number] else { return }
+      turn.effects.append(.event(.sduReceived(entry.id, sdu), to: entry.owner.recipient))
+    case .closed(let number, let reason): closed(number, ChannelCloseReason(reason), &turn)
+    // An incoming channel is added by the answer to its request.
+    case .opened(_, nil), .canSend, .reconfigured, .reconfigurationFailed: break
+    }
+  }
+
+  private mutating func opened(
+    _ opened: [ChannelID], by request: CreditBasedChannels.OpenID, _ signalling: inout SignallingChannel,
+    _ turn: inout LinkTurn
+  ) {
+    guard let opening = openings.take(request), let number = opened.first else {
+      return close(opened, &signalling, &turn)
+    }
+    let entry = Entry(id: opening.channel, owner: opening.owner, isIncoming: false)
+    add(number, entry, opening.id, signalling, &turn)
+  }
+
+  private mutating func closed(_ number: ChannelID, _ reason: ChannelCloseReason, _ turn: inout LinkTurn) {
+    guard let entry = entries.removeValue(forKey: number) else { return }
+    numbers[entry.id] = nil
+    turn.effects.append(.event(.channelClosed(entry.id, reason), to: entry.owner.recipient))
+    turn.effects.append(.own(.channel(.ended(entry.id))))
+    if case .violation(let violation) = reason {
+      turn.effects.append(.report(.peer, "an L2CAP channel is closed: \(violation)", peer: peer))
+    }
+  }
+
+  /// The link has ended, and with it every channel and every request.
+  mutating func linkEnded(_ turn: inout LinkTurn) {
+    for number in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) { closed(number, .linkEnded, &turn) }
+    openings.linkEnded(&turn)
+  }
+}
+
+/// Commands of owners.
+extension LinkChannels {
+  /// Performs a command about one channel, of its owner.
+  mutating func perform(
+    _ command: HostCommand, from owner: OwnerID, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
+  ) {
+    switch command {
+    case .sendSDU(let id, let sdu):
+      guard let number = number(of: id, owner) else { return }
+      do throws(CreditBasedChannel.SendRefusal) {
+        try signalling.channels.send(sdu, on: number)
+        turn.hasChannelFrames = true
+      } catch {
+        turn.effects.append(.event(.refused(.invalidParameters("\(error)")), to: owner.recipient))
+      }
+    case .didReadSDU(let id):
+      if let number = number(of: id, owner) { signalling.didRead(number, into: &turn.signalling) }
+    case .closeChannel(let id):
+      if let number = number(of: id, owner) { close([number], &signalling, &turn) }
+    default: break
+    }
+  }
+
+  private func number(of id: L2CAPChannelID, _ owner: OwnerID) -> ChannelID? {
+    numbers[id].flatMap { entries[$0]?.owner == owner ? $0 : nil }
+  }
+
+  /// Closes the channels of a service that is not offered any more.
+  mutating func stopListening(_ spsm: SPSM, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
+    close(entries.filter { $1.isIncoming && signalling.channels[$0]?.spsm == spsm }.map(\.key), &signalling, &turn)
+  }
+
+  /// Closes the channels of an owner, and withdraws its requests.
+  mutating func detach(_ owner: OwnerID, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
+    close(entries.filter { $1.owner == owner }.map(\.key), &signalling, &turn)
+    openings.detach(owner, &turn)
+  }
+
+  private mutating func close(
+    _ closing: [ChannelID], _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
+  ) {
+    var found: [SignallingChannel.Effect] = []
+    for number in closing.sorted(by: { $0.rawValue < $1.rawValue }) {
+      signalling.close(number, now: turn.now, into: &turn.signalling, effects: &found)
+      closed(number, .local, &turn)
+    }
+  }
+}
+
+/// Frames towards the controller.
+extension LinkChannels {
+  /// Takes the next frame: its channel number at the peer, and the payload.
+  mutating func nextFrame(_ signalling: inout SignallingChannel) -> (channel: ChannelID, payload: [UInt8])? {
+    var effects: [CreditBasedChannels.Effect] = []
+    guard let frame = signalling.channels.nextFrame(effects: &effects) else { return nil }
+    entries[frame.local]?.sent += frame.octets
+    return (frame.channel, frame.payload)
+  }
+
+  /// The events that report the octets that have left the queues.
+  mutating func takeSent() -> [AddressedEvent<HostEvent>] {
+    var events: [AddressedEvent<HostEvent>] = []
+    for number in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      guard let entry = entries[number], entry.sent > 0 else { continue }
+      entries[number]?.sent = 0
+      events.append(AddressedEvent(.sduSent(entry.id, octets: entry.sent), to: entry.owner.recipient))
+    }
+    return events
+  }
+}
+
+extension ChannelCloseReason {
+  fileprivate init(_ reason: CreditBasedChannels.CloseReason) {
+    switch reason {
+    case .local: self = .local
+    case .peer: self = .peer
+    case .violation(let violation): self = .violation(violation)
+    case .duplicateCID: self = .duplicateCID
+    case .linkEnded: self = .linkEnded
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import BLEL2CAP
+import BLEWire
+
+/// The signalling channel and the credit-based channels, which share its identifiers.
+extension LinkSignalling {
+  /// Takes one PDU of the signalling channel.
+  mutating func receive(_ pdu: Span<UInt8>, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
+    perform(receive(pdu, now: turn.now, into: &turn.signalling, &turn.effects), facts, &turn)
+  }
+
+  /// Takes one frame of a dynamic channel. One on a channel that is not open is ignored (Vol 3, Part A, 2.1).
+  mutating func receive(
+    _ payload: Span<UInt8>, on number: ChannelID, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
+  ) {
+    guard number.isDynamic else { return }
+    var found: [SignallingChannel.Effect] = []
+    channel.receive(payload, on: number, now: turn.now, into: &turn.signalling, effects: &found)
+    for case .channel(let effect) in found { channels.receive(effect, facts, &channel, &turn) }
+  }
+
+  mutating func tick(_ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
+    perform(tick(now: turn.now, into: &turn.effects), facts, &turn)
+    channels.openings.tick(&turn)
+  }
+
+  private mutating func perform(
+    _ found: [CreditBasedChannels.Effect], _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
+  ) {
+    for effect in found { channels.receive(effect, facts, &channel, &turn) }
+    if channel.channels.canSendFrame { turn.hasChannelFrames = true }
+  }
+
+  /// Performs a command about one channel, of its owner.
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout LinkTurn) {
+    channels.perform(command, from: owner, &channel, &turn)
+  }
+
+  mutating func open(_ opening: ChannelOpenings.Opening, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
+    channels.openings.open(opening, facts, &channel, &turn)
+  }
+
+  /// Answers a request of the peer for channels.
+  mutating func answer(
+    _ request: CreditBasedChannels.Request, by listener: ChannelServices.Listener?, as names: [L2CAPChannelID],
+    _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
+  ) {
+    channels.answer(request, listener, as: names, facts, &channel, &turn)
+  }
+
+  /// The peer may open channels to these services.
+  mutating func setServices(_ numbers: Set<SPSM>) { channel.channels.services = numbers }
+
+  mutating func stopListening(_ number: SPSM, _ turn: inout LinkTurn) {
+    channels.stopListening(number, &channel, &turn)
+  }
+
+  mutating func detach(_ owner: OwnerID, _ turn: inout LinkTurn) { channels.detach(owner, &channel, &turn) }
+
+  /// The link is encrypted: requests that waited are sent.
+  mutating func resume(_ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
+    channels.openings.resume(facts, &channel, &turn)
+  }
+
+  /// Whether a channel has a frame to send and a credit for it.
+  var hasFrames: Bool { channel.channels.canSendFrame }
+
+  mutating func nextFrame() -> (channel: ChannelID, payload: [UInt8])? { channels.nextFrame(&channel) }
+}
