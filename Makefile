@@ -12,7 +12,7 @@ KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-
 
 SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs api bench call-path bench-kernel test-kernel test-rootcanal clean
+.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -21,6 +21,7 @@ help:
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C"
+	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
@@ -70,6 +71,11 @@ api:
 bench:
 	@scripts/debian-packages $(BUILD_PACKAGES)
 	Benchmarks/run.sh
+	Benchmarks/h4.sh
+
+bench-instructions:
+	@scripts/debian-packages $(BUILD_PACKAGES) valgrind
+	Benchmarks/h4.sh 1 --instructions
 
 call-path:
 	@scripts/debian-packages $(BUILD_PACKAGES) gdb python3

@@ -7,6 +7,9 @@ let package = Package(
     .executable(name: "att-bench-server", targets: ["att-bench-server"]),
     .executable(name: "att-bench-floor", targets: ["att-bench-floor"]),
     .executable(name: "att-bench-load", targets: ["att-bench-load"]),
+    .executable(name: "h4-bench-host", targets: ["h4-bench-host"]),
+    .executable(name: "h4-bench-floor", targets: ["h4-bench-floor"]),
+    .executable(name: "h4-bench-load", targets: ["h4-bench-load"]),
   ],
   dependencies: [.package(name: "BluetoothLE", path: "..")],
   targets: [
@@ -22,6 +25,9 @@ let package = Package(
       ]),
     .executableTarget(name: "att-bench-floor", dependencies: ["CEpoll", "SequentialPackets"]),
     .executableTarget(name: "att-bench-load", dependencies: ["SequentialPackets"]),
+    .executableTarget(name: "h4-bench-floor"),
+    .executableTarget(name: "h4-bench-load"),
+    .executableTarget(name: "h4-bench-host", dependencies: [.product(name: "BluetoothLE", package: "BluetoothLE")]),
   ],
   swiftLanguageModes: [.v6]
 )

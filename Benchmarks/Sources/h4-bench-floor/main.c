@@ -1,0 +1,139 @@
+// The least that a host does on an H4 stream: wait, receive, divide, answer from fixed octets, send. It has no stack: it knows
+// the handles of its characteristics FFF1 to FFF4, and as much HCI as being connected or scanning needs.
+//
+//   h4-bench-floor peripheral|scan SOCKET
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { FIRST_HANDLE = 0x40, MAX_LINKS = 64, QUEUE = 256 };
+
+static int connection;
+static uint8_t input[65536], output[65536];
+static size_t input_length, output_length;
+static int buffers, subscribers;
+static bool is_subscribed[MAX_LINKS];
+static bool scans;
+// Answers that wait for a buffer of the controller.
+static struct { uint8_t packet[32]; size_t length; } queue[QUEUE];
+static unsigned first, last;
+
+static void put(const uint8_t *octets, size_t length) {
+  memcpy(output + output_length, octets, length);
+  output_length += length;
+}
+
+static void send_att(uint8_t handle, const uint8_t *pdu, uint8_t length) {
+  uint8_t packet[32] = {0x02, handle, 0, (uint8_t)(length + 4), 0, length, 0, 0x04, 0x00};
+  memcpy(packet + 9, pdu, length);
+  if (buffers > 0) {
+    buffers--;
+    put(packet, 9u + length);
+  } else {
+    memcpy(queue[last % QUEUE].packet, packet, sizeof packet);
+    queue[last++ % QUEUE].length = 9u + length;
+  }
+}
+
+static void advertise(void) { put((uint8_t[]){0x01, 0x0A, 0x20, 1, 1}, 5); }
+
+// Value handles 3, 5, 7 and 9; one characteristic declaration an answer.
+static void answer(uint8_t handle, const uint8_t *pdu) {
+  static const uint8_t value[21] = {0x0B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+  switch (pdu[0]) {
+  case 0x0A: send_att(handle, value, sizeof value); break;
+  case 0x12:
+    is_subscribed[handle - FIRST_HANDLE] = true;
+    subscribers++;
+    send_att(handle, (uint8_t[]){0x13}, 1);
+    break;
+  case 0x08: {
+    uint8_t number = (uint8_t)((pdu[1] + 1) / 2);  // the first declaration is at 2, each takes two handles
+    if (number > 4) send_att(handle, (uint8_t[]){0x01, 0x08, pdu[1], pdu[2], 0x0A}, 5);
+    else {
+      uint8_t declaration = (uint8_t)(2 * number);
+      send_att(handle, (uint8_t[]){0x09, 7, declaration, 0, 0x02, (uint8_t)(declaration + 1), 0, (uint8_t)(0xF0 + number), 0xFF}, 9);
+    }
+  }
+  }
+}
+
+static void take_event(const uint8_t *packet) {
+  static int step;
+  switch (packet[1]) {
+  case 0x0E: {  // Command Complete: the next command of the start
+    uint16_t opcode = (uint16_t)(packet[4] | packet[5] << 8);
+    if (opcode == 0x2002) buffers = packet[9];
+    static const uint8_t commands[][5] = {{0x01, 0x02, 0x20, 0}, {0x01, 0x0A, 0x20, 1, 1}, {0x01, 0x0C, 0x20, 2, 1}};
+    if (step == 0) put(commands[0], 4);
+    if (step == 1 && !scans) put(commands[1], 5);
+    if (step == 1 && scans) put((uint8_t[]){0x01, 0x0C, 0x20, 2, 1, 0}, 6);
+    step++;
+    break;
+  }
+  case 0x13:  // Number Of Completed Packets
+    for (int i = 0; i < packet[3]; i++) buffers += packet[6 + 4 * i] | packet[7 + 4 * i] << 8;
+    while (buffers > 0 && first != last) {
+      buffers--;
+      put(queue[first % QUEUE].packet, queue[first % QUEUE].length);
+      first++;
+    }
+    break;
+  case 0x3E:
+    if (packet[3] == 0x01) advertise();
+    if (packet[3] == 0x02 && packet[14] == 2 && packet[32] == 0xFF) put((uint8_t[]){0x01, 0x0C, 0x20, 2, 0, 0}, 6);
+  }
+}
+
+static void notify(void) {
+  static uint8_t value[23] = {0x1B, 9, 0};
+  static int turn;
+  while (subscribers > 0 && buffers > 0 && output_length < 32768) {
+    while (!is_subscribed[turn]) turn = (turn + 1) % MAX_LINKS;
+    value[3]++;
+    send_att((uint8_t)(FIRST_HANDLE + turn), value, sizeof value);
+    turn = (turn + 1) % MAX_LINKS;
+  }
+}
+
+static void divide(void) {
+  size_t start = 0;
+  while (input_length - start >= 5) {
+    const uint8_t *packet = input + start;
+    size_t length = packet[0] == 0x04 ? 3u + packet[2] : 5u + (size_t)(packet[3] | packet[4] << 8);
+    if (input_length - start < length) break;
+    if (packet[0] == 0x04) take_event(packet);
+    else answer(packet[1], packet + 9);
+    start += length;
+  }
+  memmove(input, input + start, input_length - start);
+  input_length -= start;
+}
+
+int main(int count, char **arguments) {
+  if (count != 3) return 64;
+  scans = strcmp(arguments[1], "scan") == 0;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strncpy(address.sun_path, arguments[2], sizeof address.sun_path - 1);
+  connection = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (connect(connection, (struct sockaddr *)&address, sizeof address) < 0) return 1;
+  int poll = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN};
+  epoll_ctl(poll, EPOLL_CTL_ADD, connection, &event);
+  put((uint8_t[]){0x01, 0x03, 0x0C, 0}, 4);  // Reset
+  for (;;) {
+    notify();
+    if (output_length && send(connection, output, output_length, 0) < 0) return 0;
+    output_length = 0;
+    if (epoll_wait(poll, &event, 1, -1) < 0) continue;
+    ssize_t received = recv(connection, input + input_length, sizeof input - input_length, MSG_DONTWAIT);
+    if (received == 0) return 0;
+    if (received > 0) input_length += (size_t)received;
+    divide();
+  }
+}

@@ -1,0 +1,67 @@
+import BluetoothLE
+
+/// The service FFF0 as a delegate serves it.
+final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked Sendable {
+  private let fixed = MutableCharacteristic(
+    type: "FFF1", properties: [.read], value: Data((0..<20).map { UInt8($0) }), permissions: [.readable])
+  private let dynamic = MutableCharacteristic(type: "FFF2", properties: [.read], value: nil, permissions: [.readable])
+  private let sink = MutableCharacteristic(
+    type: "FFF3", properties: [.writeWithoutResponse], value: nil, permissions: [.writeable])
+  private let stream = MutableCharacteristic(type: "FFF4", properties: [.notify], value: nil, permissions: [.readable])
+  private let filler: Int
+  private var reads: UInt32 = 0
+  private var writes: UInt32 = 0
+  private var number: UInt32 = 0
+  private var subscribers = 0
+
+  init(filler: Int) { self.filler = filler }
+
+  func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
+    guard peripheral.state == .poweredOn else { return }
+    let service = MutableService(type: "FFF0", primary: true)
+    service.characteristics = [fixed, dynamic, sink, stream]
+    peripheral.add(service)
+    // A service with ten characteristics is 21 attributes.
+    for index in 0..<(filler / 21) {
+      let more = MutableService(type: CBUUID(string: String(format: "%04X", 0x8000 + index)), primary: true)
+      more.characteristics = (0..<10).map { number in
+        MutableCharacteristic(
+          type: CBUUID(string: String(format: "%04X", 0xA000 + (index * 10 + number) % 0x4000)),
+          properties: [.read], value: Data(count: 20), permissions: [.readable])
+      }
+      peripheral.add(more)
+    }
+    peripheral.startAdvertising([AdvertisementDataLocalNameKey: "h4bench"])
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
+    reads &+= 1
+    request.value = Data(benchmarkValue(reads, writes))
+    peripheral.respond(to: request, withResult: .success)
+  }
+
+  func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest]) {
+    writes &+= UInt32(requests.count)
+    peripheral.respond(to: requests[0], withResult: .success)
+  }
+
+  func peripheralManager(
+    _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
+  ) {
+    subscribers += 1
+    pump(peripheral)
+  }
+
+  func peripheralManager(
+    _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic
+  ) { subscribers -= 1 }
+
+  func peripheralManagerIsReady(toUpdateSubscribers peripheral: PeripheralManager) { pump(peripheral) }
+
+  private func pump(_ peripheral: PeripheralManager) {
+    guard subscribers > 0 else { return }
+    while peripheral.updateValue(Data(benchmarkValue(number, 0)), for: stream, onSubscribedCentrals: nil) {
+      number &+= 1
+    }
+  }
+}

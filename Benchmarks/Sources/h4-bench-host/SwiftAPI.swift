@@ -1,0 +1,47 @@
+import BluetoothLE
+import Synchronization
+
+/// The counters of the Swift API's handlers.
+final class BenchmarkCounters: Sendable {
+  private let counts = Mutex<(reads: UInt32, writes: UInt32)>((0, 0))
+
+  func read() -> [UInt8] {
+    counts.withLock {
+      $0.reads &+= 1
+      return benchmarkValue($0.reads, $0.writes)
+    }
+  }
+
+  func write() { counts.withLock { $0.writes &+= 1 } }
+}
+
+/// The service FFF0 as handlers of the Swift API serve it.
+func servePeripheral(_ options: AdapterOptions) async throws {
+  let counters = BenchmarkCounters()
+  let service = LocalService(
+    "FFF0",
+    [
+      LocalCharacteristic("FFF1").value((0..<20).map { UInt8($0) }),
+      LocalCharacteristic("FFF2").read { _ in counters.read() },
+      LocalCharacteristic("FFF3").write(kinds: .withoutResponse) { _, _ in counters.write() },
+      LocalCharacteristic("FFF4").notify { subscriber in
+        for number: UInt32 in 0... { try await subscriber.send(benchmarkValue(number, 0)) }
+      },
+    ])
+  let adapter = try await Adapter.open(options)
+  try await adapter.serve([service], advertisingAs: "h4bench")
+}
+
+/// Counts what a scan of the Swift API reports, and ends with the marker.
+func scanAll(_ options: AdapterOptions) async throws {
+  let adapter = try await Adapter.open(options)
+  var scan = ScanOptions()
+  scan.allowsDuplicates = true
+  var reports = 0
+  for try await result in adapter.scan(scan) {
+    if result.contents.manufacturerData.contains(where: { isMarker($0.encoded) }) { break }
+    reports += 1
+  }
+  print("SCAN reports \(reports) distinct 0")
+  fflush(nil)
+}

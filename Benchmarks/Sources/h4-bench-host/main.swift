@@ -1,0 +1,38 @@
+import BluetoothLE
+
+/// The host under test of the H4 benchmark: `h4-bench-host peripheral|scan|scan-once|peripheral-swift|scan-swift TRANSPORT [FILLER]`.
+///
+/// The first three use the types of CoreBluetooth with a queue of their own, the others the Swift API. FILLER is a number of
+/// attributes to publish beside the service FFF0, whose characteristics the load generator uses.
+
+let words = CommandLine.arguments
+guard words.count >= 3 else {
+  print("usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|scan-swift TRANSPORT [FILLER]")
+  exit(64)
+}
+var options = AdapterOptions(transport: words[2], deviceName: "h4bench")
+options.pairing.storage = .memory
+let filler = words.count > 3 ? Int(words[3]) ?? 0 : 0
+
+/// What the program serves with, for as long as it runs.
+var retained: [AnyObject] = []
+switch words[1] {
+case "peripheral":
+  let served = DelegatePeripheral(filler: filler)
+  let manager = PeripheralManager(delegate: served, queue: DispatchQueue(label: "app"), adapter: options)
+  retained = [served, manager]
+case "scan", "scan-once":
+  let scanner = DelegateScanner(allowsDuplicates: words[1] == "scan")
+  let manager = CentralManager(delegate: scanner, queue: DispatchQueue(label: "app"), adapter: options)
+  retained = [scanner, manager]
+case "peripheral-swift":
+  Task.detached { [options] in try await servePeripheral(options) }
+case "scan-swift":
+  Task.detached { [options] in try await scanAll(options) }
+default:
+  print("h4-bench-host: \(words[1]) is not a mode")
+  exit(64)
+}
+
+// Nothing runs on the main queue. A profiler that does not support `dispatchMain` can run this program.
+while true { sleep(1000) }

@@ -1,0 +1,55 @@
+// A Bluetooth LE controller of the benchmark, with the devices around it. Vol 4, Part E has the commands and events.
+#pragma once
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAX_LINKS = 64, FIRST_HANDLE = 0x40 };
+enum scenario { READ, DYNAMIC, COMMAND, NOTIFICATION, SCAN, DISCOVERY };
+
+// One device that is connected to the host as a central.
+struct link {
+  bool is_up, is_ready, is_waiting;
+  // Discovery of the characteristics: the next handle, and the value handles of FFF1 to FFF4.
+  uint16_t next, values[4];
+  int step;
+  // The L2CAP frame that is being received.
+  uint8_t frame[600];
+  size_t length;
+  // Write Commands since the last read.
+  int commands;
+};
+
+struct controller {
+  int descriptor;
+  enum scenario scenario;
+  int link_count, active, ready_links;
+  uint16_t packet_length, buffers;
+  bool advertising, connects, scanning, is_running, reports_sent;
+  // Operations so far, and those at which to stop.
+  long operations, target, reports;
+  int in_flight;
+  const char *fault;
+  struct link links[MAX_LINKS];
+  uint16_t completed[MAX_LINKS];
+  uint8_t input[65536], output[262144];
+  size_t input_length, output_length;
+};
+
+bool controller_set_scenario(struct controller *c, const char *name);
+bool controller_is_advertising(struct controller *c);
+// Connects a device each time the host advertises.
+void controller_connect_links(struct controller *c);
+// Lets each active device send its next request.
+void controller_start_operations(struct controller *c);
+// Adds advertising reports to the output, as far as there is room; the marker is the last.
+void controller_send_reports(struct controller *c);
+bool controller_receive(struct controller *c);
+void controller_flush(struct controller *c);
+
+// device.c
+void device_connected(struct controller *c, int link);
+void device_received(struct controller *c, int link, const uint8_t *pdu, size_t length);
+void device_start(struct controller *c, int link);
+void controller_send_att(struct controller *c, int link, const uint8_t *pdu, size_t length);

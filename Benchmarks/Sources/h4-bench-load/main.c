@@ -1,0 +1,143 @@
+// The load generator of the H4 benchmark: it plays the controller and the devices around it, and measures the processor time
+// of the host that connects to it.
+//
+//   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
+//
+// SCENARIO is read, dynamic, command, notification, scan or discovery. "%P" in an argument of the program is the socket. It
+// prints one line: nanoseconds of processor time for each operation.
+#include "controller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static pid_t host;
+static char path[108];
+
+static void fail(const char *text) {
+  fprintf(stderr, "h4-bench-load: %s\n", text);
+  if (host > 0) kill(host, SIGKILL);
+  unlink(path);
+  exit(1);
+}
+
+// The processor time of the host, of all its threads.
+static double host_time(void) {
+  clockid_t clock;
+  struct timespec time;
+  if (clock_getcpuclockid(host, &clock) != 0 || clock_gettime(clock, &time) != 0) fail("the host has ended");
+  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static int start_host(char **arguments) {
+  snprintf(path, sizeof path, "/tmp/h4-bench-%d.socket", getpid());
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strcpy(address.sun_path, path);
+  int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 1) < 0) fail("no socket");
+  for (char **argument = arguments; *argument; argument++) {
+    char *place = strstr(*argument, "%P");
+    if (!place) continue;
+    char *text = malloc(strlen(*argument) + sizeof path);
+    sprintf(text, "%.*s%s%s", (int)(place - *argument), *argument, path, place + 2);
+    *argument = text;
+  }
+  host = fork();
+  if (host == 0) {
+    // What the host prints is not the result of this program.
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    execvp(arguments[0], arguments);
+    _exit(127);
+  }
+  struct pollfd wait = {.fd = listener, .events = POLLIN};
+  if (poll(&wait, 1, 60000) != 1) fail("no host connects");
+  int descriptor = accept(listener, NULL, NULL);
+  close(listener);
+  return descriptor;
+}
+
+static void run(struct controller *c, bool (*is_done)(struct controller *)) {
+  time_t end = time(NULL) + 300;
+  while (!is_done(c)) {
+    controller_flush(c);
+    bool has_more = c->output_length || (c->target && c->scanning && !c->reports_sent);
+    struct pollfd wait = {.fd = c->descriptor, .events = POLLIN | (has_more ? POLLOUT : 0)};
+    if (poll(&wait, 1, 1000) > 0 && wait.revents & (POLLIN | POLLHUP)) {
+      if (!controller_receive(c)) fail("the host closed the connection");
+    }
+    if (c->fault) fail(c->fault);
+    if (time(NULL) > end) fail("nothing happens any more");
+  }
+  controller_flush(c);
+}
+
+static bool links_are_ready(struct controller *c) { return c->ready_links == c->link_count; }
+static bool is_scanning(struct controller *c) { return c->scanning; }
+static bool operations_are_done(struct controller *c) { return c->operations >= c->target; }
+static bool scan_is_over(struct controller *c) {
+  controller_send_reports(c);
+  return !c->scanning;
+}
+
+int main(int count, char **arguments) {
+  static struct controller c;
+  unsigned length = 0, buffers = 0;
+  if (count < 7 || sscanf(arguments[5], "%ux%u", &length, &buffers) != 2) {
+    fprintf(stderr, "usage: h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]\n");
+    return 64;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  const char *name = arguments[1];
+  long operations = atol(arguments[2]), warm = operations / 10 + 100;
+  c.link_count = atoi(arguments[3]);
+  c.active = atoi(arguments[4]);
+  c.packet_length = (uint16_t)length;
+  c.buffers = (uint16_t)buffers;
+  if (!controller_set_scenario(&c, name) || c.link_count > MAX_LINKS || c.active > c.link_count) fail("no such scenario");
+  c.descriptor = start_host(arguments + 6);
+
+  double before;
+  if (c.scenario == SCAN) {
+    run(&c, is_scanning);
+    before = host_time();
+    c.target = operations;
+    run(&c, scan_is_over);
+  } else {
+    if (c.scenario == DISCOVERY) {
+      // The host is ready when it advertises; the discovery itself is measured.
+      run(&c, controller_is_advertising);
+      before = host_time();
+      controller_connect_links(&c);
+      run(&c, links_are_ready);
+      operations = 1;
+    } else {
+      controller_connect_links(&c);
+      run(&c, links_are_ready);
+      c.target = warm;
+      controller_start_operations(&c);
+      run(&c, operations_are_done);
+      before = host_time();
+      long first = c.operations;
+      c.target = first + operations;
+      controller_start_operations(&c);
+      run(&c, operations_are_done);
+      operations = c.operations - first;
+    }
+  }
+  double spent = host_time() - before;
+  printf("%.0f %ld\n", spent / (double)operations, operations);
+  kill(host, SIGTERM);
+  struct timespec pause = {.tv_nsec = 300000000};
+  nanosleep(&pause, NULL);
+  kill(host, SIGKILL);
+  waitpid(host, NULL, 0);
+  unlink(path);
+  return 0;
+}

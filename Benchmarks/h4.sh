@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# What an operation costs the whole host, from the H4 transport to the application: processor time as a ratio to the least that
+# a host can do, and instructions in user space.
+#
+#   Benchmarks/h4.sh [ROUNDS] [--instructions]
+#
+# With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails.
+set -euo pipefail
+cd "$(dirname "$0")"
+rounds=${1:-5}
+instructions=${2:-}
+swift build -c release
+bin=$(swift build -c release --show-bin-path)
+pin=""
+if command -v taskset > /dev/null; then pin="taskset -c 0"; fi
+
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+load() { # scenario count links active buffers program...
+  $pin "$bin/h4-bench-load" "$@" 2> /dev/null | cut -d' ' -f1
+}
+
+# Instructions of one operation: the difference of two runs, in which only the number of operations differs.
+counted() { # scenario links active buffers mode
+  local few=500 many=4500 totals=()
+  for count in $few $many; do
+    local file; file=$(mktemp)
+    "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
+      valgrind -q --tool=callgrind --callgrind-out-file="$file" "$bin/h4-bench-host" "$5" unix-client:%P > /dev/null 2>&1
+    totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
+    rm -f "$file"
+  done
+  # The load generator warms up with a tenth of the operations.
+  awk -v a="${totals[0]}" -v b="${totals[1]}" -v n=$(((many - few) * 11 / 10)) 'BEGIN { printf "%.0f", (b - a) / n }'
+}
+
+failures=0
+printf '%-40s %10s %10s %7s %13s %9s\n' "operation" "floor, ns" "ours, ns" "ratio" "instructions" "limit"
+row() { # label scenario count links active buffers mode
+  local floor=() ours=() mode=peripheral
+  if [ "$2" = scan ]; then mode=scan; fi
+  for _ in $(seq "$rounds"); do
+    floor+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-floor" "$mode" %P)")
+    ours+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-host" "$7" unix-client:%P)")
+  done
+  local f o n="-" limit="-"
+  f=$(printf '%s\n' "${floor[@]}" | median)
+  o=$(printf '%s\n' "${ours[@]}" | median)
+  if [ -n "$instructions" ]; then
+    n=$(counted "$2" "$4" "$5" "$6" "$7")
+    limit=$(awk -F'\t' -v label="$1" '$1 == label { print $2 }' instructions.txt)
+    if [ -n "$limit" ] && [ "$n" -gt "$limit" ]; then failures=$((failures + 1)); fi
+  fi
+  printf '%-40s %10s %10s %7s %13s %9s\n' "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" \
+    "$n" "$limit"
+}
+row "read" read 20000 1 0 251x8 peripheral
+row "read, 31 idle links beside" read 20000 32 1 251x8 peripheral
+row "read, 32 links" read 20000 32 0 251x8 peripheral
+row "dynamic read, delegate" dynamic 10000 1 0 251x8 peripheral
+row "dynamic read, Swift API" dynamic 10000 1 0 251x8 peripheral-swift
+row "write command, delegate" command 20000 1 0 251x8 peripheral
+row "notification" notification 20000 1 0 251x8 peripheral
+row "notification, 32 links" notification 20000 32 0 251x8 peripheral
+row "notification, buffers 27x1" notification 20000 1 0 27x1 peripheral
+row "scan report, filtered" scan 20000 1 0 251x8 scan-once
+row "scan report, delegate" scan 20000 1 0 251x8 scan
+row "scan report, Swift API" scan 20000 1 0 251x8 scan-swift
+if [ "$failures" -gt 0 ]; then
+  echo "$failures rows are above their limits in instructions.txt"
+  exit 1
+fi
