@@ -59,7 +59,7 @@ async def test_the_reader_reads_a_sensor_of_bumble(radio, tmp_path):
             refusal = "/didReadRSSI true .*Read RSSI.*Unknown HCI Command.*/"
             reads = [refusal if line.startswith("didReadRSSI") else line for line in reads]
         check(reader, READER_FINDS + reads + READER_READS_AGAIN)
-    commands = [f"command {number:02x}" for number in (1, 2, 3)]
+    commands = [f"command {number:02x}" for number in range(1, 101)]
     assert sensor.calls == [
         *("label 500", "label 0", *commands),
         *("transfer True", "transfer False", "alarm True encrypted True"),

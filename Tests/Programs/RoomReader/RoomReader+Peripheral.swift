@@ -80,17 +80,29 @@ extension RoomReader: CBPeripheralDelegate {
   func peripheral(_ peripheral: CBPeripheral, didWriteValueFor characteristic: CBCharacteristic, error: Error?) {
     if let error = error as? CBATTError, error.code == .invalidAttributeValueLength {
       print("didWriteValueFor \(name(of: characteristic.uuid)) invalidAttributeValueLength")
-      for number in 1...3 {
-        peripheral.writeValue(
-          Data([UInt8(number)]), for: characteristics[RoomReader.command]!, type: .withoutResponse)
-      }
-      peripheral.setNotifyValue(true, for: characteristics[RoomReader.temperature]!)
+      commandsToSend = (1...100).map { Data([UInt8($0)]) }
+      sendCommands(to: peripheral)
     } else if let error = error {
       print("didWriteValueFor \(name(of: characteristic.uuid)) failed: \(error.localizedDescription)")
     } else {
       print("didWriteValueFor \(name(of: characteristic.uuid))")
       peripheral.readValue(for: characteristic)
     }
+  }
+
+  /// As many as there is room for; peripheralIsReady(toSendWriteWithoutResponse:) goes on.
+  private func sendCommands(to peripheral: CBPeripheral) {
+    while let command = commandsToSend.first {
+      guard peripheral.canSendWriteWithoutResponse else { return }
+      peripheral.writeValue(command, for: characteristics[RoomReader.command]!, type: .withoutResponse)
+      commandsToSend.removeFirst()
+    }
+    peripheral.setNotifyValue(true, for: characteristics[RoomReader.temperature]!)
+  }
+
+  func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {
+    print("peripheralIsReady")
+    if !commandsToSend.isEmpty { sendCommands(to: peripheral) }
   }
 
   func peripheral(

@@ -15,6 +15,7 @@ class RoomReader: NSObject {
   var round = Round.first
   var characteristics: [CBUUID: CBCharacteristic] = [:]
   var received = Data()
+  var commandsToSend: [Data] = []
   let longLabel = Data(String(repeating: "A room with a long name. ", count: 20).utf8)
   let defaults = UserDefaults.standard
 

@@ -22,6 +22,7 @@ class RoomSensor: NSObject, CBPeripheralManagerDelegate {
   private var alarm: CBMutableCharacteristic!
 
   private var chunksToSend: [Data] = []
+  private var commands = 0
   private let historyData = Data((0..<400).map { UInt8($0 % 251) })
 
   override init() {
@@ -136,6 +137,8 @@ class RoomSensor: NSObject, CBPeripheralManagerDelegate {
     let length = requests.reduce(0) { $0 + ($1.value?.count ?? 0) }
     print("didReceiveWrite \(name(of: first.characteristic)) \(length) octets in \(requests.count) parts")
     if first.characteristic.uuid == RoomSensor.commandCharacteristic {
+      commands += 1
+      if first.value == Data([100]) { print("\(commands) commands") }
       peripheral.respond(to: first, withResult: .success)
       return
     }
