@@ -59,6 +59,7 @@ let package = Package(
     .library(name: "BLESMP", targets: ["BLESMP"]),
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
+    .executable(name: "channel-transfer", targets: ["channel-transfer"]),
     .executable(name: "heart-rate", targets: ["heart-rate"]),
     .executable(name: "reference-central", targets: ["reference-central"]),
     .executable(name: "reference-peripheral", targets: ["reference-peripheral"]),
@@ -100,6 +101,7 @@ let package = Package(
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
+    example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
     example("heart-rate", in: "HeartRate", on: ["BluetoothLE"]),
     example("reference-central", in: "ReferenceCentral", on: ["BluetoothLE"]),
     example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),

@@ -1,0 +1,56 @@
+import BluetoothLE
+
+/// The same as ``TransferClient`` with BLEKit: a sequence of SDUs, and writes that wait.
+struct SequenceClient: Sendable {
+  let plan: TransferPlan
+
+  func run(on options: AdapterOptions) async throws {
+    let adapter = try await Adapter.open(options)
+    for try await result in adapter.scan() where result.contents.localName?.text == plan.name {
+      return try await adapter.withConnection(to: result.address) { device in
+        say("connected")
+        var psm = plan.psm
+        if psm == nil {
+          psm = try await device.read(
+            "ABDD3056-28FA-441D-A470-55A75A52553A", in: "7A3C0030-52D6-4C1E-9B0F-6D1E2F3A4B5C", as: UInt16.self)
+        }
+        let channel = try await device.openChannel(psm: psm ?? 0)
+        say("open")
+        async let sent = send(over: channel)
+        let received = try await receive(from: channel)
+        say("sent \(try await sent.summary)")
+        say("received \(received.summary)")
+        await channel.close()
+        say(received.isDone ? "done" : "not done")
+      }
+    }
+  }
+
+  private func send(over channel: LEChannel) async throws -> TransferCount {
+    var source = TransferSource()
+    var count = TransferCount(goal: plan.sent)
+    while !count.isDone {
+      let octets = source.next(min(16_384, count.goal - count.count))
+      try await channel.write(octets)
+      count.add(octets)
+    }
+    return count
+  }
+
+  private func receive(from channel: LEChannel) async throws -> TransferCount {
+    var count = TransferCount(goal: plan.received)
+    var stall = plan.stall
+    guard !count.isDone else { return count }
+    for try await octets in channel {
+      count.add(octets)
+      if stall > 0, count.count >= count.goal / 2 {
+        say("stalled after \(count.count) octets")
+        try await Task.sleep(for: .seconds(stall))
+        say("reading again")
+        stall = 0
+      }
+      if count.isDone { break }
+    }
+    return count
+  }
+}

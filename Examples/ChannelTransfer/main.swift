@@ -1,0 +1,94 @@
+// channel-transfer serve|connect NAME [--send OCTETS] [--receive OCTETS] …
+//
+// Two of these programs send each other octets over an L2CAP channel, and write how many, their checksum and the rate. One serves: it
+// advertises NAME, with a characteristic that has the PSM. The other connects, reads the PSM and opens the channel.
+
+import BluetoothLE
+
+let usageText = """
+  usage: channel-transfer serve NAME [OPTION …]
+         channel-transfer connect NAME [OPTION …]
+    --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux)
+    --send OCTETS     send so many octets (default: none)
+    --receive OCTETS  receive so many octets (default: none)
+    --stall SECONDS   stop reading for so long in the middle
+    --encrypted       serve: demand an encrypted link
+    --psm NUMBER      connect: the PSM, where the device has no characteristic with it
+    --sequence        connect: with BLEKit, in the place of streams
+  """
+
+Output.prepare()
+var plan = TransferPlan()
+var adapter = AdapterOptions()
+let isServer: Bool
+do throws(UsageError) {
+  var words = CommandLine.arguments.dropFirst()
+  func value(_ name: String) throws(UsageError) -> String {
+    guard let value = words.popFirst() else { throw UsageError(text: "\(name) has no value") }
+    return value
+  }
+  func number(_ name: String, _ range: ClosedRange<Int>) throws(UsageError) -> Int {
+    guard let number = Int(try value(name)), range.contains(number) else {
+      throw UsageError(text: "\(name) takes a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+  switch words.popFirst() {
+  case "serve": isServer = true
+  case "connect": isServer = false
+  case "--help":
+    say(usageText)
+    exit(0)
+  default: throw UsageError(text: "the first word is serve or connect")
+  }
+  plan.name = try value("NAME")
+  while let word = words.popFirst() {
+    switch word {
+    case "--transport": adapter.transport = try value(word)
+    case "--send": plan.sent = try number(word, 0...Int(Int32.max))
+    case "--receive": plan.received = try number(word, 0...Int(Int32.max))
+    case "--stall": plan.stall = try number(word, 0...3_600)
+    case "--encrypted": plan.isEncrypted = true
+    case "--psm": plan.psm = UInt16(try number(word, 1...255))
+    case "--sequence": plan.usesSequence = true
+    default: throw UsageError(text: "\(word) is no option of this program")
+    }
+  }
+} catch {
+  Output.write("channel-transfer: \(error.text)\n\(usageText)\n", to: STDERR_FILENO)
+  exit(64)
+}
+
+struct UsageError: Error { var text: String }
+
+func say(_ line: String) { Output.write("\(line)\n") }
+
+func end(_ status: Int32) -> Never {
+  Manager.shutDownAll()
+  exit(status)
+}
+
+let signals = [SIGINT, SIGTERM].map { number in
+  signal(number, SIG_IGN)
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
+  source.setEventHandler { end(0) }
+  source.resume()
+  return source
+}
+
+adapter.pairing.storage = .memory
+let server = isServer ? TransferServer(plan, on: adapter) : nil
+let client = isServer || plan.usesSequence ? nil : TransferClient(plan, on: adapter)
+if plan.usesSequence, !isServer {
+  Task { [plan, adapter] in
+    do {
+      try await SequenceClient(plan: plan).run(on: adapter)
+      end(0)
+    } catch {
+      say("failed: \(error)")
+      end(1)
+    }
+  }
+}
+// The streams are scheduled on the main run loop.
+RunLoop.main.run()
