@@ -1,0 +1,203 @@
+"""Octets over credit-based L2CAP channels (Vol 3, Part A, 10.1): nothing is lost, memory is bounded, credits are kept.
+
+Each end writes the CRC-32 of what it has sent and received.
+"""
+
+import asyncio
+import random
+import re
+
+import pytest
+from bumble.l2cap import LeCreditBasedChannel
+from channels import MEGABYTE, ChannelHost, Octets, counts, resident, transfer, wait_for_line
+from radios import RADIOS
+
+PSM = 0x80
+# The memory that a transfer may add to a program after its first tenth: queues have 64 KiB each, and the allocator some slack.
+GROWTH = 8 * 1024  # KiB
+
+
+@pytest.fixture(scope="module")
+def radio(tmp_path_factory):
+    with RADIOS["virtual"](tmp_path_factory.mktemp("virtual")) as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+async def flat(program, seconds):
+    """Waits for the end of a transfer; the memory must not grow after its beginning."""
+    await wait_for_line(program, "open", seconds)
+    await asyncio.sleep(1)
+    first, samples = resident(program)[0], []
+    while "received" not in program.output:
+        samples.append(resident(program)[0])
+        await asyncio.sleep(0.25)
+        seconds -= 0.25
+        assert seconds > 0, program.output[-2000:]
+    assert max(samples, default=first) - first < GROWTH, (first, samples)
+    return program
+
+
+def assert_equal(sender, receiver, count):
+    sent, received = counts(sender)["sent"], counts(receiver)["received"]
+    assert sent == received and sent[0] == count
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("options", [(), ("--sequence",)], ids=["streams", "sequence"])
+async def test_a_file_in_both_directions_between_two_processes(radio, tmp_path, options):
+    size = 10 * MEGABYTE
+    both = ("--send", size, "--receive", size)
+    with transfer(radio, tmp_path, "serve", *both) as server:
+        server.wait_for("READY")
+        with transfer(radio, tmp_path, "connect", *both, *options) as client:
+            await asyncio.gather(flat(server, 200), flat(client, 200))
+            assert client.wait_for_end(10) == 0, client.output
+        assert_equal(server, client, size)
+        assert_equal(client, server, size)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("stalled", ["serve", "connect"])
+async def test_a_reader_that_stalls_stops_the_writer(radio, tmp_path, stalled):
+    size = 2 * MEGABYTE
+    options = {"serve": ("--receive", size), "connect": ("--send", size)}
+    if stalled == "connect":
+        options = {"serve": ("--send", size), "connect": ("--receive", size)}
+    options[stalled] += ("--stall", 5)
+    with transfer(radio, tmp_path, "serve", *options["serve"]) as server:
+        server.wait_for("READY")
+        with transfer(radio, tmp_path, "connect", *options["connect"]) as client:
+            programs = {"serve": server, "connect": client}
+            reader = programs.pop(stalled)
+            writer = programs.popitem()[1]
+            await wait_for_line(reader, "stalled", 60)
+            at_begin = resident(writer)[0], resident(reader)[0]
+            await asyncio.sleep(4)
+            assert "reading again" not in reader.output and "sent" not in writer.output
+            for program, begin in zip((writer, reader), at_begin, strict=True):
+                assert resident(program)[0] - begin < GROWTH
+            await wait_for_line(reader, "done", 60)
+            await wait_for_line(writer, "done", 10)
+        assert_equal(writer, reader, size)
+
+
+async def exchange(channel, received, size):
+    """Sends octets from Bumble and waits for as many of our program."""
+    sent = Octets()
+    source = random.Random(7)
+    while sent.count < size:
+        assert channel.state == LeCreditBasedChannel.State.CONNECTED, (sent.count, received.count)
+        block = source.randbytes(min(16_384, size - sent.count))
+        channel.write(block)
+        sent.add(block)
+        await channel.drain()
+    while received.count < size:
+        await asyncio.sleep(0.05)
+    return sent
+
+
+def assert_exchanged(program, sent, received):
+    assert counts(program) == {"sent": received.result, "received": sent.result}
+
+
+@pytest.mark.limit(180)
+async def test_a_file_in_both_directions_with_bumble_as_the_central(radio, tmp_path):
+    both = ("--send", 10 * MEGABYTE, "--receive", 10 * MEGABYTE)
+    with transfer(radio, tmp_path, "serve", *both) as server:
+        server.wait_for("READY")
+        async with ChannelHost(radio) as host:
+            link = await host.connect()
+            channel, received = await host.open(link, PSM, mtu=4096, mps=247)
+            flatness = asyncio.create_task(flat(server, 170))
+            sent = await exchange(channel, received, 10 * MEGABYTE)
+            await wait_for_line(server, "done", 10)
+            await flatness
+        assert_exchanged(server, sent, received)
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("options", [(), ("--sequence",)], ids=["streams", "sequence"])
+async def test_a_file_in_both_directions_with_bumble_as_the_peripheral(radio, tmp_path, options):
+    size = 10 * MEGABYTE
+    both = ("--send", size, "--receive", size)
+    async with ChannelHost(radio) as host:
+        opened = await host.listen(PSM, mtu=4096, mps=247)
+        with transfer(radio, tmp_path, "connect", *both, *options, "--psm", PSM) as client:
+            channel, received = await asyncio.wait_for(opened, 20)
+            flatness = asyncio.create_task(flat(client, 170))
+            sent = await exchange(channel, received, size)
+            await wait_for_line(client, "done", 10)
+            await flatness
+        assert_exchanged(client, sent, received)
+
+
+@pytest.mark.limit(120)
+async def test_a_peer_that_gives_one_credit_at_a_time(radio, tmp_path):
+    both = ("--send", MEGABYTE // 4, "--receive", MEGABYTE // 4)
+    with transfer(radio, tmp_path, "serve", *both) as server:
+        server.wait_for("READY")
+        async with ChannelHost(radio) as host:
+            link = await host.connect()
+            channel, received = await host.open(link, PSM, mtu=512, mps=64, max_credits=1)
+            sent = await exchange(channel, received, MEGABYTE // 4)
+            await wait_for_line(server, "done", 10)
+        assert_exchanged(server, sent, received)
+
+
+async def test_a_peer_that_sends_without_credits_is_disconnected(radio, tmp_path):
+    """Vol 3, Part A, 10.1: the device that receives a frame without a credit disconnects the channel."""
+    with transfer(radio, tmp_path, "serve", "--receive", 100, "--stall", 60) as server:
+        server.wait_for("READY")
+        async with ChannelHost(radio) as host:
+            link = await host.connect()
+            channel, _ = await host.open(link, PSM)
+            closed = asyncio.Event()
+            channel.on(LeCreditBasedChannel.EVENT_CLOSE, closed.set)
+            channel.write(bytes(50))
+            await channel.drain()
+            await wait_for_line(server, "stalled", 10)
+            credits = channel.credits
+            assert 0 < credits < 100
+            for _ in range(credits + 1):
+                channel.send_pdu(b"\x01\x00\x07")
+            await asyncio.wait_for(closed.wait(), 10)
+            await wait_for_line(server, "error", 10)
+            assert re.search(r"^error .*a frame without a credit", server.output, re.MULTILINE), server.output
+            assert len(host.device.connections) == 1
+
+
+async def test_a_peer_may_use_all_of_its_credits(radio, tmp_path):
+    with transfer(radio, tmp_path, "serve", "--receive", 100, "--stall", 3) as server:
+        server.wait_for("READY")
+        async with ChannelHost(radio) as host:
+            link = await host.connect()
+            channel, _ = await host.open(link, PSM)
+            channel.write(bytes(50))
+            await channel.drain()
+            await wait_for_line(server, "stalled", 10)
+            for _ in range(channel.credits):
+                channel.send_pdu(b"\x01\x00\x07")
+            channel.credits = 0
+            channel.write(bytes(50))
+            await wait_for_line(server, "done", 20)
+            assert counts(server)["received"][0] >= 100
+
+
+async def test_an_unknown_psm_is_an_error(radio, tmp_path):
+    with transfer(radio, tmp_path, "serve") as server:
+        server.wait_for("READY")
+        with transfer(radio, tmp_path, "connect", "--psm", 0x99) as client:
+            await asyncio.to_thread(client.wait_for, "not open")
+            assert "SPSM not supported" in client.output and client.wait_for_end(10) == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--sequence",)], ids=["streams", "sequence"])
+async def test_an_encrypted_psm_pairs_on_demand(radio, tmp_path, options):
+    both = ("--send", 10_000, "--receive", 10_000)
+    with transfer(radio, tmp_path, "serve", "--encrypted", *both) as server:
+        server.wait_for("READY")
+        psm = re.search(r"PSM (\d+)", server.output)[1]
+        with transfer(radio, tmp_path, "connect", "--psm", psm, *both, *options) as client:
+            await wait_for_line(client, "done", 30)
+        assert_equal(server, client, 10_000)
