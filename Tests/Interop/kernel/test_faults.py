@@ -57,3 +57,16 @@ def test_an_adapter_is_left_as_it_was_found(controllers, logs):
             assert management.settings(0) & 1
         assert program.process.returncode == 0
         assert management.settings(0) == before
+
+
+def test_killed_and_started_again(controllers, connect, drop, logs):
+    """The controller still sends the advertisement of the program that was killed; the next one takes its place."""
+    with Peripheral("linux:hci0", logs / "killed.txt") as program:
+        program.wait_for("READY")
+        program.process.kill()
+        program.process.wait(10)
+    with Peripheral("linux:hci0", logs / "started-again.txt") as program:
+        program.wait_for("READY")
+        assert "an advertisement of another program" in program.output, program.output
+        serves(connect, drop)
+        program.check_alive()

@@ -33,6 +33,16 @@ def test_legacy_advertising(legacy, connect, drop, logs):
     serve(connect, drop, legacy, logs / "legacy.txt", legacy[0])
 
 
+def test_killed_and_started_again(legacy, connect, drop, logs):
+    with Peripheral("linux:hci0", logs / "legacy-killed.txt") as peripheral:
+        peripheral.wait_for("READY")
+        peripheral.process.kill()
+        peripheral.process.wait(10)
+    log = logs / "legacy-started-again.txt"
+    serve(connect, drop, legacy, log, legacy[0])
+    assert "an advertisement of another program" in log.read_text()
+
+
 def test_static_address(legacy, connect, drop, logs):
     """The kernel then knows its end of each link by the static address, whatever address is on the air."""
     with contextlib.closing(Management()) as management:
