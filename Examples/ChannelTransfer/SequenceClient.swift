@@ -18,9 +18,16 @@ struct SequenceClient: Sendable {
         say("open")
         async let sent = send(over: channel)
         let received = try await receive(from: channel)
-        say("sent \(try await sent.summary)")
+        let all = try await sent
+        // The link ends with this scope. The other end closes the channel when it has everything.
+        let timer = Task {
+          try await Task.sleep(for: TransferPlan.patience)
+          await channel.close()
+        }
+        if received.isDone { for try await _ in channel {} }
+        timer.cancel()
+        say("sent \(all.summary)")
         say("received \(received.summary)")
-        await channel.close()
         say(received.isDone ? "done" : "not done")
       }
     }

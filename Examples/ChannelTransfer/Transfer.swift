@@ -10,6 +10,9 @@ struct TransferPlan: Sendable {
   var isEncrypted = false
   var psm: UInt16?
   var usesSequence = false
+
+  /// How long the side that connects waits until the other one has closed the channel.
+  static let patience = Duration.seconds(3)
 }
 
 /// The octets of one direction: their number, their CRC-32 and the time that they took.
@@ -66,11 +69,18 @@ struct TransferSource: Sendable {
   private var unsent: [UInt8] = []
   private var stall: Int
   private var isStalled = false
+  private let closesFirst: Bool
   private let ended: @MainActor (Bool) -> Void
 
-  /// - Parameter ended: called once, with whether everything was sent and received.
-  init(_ plan: TransferPlan, over channel: L2CAPChannel, ended: @escaping @MainActor (Bool) -> Void) {
+  /// - Parameters:
+  ///   - closesFirst: whether this side closes the channel when it has sent and received everything. The other side ends its link
+  ///     then, and nothing is lost with it.
+  ///   - ended: called once, with whether everything was sent and received.
+  init(
+    _ plan: TransferPlan, over channel: L2CAPChannel, closesFirst: Bool, ended: @escaping @MainActor (Bool) -> Void
+  ) {
     (self.channel, self.ended, stall) = (channel, ended, plan.stall)
+    self.closesFirst = closesFirst
     (sent, received) = (TransferCount(goal: plan.sent), TransferCount(goal: plan.received))
     super.init()
     for stream: Stream in [channel.inputStream, channel.outputStream] {
@@ -103,7 +113,7 @@ struct TransferSource: Sendable {
       DispatchQueue.main.asyncAfter(deadline: .now() + .seconds(stall)) { [weak self] in self?.goOn() }
       stall = 0
     }
-    if isDone { finish() }
+    if isDone { transferred() }
   }
 
   private func goOn() {
@@ -119,10 +129,17 @@ struct TransferSource: Sendable {
     guard count > 0 else { return }
     sent.add(unsent[..<count])
     unsent.removeFirst(count)
-    if isDone { finish() }
+    if isDone { transferred() }
   }
 
   private var isDone: Bool { sent.isDone && received.isDone }
+
+  private func transferred() {
+    if closesFirst { return finish() }
+    DispatchQueue.main.asyncAfter(deadline: .now() + TransferPlan.patience / .seconds(1)) { [weak self] in
+      self?.finish()
+    }
+  }
 
   private var isFinished = false
 

@@ -65,9 +65,6 @@ import BluetoothLE
       end(1)
     }
     say("open")
-    transfer = StreamTransfer(plan, over: channel) { isDone in
-      // The octets that were written leave before the link ends.
-      DispatchQueue.main.asyncAfter(deadline: .now() + 1) { end(isDone ? 0 : 1) }
-    }
+    transfer = StreamTransfer(plan, over: channel, closesFirst: false) { end($0 ? 0 : 1) }
   }
 }

@@ -46,6 +46,6 @@ import BluetoothLE
   func peripheralManager(_ peripheral: PeripheralManager, didOpen channel: L2CAPChannel?, error: (any Error)?) {
     guard let channel else { return }
     say("open")
-    transfers.append(StreamTransfer(plan, over: channel) { _ in })
+    transfers.append(StreamTransfer(plan, over: channel, closesFirst: true) { _ in })
   }
 }

@@ -105,3 +105,20 @@ import Testing
     }
   }
 }
+
+/// The examples in the documentation of ``LEChannel`` and ``ChannelPublication``.
+func greet(_ device: RemoteDevice) async throws {
+  let channel = try await device.openChannel(psm: 0x0080)
+  try await channel.write(Array("hello".utf8))
+  for try await octets in channel {
+    print(octets.count)
+  }
+}
+
+func echo(on adapter: Adapter) async throws {
+  let publication = try await adapter.publishChannel()
+  print("PSM \(publication.psm)")
+  for await channel in publication {
+    for try await octets in channel { try await channel.write(octets) }
+  }
+}

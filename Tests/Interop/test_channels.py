@@ -57,6 +57,20 @@ async def test_a_file_in_both_directions_between_two_processes(radio, tmp_path, 
         assert_equal(client, server, size)
 
 
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("name", ["bumble", "bumble-small", "virtual-small", "virtual-paced"])
+async def test_octets_pass_on_each_radio(tmp_path, name):
+    """Controllers with one buffer of 27 octets, a stream in shreds, the timing of a real radio."""
+    both = ("--send", 50_000, "--receive", 50_000)
+    with RADIOS[name](tmp_path) as radio, transfer(radio, tmp_path, "serve", *both) as server:
+        server.wait_for("READY")
+        with transfer(radio, tmp_path, "connect", *both, "--sequence") as client:
+            await wait_for_line(client, "done", 80)
+            await wait_for_line(server, "done", 10)
+        assert_equal(server, client, 50_000)
+        assert_equal(client, server, 50_000)
+
+
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("stalled", ["serve", "connect"])
 async def test_a_reader_that_stalls_stops_the_writer(radio, tmp_path, stalled):

@@ -86,8 +86,11 @@ public final class LEChannel: Sendable {
     try result.get()
   }
 
-  /// Closes the channel, and waits until the octets that were written have been sent, at most ten seconds. What was received and
-  /// not read is discarded. A channel that has ended is fine.
+  /// Closes the channel, and waits until the octets that were written are on their way to the controller, at most ten seconds. What was
+  /// received and not read is discarded. A channel that has ended is fine.
+  ///
+  /// A link that ends at once takes the last frames with it. A program that disconnects when it has sent everything has the other
+  /// device close the channel, and reads until the sequence ends.
   public func close() async {
     stream.close()
     await withCheckedContinuation { continuation in

@@ -34,7 +34,7 @@ public typealias CBL2CAPPSM = UInt16
 /// ```
 ///
 /// Keep the channel. It is closed when it is released, or when both streams are closed. Octets that were written before are still
-/// sent, for at most ten seconds.
+/// sent, for at most ten seconds, unless the link or the manager ends before.
 ///
 /// `read` waits for at least one octet, and `write` for room for one. Received octets are limited by the credits that the device has:
 /// a program that does not read stops the device from sending. A stream ends with `endEncountered` when the channel was closed, and with

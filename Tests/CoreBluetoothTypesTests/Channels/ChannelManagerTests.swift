@@ -31,7 +31,9 @@ import Testing
     fixture.say(.channelOpened(opened))
   }
 
-  @Test(arguments: [(false, "listen"), (true, "listen encrypted")])
+  @Test(
+    "9 The host chooses the PSM, and withEncryption demands an encrypted link",
+    arguments: [(false, "listen"), (true, "listen encrypted")])
   func theHostAssignsThePSM(_ isEncrypted: Bool, _ command: String) throws {
     fixture.manager.publishL2CAPChannel(withEncryption: isEncrypted)
     let id = try #require(listenIDs().first)
@@ -46,7 +48,7 @@ import Testing
     #expect(fixture.takeCalls() == ["didPublish 0 outOfSpace"])
   }
 
-  @Test func aPSMIsUnpublishedOnce() throws {
+  @Test("9 A PSM is unpublished once, with an answer") func aPSMIsUnpublishedOnce() throws {
     try publish()
     fixture.manager.unpublishL2CAPChannel(0x80)
     #expect(fixture.host.takeCommands() == ["stop listening 128"] && fixture.takeCalls() == [])
@@ -55,7 +57,7 @@ import Testing
     #expect(fixture.takeCalls() == ["didUnpublish 128 invalidParameters", "didUnpublish 128"])
   }
 
-  @Test func aChannelOfACentralIsHandedOut() throws {
+  @Test("9 A channel of a central comes with didOpen") func aChannelOfACentralIsHandedOut() throws {
     try publish()
     let central = fixture.connect(1)
     _ = fixture.takeCalls()
@@ -92,7 +94,7 @@ import Testing
     #expect(read.wait(timeout: .now() + 20) == .success)
   }
 
-  @Test func aReleasedChannelIsClosed() throws {
+  @Test("9 A channel that the program does not retain is closed") func aReleasedChannelIsClosed() throws {
     try publish()
     open(fixture.connect(1))
     fixture.settle()
@@ -159,7 +161,9 @@ import Testing
         remoteMTU: 100))
   }
 
-  @Test func anOpenedChannelIsThePeripherals() throws {
+  @Test("9 openL2CAPChannel is answered with the channel of the peripheral") func anOpenedChannelIsThePeripherals()
+    throws
+  {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)
@@ -171,6 +175,7 @@ import Testing
   }
 
   @Test(
+    "9 A refusal has a documented code",
     arguments: [
       (.channelRefused(.spsmNotSupported), "operationNotSupported"), (.channelRefused(.noResources), "outOfSpace"),
       (.channelRefused(.insufficientAuthentication), "ATT 0x5"),
@@ -197,7 +202,7 @@ import Testing
     #expect(fixture.takeCalls() == ["opened peerRemovedPairingInformation"])
   }
 
-  @Test func aRequestFailsWithItsLink() throws {
+  @Test("9 A request fails with its link, before the disconnection") func aRequestFailsWithItsLink() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)

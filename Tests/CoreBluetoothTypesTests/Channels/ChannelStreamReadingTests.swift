@@ -13,7 +13,7 @@ import Testing
     fixture.output.open()
   }
 
-  @Test func streamsComeUnopened() {
+  @Test("9 Streams come unopened") func streamsComeUnopened() {
     #expect(fixture.input.streamStatus == .notOpen && fixture.output.streamStatus == .notOpen)
     fixture.stream.received([1])
     #expect(!fixture.input.hasBytesAvailable && fixture.read() == nil && fixture.write([1]) == -1)
@@ -84,7 +84,7 @@ import Testing
     #expect(fixture.output.streamStatus == .error && (fixture.output.streamError as? CBError)?.code == code)
   }
 
-  @Test func theChannelIsClosedWithBothStreams() {
+  @Test("9 The channel is closed with both streams") func theChannelIsClosedWithBothStreams() {
     open()
     fixture.output.close()
     fixture.output.close()
@@ -102,7 +102,7 @@ import Testing
     #expect(fixture.take() == [.didRead] && fixture.write([2]) == 1 && fixture.take() == [.send([2])])
   }
 
-  @Test func theChannelIsClosedWhenItIsReleased() {
+  @Test("9 The channel is closed when it is released") func theChannelIsClosedWhenItIsReleased() {
     open()
     let (input, output) = (fixture.input, fixture.output)
     fixture.releaseChannel()
@@ -127,5 +127,26 @@ import Testing
     var buffer: UnsafeMutablePointer<UInt8>?
     var length = 0
     #expect(!fixture.input.getBuffer(&buffer, length: &length))
+  }
+}
+
+/// The example in the documentation of ``CBL2CAPChannel``, as a program has it.
+final class Receiver: NSObject, CBPeripheralDelegate, StreamDelegate {
+  var channel: CBL2CAPChannel?
+
+  func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
+    guard let channel else { return print("no channel: \(error?.localizedDescription ?? "")") }
+    self.channel = channel
+    for stream: Stream in [channel.inputStream, channel.outputStream] {
+      stream.delegate = self
+      stream.schedule(in: .main, forMode: .default)
+      stream.open()
+    }
+  }
+
+  func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+    guard eventCode == .hasBytesAvailable, let input = aStream as? InputStream else { return }
+    var octets = [UInt8](repeating: 0, count: 4_096)
+    print("\(input.read(&octets, maxLength: octets.count)) octets received")
   }
 }

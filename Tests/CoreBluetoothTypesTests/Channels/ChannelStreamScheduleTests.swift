@@ -24,7 +24,7 @@ import Testing
     var all: [String] { lines.withLock { $0 } }
   }
 
-  @Test func eventsComeOnTheRunLoopOfAThread() {
+  @Test("9 The events of a stream come on its run loop") func eventsComeOnTheRunLoopOfAThread() {
     let (recorder, octets) = reader()
     let threads = Mutex<Set<ObjectIdentifier>>([])
     let observer = StreamRecorder { stream, event in
@@ -88,7 +88,7 @@ import Testing
     #expect(recorder.wait(for: 2) == ["open", "bytes"] && octets.all == ["[7]"])
   }
 
-  @Test func eventsComeOnAQueue() {
+  @Test("9 The events of a stream come on its queue") func eventsComeOnAQueue() {
     let queue = DispatchQueue(label: "streams")
     let key = DispatchSpecificKey<Bool>()
     queue.setSpecific(key: key, value: true)
