@@ -118,6 +118,33 @@ func requests(_ request: CBATTRequest, _ channel: CBL2CAPChannel) {
   _ = CBL2CAPChannel()
 }
 
+/// The streams of a channel, scheduled on a run loop and on a queue.
+final class Streams: NSObject, StreamDelegate {
+  func open(_ channel: CBL2CAPChannel) {
+    guard let input = channel.inputStream, let output = channel.outputStream else { return }
+    input.delegate = self
+    input.schedule(in: .current, forMode: .default)
+    input.schedule(in: RunLoop.main, forMode: .common)
+    input.remove(from: .main, forMode: .common)
+    input.open()
+    CFReadStreamSetDispatchQueue(input, DispatchQueue.main)
+    CFReadStreamSetDispatchQueue(input, nil)
+    CFWriteStreamSetDispatchQueue(channel.outputStream, DispatchQueue(label: "streams"))
+    output.delegate = self
+    output.open()
+    let _: Bool = input.hasBytesAvailable && output.hasSpaceAvailable
+    let _: Stream.Status = input.streamStatus
+    let _: Error? = output.streamError
+  }
+
+  func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+    switch eventCode {
+    case .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .endEncountered, .errorOccurred: aStream.close()
+    default: break
+    }
+  }
+}
+
 func uuids(_ uuid: CBUUID) {
   _ = CBUUID()
   _ = [CBUUID(string: "180D"), CBUUID(data: Data([0x18, 0x0D])), CBUUID(nsuuid: UUID())]
