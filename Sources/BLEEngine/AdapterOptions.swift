@@ -26,6 +26,13 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
+  /// The enhanced ATT bearers that the central requests of each peripheral that supports them, 0 to 5 (Vol 3, Part F, 3.2.11). With
+  /// one or more, the server also offers them, and accepts up to five for each link.
+  ///
+  /// With several bearers operations on different attributes are performed at the same time. They need an encrypted link. The default
+  /// is 0: some devices support enhanced bearers in name only. An adapter that the kernel runs has none.
+  public var enhancedATTBearers = 0
+
   /// The file that keeps the identifiers of devices between runs: an identifier of an earlier run then names its device without a
   /// scan, where the device still uses its address. Nil is none, except for bonded devices, which are known by their bonds.
   ///
@@ -70,6 +77,7 @@ public struct AdapterOptions: Hashable, Sendable {
     options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
     options.configuration.awaitsBondStorage = true
     if let deviceName { options.configuration.deviceName = deviceName }
+    options.configuration.enhancedBearers = enhancedATTBearers
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = GATTServer.Limits(

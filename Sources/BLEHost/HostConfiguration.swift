@@ -32,6 +32,9 @@ package struct HostConfiguration: Sendable {
   package var maximumPendingConnections = 16
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
+  /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero: none, and
+  /// peers are not offered any. Where the kernel has the controller there are none.
+  package var enhancedBearers = 0
   /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
   package var pairing: PairingSettings?
   /// The bonds of earlier runs.
@@ -54,6 +57,13 @@ package struct HostConfiguration: Sendable {
   package var shutdownTimeout: Duration = .seconds(2)
 
   package init() {}
+}
+
+extension HostConfiguration {
+  /// The bearers that our central requests.
+  var wantedBearers: Int { ownership == .exclusive ? max(0, min(enhancedBearers, LinkSignalling.maximumBearers)) : 0 }
+  /// Whether peers may open enhanced bearers, and learn that they may.
+  var usesEnhancedBearers: Bool { wantedBearers > 0 }
 }
 
 /// Whose the controller is.

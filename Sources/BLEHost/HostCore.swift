@@ -139,7 +139,7 @@ package struct HostCore: Sendable {
     begin(now, &output)
     turn.session.detach(owner)
     for index in links.table.indices {
-      links.withLink(index, &turn) { $0.server.rejectRequests(of: owner, $0.security, &$1, now: now, into: &$3.server) }
+      links.withLink(index, &turn) { BearerRouter.rejectRequests(of: owner, &$0, &$1, &$3) }
     }
     links.withServices(&turn) { $0.removeAll(of: owner, into: &$1) }
     ChannelRouter.detach(owner, &links, &turn)

@@ -98,7 +98,7 @@ extension BLEError {
       switch error {
       case .errorResponse(let code, _, _): .att(code)
       case .timedOut: .timedOut
-      case .linkEnded: .disconnected
+      case .linkEnded, .bearerClosed: .disconnected
       case .notEncrypted, .cannotSign, .signCounterNotStored: .security
       case .tooManyOperations, .tooManyResults: .limitExceeded
       case .invalidParameters: .invalidArgument

@@ -30,7 +30,7 @@ import Testing
     defer { output.removeAll() }
     var opcodes: [UInt8?] = []
     for index in 0..<output.gatt.pdus.count { opcodes.append(Array(output.gatt.pdus[index]).first) }
-    client.translate(into: &output)
+    client.translate(now: .start, into: &output)
     let effects = output.effects.map { effect in
       switch effect {
       case .event(.client(_, .finished(let id, .success)), let recipient): "done \(id.rawValue) \(name(recipient))"
@@ -104,7 +104,7 @@ import Testing
     _ = take()
     receive([0x01, 0x0A, 3, 0, 0x05])
     var wanted: (GATTClient.Operation, GATTClient.Event)?
-    client.translate(into: &output)
+    client.translate(now: .start, into: &output)
     for case .own(.securityWanted(let operation, let refusal)) in output.effects { wanted = (operation, refusal) }
     output.removeAll()
     guard let wanted else {
@@ -124,7 +124,7 @@ import Testing
       read()
       _ = take()
       receive([0x01, 0x0A, 3, 0, 0x0F])
-      client.translate(into: &output)
+      client.translate(now: .start, into: &output)
       for case .own(.securityWanted(let operation, let refusal)) in output.effects { client.park(operation, refusal) }
       output.removeAll()
     }
@@ -140,7 +140,7 @@ import Testing
       read()
       _ = take()
       receive([0x01, 0x0A, 3, 0, 0x05])
-      client.translate(into: &output)
+      client.translate(now: .start, into: &output)
       var isWanted = false
       for case .own(.securityWanted(let operation, let refusal)) in output.effects {
         client.park(operation, refusal)

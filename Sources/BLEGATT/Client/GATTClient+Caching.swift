@@ -43,6 +43,9 @@ extension GATTClient {
   /// Stops to cache, and removes the cache.
   public mutating func stopCaching() { caching = .off }
 
+  /// Another bearer of the server has reported that the database has changed: nothing that was discovered holds.
+  package mutating func discardCache() { if case .off = caching {} else { caching = .unverified(nil) } }
+
   /// The outcome of an operation, where it need not be asked.
   func cachedOutcome(of kind: Operation.Kind) -> Outcome? {
     guard case .inUse(let cache) = caching else { return nil }
@@ -75,7 +78,7 @@ extension GATTClient {
 
   /// The database has changed: nothing that was discovered holds.
   mutating func databaseChanged(_ range: ClosedRange<AttributeHandle>, into output: inout Output) {
-    if case .off = caching {} else { caching = .unverified(nil) }
+    discardCache()
     output.events.append(.servicesChanged(range))
   }
 }

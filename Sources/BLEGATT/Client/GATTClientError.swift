@@ -26,6 +26,9 @@ public enum GATTClientError: Error, Equatable, Sendable {
   case timedOut
   /// The link ended before the response.
   case linkEnded
+  /// The bearer of a write was closed before the response, while the link and its other bearers go on. The value may have been
+  /// written.
+  case bearerClosed
 }
 
 extension GATTClientError {
@@ -59,6 +62,8 @@ extension GATTClientError: CustomStringConvertible {
       "signed write failed: the sign counter was not stored. Check the bond storage, then write again"
     case .timedOut: "operation failed: no response within 30 seconds. Disconnect and connect again"
     case .linkEnded: "operation failed: the link ended before the response"
+    case .bearerClosed:
+      "write failed: its bearer was closed before the response. Read the value, and write again if it is not the new one"
     }
   }
 }

@@ -39,6 +39,8 @@ extension BluetoothUUID {
   public static let serviceChanged = Self(0x2A05)
   /// 0x2B29: the Client Supported Features characteristic (Vol 3, Part G, 7.2).
   public static let clientSupportedFeatures = Self(0x2B29)
+  /// 0x2B3A: the Server Supported Features characteristic (Vol 3, Part G, 7.4).
+  public static let serverSupportedFeatures = Self(0x2B3A)
   /// 0x2B2A: the Database Hash characteristic (Vol 3, Part G, 7.3).
   public static let databaseHash = Self(0x2B2A)
 

@@ -22,6 +22,10 @@ public struct GenericServices: Sendable {
   /// ```
   public var databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
+  /// Whether Server Supported Features has the bit of enhanced ATT bearers (Vol 3, Part G, 7.4). Without it there is no such
+  /// characteristic.
+  package var supportsEnhancedBearers = false
+
   /// The services with these values.
   public init(
     deviceName: String, appearance: UInt16 = 0, centralAddressResolution: Bool? = nil,
@@ -66,6 +70,11 @@ extension AttributeDatabase {
         CharacteristicDefinition(
           id: .stack, uuid: .databaseHash, properties: .read, permissions: .readable, value: .fixed([])),
       ]
+    }
+    if generic.supportsEnhancedBearers {
+      attribute.append(
+        CharacteristicDefinition(
+          id: .stack, uuid: .serverSupportedFeatures, properties: .read, permissions: .readable, value: .fixed([0x01])))
     }
     let handles = insert(
       ServiceDefinition(id: .genericAttribute, uuid: .genericAttribute, characteristics: attribute), at: nextHandle)

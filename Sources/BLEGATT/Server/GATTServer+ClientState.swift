@@ -42,7 +42,7 @@ public struct ClientSupportedFeatures: AssignedBits {
 
   /// Robust caching (bit 0).
   public static let robustCaching = Self(rawValue: 0x01)
-  /// Enhanced ATT bearers (bit 1). The server does not support them.
+  /// Enhanced ATT bearers (bit 1). The server supports them where its host does.
   public static let enhancedATTBearer = Self(rawValue: 0x02)
   /// Multiple Handle Value Notifications (bit 2).
   public static let multipleHandleValueNotifications = Self(rawValue: 0x04)
@@ -168,6 +168,7 @@ extension GATTServer {
   mutating func setFeatures(_ new: ClientSupportedFeatures) -> Bool {
     guard supportedFeatures.isSubset(of: new) else { return false }
     supportedFeatures = new.intersection([.robustCaching, .multipleHandleValueNotifications])
+    if allowsEnhancedBearers, new.contains(.enhancedATTBearer) { supportedFeatures.insert(.enhancedATTBearer) }
     return true
   }
 

@@ -68,6 +68,10 @@ public struct GATTServer: Sendable {
   /// Whether an indication was not confirmed in time: the server neither sends nor receives (Vol 3, Part F, 3.3.3).
   public internal(set) var hasFailed = false
   var hasExchangedMTU = false
+  /// Whether the bearer in use is an enhanced one (``exchange(_:)``).
+  var isEnhanced = false
+  /// Whether the client may set ``ClientSupportedFeatures/enhancedATTBearer``.
+  package var allowsEnhancedBearers = false
   /// The Client Characteristic Configuration descriptors that are not zero, in ascending order of their handles.
   var configurations: [ClientRecord.Configuration] = []
   /// The Client Supported Features that the client has set.
@@ -200,6 +204,8 @@ public struct GATTServer: Sendable {
 
   /// Exchange MTU (Vol 3, Part F, 3.4.2). Only the first exchange has an effect; a repeated one gets the same response.
   private mutating func exchangeMTU(_ pdu: Span<UInt8>, into output: inout Output) {
+    // An enhanced bearer has the MTU of its channel (Vol 3, Part F, 3.4.2).
+    guard !isEnhanced else { return output.reject(.exchangeMTURequest, .requestNotSupported) }
     guard let request: ExchangeMTURequest = decode(pdu, into: &output) else { return }
     let offered = limits.maximumMTU
     output.append(ExchangeMTUResponse(serverRxMTU: UInt16(truncatingIfNeeded: offered)))

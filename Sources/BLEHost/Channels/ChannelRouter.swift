@@ -78,6 +78,8 @@ enum ChannelRouter {
   /// Applies an effect of the channels of a link.
   static func perform(_ effect: ChannelEffect, of peer: PeerID, _ links: inout HostLinks, _ host: inout HostTurn) {
     switch effect {
+    case .requested(let request) where request.spsm == .enhancedATT:
+      links.withLink(of: peer, &host) { $0.signalling.answerBearers(request, $0.channelFacts, &$3) }
     case .requested(let request):
       let listener = links.channels.listeners[request.spsm]
       let names = (0..<request.count).map { _ in links.channels.name(on: peer) }

@@ -21,6 +21,8 @@ struct LinkChannels: Sendable {
   private let peer: PeerID
   private var entries: [ChannelID: Entry] = [:]
   private var numbers: [L2CAPChannelID: ChannelID] = [:]
+  /// The channels that are enhanced ATT bearers.
+  private(set) var bearers: Set<ChannelID> = []
   /// The requests of the owners.
   var openings = ChannelOpenings()
 
@@ -85,6 +87,10 @@ extension LinkChannels {
     _ turn: inout LinkTurn
   ) {
     switch effect {
+    case .opened(let opened, .bearers?): addBearers(opened, &turn)
+    case .received(let number, let pdu) where bearers.contains(number):
+      turn.effects.append(.own(.bearer(.received(number, pdu))))
+    case .closed(let number, _) where bearers.contains(number): bearerClosed(number, &turn)
     case .requested(let request): turn.effects.append(.own(.channel(.requested(request))))
     case .opened(let opened, let request?): self.opened(opened, by: request, &signalling, &turn)
     case .openFailed(let request, let failure): openings.failed(request, failure, facts, &turn)
@@ -116,6 +122,16 @@ extension LinkChannels {
     if case .violation(let violation) = reason {
       turn.effects.append(.report(.peer, "an L2CAP channel is closed: \(violation)", peer: peer))
     }
+  }
+
+  mutating func addBearers(_ opened: [ChannelID], _ turn: inout LinkTurn) {
+    bearers.formUnion(opened)
+    turn.effects.append(.own(.bearer(.opened(opened))))
+  }
+
+  mutating func bearerClosed(_ number: ChannelID, _ turn: inout LinkTurn) {
+    guard bearers.remove(number) != nil else { return }
+    turn.effects.append(.own(.bearer(.closed(number))))
   }
 
   /// The link has ended, and with it every channel and every request.

@@ -21,6 +21,7 @@ extension LinkSignalling {
   mutating func tick(_ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
     perform(tick(now: turn.now, into: &turn.effects), facts, &turn)
     channels.openings.tick(&turn)
+    if let deadline = serverBearers.deadline, deadline <= turn.now { turn.effects.append(.own(.bearer(.tick))) }
   }
 
   private mutating func perform(
@@ -47,8 +48,10 @@ extension LinkSignalling {
     channels.answer(request, listener, as: names, facts, &channel, &turn)
   }
 
-  /// The peer may open channels to these services.
-  mutating func setServices(_ numbers: Set<SPSM>) { channel.channels.services = numbers }
+  /// The peer may open channels to these services, and to enhanced ATT where it is enabled.
+  mutating func setServices(_ numbers: Set<SPSM>) {
+    channel.channels.services = allowsBearers ? numbers.union([.enhancedATT]) : numbers
+  }
 
   mutating func stopListening(_ number: SPSM, _ turn: inout LinkTurn) {
     channels.stopListening(number, &channel, &turn)

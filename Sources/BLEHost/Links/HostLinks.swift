@@ -86,9 +86,7 @@ struct HostLinks: Sendable {
     let controller = host.controller
     withLink(index, &host) { link, services, _, turn in
       if case .respond(_, let token, let answer) = command {
-        let security = link.security
-        link.server.respond(
-          to: token, with: answer, from: owner, security, &services, now: turn.now, into: &turn.server)
+        BearerRouter.respond(to: token, with: answer, from: owner, &link, &services, &turn)
       } else {
         link.perform(command, from: owner, controller, &turn)
       }
@@ -113,6 +111,9 @@ struct HostLinks: Sendable {
     var link = Link(
       peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
+    link.client.bearers.isEnabled = configuration.usesEnhancedBearers
+    link.client.bearers.wanted = new.role == .central ? configuration.wantedBearers : 0
+    link.signalling.allowsBearers = configuration.usesEnhancedBearers
     link.signalling.setServices(channels.numbers)
     host.log.linkAdded(link.peer)
     let isShuttingDown = host.session.isShuttingDown
@@ -155,6 +156,7 @@ struct HostLinks: Sendable {
     turn.begin(policy, now: host.now)
     body(&table[index], &services, &bonds, &turn)
     table[index].finish(&bonds, &turn)
+    if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { BearerRouter.send(&table[index], &turn) }
     let (peer, tag) = (table[index].peer, turn.server.tag)
     // Only the value itself carries the mark, not an answer that was written with it.
     turn.server.gatt.pdus.forEach {
@@ -218,6 +220,7 @@ struct HostLinks: Sendable {
         links.withSecurity(of: peer, .refused, &host)
         links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
       case .bondProven: links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+      case .bearer(let effect): links.withLink(of: peer, &host) { BearerRouter.perform(effect, &$0, &$1, &$3) }
       case .channel(let effect): ChannelRouter.perform(effect, of: peer, &links, &host)
       case .superseded(let handle): links.remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
       default: links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }

@@ -1,5 +1,6 @@
 import BLEATT
 import BLEGATT
+import BLEL2CAP
 import BLESMP
 import BLEWire
 
@@ -37,10 +38,13 @@ struct LinkClient: Sendable {
   struct Output: Sendable {
     /// PDUs for the server, which are sent first.
     var gatt = GATTClient.Output()
+    /// PDUs for enhanced bearers.
+    var frames: [BearerFrame] = []
     var effects: [Effect<LinkEffect>] = []
 
     mutating func removeAll() {
       gatt.removeAll()
+      frames = []
       effects.removeAll(keepingCapacity: true)
     }
   }
@@ -48,6 +52,8 @@ struct LinkClient: Sendable {
   private let peer: PeerID
   private let maximumMTU: Int
   private var gatt = GATTClient()
+  /// The bearers beside that of ``gatt``.
+  var bearers = ClientBearers()
   /// The owners that connected the link or operate on it, as a central: they receive what the peer's server sends unasked.
   private(set) var users: [OwnerID]
   /// The owner of each operation that has not ended.
@@ -67,7 +73,9 @@ struct LinkClient: Sendable {
   var isCongested: Bool { gatt.isCongested }
   /// When ``tick(now:into:)`` has work, the encryption is late (``Reconnection/deadline``) or the store is
   /// (``isStorageLate(now:)``).
-  var deadline: Instant? { .nearer(gatt.deadline, .nearer(reconnection.deadline, counterDeadline)) }
+  var deadline: Instant? {
+    .nearer(.nearer(gatt.deadline, bearers.deadline), .nearer(reconnection.deadline, counterDeadline))
+  }
   func isStorageLate(now: Instant) -> Bool { counterDeadline.map { $0 <= now } ?? false }
 
   /// What is known of the database of a bonded peer.
@@ -132,14 +140,25 @@ struct LinkClient: Sendable {
     }
     owners[operation.id] = owner
     if pairsOnDemand { parked.asked[operation.id] = sent }
-    gatt.perform(sent, now: now, into: &output.gatt)
+    bearers.perform(sent, &gatt, now: now, into: &output)
+  }
+
+  mutating func receive(_ pdu: Span<UInt8>, on channel: ChannelID, now: Instant, into output: inout Output) {
+    bearers.receive(pdu, on: channel, &gatt, now: now, into: &output)
+  }
+
+  mutating func bearerClosed(_ channel: ChannelID, now: Instant, into output: inout Output) {
+    bearers.closed(channel, &gatt, now: now, into: &output)
   }
 
   mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
     gatt.receive(pdu, now: now, into: &output.gatt)
   }
 
-  mutating func tick(now: Instant, into output: inout Output) { gatt.tick(now: now, into: &output.gatt) }
+  mutating func tick(now: Instant, into output: inout Output) {
+    gatt.tick(now: now, into: &output.gatt)
+    bearers.tick(&gatt, now: now, into: &output)
+  }
 
   /// More frames wait than may, so that no commands follow; or few enough.
   mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
@@ -152,6 +171,7 @@ struct LinkClient: Sendable {
       reconnection = .none
       gatt.setSuspended(false, now: now, into: &output.gatt)
     }
+    bearers.linkEncrypted(&gatt, now: now, into: &output)
     repeatParked(now: now, into: &output)
   }
 
@@ -162,7 +182,7 @@ struct LinkClient: Sendable {
     reconnection = .bondLost
     guard !queuesOperations else { return }
     gatt.failWaiting(.notEncrypted, into: &output.gatt)
-    translate(into: &output)
+    translate(now: now, into: &output)
     // The Exchange MTU Request failed with them. It is the first request again if a new pairing encrypts the link.
     exchangeMTU(now: now, into: &output)
   }
@@ -171,19 +191,23 @@ struct LinkClient: Sendable {
   mutating func linkEnded(into output: inout Output) {
     releaseParked(into: &output)
     gatt.linkEnded(into: &output.gatt)
+    bearers.linkEnded(&gatt, into: &output)
     for event in output.gatt.events {
       if case .finished(.stack, _) = event { continue }
+      if case .finished(.bearers, _) = event { continue }
       report(event, into: &output)
     }
     output.gatt.removeAll()
   }
 
   /// Turns what the client found into effects, after its PDUs have been sent.
-  mutating func translate(into output: inout Output) {
+  mutating func translate(now: Instant, into output: inout Output) {
     guard !output.gatt.events.isEmpty else { return }
+    var setUp: Result<GATTClient.Outcome, GATTClientError>?
     for event in output.gatt.events {
       switch event {
       case .finished(.stack, _): break
+      case .finished(.bearers, let result): setUp = result
       case .notification, .indication, .servicesChanged:
         if reconnection == .none {
           report(event, into: &output)
@@ -194,6 +218,7 @@ struct LinkClient: Sendable {
           output.effects.append(.report(.peer, text, peer: peer))
         }
       case .finished(let id, let result):
+        bearers.finished(id)
         if let operation = parked.take(id, result) {
           output.effects.append(.own(.securityWanted(operation, refusal: event)))
         } else {
@@ -211,6 +236,9 @@ struct LinkClient: Sendable {
       }
     }
     output.gatt.events.removeAll(keepingCapacity: true)
+    guard let setUp else { return }
+    bearers.answered(setUp, &gatt, now: now, into: &output)
+    translate(now: now, into: &output)
   }
 
   /// Reports an event to the owner whose operation it ends, a value to the owners that subscribed to it, else to the users of
@@ -323,7 +351,7 @@ extension LinkClient {
       take(grant, until: until, now: turn.now, into: &turn.client)
       if grant == .awaited { break }
     }
-    translate(into: &turn.client)
+    translate(now: turn.now, into: &turn.client)
   }
 
   /// Takes the answer to its need of counters.

@@ -39,6 +39,8 @@ enum LinkEffect: Sendable {
   case violated(GATTClient.Event, to: Recipient)
   /// Something of the credit-based channels, which concerns other parts.
   case channel(ChannelEffect)
+  /// Something of the enhanced ATT bearers.
+  case bearer(BearerEffect)
   /// The peer cannot be served any more, or does not answer: the link is to be ended.
   case failed
 
@@ -68,6 +70,8 @@ struct LinkTurn: Sendable {
 
   var server = LinkServer.Output()
   var client = LinkClient.Output()
+  /// PDUs of our server for enhanced bearers.
+  var bearerFrames: [BearerFrame] = []
   /// The client has had an input.
   var usesClient = false
   var effects: [Effect<LinkEffect>] = []

@@ -29,6 +29,8 @@ struct LinkServer: Sendable {
   private let peer: PeerID
   private let storageTimeout: Duration
   private var gatt: GATTServer
+  /// Whether ``gatt`` has the state of an enhanced bearer.
+  private var isEnhanced = false
   /// The subscriptions that were reported to their owners: those whose values may be sent on the link.
   private var reported: [AttributeID: Subscription] = [:]
   /// The updates whose notifications are on their way, in order.
@@ -43,6 +45,7 @@ struct LinkServer: Sendable {
     self.peer = peer
     storageTimeout = configuration.bondStorageTimeout
     gatt = GATTServer(limits: configuration.serverLimits)
+    gatt.allowsEnhancedBearers = configuration.usesEnhancedBearers
   }
 
   /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
@@ -56,12 +59,19 @@ struct LinkServer: Sendable {
 
   mutating func setMTU(_ mtu: Int) { gatt.setMTU(mtu) }
 
+  /// Serves another bearer of the client, or the first one again.
+  mutating func exchange(_ bearer: inout ServerBearers.Bearer) {
+    gatt.exchange(&bearer.gatt)
+    swap(&request, &bearer.request)
+    isEnhanced.toggle()
+  }
+
   /// Takes one PDU of the client. It waits behind a signed write that waits.
   mutating func receive(
     _ pdu: Span<UInt8>, _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant,
     into output: inout Output
   ) {
-    guard signedWrites.isEmpty else { return wait(.pdu([UInt8](copying: pdu)), now: now, into: &output) }
+    guard signedWrites.isEmpty || isEnhanced else { return wait(.pdu([UInt8](copying: pdu)), now: now, into: &output) }
     gatt.receive(pdu, security: security, database: &services.database, now: now, into: &output.gatt)
     translate(services, into: &output)
   }

@@ -19,6 +19,10 @@ struct LinkSignalling: Sendable {
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
   var channel: SignallingChannel
   var channels: LinkChannels
+  /// The bearers of our server that are channels.
+  var serverBearers = ServerBearers()
+  /// Whether the peer may open enhanced ATT bearers.
+  var allowsBearers = false
   /// The owner that asked for other parameters last.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
@@ -33,7 +37,9 @@ struct LinkSignalling: Sendable {
   }
 
   /// When ``tick(now:into:)`` has work, or the requests for channels have.
-  var deadline: Instant? { .nearer(channel.deadline, channels.openings.deadline) }
+  var deadline: Instant? {
+    .nearer(.nearer(channel.deadline, channels.openings.deadline), serverBearers.deadline)
+  }
 
   /// Takes one PDU of the signalling channel. The response follows the commands that it leads to.
   ///

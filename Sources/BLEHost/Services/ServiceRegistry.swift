@@ -20,10 +20,11 @@ struct ServiceRegistry: Sendable {
       let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
       return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
     }
-    database = AttributeDatabase(
-      services: GenericServices(
-        deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
-        databaseHashCMAC: cmac))
+    var generic = GenericServices(
+      deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
+      databaseHashCMAC: cmac)
+    generic.supportsEnhancedBearers = configuration.usesEnhancedBearers
+    database = AttributeDatabase(services: generic)
   }
 
   /// Performs a command about services; others are not for this part.

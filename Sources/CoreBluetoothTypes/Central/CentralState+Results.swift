@@ -209,7 +209,7 @@ extension GATTClientError {
         loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,
         "\(loss?.description ?? "\(self)")")
     case .timedOut: CBError(.connectionTimeout, "\(self)")
-    case .linkEnded: CBError(.peripheralDisconnected)
+    case .linkEnded, .bearerClosed: CBError(.peripheralDisconnected)
     case .tooManyOperations, .tooManyResults: CBError(.outOfSpace, "\(self)")
     case .invalidParameters: CBError(.invalidParameters, "\(self)")
     case .cannotSign, .signCounterNotStored: CBError(.operationNotSupported, "\(self)")

@@ -255,6 +255,7 @@ extension Transcript {
     case .signCounterNotStored: "sign-counter-not-stored"
     case .timedOut: "timed-out"
     case .linkEnded: "link-ended"
+    case .bearerClosed: "bearer-closed"
     }
   }
 

@@ -1,0 +1,176 @@
+import BLEATT
+import BLEGATT
+import BLEL2CAP
+import BLEWire
+
+/// What the channels of enhanced ATT bearers cause in the halves of a link, and the halves in the channels.
+enum BearerEffect: Sendable {
+  /// Our central requests bearers.
+  case open(Int)
+  /// Channels of bearers are open.
+  case opened([ChannelID])
+  /// A PDU of the peer.
+  case received(ChannelID, [UInt8])
+  /// A bearer is closed.
+  case closed(ChannelID)
+  /// A bearer is to be closed, for this reason.
+  case close(ChannelID, String)
+  /// A bearer of the server has work.
+  case tick
+}
+
+/// Routes what concerns enhanced ATT bearers between the channels, the server and the client of one link.
+enum BearerRouter {
+  static func perform(
+    _ effect: BearerEffect, _ link: inout Link, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
+  ) {
+    turn.usesClient = true
+    switch effect {
+    case .open(let count): link.signalling.openBearers(count, &turn)
+    case .opened(let channels):
+      for channel in channels {
+        guard let mtu = link.signalling.bearerMTU(channel) else { continue }
+        link.signalling.serverBearers.add(channel, mtu: mtu)
+        link.client.bearers.add(channel, mtu: mtu)
+      }
+    case .received(let channel, let pdu):
+      receive(pdu, on: channel, &link, &services, &turn)
+      link.signalling.channel.didRead(channel, into: &turn.signalling)
+    case .closed(let channel):
+      link.signalling.serverBearers.remove(channel)
+      link.client.bearerClosed(channel, now: turn.now, into: &turn.client)
+    case .close(let channel, let reason): close(channel, reason, &link, &turn)
+    case .tick:
+      for channel in link.signalling.serverBearers.due(turn.now) {
+        use(channel, &link, &turn) { [now = turn.now] server, security, output in
+          server.tick(security, &services, now: now, into: &output)
+        }
+      }
+    }
+  }
+
+  /// Takes one ATT PDU; its opcode says for which half it is. One that exceeds the ATT_MTU of the bearer ends the bearer.
+  private static func receive(
+    _ pdu: [UInt8], on channel: ChannelID, _ link: inout Link, _ services: inout ServiceRegistry,
+    _ turn: inout LinkTurn
+  ) {
+    guard let opcode = pdu.first, let mtu = link.signalling.bearerMTU(channel) else { return }
+    let now = turn.now
+    if pdu.count > mtu {
+      close(channel, "a PDU of \(pdu.count) octets exceeds the ATT_MTU of \(mtu)", &link, &turn)
+    } else if ATTOpcode(rawValue: opcode).isSentByServer {
+      link.client.receive(pdu.span, on: channel, now: now, into: &turn.client)
+    } else {
+      use(channel, &link, &turn) { $0.receive(pdu.span, $1, &services, now: now, into: &$2) }
+    }
+  }
+
+  private static func use(
+    _ channel: ChannelID, _ link: inout Link, _ turn: inout LinkTurn,
+    _ body: (inout LinkServer, SecurityState, inout LinkServer.Output) -> Void
+  ) {
+    let security = link.security
+    link.signalling.serverBearers.use(channel, &link.server, &turn) { body(&$0, security, &$1) }
+  }
+
+  private static func close(_ channel: ChannelID, _ reason: String, _ link: inout Link, _ turn: inout LinkTurn) {
+    turn.effects.append(.report(.peer, "an enhanced ATT bearer is closed: \(reason)", peer: link.peer))
+    link.signalling.closeBearer(channel, &turn)
+  }
+
+  /// Takes the answer of one owner to a request, on whichever bearer it came.
+  static func respond(
+    to token: RequestToken, with answer: RequestAnswer, from owner: OwnerID, _ link: inout Link,
+    _ services: inout ServiceRegistry, _ turn: inout LinkTurn
+  ) {
+    let (now, security) = (turn.now, link.security)
+    guard let channel = link.signalling.serverBearers.channel(of: token) else {
+      return link.server.respond(
+        to: token, with: answer, from: owner, security, &services, now: now, into: &turn.server)
+    }
+    use(channel, &link, &turn) {
+      $0.respond(to: token, with: answer, from: owner, $1, &services, now: now, into: &$2)
+    }
+  }
+
+  /// Answers the requests that wait for an owner that detaches.
+  static func rejectRequests(
+    of owner: OwnerID, _ link: inout Link, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
+  ) {
+    let (now, security) = (turn.now, link.security)
+    link.server.rejectRequests(of: owner, security, &services, now: now, into: &turn.server)
+    for channel in link.signalling.serverBearers.channels(awaiting: owner) {
+      use(channel, &link, &turn) { $0.rejectRequests(of: owner, $1, &services, now: now, into: &$2) }
+    }
+  }
+
+  /// Hands the PDUs of the bearers to their channels. A bearer whose peer takes none is closed.
+  static func send(_ link: inout Link, _ turn: inout LinkTurn) {
+    let frames = turn.bearerFrames + turn.client.frames
+    (turn.bearerFrames, turn.client.frames) = ([], [])
+    for frame in frames {
+      do throws(CreditBasedChannel.SendRefusal) {
+        try link.signalling.channel.channels.send(frame.pdu, on: frame.channel)
+        turn.hasChannelFrames = true
+      } catch .notOpen {
+        continue
+      } catch {
+        close(frame.channel, "\(error)", &link, &turn)
+      }
+    }
+  }
+}
+
+/// The channels of the bearers.
+extension LinkSignalling {
+  /// The bearers of a link, requested by either end.
+  static let maximumBearers = 5
+
+  /// What we accept on each bearer: an ATT_MTU as on the first one.
+  private static let bearerParameters = CreditBasedChannel.Parameters(
+    mtu: UInt16(ATT.maximumMTU), mps: 247, initialCredits: 8)
+
+  /// The ATT_MTU of a bearer: the smaller MTU of its channel (Vol 3, Part F, 3.2.8).
+  func bearerMTU(_ number: ChannelID) -> Int? {
+    channel.channels[number].map { Int(min($0.local.mtu, $0.remote.mtu)) }
+  }
+
+  mutating func openBearers(_ count: Int, _ turn: inout LinkTurn) {
+    let free = min(count, Self.maximumBearers - channels.bearers.count)
+    guard free > 0 else { return }
+    let opening = SignallingChannel.ChannelOpening(
+      spsm: .enhancedATT, mode: .enhancedCreditBased, count: free, local: Self.bearerParameters)
+    // Without them the first bearer does it all.
+    try? channel.open(opening, .bearers, now: turn.now, into: &turn.signalling)
+  }
+
+  /// Answers a request of the peer: enhanced flow control and an encrypted link (Vol 3, Part G, 5.3.2), and not too many.
+  mutating func answerBearers(
+    _ request: CreditBasedChannels.Request, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
+  ) {
+    let security = facts.security
+    let refusal: CreditBasedConnectionResult? =
+      if request.mode != .enhancedCreditBased {
+        .spsmNotSupported
+      } else if facts.reconnection != .none || security.level == .none {
+        security.isBonded ? .insufficientEncryption : .insufficientAuthentication
+      } else {
+        channels.bearers.count + request.count > Self.maximumBearers ? .noResources : nil
+      }
+    if let refusal { return channel.reject(request, refusal, into: &turn.signalling) }
+    var found: [SignallingChannel.Effect] = []
+    channel.accept(request, Self.bearerParameters, into: &turn.signalling, effects: &found)
+    for case .channel(.opened(let opened, nil)) in found { channels.addBearers(opened, &turn) }
+  }
+
+  mutating func closeBearer(_ number: ChannelID, _ turn: inout LinkTurn) {
+    var found: [SignallingChannel.Effect] = []
+    channel.close(number, now: turn.now, into: &turn.signalling, effects: &found)
+    channels.bearerClosed(number, &turn)
+  }
+}
+
+extension CreditBasedChannels.OpenID {
+  /// The request for enhanced ATT bearers.
+  static let bearers = Self(rawValue: .max)
+}

@@ -1,0 +1,224 @@
+import BLEATT
+import BLEGATT
+import BLEL2CAP
+import BLEWire
+
+extension GATTClient.OperationID {
+  /// The operations by which a client finds out whether the server has enhanced bearers.
+  static let bearers = Self(rawValue: .max - 1)
+}
+
+/// The enhanced ATT bearers of our client on one link (Vol 3, Part F, 3.2.11; Part G, 5.3.2), and how they come to be.
+///
+/// ```
+///   link encrypted ──► reads Server Supported Features ──► sets its bit of Client Supported Features ──► requests the channels
+///                          │ no such bit, any error: the first bearer alone, as ever
+/// ```
+///
+/// Each bearer has a ``/BLEGATT/GATTClient`` with one transaction at a time. An operation on one attribute goes to the bearer with the
+/// fewest operations. Operations on the same attribute stay in their order, on one bearer; discovery, operations on several
+/// attributes, and commands use the first bearer.
+struct ClientBearers: Sendable {
+  private struct Bearer {
+    var gatt = GATTClient()
+    /// The operations that have not ended; the first has been sent.
+    var operations: [GATTClient.Operation] = []
+  }
+
+  private enum SetUp { case notStarted, readingServer, readingClient, writing, done }
+
+  /// Whether bearers may be opened, by the peer at least.
+  var isEnabled = false
+  /// The bearers that our central requests.
+  var wanted = 0
+  private var setUp = SetUp.notStarted
+  private var mayRepeat = true
+  private var bearers: [ChannelID: Bearer] = [:]
+  /// The operations on the first bearer that have not ended, with their attributes; nil: several.
+  private var first: [GATTClient.OperationID: AttributeHandle?] = [:]
+
+  var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
+
+  mutating func add(_ channel: ChannelID, mtu: Int) {
+    var bearer = Bearer()
+    bearer.gatt.mtu = mtu
+    bearers[channel] = bearer
+  }
+
+  /// Performs an operation on the bearer that suits it.
+  mutating func perform(
+    _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    if let channel = channel(for: operation.kind, mtu: gatt.mtu) {
+      bearers[channel]?.operations.append(operation)
+      use(channel, &gatt, into: &output) { $0.perform(operation, now: now, into: &$1) }
+    } else {
+      if isEnabled { first[operation.id] = .some(operation.kind.attribute) }
+      gatt.perform(operation, now: now, into: &output.gatt)
+    }
+  }
+
+  /// - Returns: nil for the first bearer.
+  private func channel(for kind: GATTClient.Operation.Kind, mtu: Int) -> ChannelID? {
+    guard !bearers.isEmpty, let attribute = kind.attribute else { return nil }
+    let isFirstInOrder = first.values.contains { $0 == nil || $0 == attribute }
+    guard !isFirstInOrder else { return nil }
+    let same = bearers.first { $0.value.operations.contains { $0.kind.attribute == attribute } }
+    if let same { return same.key }
+    guard !kind.isWriteCommand else { return nil }
+    // A smaller ATT_MTU would cut values that the first bearer carries whole.
+    let candidates = bearers.filter { $0.value.gatt.mtu >= mtu }
+    let free = candidates.min {
+      ($0.value.operations.count, $0.key.rawValue) < ($1.value.operations.count, $1.key.rawValue)
+    }
+    return free.flatMap { $0.value.operations.count < first.count ? $0.key : nil }
+  }
+
+  /// An operation has ended, on any bearer.
+  mutating func finished(_ id: GATTClient.OperationID) { first[id] = nil }
+
+  /// Takes a PDU of the server. A value may come on any bearer; an indication is confirmed on its own.
+  mutating func receive(
+    _ pdu: Span<UInt8>, on channel: ChannelID, _ gatt: inout GATTClient, now: Instant,
+    into output: inout LinkClient.Output
+  ) {
+    guard !pdu.isEmpty, let mtu = bearers[channel]?.gatt.mtu else { return }
+    switch ATTOpcode(rawValue: pdu[0]) {
+    case .handleValueNotification, .handleValueIndication, .multipleHandleValueNotification:
+      var own = GATTClient.Output()
+      let firstMTU = gatt.mtu
+      gatt.mtu = max(firstMTU, mtu)
+      gatt.receive(pdu, now: now, into: &own)
+      gatt.mtu = firstMTU
+      own.pdus.forEach {
+        if $0[0] == ATTOpcode.handleValueConfirmation.rawValue {
+          output.frames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0)))
+        } else {
+          let octets = [UInt8](copying: $0)
+          output.gatt.pdus.append { $0 += octets }
+        }
+      }
+      output.gatt.events += own.events
+    default:
+      let octets = [UInt8](copying: pdu)
+      use(channel, &gatt, into: &output) { $0.receive(octets.span, now: now, into: &$1) }
+    }
+  }
+
+  mutating func tick(_ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output) {
+    for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      use(channel, &gatt, into: &output) { $0.tick(now: now, into: &$1) }
+    }
+  }
+
+  private mutating func use(
+    _ channel: ChannelID, _ gatt: inout GATTClient, into output: inout LinkClient.Output,
+    _ body: (inout GATTClient, inout GATTClient.Output) -> Void
+  ) {
+    guard var bearer = bearers.removeValue(forKey: channel) else { return }
+    var own = GATTClient.Output()
+    body(&bearer.gatt, &own)
+    own.pdus.forEach { output.frames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0))) }
+    for event in own.events {
+      switch event {
+      case .finished(let id, _): bearer.operations.removeAll { $0.id == id }
+      case .servicesChanged: gatt.discardCache()
+      case .bearerFailed:
+        // The bearer ends alone; the operations have failed already.
+        output.effects.append(.own(.bearer(.close(channel, "an ATT request had no answer in 30 seconds"))))
+        continue
+      default: break
+      }
+      output.gatt.events.append(event)
+    }
+    bearers[channel] = bearer
+  }
+
+  /// A bearer is closed. What was not sent, and a read that was, is repeated on another bearer; a write may have been executed, and
+  /// fails.
+  mutating func closed(
+    _ channel: ChannelID, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    guard let bearer = bearers.removeValue(forKey: channel) else { return }
+    for (place, operation) in bearer.operations.enumerated() {
+      if place == 0, !operation.kind.isRead {
+        output.gatt.events.append(.finished(operation.id, .failure(.bearerClosed)))
+      } else {
+        perform(operation, &gatt, now: now, into: &output)
+      }
+    }
+  }
+
+  /// The link has ended, and with it every bearer.
+  mutating func linkEnded(_ gatt: inout GATTClient, into output: inout LinkClient.Output) {
+    for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      use(channel, &gatt, into: &output) { $0.linkEnded(into: &$1) }
+    }
+    bearers = [:]
+  }
+}
+
+/// The set-up of bearers by our central.
+extension ClientBearers {
+  /// The link is encrypted: the server is asked, once.
+  mutating func linkEncrypted(_ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output) {
+    guard wanted > 0, setUp == .notStarted else { return }
+    setUp = .readingServer
+    ask(.readUsingUUID(.serverSupportedFeatures, .first ... .last), &gatt, now: now, into: &output)
+  }
+
+  private func ask(
+    _ kind: GATTClient.Operation.Kind, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    gatt.perform(GATTClient.Operation(id: .bearers, kind), now: now, into: &output.gatt)
+  }
+
+  /// Takes the end of an operation of the set-up.
+  mutating func answered(
+    _ result: Result<GATTClient.Outcome, GATTClientError>, _ gatt: inout GATTClient, now: Instant,
+    into output: inout LinkClient.Output
+  ) {
+    switch (setUp, result) {
+    case (.readingServer, .success(.values(let values))):
+      guard let features = values.first?.value.first, features & 0x01 != 0 else { return setUp = .done }
+      setUp = .readingClient
+      ask(.readUsingUUID(.clientSupportedFeatures, .first ... .last), &gatt, now: now, into: &output)
+    case (.readingClient, .success(.values(let values))):
+      guard let features = values.first else { return setUp = .done }
+      // A bit that is set stays set; octets that are missing are zero (Vol 3, Part G, 7.2).
+      var value = features.value.isEmpty ? [0] : features.value
+      value[0] |= ClientSupportedFeatures.enhancedATTBearer.rawValue
+      setUp = .writing
+      ask(.write(features.handle, value), &gatt, now: now, into: &output)
+    case (.writing, .failure(.errorResponse)) where mayRepeat:
+      // The cache has set its bit in between.
+      (mayRepeat, setUp) = (false, .readingClient)
+      ask(.readUsingUUID(.clientSupportedFeatures, .first ... .last), &gatt, now: now, into: &output)
+    case (.writing, .success):
+      setUp = .done
+      output.effects.append(.own(.bearer(.open(wanted))))
+    default: setUp = .done
+    }
+  }
+}
+
+extension GATTClient.Operation.Kind {
+  /// The attribute of an operation on one attribute; nil for others.
+  fileprivate var attribute: AttributeHandle? {
+    switch self {
+    case .read(let handle), .readLong(let handle), .write(let handle, _), .writeLong(let handle, _, _),
+      .writeWithoutResponse(let handle, _):
+      handle
+    default: nil
+    }
+  }
+
+  fileprivate var isWriteCommand: Bool { if case .writeWithoutResponse = self { true } else { false } }
+
+  fileprivate var isRead: Bool {
+    switch self {
+    case .read, .readLong: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,304 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEL2CAP
+import BLESMP
+import BLEWire
+import Testing
+
+/// A peripheral with dynamic values, whose application the test plays, and a central; both may have enhanced bearers.
+private struct EnhancedPair {
+  static let attributes = (11...14).map { AttributeID(rawValue: $0) }
+  var pair: ChannelPair
+  var handles: [AttributeHandle] = []
+  private var operations: UInt32 = 500
+
+  init(central: Int = 3, peripheral: Int = 3, isEncrypted: Bool = true) throws {
+    let couple = Couple(configure: { $1.enhancedBearers = $0 == 0 ? peripheral : central })
+    pair = try ChannelPair(nil, couple: couple)
+    let definitions = Self.attributes.map {
+      CharacteristicDefinition(
+        id: $0, uuid: BluetoothUUID(0xFF20), properties: [.read, .write, .indicate], permissions: .readableAndWritable,
+        value: .dynamic)
+    }
+    pair.ask(
+      0,
+      .addService(
+        ServiceDefinition(id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFF21), characteristics: definitions)),
+      from: OwnerID(rawValue: 4))
+    for event in pair.couple.events(0) {
+      if case .serviceAdded(ServiceID(rawValue: 9), .success(let added)) = event {
+        handles = Self.attributes.compactMap { added.attributes[$0] }
+      }
+    }
+    if isEncrypted { pair.couple.secure() }
+  }
+
+  mutating func perform(_ kinds: [GATTClient.Operation.Kind]) {
+    let commands = kinds.map { kind in
+      operations += 1
+      return HostCommand.client(pair.link(1), .init(id: .init(rawValue: operations), kind))
+    }
+    pair.couple.world.ask(1, commands)
+  }
+
+  /// The requests that the peripheral's application has been given.
+  var requests: [(token: RequestToken, attribute: AttributeID)] {
+    pair.couple.events(0).compactMap {
+      switch $0 {
+      case .read(_, let token, let attribute, _): (token, attribute)
+      case .write(_, let token?, let parts): (token, parts[0].attribute)
+      default: nil
+      }
+    }
+  }
+
+  mutating func respond(to token: RequestToken, _ value: [UInt8]) {
+    pair.ask(0, .respond(pair.link(0), token, .success(value)), from: OwnerID(rawValue: 4))
+  }
+
+  /// The ends of the operations, in order.
+  var results: [(number: UInt32, result: Result<GATTClient.Outcome, GATTClientError>)] {
+    pair.couple.events(1).compactMap {
+      if case .client(_, .finished(let id, let result)) = $0, id.rawValue > 500, id.rawValue < 1000 {
+        (id.rawValue - 500, result)
+      } else {
+        nil
+      }
+    }
+  }
+
+  var values: [UInt32: [UInt8]] {
+    var values: [UInt32: [UInt8]] = [:]
+    for case (let number, .success(.value(let value))) in results { values[number] = value }
+    return values
+  }
+
+  func requestsForChannels(_ host: Int) -> [String] { pair.frames(of: host, on: 5).filter { $0.hasPrefix("17") } }
+
+  /// Sends an ATT PDU on the bearer with this channel number behind the back of a host.
+  mutating func forge(_ pdu: String, on channel: UInt16 = 0x40, from host: Int) throws {
+    var length: [UInt8] = []
+    length.append(littleEndian: UInt16(pdu.count / 2))
+    try pair.forge(length.hexadecimal + pdu, on: channel, from: host)
+  }
+
+  var isLinkUp: Bool { !pair.couple.events(1).contains { if case .disconnected = $0 { true } else { false } } }
+}
+
+/// Vol 3, Part F, 3.2.11; Part G, 5.3.2.
+@Suite("Enhanced ATT bearers") struct EnhancedBearerTests {
+  @Test func theCentralOpensBearersOnceTheLinkIsEncrypted() throws {
+    var both = try EnhancedPair(isEncrypted: false)
+    #expect(both.requestsForChannels(1).isEmpty)
+    both.pair.couple.secure()
+    let request = try #require(both.requestsForChannels(1).first)
+    #expect(request.dropFirst(8).hasPrefix("2700" + "0502"), "SPSM 0x0027, MTU 517")
+    #expect(request.hasSuffix("400041004200"), "three channels")
+    let response = try #require(both.pair.frames(of: 0, on: 5).first { $0.hasPrefix("18") })
+    #expect(response.hasSuffix("0000" + "400041004200"))
+    #expect(both.pair.openedChannels(0).isEmpty && both.pair.openedChannels(1).isEmpty, "no application is told")
+  }
+
+  /// A peer that mishandles them must not be met with them.
+  @Test func thereAreNoneByDefault() throws {
+    var both = try EnhancedPair(central: 0, peripheral: 0)
+    #expect(both.requestsForChannels(1).isEmpty)
+    both.perform([.readUsingUUID(BluetoothUUID(0x2B3A), 0x0001...0xFFFF)])
+    both.pair.couple.world.run(for: .seconds(1))
+    guard case .failure(.errorResponse(.attributeNotFound, _, _))? = both.results.first?.result else {
+      Issue.record("\(both.results)")
+      return
+    }
+    try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "18050a0000000000000002000000")
+  }
+
+  @Test func aPeerWithoutBearersIsServedAsBefore() throws {
+    var both = try EnhancedPair(peripheral: 0)
+    #expect(both.requestsForChannels(1).isEmpty)
+    both.perform([.read(both.handles[0])])
+    both.respond(to: try #require(both.requests.first).token, [1])
+    #expect(both.values == [1: [1]])
+    both = try EnhancedPair(central: 0)
+    both.perform([.read(both.handles[0])])
+    both.respond(to: try #require(both.requests.first).token, [1])
+    #expect(both.values == [1: [1]])
+    #expect(both.requestsForChannels(1).isEmpty)
+  }
+
+  @Test func bearersNeedEncryptionAndEnhancedFlowControl() throws {
+    var both = try EnhancedPair(central: 0, isEncrypted: false)
+    try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "18050a0000000000000005000000")
+    both.pair.couple.secure()
+    try both.pair.forge("14060a0027004000400040000100", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "15060a0000000000000000000200")
+    try both.pair.forge("17070a00270040003f0001004000", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "18070a000000000000000b000000", "an MPS of 63")
+  }
+
+  @Test func thePeerMayOpenFiveBearers() throws {
+    var both = try EnhancedPair(central: 0)
+    try both.pair.forge("170512002700400040000100" + "40004100420043004400", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last?.hasSuffix("0000" + "40004100420043004400") == true)
+    try both.pair.forge("17060a0027004000400001004500", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "18060a0000000000000004000000")
+  }
+
+  @Test func severalTransactionsAreOpenAtOnce() throws {
+    var both = try EnhancedPair()
+    both.perform(both.handles.map { .read($0) })
+    let requests = both.requests
+    #expect(requests.map(\.attribute).sorted { $0.rawValue < $1.rawValue } == EnhancedPair.attributes)
+    for request in requests.reversed() { both.respond(to: request.token, [UInt8(request.attribute.rawValue)]) }
+    #expect(both.values == [1: [11], 2: [12], 3: [13], 4: [14]])
+    #expect(both.results.map(\.number) != [1, 2, 3, 4], "in the order of the answers")
+    #expect(both.pair.couple.world.complaints.isEmpty)
+  }
+
+  /// Operations on one attribute keep their order.
+  @Test func operationsOnOneAttributeAreNotReordered() throws {
+    var both = try EnhancedPair()
+    both.perform([.read(both.handles[0]), .write(both.handles[1], [5]), .read(both.handles[1])])
+    #expect(both.requests.count == 2, "the second read waits for the write")
+    both.respond(to: both.requests[1].token, [])
+    #expect(
+      both.requests.map(\.attribute) == [
+        EnhancedPair.attributes[0], EnhancedPair.attributes[1], EnhancedPair.attributes[1],
+      ])
+  }
+
+  @Test func discoveryIsInOrderWithEverythingElse() throws {
+    var both = try EnhancedPair()
+    both.perform([.read(both.handles[0]), .discoverPrimaryServices, .read(both.handles[1])])
+    #expect(both.requests.count == 1)
+    both.respond(to: both.requests[0].token, [1])
+    #expect(both.requests.count == 2)
+  }
+
+  /// Reads are repeated, a write may have been executed.
+  @Test func aLostBearerEndsItsOwnTransactionAlone() throws {
+    var both = try EnhancedPair()
+    both.perform([.read(both.handles[0]), .read(both.handles[1]), .write(both.handles[2], [1]), .read(both.handles[3])])
+    #expect(both.requests.count == 4)
+    for channel in ["40", "41"] { try both.pair.forge("0601040\(0)\(channel)00\(channel)00", on: 5, from: 0) }
+    #expect(both.results.map(\.number) == [3])
+    guard case .failure(.bearerClosed)? = both.results.first?.result else { Issue.record("\(both.results)"); return }
+    let last = try #require(both.requests.last { $0.attribute == EnhancedPair.attributes[3] })
+    both.respond(to: last.token, [7])
+    for request in both.requests.prefix(1) { both.respond(to: request.token, [9]) }
+    let repeated = both.requests.filter { $0.attribute == EnhancedPair.attributes[1] }
+    #expect(repeated.count == 2, "asked again on another bearer")
+    for request in repeated { both.respond(to: request.token, [8]) }
+    #expect(both.values == [1: [9], 2: [8], 4: [7]])
+    #expect(both.isLinkUp)
+  }
+
+  @Test func aBearerWithoutAResponseEndsAlone() throws {
+    var both = try EnhancedPair()
+    both.perform([.read(both.handles[0]), .read(both.handles[1])])
+    // Frames of the peripheral on the bearer go astray.
+    both.pair.couple.world.claimed = { host, packet in
+      host == 0 && packet[0] == 2 && packet.count > 9 && packet[7] == 0x40
+        ? Array(packet[..<7]) + [0x7F] + packet[8...] : packet
+    }
+    for request in both.requests { both.respond(to: request.token, [3]) }
+    #expect(both.values == [1: [3]])
+    both.pair.couple.world.run(for: .seconds(31))
+    guard case .failure(.timedOut)? = both.results.last?.result else { Issue.record("\(both.results)"); return }
+    #expect(both.pair.frames(of: 1, on: 5).last?.hasPrefix("06") == true, "a Disconnection Request")
+    #expect(both.isLinkUp)
+    both.perform([.read(both.handles[2])])
+    both.respond(to: try #require(both.requests.last).token, [4])
+    #expect(both.values[3] == [4])
+  }
+
+  /// Vol 3, Part F, 3.4.2: the MTU of a bearer is that of its channel.
+  @Test func aBearerHasNoMTUExchange() throws {
+    var both = try EnhancedPair()
+    try both.forge("020502", from: 1)
+    #expect(both.pair.frames(of: 0, on: 0x40).last == "0500" + "0102000006")
+  }
+
+  @Test func theMTUOfABearerIsThatOfItsChannel() throws {
+    var both = try EnhancedPair(central: 0)
+    try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)
+    // A stored value of one octet, and the device name of 11 octets: both fit. A list of services is cut at 64 octets.
+    try both.forge("100100ffff0028", from: 1)
+    let response = try #require(both.pair.frames(of: 0, on: 0x40).last)
+    #expect(response.count / 2 <= 66)
+    #expect(response.dropFirst(4).hasPrefix("11"))
+  }
+
+  @Test func aPDUThatExceedsTheMTUClosesTheBearer() throws {
+    var both = try EnhancedPair(central: 0)
+    try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)
+    try both.forge("12" + String(repeating: "00", count: 64), from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last?.hasPrefix("06") == true, "a Disconnection Request")
+    #expect(both.isLinkUp)
+  }
+
+  @Test func valuesAreAcceptedOnEachBearer() throws {
+    var both = try EnhancedPair()
+    let handle = both.handles[0].rawValue
+    let octets = [UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8)].hexadecimal
+    try both.forge("1b\(octets)07", on: 0x41, from: 0)
+    try both.forge("1d\(octets)08", on: 0x42, from: 0)
+    let values = both.pair.couple.events(1).compactMap {
+      switch $0 {
+      case .client(_, .notification(_, let value)), .client(_, .indication(_, let value)): value
+      default: nil
+      }
+    }
+    #expect(values == [[7], [8]])
+    #expect(both.pair.frames(of: 1, on: 0x42).last == "0100" + "1e", "confirmed on its bearer")
+    #expect(!both.pair.frames(of: 1, on: 4).contains("1e"))
+  }
+
+  @Test func anOwnerThatDetachesIsAnsweredForOnEachBearer() throws {
+    var both = try EnhancedPair()
+    both.perform(both.handles.map { .read($0) })
+    both.pair.couple.world.detach(OwnerID(rawValue: 4), from: 0)
+    #expect(both.results.count == 4)
+    #expect(both.values.isEmpty)
+  }
+
+  @Test func requestsThatTheApplicationDoesNotAnswerTimeOutOnEachBearer() throws {
+    var both = try EnhancedPair()
+    both.perform(both.handles.map { .read($0) })
+    both.pair.couple.world.run(for: .seconds(29))
+    #expect(both.results.count == 4)
+    for (_, result) in both.results {
+      guard case .failure(.errorResponse(.unlikelyError, _, _)) = result else { Issue.record("\(result)"); return }
+    }
+    for request in both.requests { both.respond(to: request.token, [1]) }
+    #expect(both.values.isEmpty, "too late")
+  }
+
+  @Test func theEndOfTheLinkEndsTheOperationsOfEachBearer() throws {
+    var both = try EnhancedPair()
+    both.perform(both.handles.map { .read($0) })
+    both.pair.couple.disconnect()
+    #expect(both.results.count == 4)
+    for (_, result) in both.results {
+      guard case .failure(.linkEnded) = result else { Issue.record("\(result)"); return }
+    }
+    // Answers that come afterwards are ignored (CVE-2026-11368).
+    for request in both.requests { both.respond(to: request.token, [1]) }
+  }
+
+  @Test func randomPDUsOnABearerAreHarmless() throws {
+    var both = try EnhancedPair()
+    var state: UInt64 = 3
+    for _ in 0..<500 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let count = Int(state >> 33 % 12)
+      let pdu = (0..<count).map { UInt8(truncatingIfNeeded: state >> UInt64(8 + $0 * 4)) }
+      try both.forge(pdu.hexadecimal, from: 1)
+      for request in both.requests.suffix(1) { both.respond(to: request.token, [1]) }
+    }
+    #expect(both.isLinkUp)
+  }
+}
