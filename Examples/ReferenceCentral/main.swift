@@ -7,7 +7,7 @@ import BluetoothLE
 
 let usageText = """
   usage: reference-central [--transport SPEC] [--snoop FILE] [--io CAPABILITY] [--legacy] [--authenticated] [--no-pairing]
-                           [--asks-consent]
+                           [--asks-consent] [--enhanced-bearers N]
     --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux)
     --snoop FILE      write the packet trace there (btsnoop; default: BLE_SNOOP, else none)
     --io CAPABILITY   none (default), display, display-yes-no, keyboard or keyboard-display; a passkey is a line of input
@@ -15,6 +15,7 @@ let usageText = """
     --authenticated   no pairing without authentication
     --no-pairing      no pairing when a peripheral demands security
     --asks-consent    ask before a pairing without authentication
+    --enhanced-bearers N  use so many enhanced ATT bearers where the peripheral has them
   commands:
     connect NAME, disconnect, discover, pair, consent yes|no, passkey DIGITS
     read UUID, write UUID HEX, command UUID HEX, subscribe UUID, unsubscribe UUID
@@ -39,6 +40,7 @@ do throws(UsageError) {
     case "--legacy": adapter.pairing.allowsSecureConnections = false
     case "--authenticated": adapter.pairing.requiresProtection = true
     case "--no-pairing": adapter.pairing.pairsOnDemand = false
+    case "--enhanced-bearers": adapter.enhancedATTBearers = Int(try value(word)) ?? 0
     case "--asks-consent": adapter.pairing.asksConsent = true
     default: throw UsageError(text: "\(word) is no option of this program")
     }

@@ -11,6 +11,8 @@ struct Description: Decodable {
   var pairing: Pairing?
   /// Hides behind private addresses, each used for so many seconds.
   var privacy: Int?
+  /// Offers enhanced ATT bearers.
+  var enhancedBearers: Int?
   /// Gives its identity to devices that pair without authentication, too.
   var distributesIdentity: Bool?
 
@@ -94,6 +96,7 @@ struct Description: Decodable {
   enum CodingKeys: String, CodingKey {
     case name, appearance, advertising, services, pairing, privacy
     case maximumMTU = "max_mtu"
+    case enhancedBearers = "enhanced_bearers"
     case distributesIdentity = "distributes_identity"
     case advertisesWhileConnected = "advertises_while_connected"
   }

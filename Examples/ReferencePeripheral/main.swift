@@ -34,6 +34,7 @@ do throws(Failure) {
 
 var options = AdapterOptions(
   snoop: snoop, deviceName: description.name, appearance: description.appearance, maximumMTU: description.maximumMTU)
+options.enhancedATTBearers = description.enhancedBearers ?? 0
 if let seconds = description.privacy {
   options.privacy.usesPrivateAddress = true
   options.privacy.rotation = .seconds(seconds)

@@ -28,12 +28,13 @@ class SecuredPeripheral:
     Bumble takes every encrypted link for authenticated; here a link is authenticated if a user took part in its pairing.
     """
 
-    def __init__(self, spec, io=IO.NO_OUTPUT_NO_INPUT, sc=True, accepts=True, fault=None, database_hash=False):
+    def __init__(self, spec, io=IO.NO_OUTPUT_NO_INPUT, sc=True, accepts=True, fault=None, database_hash=False, eatt=False):
         self.spec, self.io, self.sc, self.accepts, self.fault = spec, io, sc, accepts, fault
         self.pairings, self.prompts, self.failures, self.reads = 0, [], [], []
         self.opcodes = []
         self.has_user = False
         self.has_database_hash = database_hash
+        self.has_eatt = eatt
         # The passkey that the user types, once it is shown on the other device.
         self.passkey = asyncio.get_running_loop().create_future()
 
@@ -44,6 +45,7 @@ class SecuredPeripheral:
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
             configuration = DeviceConfiguration(NAME, address, gatt_service_enabled=not self.has_database_hash)
+            configuration.eatt_enabled = self.has_eatt
             self.device = Device.from_config_with_hci(configuration, transport.source, transport.sink)
             self.device.irk = secrets.token_bytes(16)
             if self.has_database_hash:
