@@ -168,9 +168,15 @@ public struct ACLScheduler: Sendable {
     index(of: handle).map { (links[$0].frames.count, links[$0].queuedOctets, links[$0].inFlight.count) }
   }
 
-  /// Whether a frame with this tag waits in the queue of a link, or a part of it.
-  public func isQueued(_ tag: UInt32, _ handle: ConnectionHandle) -> Bool {
-    index(of: handle).map { links[$0].frames.contains { $0.tag == tag } } ?? false
+  /// Whether a link has room for the next frame of a stream, whose frames have this tag: none of them waits, not even in part, and
+  /// the queue is less than half full. Other frames then always find room beside the longest one.
+  public func hasRoomForStream(_ handle: ConnectionHandle, tag: UInt32) -> Bool {
+    guard let index = index(of: handle) else { return false }
+    let link = links[index]
+    guard link.frames.count < max(1, limits.frames / 2), link.queuedOctets < max(1, limits.octets / 2) else {
+      return false
+    }
+    return !link.frames.contains { $0.tag == tag }
   }
 
   private func index(of handle: ConnectionHandle) -> Int? {

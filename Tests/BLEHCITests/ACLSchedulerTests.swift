@@ -111,6 +111,25 @@ import Testing
       ])
   }
 
+  @Test mutating func `a stream has room while none of its frames waits`() throws {
+    scheduler = ACLScheduler(limits: .init(frames: 8, octets: 400))
+    scheduler.setBuffers(length: 27, count: 1)
+    scheduler.addLink(a)
+    #expect(scheduler.hasRoomForStream(a, tag: 9))
+    _ = try send(a, [1], tag: 9)
+    #expect(scheduler.hasRoomForStream(a, tag: 9), "the controller has the frame")
+    _ = try send(a, [2], tag: 9)
+    #expect(!scheduler.hasRoomForStream(a, tag: 9))
+    #expect(scheduler.hasRoomForStream(a, tag: 8))
+    _ = complete(a, 1)
+    #expect(scheduler.hasRoomForStream(a, tag: 9))
+    for _ in 0..<scheduler.limits.frames / 2 - 1 { _ = try send(a, [3]) }
+    #expect(scheduler.hasRoomForStream(a, tag: 9))
+    _ = try send(a, [3])
+    #expect(!scheduler.hasRoomForStream(a, tag: 9), "the queue is half full")
+    #expect(!scheduler.hasRoomForStream(ConnectionHandle(rawValue: 0x0EFF), tag: 9))
+  }
+
   @Test mutating func `links send in turn`() throws {
     scheduler.setBuffers(length: 27, count: 2)
     scheduler.addLink(b)

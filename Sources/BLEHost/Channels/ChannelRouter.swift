@@ -103,7 +103,7 @@ enum ChannelRouter {
   static func sendFrames(of peer: PeerID, _ links: inout HostLinks, _ host: inout HostTurn) {
     let tag = PendingUpdates.channelTag
     while let index = links.table.index(of: peer), !links.table[index].isClosing,
-      !links.table.acl.isQueued(tag, links.table[index].handle),
+      links.table.acl.hasRoomForStream(links.table[index].handle, tag: tag),
       let frame = links.table[index].signalling.nextFrame()
     {
       links.send(frame.payload.span, on: peer, frame.channel, tag: tag, &host)
