@@ -58,7 +58,7 @@ package final class AdapterClient: Sendable {
   /// A client over `link`; tests play the host there.
   package init(over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write) {
     (self.link, self.log) = (link, log)
-    channels = ChannelRouter { [link] in link.post($0) }
+    channels = ChannelRouter { [link] in link.offer($0) }
     queue = DispatchQueue(label: "BluetoothLE.client", target: target)
   }
 
@@ -214,6 +214,10 @@ package struct AdapterEvents: AsyncSequence, Sendable {
 package protocol AdapterLink: AnyObject, Sendable {
   /// Posts a command; commands are performed in the order in which they were posted.
   func post(_ command: HostCommand)
+  /// As ``post(_:)``.
+  ///
+  /// - Returns: false where the command is lost, because too many wait for the host.
+  func offer(_ command: HostCommand) -> Bool
   /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
   /// comes first. Called once.
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
@@ -225,6 +229,14 @@ package protocol AdapterLink: AnyObject, Sendable {
   var failure: AdapterError? { get }
   /// What the clients of the adapter share; nil before there is a host.
   var hub: AdapterHub? { get }
+}
+
+extension AdapterLink {
+  /// A link that loses no command.
+  package func offer(_ command: HostCommand) -> Bool {
+    post(command)
+    return true
+  }
 }
 
 /// A client's attachment to the real host, which all clients of one transport share.
@@ -262,15 +274,18 @@ package final class HostConnection: AdapterLink {
 
   package var hub: AdapterHub? { heldHub.withLock { $0 } }
 
-  package func post(_ command: HostCommand) {
+  package func post(_ command: HostCommand) { _ = offer(command) }
+
+  package func offer(_ command: HostCommand) -> Bool {
     phase.withLock { phase in
       switch phase {
       case .idle(var waiting):
-        guard waiting.count < Self.waitingLimit else { return }
+        guard waiting.count < Self.waitingLimit else { return false }
         waiting.append(command)
         phase = .idle(waiting: waiting)
-      case .open(let attachment): attachment.post(command)
-      case .failed, .detached: break
+        return true
+      case .open(let attachment): return attachment.post(command)
+      case .failed, .detached: return true
       }
     }
   }

@@ -21,11 +21,22 @@ import Testing
       var sink: (@Sendable ([HostEvent]) -> Void)?
       var taken = 0
       var detachments = 0
+      /// Commands that are taken before the next ones are refused; nil takes all.
+      var room: Int?
     }
 
     init(failure: AdapterError? = nil) { self.failure = failure }
 
     func post(_ command: HostCommand) { state.withLock { $0.commands.append(command) } }
+    func offer(_ command: HostCommand) -> Bool {
+      state.withLock { state in
+        guard state.room != 0 else { return false }
+        state.room = state.room.map { $0 - 1 }
+        state.commands.append(command)
+        return true
+      }
+    }
+    func makeRoom(_ room: Int?) { state.withLock { $0.room = room } }
     func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { state.withLock { $0.sink = sink } }
     func consumed(_ count: Int) { state.withLock { $0.taken += count } }
     func detach() {
@@ -117,6 +128,24 @@ import Testing
       .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]), .channelClosed(Self.channel.id, .linkEnded))
     let stream = try #require(client.stream(of: Self.channel))
     #expect(stream.end == .linkEnded && stream.read(atMost: 9) == [1] && client.stream(of: Self.channel) == nil)
+  }
+
+  /// An SDU that the host has no room for leaves a gap: nothing follows it, and the channel is closed.
+  @Test func anSDUThatTheHostRefusesEndsTheChannel() async throws {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    client.start { _ in }
+    link.say(.channelOpened(Self.channel))
+    let stream = try #require(client.stream(of: Self.channel))
+    link.makeRoom(1)
+    #expect(stream.write([1]) == 1 && stream.write([2]) == 1)
+    link.makeRoom(nil)
+    _ = stream.write([3])
+    while stream.end == nil { await Task.yield() }
+    #expect(stream.end == .overloaded)
+    while link.commandCount < 2 { await Task.yield() }
+    guard case .sendSDU(Self.channel.id, [1]) = link.commands[0], case .closeChannel(Self.channel.id) = link.commands[1]
+    else { return #expect(Bool(false), "\(link.commands)") }
   }
 
   @Test func detachingEndsTheChannels() throws {

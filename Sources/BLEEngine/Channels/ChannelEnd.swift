@@ -13,6 +13,8 @@ package enum ChannelEnd: Equatable, Sendable {
   case linkEnded
   /// The client of the adapter has ended.
   case detached
+  /// Too many commands waited for the host, which could not take the next octets.
+  case overloaded
 
   /// Whether everything that the peer sent before was received.
   package var isOrderly: Bool { self == .closed || self == .closedByPeer }
@@ -26,6 +28,7 @@ extension ChannelEnd: CustomStringConvertible {
     case .violation(let rule): "the channel was closed: the other device sent \(rule)"
     case .linkEnded: "the channel ended with its link"
     case .detached: "the channel ended with its adapter"
+    case .overloaded: "the channel was closed: too many commands wait for the host (write on fewer channels at once)"
     }
   }
 }

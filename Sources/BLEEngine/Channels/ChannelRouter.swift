@@ -1,11 +1,12 @@
 import BLEHost
+import Dispatch
 import Synchronization
 
 /// The channels of one client: their reports go to their streams at once, on the thread of the host, and do not wait for the queue of
 /// the application. A program that waits in `read` on that queue would wait for itself otherwise.
 final class ChannelRouter: Sendable {
   private let streams = Mutex<[L2CAPChannelID: Entry]>([:])
-  private let post: @Sendable (HostCommand) -> Void
+  private let post: @Sendable (HostCommand) -> Bool
 
   private struct Entry: Sendable {
     let stream: ChannelStream
@@ -13,7 +14,13 @@ final class ChannelRouter: Sendable {
     var hasEnded = false
   }
 
-  init(_ post: @escaping @Sendable (HostCommand) -> Void) { self.post = post }
+  /// Set when the host has refused an SDU: no further one may follow it.
+  private final class Gap: Sendable {
+    let exists = Atomic(false)
+  }
+
+  /// - Parameter post: posts a command; false where too many wait for the host.
+  init(_ post: @escaping @Sendable (HostCommand) -> Bool) { self.post = post }
 
   /// Takes the reports of channels out of a batch. The events that announce a channel stay in it.
   func route(_ events: [HostEvent]) -> [HostEvent] {
@@ -51,14 +58,28 @@ final class ChannelRouter: Sendable {
   private func stream(_ id: L2CAPChannelID) -> ChannelStream? { streams.withLock { $0[id]?.stream } }
 
   private func open(_ opened: OpenedChannel) {
-    let stream = ChannelStream(maximumLength: opened.remoteMTU) { [post, id = opened.id] command in
-      switch command {
-      case .send(let sdu): post(.sendSDU(id, sdu))
-      case .didRead: post(.didReadSDU(id))
-      case .close: post(.closeChannel(id))
-      }
+    let gap = Gap()
+    let stream = ChannelStream(maximumLength: opened.remoteMTU) { [weak self, post, id = opened.id] command in
+      guard !gap.exists.load(ordering: .acquiring) else { return }
+      let isTaken =
+        switch command {
+        case .send(let sdu): post(.sendSDU(id, sdu))
+        case .didRead: post(.didReadSDU(id))
+        case .close: post(.closeChannel(id))
+        }
+      guard !isTaken else { return }
+      gap.exists.store(true, ordering: .releasing)
+      // Not here: the stream is locked.
+      DispatchQueue.global().async { [weak self] in self?.close(id) }
     }
     streams.withLock { $0[opened.id] = Entry(stream: stream) }
+  }
+
+  /// Ends a channel of which the host has lost a command, as soon as it takes another one.
+  private func close(_ id: L2CAPChannelID) {
+    stream(id)?.ended(.overloaded)
+    guard !post(.closeChannel(id)) else { return }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { [weak self] in self?.close(id) }
   }
 
   private func ended(_ id: L2CAPChannelID, _ reason: ChannelCloseReason) {

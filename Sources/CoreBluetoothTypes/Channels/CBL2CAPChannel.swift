@@ -124,6 +124,7 @@ extension CBError {
     case .closed, .closedByPeer: return nil
     case .violation: self.init(.unknown, "\(end)")
     case .linkEnded: self.init(.peripheralDisconnected, "\(end): connect and open another one")
+    case .overloaded: self.init(.outOfSpace, "\(end)")
     case .detached: self.init(.operationCancelled, "\(end): keep the manager for as long as its channels")
     }
   }
