@@ -1,7 +1,9 @@
+import BLEGATT
 package import BLEHost
 import BLELinux
 import BLERuntime
 package import BLESMP
+package import BLEWire
 package import Dispatch
 import Synchronization
 
@@ -139,6 +141,26 @@ package final class AdapterClient: Sendable {
 extension AdapterClient {
   /// The devices that the adapter is bonded with, the oldest bond first.
   package var bonds: [Bond] { link.hub?.bonds.bonds ?? [] }
+
+  /// The devices that this process, or another program of the machine, is connected to and that have one of these services, as far
+  /// as it is known (``KnownDevices/connected(with:stored:)``).
+  package func connectedDevices(with services: [BluetoothUUID]) -> [KnownDevices.Device] {
+    guard let hub = link.hub else { return [] }
+    let bonds = hub.bonds.bonds
+    return hub.devices.connected(with: services) { Self.storedServices(of: $0, in: bonds) }
+  }
+
+  /// The services that a device is known by, to any client or from an earlier link.
+  package func knownServices(of device: DeviceAddress) -> [BluetoothUUID] {
+    guard let hub = link.hub else { return [] }
+    return hub.devices.services(of: device) + Self.storedServices(of: device, in: hub.bonds.bonds)
+  }
+
+  private static func storedServices(of device: DeviceAddress, in bonds: [Bond]) -> [BluetoothUUID] {
+    let cache = bonds.lazy.map(\.record).first { $0.identity == device }?.attributeCache
+    guard case .services(let services) = cache?.discoveries[.discoverPrimaryServices] else { return [] }
+    return services.map(\.uuid)
+  }
 
   /// Removes a bond; ``HostEvent/bondRemoved(_:)`` follows.
   package func remove(_ bond: Bond) { perform(.removeBond(bond.record.identity)) }

@@ -52,12 +52,10 @@ extension HostCore {
   }
 
   private mutating func connectionCompleted(_ new: NewLink, _ status: HCIErrorCode) {
-    if status != .success {
-      if radio.isConnecting { withRadio { $0.connectionFailed(status, &$1) } }
-    } else if new.role == .peripheral || turn.session.isExclusive || radio.isConnecting {
-      // Else another program of this machine made the link as a central.
-      linkUp(new)
-    }
+    // Another program of this machine may have made the link as a central.
+    let isOurs = new.role == .peripheral || turn.session.isExclusive || radio.isConnecting
+    if status == .success { return isOurs ? linkUp(new) : links.addForeign(new, &turn) }
+    if radio.isConnecting { withRadio { $0.connectionFailed(status, &$1) } }
   }
 
   private mutating func linkUp(_ new: NewLink) {
@@ -72,6 +70,7 @@ extension HostCore {
     if new.role == .central { withRadio { requests = $0.connected(to: identity, &$1) } }
     let drawn = links.table.isReported(identity) ? DeviceAddress.drawn(&turn.random) : nil
     let device = PeerIdentity(address: address, identity: identity, reportedAs: drawn)
+    links.removeForeign(new.handle, &turn)
     links.add(new, device, for: requests, &turn)
     withRadio { $0.linkAdded(asCentral: new.role == .central, &$1) }
   }

@@ -29,6 +29,9 @@ package enum HostEvent: Sendable {
   /// identity when this one came up.
   case identified(PeerID, DeviceAddress)
   case disconnected(PeerID, HCIErrorCode)
+  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the kernel runs. The host
+  /// does not use the link.
+  case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
   case connectionUpdateRefused(PeerID, HostError)

@@ -113,6 +113,38 @@ enum BluetoothSockets {
     }
   }
 
+  /// A link of an adapter, of any program.
+  struct Link: Equatable {
+    let handle: ConnectionHandle
+    let peer: BD_ADDR
+    let role: HCI.Role
+  }
+
+  /// The most links that ``links(of:through:_:)`` returns.
+  static let linkLimit = 64
+
+  /// The Low Energy links of an adapter that are up, of all programs.
+  static func links(
+    of adapter: UInt16, through system: SystemCalls, _ raw: borrowing FileDescriptor
+  ) throws(SystemError) -> [Link] {
+    var links = [hci_conn_info](repeating: hci_conn_info(), count: linkLimit)
+    let number = raw.rawValue
+    let count = try system(.connectionList) {
+      unsafe links.withUnsafeMutableBufferPointer {
+        unsafe ble_connection_list(number, adapter, $0.baseAddress, Int32(clamping: $0.count))
+      }
+    }
+    return links.prefix(Int(count)).filter { $0.type == lowEnergyLink && $0.state == connectedState }.map { link in
+      Link(
+        handle: ConnectionHandle(rawValue: link.handle), peer: BD_ADDR(octets(of: link.bdaddr)),
+        role: link.link_mode & UInt32(HCI_LM_MASTER) != 0 ? .central : .peripheral)
+    }
+  }
+
+  /// LE_LINK and BT_CONNECTED of the kernel.
+  private static let lowEnergyLink: UInt8 = 0x80
+  private static let connectedState: UInt16 = 1
+
   /// The connection handle of the link of an ATT socket; `ENOTCONN` once the link has ended.
   static func connectionHandle(
     of socket: borrowing FileDescriptor, through system: SystemCalls
@@ -194,8 +226,11 @@ enum BluetoothSockets {
   }
 
   static func peer(_ address: sockaddr_l2) -> DeviceAddress {
-    let b = address.l2_bdaddr.b
-    let value = [b.0, b.1, b.2, b.3, b.4, b.5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    return DeviceAddress(octets: BD_ADDR(value), kind: address.l2_bdaddr_type == 2 ? .random : .public)
+    DeviceAddress(octets: BD_ADDR(octets(of: address.l2_bdaddr)), kind: address.l2_bdaddr_type == 2 ? .random : .public)
+  }
+
+  private static func octets(of address: bdaddr_t) -> UInt64 {
+    let b = address.b
+    return [b.0, b.1, b.2, b.3, b.4, b.5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
   }
 }

@@ -327,6 +327,8 @@ extension KernelAdapter: AdapterConnection {
     _ adapter: AdapterInformation, named name: String, configuredBy configuration: AdapterConfiguration,
     through system: SystemCalls
   ) throws(SystemError) -> KernelAdapter {
+    // Before the sockets are watched: events that come during a request are dropped.
+    let devices = try configuration.management.connections(adapter.index)
     let raw = try BluetoothSockets.hci(.raw(adapter.index), through: system)
     try BluetoothSockets.setFilter(on: raw, events: KernelTranslator.wantedEvents, through: system)
     BluetoothSockets.setBuffer(SO_RCVBUFFORCE, eventBuffer, of: raw)
@@ -340,7 +342,23 @@ extension KernelAdapter: AdapterConnection {
     var opened = try KernelAdapter(
       adapter, named: name, over: sockets, isPairedByDaemon: configuration.isPairedByDaemon, through: system)
     opened.output.input.append(.sentCommand) { $0 += probe }
+    opened.announceLinks(to: devices)
     return opened
+  }
+
+  /// Announces the links that other programs have made as a central.
+  ///
+  /// - Parameter devices: those that the adapter has links to; the list of links has no kinds of addresses.
+  private mutating func announceLinks(to devices: [DeviceAddress]) {
+    do throws(SystemError) {
+      let links = try BluetoothSockets.links(of: index, through: system, events.descriptor)
+      let existing = links.filter { $0.role == .central }.compactMap { link in
+        devices.first { $0.octets == link.peer }.map { (link.handle, $0) }
+      }
+      translator.announce(existing, into: &output)
+    } catch {
+      output.log("\(name): the links of other programs are not known (\(error)).")
+    }
   }
 
   package func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {

@@ -129,6 +129,7 @@ final class AdapterSession: Sendable {
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
         .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
+        .foreignLink,
         .sduReceived,
         .sduSent, .channelClosed:
         break

@@ -31,7 +31,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery =
     "getsockopt"
   case resolve = "getaddrinfo"
-  case terminalAttributes = "tcsetattr", exclusive = "ioctl(TIOCEXCL)"
+  case terminalAttributes = "tcsetattr", exclusive = "ioctl(TIOCEXCL)", connectionList = "ioctl(HCIGETCONNLIST)"
   case openPseudoTerminal = "posix_openpt"
   case poll = "epoll", wake = "eventfd", timer = "timerfd", thread = "pthread_create"
 }

@@ -40,6 +40,21 @@ import Testing
     #expect(devices.device(of: PeerIdentifier(address(2)))?.address == address(2))
   }
 
+  @Test func aLinkOfAnotherProgramCountsWithTheServicesThatAreKnown() {
+    let devices = KnownDevices()
+    devices.note(.seen(address(1), name: nil, services: ["180D"]))
+    for number in 1...2 as ClosedRange<UInt64> { devices.receive(.foreignLink(address(number), isUp: true)) }
+    #expect(devices.connected(with: ["180D"]).map(\.address) == [address(1)])
+    // The second one has been discovered in an earlier run.
+    func stored(_ device: DeviceAddress) -> [BluetoothUUID] { device == address(2) ? ["180F"] : [] }
+    #expect(devices.connected(with: ["180F"], stored: stored).map(\.address) == [address(2)])
+    #expect(devices.connected(with: ["180D", "180F"], stored: stored).count == 2)
+    devices.receive(.foreignLink(address(1), isUp: false))
+    #expect(devices.connected(with: ["180D"]).isEmpty)
+    devices.receive(.state(.poweredOff, nil))
+    #expect(devices.connected(with: ["180F"], stored: stored).isEmpty)
+  }
+
   @Test func theNumberOfDevicesIsBounded() {
     let devices = KnownDevices()
     devices.receive(connection(1))

@@ -94,6 +94,11 @@ struct TranslatorStage {
     return take()
   }
 
+  mutating func announce(_ existing: [(handle: ConnectionHandle, peer: DeviceAddress)]) -> Result {
+    translator.announce(existing, into: &output)
+    return take()
+  }
+
   mutating func pdu(_ octets: [UInt8], on handle: ConnectionHandle = Self.handle) -> Result {
     translator.receive(pdu: octets.span, on: handle, into: &output)
     return take()

@@ -45,6 +45,8 @@ package final class KnownDevices: Sendable {
     var entries: [DeviceAddress: Entry] = [:]
     var addresses: [PeerIdentifier: DeviceAddress] = [:]
     var links: [PeerID: Link] = [:]
+    /// The devices that other programs of this machine are connected to.
+    var foreignLinks: Set<DeviceAddress> = []
     var uses: UInt64 = 0
   }
 
@@ -93,7 +95,11 @@ package final class KnownDevices: Sendable {
         state.links[peer]?.address = identity.identity
         return state.update(identity.identity)
       case .disconnected(let peer, _): state.links[peer] = nil
-      case .state(let adapter, _) where adapter < .poweredOn: state.links = [:]
+      case .foreignLink(let device, isUp: true):
+        state.foreignLinks.insert(device)
+        return state.update(device)
+      case .foreignLink(let device, isUp: false): state.foreignLinks.remove(device)
+      case .state(let adapter, _) where adapter < .poweredOn: (state.links, state.foreignLinks) = ([:], [])
       default: break
       }
       return false
@@ -110,15 +116,21 @@ package final class KnownDevices: Sendable {
     }
   }
 
-  /// The devices that are connected and have one of these services, as far as it is known: they advertise it, or a client has
-  /// discovered it.
-  package func connected(with services: [BluetoothUUID]) -> [Device] {
-    state.withLock { state in
-      state.links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { _, link in
-        guard let device = state.entries[link.address]?.device else { return nil }
-        return (link.services + device.services).contains(where: services.contains) ? device : nil
+  /// The devices that are connected, by another program of this machine too, and have one of these services, as far as it is known:
+  /// they advertise it, a client has discovered it, or `stored` has it.
+  ///
+  /// - Parameter stored: the services of a device that are stored with its bond.
+  package func connected(
+    with services: [BluetoothUUID], stored: (DeviceAddress) -> [BluetoothUUID] = { _ in [] }
+  ) -> [Device] {
+    let links = state.withLock { state in
+      let own = state.links.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
+      let others = state.foreignLinks.sorted { $0.octets.value < $1.octets.value }.map { Link(address: $0) }
+      return (own + others.filter { other in !own.contains { $0.address == other.address } }).compactMap { link in
+        state.entries[link.address].map { (device: $0.device, services: link.services + $0.device.services) }
       }
     }
+    return links.filter { ($0.services + stored($0.device.address)).contains(where: services.contains) }.map(\.device)
   }
 
   /// The services that a device is known by: those that it advertises, and those that were discovered on its links.

@@ -132,7 +132,7 @@ struct HostLinks: Sendable {
   mutating func remove(
     _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostTurn
   ) {
-    guard let index = table.index(of: handle) else { return }
+    guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
     var link = table.remove(at: index, isSuperseded: isSuperseded)
     var turn = LinkTurn(turn.toolbox)
     turn.begin(policy, now: host.now)

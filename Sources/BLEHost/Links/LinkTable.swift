@@ -29,6 +29,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private(set) var withChannelFrames: Set<PeerID> = []
   /// Handles of links that have ended for the application and not yet at the controller.
   private var supersededHandles: Set<ConnectionHandle> = []
+  /// The links of other programs of this machine.
+  var foreign = ForeignLinks()
 
   init(_ configuration: HostConfiguration = HostConfiguration()) {
     acl = ACLScheduler(limits: configuration.linkQueue)
@@ -96,6 +98,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   mutating func reset() {
     acl.removeAll()
     supersededHandles = []
+    foreign.reset()
   }
 }
 
@@ -133,7 +136,7 @@ extension LinkTable {
       if link.client.mtu != ATT.defaultMTU { events.append(.mtu(link.peer, link.client.mtu)) }
       if link.security != .none { events.append(.security(link.peer, link.security)) }
       return events.map { AddressedEvent($0, to: owner.recipient) }
-    }
+    } + foreign.events.map { AddressedEvent($0, to: owner.recipient) }
   }
 }
 

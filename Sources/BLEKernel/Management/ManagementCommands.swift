@@ -142,11 +142,12 @@ extension Management {
     static let opcode = ManagementOpcode(rawValue: 0x0015)
     static let name: StaticString = "Get Connections"
 
-    /// The devices follow; nothing here needs them.
     struct Response: Packet {
       var count: UInt16 = 0
+      var devices: [ManagementAddress] = []
       mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
         try field.integer("Connection_Count", &count)
+        try field.list("Address", count: Int(count), &devices)
       }
     }
   }

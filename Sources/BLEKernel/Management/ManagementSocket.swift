@@ -106,6 +106,12 @@ struct ManagementSocket: Sendable {
     return (response?.count ?? 0) > 0
   }
 
+  /// The Low Energy devices that the controller has links to, of any program.
+  func connections(_ index: UInt16) throws(SystemError) -> [DeviceAddress] {
+    let response = try read(Management.ReadConnections.Response.self, Management.ReadConnections(), of: index)
+    return response?.devices.compactMap(\.device) ?? []
+  }
+
   /// What the kernel knows of a controller; nil where it has none of that index.
   func information(of index: UInt16) throws(SystemError) -> AdapterInformation? {
     try read(Management.ReadInformation.Response.self, Management.ReadInformation(), of: index).map { response in

@@ -138,6 +138,23 @@ extension KernelTranslator {
     output.input.append(.packet) { $0.append(hci: event) }
   }
 
+  /// Announces the links that other programs made as a central before the adapter was opened, as later ones are: by an LE Connection
+  /// Complete event. Their timing is unknown.
+  mutating func announce(
+    _ existing: [(handle: ConnectionHandle, peer: DeviceAddress)], into output: inout KernelOutput
+  ) {
+    for (handle, peer) in existing where links[handle] == nil {
+      let event = HCI.LEConnectionComplete {
+        $0.connectionHandle = handle
+        $0.role = .central
+        $0.peerAddress = peer
+        $0.connectionInterval = 40
+        $0.supervisionTimeout = 500
+      }
+      output.input.append(.packet) { $0.append(hci: event) }
+    }
+  }
+
   /// A link that we made has its socket with our listener, or with another program's.
   private mutating func leaveToListener(_ handle: ConnectionHandle, now: Instant, into output: inout KernelOutput) {
     guard hasListener else { return complete(links[handle]?.failed(into: &output) ?? 0, on: handle) }

@@ -189,10 +189,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   }
 
   /// Devices that this process is connected to, by any of its managers, and that have one of the services, as far as a manager
-  /// knows: they advertise it, or it was discovered. They need a ``connect(_:options:)`` of this manager's too.
+  /// knows: they advertise it, or it was discovered, on an earlier link too where the device is bonded. On an adapter that the kernel
+  /// runs, devices that other programs of the machine are connected to are among them.
+  ///
+  /// They need a ``connect(_:options:)`` of this manager's too. A device that another program is connected to is connected when that
+  /// link has ended.
   open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
-    let known = client.hub?.devices.connected(with: serviceUUIDs.map(\.value)) ?? []
+    let known = client.connectedDevices(with: serviceUUIDs.map(\.value))
     return run { state, _ in state.retrieve(known) }
   }
 
@@ -234,7 +238,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { $0.cancel(peripheral, into: &$1) }
   }
 
-  /// Registers for links of certain devices, of all managers of this process; nil ends the registration.
+  /// Registers for links of certain devices, of all managers of this process, and on an adapter that the kernel runs of other programs
+  /// too; nil ends the registration.
   ///
   /// - Parameter options: devices by their services, four UUIDs at most, as far as a manager knows them: a device advertises a service,
   ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
@@ -321,8 +326,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       let isUp = client.hub?.devices.isUp(peer) ?? false
       _ = step { $0.disconnected(peer, reason, isUp: isUp, into: &$1) }
     case .connected(let connection):
-      let services = client.hub?.devices.services(of: connection.address.identity) ?? []
+      let services = client.knownServices(of: connection.address.identity)
       _ = step { $0.connected(connection, advertising: services, into: &$1) }
+    case .foreignLink(let device, let isUp):
+      let services = client.knownServices(of: device)
+      _ = step { $0.tell(isUp ? .peerConnected : .peerDisconnected, of: device, services, into: &$1) }
     default: _ = step { $0.receive(event, into: &$1) }
     }
   }

@@ -192,7 +192,7 @@ extension CentralState {
   /// Reports a link where the application registered for it.
   ///
   /// - Parameter services: those that the managers of the adapter know the device by.
-  private mutating func tell(
+  mutating func tell(
     _ event: CBConnectionEvent, of address: DeviceAddress, _ services: [BluetoothUUID],
     into effects: inout CentralEffects
   ) {

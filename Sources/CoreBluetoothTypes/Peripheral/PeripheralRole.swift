@@ -109,7 +109,7 @@ extension PeripheralRole {
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
-      .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
+      .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
       break
     }
   }

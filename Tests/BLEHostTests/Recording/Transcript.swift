@@ -71,6 +71,7 @@ struct Transcript {
         "connected \(link.peer.rawValue) \(link.address) \(role) \(Self.text(of: link.timing)) \(link.request?.rawValue ?? 0)"
     case .identified(let peer, let identity): return "identified \(peer.rawValue) \(identity)"
     case .disconnected(let peer, let reason): return "disconnected \(peer.rawValue) \(reason.rawValue)"
+    case .foreignLink(let device, let isUp): return "foreign link \(device) \(isUp ? "up" : "down")"
     case .mtu(let peer, let mtu): return "mtu \(peer.rawValue) \(mtu)"
     case .connectionUpdated(let peer, let timing): return "updated \(peer.rawValue) \(Self.text(of: timing))"
     case .connectionUpdateRefused(let peer, let error):

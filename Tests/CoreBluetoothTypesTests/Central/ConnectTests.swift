@@ -314,6 +314,21 @@ import Testing
     #expect(fixture.takeCalls() == ["event peerConnected", "event peerDisconnected"])
   }
 
+  @Test("6.17 Devices of other programs are retrieved, and need their own connect")
+  func aDeviceOfAnotherProgramIsRetrieved() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03030f18")
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [CBUUID(string: "180F")]])
+    fixture.say(.foreignLink(CentralFixture.address(1), isUp: true))
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [peripheral])
+    #expect(peripheral.state == .disconnected)
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["connect 1"])
+    fixture.say(.foreignLink(CentralFixture.address(1), isUp: false))
+    #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [])
+    #expect(fixture.takeCalls() == ["event peerConnected", "event peerDisconnected"])
+  }
+
   /// Linux has no Apple Notification Center Service.
   @Test func aConnectionThatRequiresANCSFailsAndIsLoggedOnce() throws {
     let fixture = CentralFixture()
