@@ -7,9 +7,7 @@ public typealias Bytes = ArraySlice<UInt8>
 extension Array where Element == UInt8 {
   /// A copy of the octets of `span`.
   @inlinable public init(copying span: Span<UInt8>) {
-    self.init(capacity: span.count) { output in
-      for index in span.indices { output.append(span[index]) }
-    }
+    self = span.withUnsafeBufferPointer { unsafe Array($0) }
   }
 
   /// Reads octets that are written as pairs of hexadecimal digits; spaces are ignored.
