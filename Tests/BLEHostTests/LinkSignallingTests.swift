@@ -55,6 +55,13 @@ import Testing
     #expect(frames.isEmpty && effects == ["\(HCIOpcode.leConnectionUpdate) 1"])
   }
 
+  @Test(arguments: [(64, 247), (2_048, 2_050), (65_535, 65_533)] as [(UInt16, UInt16)])
+  func framesThatEndAtTheKernelHaveAWholeSDU(mtu: UInt16, mps: UInt16) {
+    let parameters = CreditBasedChannel.Parameters(mtu: mtu)
+    #expect(signalling(.peripheral, .sharedWithKernel).effective(parameters).mps == mps)
+    #expect(signalling(.peripheral).effective(parameters) == parameters)
+  }
+
   @Test mutating func reportsARejectionToTheOwnerThatAsked() {
     var signalling = signalling(.peripheral)
     signalling.update(to: wanted, for: owner, now: .start, into: &frames, &effects)

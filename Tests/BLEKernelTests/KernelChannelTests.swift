@@ -32,8 +32,8 @@ import Testing
 
   /// LE Credit Based Connection Request: identifier 1, SPSM 0x0080, CID 0x0040, MTU 512, MPS 247, 2 credits.
   static let request: [UInt8] = [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 0x00, 0x02, 247, 0, 2, 0]
-  /// Its response: CID 0x0040, MTU 100, MPS 1,017, 32 credits.
-  static let response: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 100, 0, 0xF9, 0x03, 32, 0, 0, 0]
+  /// Its response: CID 0x0040, MTU 100, MPS 2,050, 32 credits.
+  static let response: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 100, 0, 0x02, 0x08, 32, 0, 0, 0]
   static func refusal(_ result: UInt8) -> [UInt8] { [0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, result, 0] }
 
   /// A link, and a channel that the host has opened: 0x0040 at both ends, MTU 512 at the host and 100 at the peer.
@@ -112,7 +112,7 @@ import Testing
     #expect(
       opened.packets == [
         // The least MTU; all three are accepted, and the one without a socket ends.
-        Self.signalling([0x18, 1, 14, 0, 100, 0, 0xF9, 0x03, 32, 0, 0, 0, 0x40, 0, 0x41, 0, 0x42, 0]),
+        Self.signalling([0x18, 1, 14, 0, 100, 0, 0x02, 0x08, 32, 0, 0, 0, 0x40, 0, 0x41, 0, 0x42, 0]),
         Self.signalling([0x06, 1, 4, 0, 0x41, 0, 0x41, 0]),
       ])
     #expect(opened.actions == [.channel(.read(sockets[0])), .channel(.read(sockets[2]))])
@@ -127,7 +127,7 @@ import Testing
     let offered = stage.socket(.security(Self.handle, SocketSecurity(level: .medium, keySize: 16)))
     #expect(offered.reports == [.level(handle: 0x0040, SocketSecurity(level: .medium, keySize: 16).strength)])
     #expect(
-      offered.packets == [Self.signalling([0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 100, 0, 0xF9, 0x03, 32, 0])])
+      offered.packets == [Self.signalling([0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 100, 0, 0x02, 0x08, 32, 0])])
     #expect(offered.actions.isEmpty, "not read before the host has answered")
     let opened = stage.send(Self.fromHost([0x15, 1, 10, 0, 0x41, 0, 0x00, 0x02, 247, 0, 1, 0, 0, 0]))
     #expect(opened.actions == [.channel(.read(id))])

@@ -19,7 +19,7 @@ struct ChannelOpenings: Sendable {
     let owner: OwnerID
     /// The name that the channel gets.
     var channel = L2CAPChannelID(rawValue: 0)
-    let request: ChannelRequest
+    var request: ChannelRequest
     /// The refusal for which the link is being secured.
     fileprivate var refusal: HostError?
     /// Whether the security manager has the demand of the request.

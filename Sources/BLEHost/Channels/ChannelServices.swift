@@ -7,7 +7,7 @@ struct ChannelServices: Sendable {
   /// A service and its owner.
   struct Listener: Equatable, Sendable {
     let owner: OwnerID
-    let service: ChannelService
+    var service: ChannelService
   }
 
   private(set) var listeners: [SPSM: Listener] = [:]

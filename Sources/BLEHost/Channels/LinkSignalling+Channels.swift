@@ -37,6 +37,8 @@ extension LinkSignalling {
   }
 
   mutating func open(_ opening: ChannelOpenings.Opening, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
+    var opening = opening
+    opening.request.parameters = effective(opening.request.parameters)
     channels.openings.open(opening, facts, &channel, &turn)
   }
 
@@ -45,7 +47,18 @@ extension LinkSignalling {
     _ request: CreditBasedChannels.Request, by listener: ChannelServices.Listener?, as names: [L2CAPChannelID],
     _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
   ) {
+    var listener = listener
+    if let parameters = listener?.service.parameters { listener?.service.parameters = effective(parameters) }
     channels.answer(request, listener, as: names, facts, &channel, &turn)
+  }
+
+  /// Parameters for this link: a frame that ends at the kernel has a whole SDU.
+  func effective(_ parameters: CreditBasedChannel.Parameters) -> CreditBasedChannel.Parameters {
+    guard framesEndAtKernel else { return parameters }
+    var parameters = parameters
+    // With the SDU Length; 65,533 octets at most (Vol 3, Part A, 4.22).
+    parameters.mps = max(parameters.mps, UInt16(min(Int(parameters.mtu) + 2, 65_533)))
+    return parameters
   }
 
   /// The peer may open channels to these services, and to enhanced ATT where it is enabled.

@@ -16,6 +16,8 @@ struct LinkSignalling: Sendable {
   private let handle: ConnectionHandle
   /// Whether the central is asked over L2CAP. Where the kernel has the controller its commands are the only way.
   private let asksCentral: Bool
+  /// Whether frames of channels end at the kernel, which divides SDUs anew for the link (Docs/Decisions/0071).
+  let framesEndAtKernel: Bool
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
   var channel: SignallingChannel
   var channels: LinkChannels
@@ -34,6 +36,7 @@ struct LinkSignalling: Sendable {
     channels = LinkChannels(peer: peer)
     channel = SignallingChannel(role: role == .central ? .central : .peripheral)
     asksCentral = role == .peripheral && ownership == .exclusive
+    framesEndAtKernel = ownership == .sharedWithKernel
   }
 
   /// When ``tick(now:into:)`` has work, or the requests for channels have.

@@ -41,9 +41,9 @@ struct KernelOutput: Sendable {
     actions.append(.channel(action)) { $0 += sdu }
   }
 
-  /// Gives the host a frame of the peer, in as many ACL packets as it needs.
+  /// Gives the host a frame of the peer, in two ACL packets where one does not have the room.
   mutating func append(frame payload: Bytes, channel: ChannelID, on handle: ConnectionHandle) {
-    let limit = Int(KernelTranslator.bufferLength)
+    let limit = Int(UInt16.max)
     var rest = payload.dropFirst(limit - BasicFrame.headerLength)
     let first = payload.dropLast(rest.count)
     input.append(.packet) { octets in

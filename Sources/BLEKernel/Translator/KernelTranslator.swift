@@ -19,8 +19,9 @@ internal import BLEWire
 ///
 /// The translator has no I/O and no clock: ``KernelAdapter`` owns the sockets. It must accept any octets from a socket.
 struct KernelTranslator: Sendable {
-  /// The ACL buffers that are reported to the host. The host does not fragment frames: the kernel does.
-  static let bufferLength: UInt16 = 1_021
+  /// The ACL buffers that are reported to the host. The host does not fragment frames: the kernel does. One has an SDU of 2,048
+  /// octets, the default MTU of a channel, with the headers.
+  static let bufferLength: UInt16 = 2_054
   static let bufferCount = KernelLink.frameLimit
 
   /// Events that concern the host. Completed packets, keys and the scans of the kernel do not.
