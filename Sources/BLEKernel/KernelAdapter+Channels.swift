@@ -177,12 +177,13 @@ extension KernelAdapter {
     swap(&octets, &sduBuffer)
     defer { swap(&octets, &sduBuffer) }
     if octets.count < Int(channel.mtu) { octets = [UInt8](repeating: 0, count: Int(channel.mtu)) }
-    // The kernel reports an error before it hands out what came before it: reading goes on behind the error.
+    // Before the SDUs that it still has, the kernel reports an error of a channel that has ended: as an error, or as an end
+    // where the peer has closed the channel. Reading goes on behind it.
     for _ in 0..<3 {
       do throws(SystemError) {
         let count = try channel.socket.receive(into: &octets)
         // No SDU, or one without octets: the end of the channel decides.
-        if count ?? 0 == 0, BluetoothSockets.hasEnded(channel.socket.descriptor) { return .ended }
+        if count ?? 0 == 0, BluetoothSockets.hasEnded(channel.socket.descriptor) { continue }
         guard let count else { return .none }
         translator.receive(sdu: octets.span.extracting(first: count), on: id, now: clock.now(), into: &output)
         return .received
