@@ -4,11 +4,13 @@ import BluetoothLE
 @MainActor final class KitDriver {
   private let name: String
   private let adapter: Adapter
+  private let channels: KitChannels
   private var device: RemoteDevice?
 
   init(_ name: String, on options: AdapterOptions) {
     self.name = name
     adapter = Adapter(options)
+    channels = KitChannels(name, on: adapter)
   }
 
   func perform(_ words: [String]) -> Bool {
@@ -42,7 +44,7 @@ import BluetoothLE
         try await driver.connected().disconnect()
         return "disconnected"
       }
-    default: return false
+    default: return channels.perform(words, on: device)
     }
     return true
   }

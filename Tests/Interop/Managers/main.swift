@@ -9,8 +9,10 @@
 //     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
 //     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
 //     k read SERVICE CHARACTERISTIC   k disconnect
+//     k publish PSM SECURITY   k withdraw PSM   k open PSM   k send CHANNEL FILE SIZE   k receive CHANNEL FILE [OCTETS SECONDS]
+//     k close CHANNEL
 //
-// Times are in milliseconds. An answer begins with the name of the manager, too.
+// The channels of k have numbers: the first that is opened, by either side, is 1. A PSM is hexadecimal. Times are in milliseconds. An answer begins with the name of the manager, too.
 
 import BluetoothLE
 
