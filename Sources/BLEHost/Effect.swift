@@ -7,12 +7,12 @@ import BLEWire
 /// effect is applied.
 enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
-  case command(any HCICommand, for: Purpose)
+  indirect case command(any HCICommand, for: Purpose)
   case event(HostEvent, to: Recipient)
   /// A directive for the kernel's security manager.
-  case directive(SecurityDirective)
+  indirect case directive(SecurityDirective)
   /// A line for the log, within the limits of ``DiagnosticLog``.
-  case report(Diagnostic.Origin, String, peer: PeerID?)
+  indirect case report(Diagnostic.Origin, String, peer: PeerID?)
   /// What only this part causes.
   case own(Own)
 }

@@ -11,15 +11,15 @@ package import BLEWire
 /// owner alone.
 package enum HostCommand: Sendable {
   // The database (Vol 3, Part G). Answered by ``HostEvent/serviceAdded(_:_:)`` and ``HostEvent/serviceRemoved(_:_:)``.
-  case addService(ServiceDefinition)
+  indirect case addService(ServiceDefinition)
   case removeService(ServiceID)
   /// Changes a value that the stack keeps (``ValueSource/stored(_:length:)``) without telling anyone.
   case setValue(AttributeID, [UInt8])
   /// The Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2).
-  case setIdentity(name: String?, appearance: UInt16?)
+  indirect case setIdentity(name: String?, appearance: UInt16?)
 
   // Advertising as a declared intent: kept, through connections and resets, until stopped.
-  case startAdvertising(AdvertisingID, AdvertisingIntent)
+  indirect case startAdvertising(AdvertisingID, AdvertisingIntent)
   case stopAdvertising(AdvertisingID)
 
   // The server's side of a link.
@@ -34,30 +34,30 @@ package enum HostCommand: Sendable {
   case disconnect(PeerID, HCIErrorCode)
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
   case release(PeerID)
-  case updateConnection(PeerID, ConnectionParameters)
+  indirect case updateConnection(PeerID, ConnectionParameters)
   case readRSSI(PeerID)
   /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers chose, and
   /// follows for a change that the peer asked for, too.
-  case setPHY(PeerID, PHYPreference)
+  indirect case setPHY(PeerID, PHYPreference)
   /// Reads the PHYs of a link; ``HostEvent/phy(_:_:)`` answers.
   case readPHY(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
   /// The same with a demand: a key that does not meet it is replaced by pairing anew, and a pairing that cannot meet it fails.
-  case secure(PeerID, SecurityDemand)
+  indirect case secure(PeerID, SecurityDemand)
 
   // Trust (Vol 3, Part H).
   /// How we pair from now on; nil refuses every attempt.
-  case setPairing(PairingSettings?)
+  indirect case setPairing(PairingSettings?)
   /// Whether the adapter hides behind resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)``
   /// answers where it cannot.
-  case setPrivacy(PrivacySettings?)
+  indirect case setPrivacy(PrivacySettings?)
   /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link. ``HostEvent/security(_:_:)``
   /// answers where it is news.
   case authorize(PeerID, Bool)
   /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
   /// question asks for, changes nothing and is reported as a diagnostic.
-  case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
+  indirect case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
   /// Replaces all bonds with those of earlier runs. No event follows.
   case setBonds([Bond])
   /// These bonds are on stable storage, as ``HostEvent/bondChanged(_:)`` reported them. Sign counters wait for it
@@ -71,26 +71,26 @@ package enum HostCommand: Sendable {
   case reportCapabilities
 
   // The central's side.
-  case startScanning(ScanParameters)
+  indirect case startScanning(ScanParameters)
   case stopScanning
   /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our central
   /// made for another owner is shared, and reported at once.
-  case connect(ConnectID, DeviceAddress, ConnectionParameters, InitiatingParameters = InitiatingParameters())
+  indirect case connect(ConnectID, DeviceAddress, ConnectionParameters, InitiatingParameters = InitiatingParameters())
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
   /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
-  case client(PeerID, GATTClient.Operation)
+  indirect case client(PeerID, GATTClient.Operation)
   /// As ``client(_:_:)``, for what the program has not asked for: the link is not secured for it.
-  case inspect(PeerID, GATTClient.Operation)
+  indirect case inspect(PeerID, GATTClient.Operation)
 
   // Credit-based channels (Vol 3, Part A, 10). A command about a channel that is closed is ignored: it has crossed
   // ``HostEvent/channelClosed(_:_:)``.
   /// Lets peers open channels to a service until ``stopListening(_:)``; ``HostEvent/listening(_:_:)`` answers.
-  case listen(ListenID, ChannelService)
+  indirect case listen(ListenID, ChannelService)
   /// Closes the service and its channels; ``HostEvent/stoppedListening(_:)`` answers.
   case stopListening(SPSM)
   /// Opens a channel. ``HostEvent/channelOpened(_:)`` or ``HostEvent/channelOpenFailed(_:_:)`` answers.
-  case openChannel(OpenChannelID, PeerID, ChannelRequest)
+  indirect case openChannel(OpenChannelID, PeerID, ChannelRequest)
   /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has left.
   case sendSDU(L2CAPChannelID, [UInt8])
   /// The application has read one SDU: the peer may send another one.

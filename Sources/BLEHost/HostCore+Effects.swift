@@ -59,7 +59,7 @@ extension HostCore {
   }
 
   private mutating func linkUp(_ new: NewLink) {
-    let address = new.addressOnRadio(&links.bonds, links.turn.toolbox)
+    let address = new.addressOnRadio(&links.bonds, links.toolbox)
     if links.table.index(of: new.handle) != nil {
       turn.report(.controller, "a second link with the handle \(new.handle); the first one is taken for dead")
       links.remove(new.handle, reason: .connectionTimeout, &turn)

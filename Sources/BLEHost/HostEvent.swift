@@ -8,23 +8,23 @@ package import BLEWire
 /// All events for the application, results of commands included, in one order.
 package enum HostEvent: Sendable {
   /// The adapter's state; the error says why it is below `poweredOn` and what mends it.
-  case state(AdapterState, HostError?)
+  indirect case state(AdapterState, HostError?)
   /// Our identity address, before the state `poweredOn`.
   case address(DeviceAddress)
   /// What the controller can do, to owners that requested it (``HostCommand/reportCapabilities``).
-  case capabilities(ControllerCapabilities)
+  indirect case capabilities(ControllerCapabilities)
 
-  case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
-  case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)
+  indirect case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
+  indirect case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)
   /// The host refused or failed what a command asked, where no other event says so.
-  case refused(HostError)
+  indirect case refused(HostError)
 
-  case advertisingStarted(AdvertisingID, Result<Void, HostError>)
+  indirect case advertisingStarted(AdvertisingID, Result<Void, HostError>)
   /// Advertising is paused by a connection or by the controller, and resumes automatically.
   case advertisingPaused(AdvertisingID, HCIErrorCode?)
   case advertisingResumed(AdvertisingID)
 
-  case connected(Connection)
+  indirect case connected(Connection)
   /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported by the
   /// identity when this one came up.
   case identified(PeerID, DeviceAddress)
@@ -34,30 +34,30 @@ package enum HostEvent: Sendable {
   case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
-  case connectionUpdateRefused(PeerID, HostError)
+  indirect case connectionUpdateRefused(PeerID, HostError)
   /// The security level of the link, from the controller's encryption events and the key in use.
-  case security(PeerID, SecurityState)
+  indirect case security(PeerID, SecurityState)
 
   /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
-  case pairing(PeerID, PairingQuestionID, PairingQuestion)
+  indirect case pairing(PeerID, PairingQuestionID, PairingQuestion)
   /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A passkey
   /// that was displayed is void when its pairing ends, with success or without.
   case pairingQuestionWithdrawn(PeerID, PairingQuestionID)
-  case paired(PeerID, PairedDevice)
-  case pairingFailed(PeerID, PairingFailure)
+  indirect case paired(PeerID, PairedDevice)
+  indirect case pairingFailed(PeerID, PairingFailure)
   /// The other device's user is typing the passkey that is displayed here (Vol 3, Part H, 3.5.8).
   case keypress(PeerID, KeypressNotificationType)
   /// A bond is new or has changed: write it down, in the place of one with the same identity.
-  case bondChanged(Bond)
+  indirect case bondChanged(Bond)
   case bondRemoved(DeviceAddress)
   /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it, or
   /// another device has taken its place. ``paired(_:_:)`` follows.
   case bondReplaced(PeerID, DeviceAddress)
   /// An encryption with the keys of a bond was tried and came to nothing.
-  case bondLost(PeerID, DeviceAddress, BondLoss)
-  case rssi(PeerID, Result<Int8, HostError>)
+  indirect case bondLost(PeerID, DeviceAddress, BondLoss)
+  indirect case rssi(PeerID, Result<Int8, HostError>)
   /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner that asked.
-  case phy(PeerID, Result<LinkPHY, HostError>)
+  indirect case phy(PeerID, Result<LinkPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
   case read(PeerID, RequestToken, AttributeID, offset: Int)
@@ -72,24 +72,24 @@ package enum HostEvent: Sendable {
   case subscription(PeerID, AttributeID, Subscription)
   case updateFinished(UpdateToken)
 
-  case discovered(Discovery)
-  case scanStopped(HostError?)
-  case connectionFailed(ConnectID, HostError)
-  case client(PeerID, GATTClient.Event)
+  indirect case discovered(Discovery)
+  indirect case scanStopped(HostError?)
+  indirect case connectionFailed(ConnectID, HostError)
+  indirect case client(PeerID, GATTClient.Event)
 
   /// The answer to ``HostCommand/listen(_:_:)``, with the number that the host assigned where the command had none.
-  case listening(ListenID, Result<SPSM, HostError>)
+  indirect case listening(ListenID, Result<SPSM, HostError>)
   case stoppedListening(SPSM)
-  case channelOpened(OpenedChannel)
-  case channelOpenFailed(OpenChannelID, HostError)
+  indirect case channelOpened(OpenedChannel)
+  indirect case channelOpenFailed(OpenChannelID, HostError)
   /// An SDU of the peer; answer with ``HostCommand/didReadSDU(_:)`` when it is read.
   case sduReceived(L2CAPChannelID, [UInt8])
   /// These octets of SDUs have left the queue of the channel towards the controller.
   case sduSent(L2CAPChannelID, octets: Int)
-  case channelClosed(L2CAPChannelID, ChannelCloseReason)
+  indirect case channelClosed(L2CAPChannelID, ChannelCloseReason)
 
   /// A line for the log, with its origin.
-  case diagnostic(Diagnostic)
+  indirect case diagnostic(Diagnostic)
 }
 
 /// The adapter's states, in CoreBluetooth's order.

@@ -308,7 +308,7 @@ extension HostLoop where Transport: ~Copyable {
   private mutating func deliverEvents() {
     guard !stack.output.events.isEmpty else { return }
     for (owner, sink) in sinks {
-      let events = stack.output.events.compactMap { $0.recipient.includes(owner) ? $0.event : nil }
+      let events = stack.output.events(for: owner)
       if !events.isEmpty, mailbox.willDeliver(events.count, to: owner) { sink(events) }
     }
     stack.output.events.removeAll(keepingCapacity: true)

@@ -51,6 +51,19 @@ package protocol HostMachineOutput: Sendable {
   init()
 }
 
+extension HostMachineOutput {
+  /// The events that an owner receives, in order. Nothing is allocated for an owner that receives none.
+  func events(for owner: OwnerID) -> [Event] {
+    let all = events
+    var own: [Event] = []
+    for index in all.indices where all[index].recipient.includes(owner) {
+      if own.isEmpty { own.reserveCapacity(all.count - index) }
+      own.append(all[index].event)
+    }
+    return own
+  }
+}
+
 /// What ``HostLoop`` reports itself.
 package enum LoopReport: Equatable, Sendable {
   /// At least one command of the recipient was refused because this many wait.

@@ -21,12 +21,12 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     var refused: Set<OwnerID> = []
     var isEnding = false
     var lastOwner = OwnerID.process
-    /// Events that the sink of each owner has and has not consumed.
-    var outstanding: [OwnerID: Int] = [:]
+    /// Events that the sinks have and have not consumed.
+    var backlogs = EventBacklogs()
     var isHeldBack = false
 
     mutating func makeOwner() -> OwnerID {
-      repeat { lastOwner.rawValue &+= 1 } while lastOwner == .process || outstanding[lastOwner] != nil
+      repeat { lastOwner.rawValue &+= 1 } while lastOwner == .process || backlogs.contains(lastOwner)
       return lastOwner
     }
   }
@@ -52,7 +52,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   ///   the stack has ended.
   package func post(_ command: Command, from owner: OwnerID = .process) -> Bool {
     let (isTaken, wakes) = state.withLock { state in
-      guard !state.isEnding, owner == .process || state.outstanding[owner] != nil else { return (false, false) }
+      guard !state.isEnding, owner == .process || state.backlogs.contains(owner) else { return (false, false) }
       guard state.commandCount < commandLimit else { return (false, state.refused.insert(owner).inserted) }
       state.commandCount += 1
       state.items.append(.command(command, owner))
@@ -66,7 +66,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package func attach(_ sink: @escaping Sink) -> OwnerID {
     let owner = state.withLock { state in
       let owner = state.makeOwner()
-      state.outstanding[owner] = 0
+      state.backlogs.add(owner)
       state.items.append(.attach(owner, sink))
       return owner
     }
@@ -77,7 +77,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// Detaches an owner: its sink receives no event of a later batch, and what it declared is withdrawn.
   package func detach(_ owner: OwnerID) {
     state.withLock { state in
-      guard state.outstanding.removeValue(forKey: owner) != nil else { return }
+      guard state.backlogs.remove(owner) else { return }
       state.items.append(.detach(owner))
     }
     waker.wake()
@@ -86,9 +86,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// The owner has handled `count` of its events.
   package func consumed(_ count: Int, by owner: OwnerID) {
     let wakes = state.withLock { state in
-      guard let outstanding = state.outstanding[owner] else { return false }
-      state.outstanding[owner] = max(0, outstanding - max(0, count))
-      return state.isHeldBack && isBelowHalf(state)
+      state.backlogs.consumed(max(0, count), by: owner) && state.isHeldBack && isBelowHalf(state)
     }
     if wakes { waker.wake() }
   }
@@ -96,12 +94,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// `count` events were handled, of unknown sinks: those with the most events count as the ones that handled them.
   package func consumed(_ count: Int) {
     let wakes = state.withLock { state in
-      var rest = count
-      while rest > 0, let (sink, most) = state.outstanding.max(by: { $0.value < $1.value }), most > 0 {
-        let taken = min(rest, most)
-        state.outstanding[sink] = most - taken
-        rest -= taken
-      }
+      state.backlogs.consumed(count)
       return state.isHeldBack && isBelowHalf(state)
     }
     if wakes { waker.wake() }
@@ -145,11 +138,7 @@ extension HostMailbox {
   ///
   /// - Returns: false where the owner has detached.
   func willDeliver(_ count: Int, to owner: OwnerID) -> Bool {
-    state.withLock { state in
-      guard let outstanding = state.outstanding[owner] else { return false }
-      state.outstanding[owner] = outstanding + count
-      return true
-    }
+    state.withLock { $0.backlogs.deliver(count, to: owner) }
   }
 
   /// Whether the transport is not to be read: from more than the limit until less than half of it.
@@ -158,7 +147,7 @@ extension HostMailbox {
       if state.isHeldBack {
         state.isHeldBack = !isBelowHalf(state)
       } else {
-        state.isHeldBack = state.outstanding.values.contains { $0 > eventBacklogLimit }
+        state.isHeldBack = state.backlogs.most > eventBacklogLimit
       }
       return state.isHeldBack
     }
@@ -169,13 +158,59 @@ extension HostMailbox {
     state.withLock { state in
       state.isEnding = true
       state.items = []
-      state.outstanding = [:]
+      state.backlogs = EventBacklogs()
     }
     ended.open()
   }
 
   private func isBelowHalf(_ state: borrowing State) -> Bool {
-    state.outstanding.values.allSatisfy { $0 < max(1, eventBacklogLimit / 2) }
+    state.backlogs.most < max(1, eventBacklogLimit / 2)
+  }
+}
+
+/// The events that each owner's sink has and has not consumed. An adapter has a few owners, so that a search takes less than a hash.
+private struct EventBacklogs {
+  private var entries: [(owner: OwnerID, count: Int)] = []
+
+  /// The most that one owner has.
+  var most: Int { entries.reduce(0) { max($0, $1.count) } }
+
+  func contains(_ owner: OwnerID) -> Bool { index(of: owner) != nil }
+  private func index(of owner: OwnerID) -> Int? { entries.firstIndex { $0.owner == owner } }
+
+  mutating func add(_ owner: OwnerID) { entries.append((owner, 0)) }
+
+  /// - Returns: false where there is no such owner.
+  mutating func remove(_ owner: OwnerID) -> Bool {
+    guard let index = index(of: owner) else { return false }
+    entries.remove(at: index)
+    return true
+  }
+
+  /// - Returns: false where there is no such owner.
+  mutating func deliver(_ count: Int, to owner: OwnerID) -> Bool {
+    guard let index = index(of: owner) else { return false }
+    entries[index].count += count
+    return true
+  }
+
+  /// - Returns: false where there is no such owner.
+  mutating func consumed(_ count: Int, by owner: OwnerID) -> Bool {
+    guard let index = index(of: owner) else { return false }
+    entries[index].count = max(0, entries[index].count - count)
+    return true
+  }
+
+  /// The owners with the most events count as the ones that have consumed them.
+  mutating func consumed(_ count: Int) {
+    var rest = count
+    while rest > 0, let index = entries.indices.max(by: { entries[$0].count < entries[$1].count }),
+      entries[index].count > 0
+    {
+      let taken = min(rest, entries[index].count)
+      entries[index].count -= taken
+      rest -= taken
+    }
   }
 }
 

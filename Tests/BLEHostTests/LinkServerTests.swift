@@ -93,8 +93,9 @@ import Testing
     #expect(output.tag == 3)
     #expect(takePDUs() == [[0x1B] + handle(1) + [5]])
     #expect(takeEffects() == ["\(LinkEffect.copyAdded(token))"])
-    server.transmitted(token, count: 2, into: &output)
-    #expect(takeEffects() == ["\(LinkEffect.copyFinished(token))"])
+    #expect(server.transmitted(token, count: 2) == 1)
+    #expect(server.transmitted(token, count: 1) == 0)
+    #expect(takeEffects().isEmpty)
   }
 
   @Test mutating func aValueThatNobodySubscribedToCausesNothing() {

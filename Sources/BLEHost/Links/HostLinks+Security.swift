@@ -19,7 +19,7 @@ extension HostLinks {
   }
 
   private func securityContext(of link: Link, _ host: HostTurn) -> SecurityContext {
-    SecurityContext(link, policy, bonds, inUse: table.provenIdentities(except: link.peer), turn.toolbox, host)
+    SecurityContext(link, policy, bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
   }
 
   private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostTurn) {
@@ -31,7 +31,7 @@ extension HostLinks {
       table[index].device.pairings.succeeded(
         lacksAuthentication: policy.settings?.requestsMITM == true && !outcome.strength.isAuthenticated)
       let (facts, limit, now) = (table.pairedLink(index, services.database), policy.unconfirmedBonds, host.now)
-      withBonds(&host) { [turn] in $0.paired(outcome, on: facts, limit, turn.toolbox, now: now, into: &$1) }
+      withBonds(&host) { [toolbox] in $0.paired(outcome, on: facts, limit, toolbox, now: now, into: &$1) }
     case .failed(let failure): policy.failed(identity, failure, now: host.now)
     case .answerIgnored(let error): host.append(.diagnostic(error.diagnostic(of: peer)))
     case .released(let report): withKernel(&host) { $0?.receive(report, $1, into: &$2) }
@@ -91,7 +91,7 @@ extension HostLinks {
         links.withKernel(&host) { $0?.bondRemoved(identity, into: &$2) }
       case .notKept(let identity): links.withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
       case .made(let bond, let peer):
-        links.table.bonded(peer, bond, links.turn.toolbox)
+        links.table.bonded(peer, bond, links.toolbox)
         links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
       case .replaced(let identity, let peer):
         links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }

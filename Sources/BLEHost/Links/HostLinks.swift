@@ -23,8 +23,9 @@ struct HostLinks: Sendable {
   var channels = ChannelServices()
   var bonds: BondTable
   var policy: SecurityPolicy
-  /// Reused by the inputs of links; empty between calls.
-  var turn: LinkTurn
+  let toolbox: SecurityToolbox
+  /// Reused by the inputs of links, and empty; an input that is made by another one takes one more.
+  private var turns: [LinkTurn]
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     self.configuration = configuration
@@ -33,14 +34,15 @@ struct HostLinks: Sendable {
     bonds = BondTable(configuration)
     policy = SecurityPolicy(
       configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
-    turn = LinkTurn(SecurityToolbox(cryptography))
+    toolbox = SecurityToolbox(cryptography)
+    turns = [LinkTurn(toolbox)]
   }
 
   /// When ``tick(_:)`` has work.
   var deadline: Instant? { .nearer(table.deadline, bonds.deadline) }
 
   /// The identity of a device by the address it uses.
-  mutating func identity(of address: DeviceAddress) -> DeviceAddress { bonds.identity(of: address, turn.toolbox) }
+  mutating func identity(of address: DeviceAddress) -> DeviceAddress { bonds.identity(of: address, toolbox) }
 
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
   mutating func receive(_ packet: Span<UInt8>, _ host: inout HostTurn) {
@@ -64,7 +66,7 @@ struct HostLinks: Sendable {
       withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
     case .setBonds(let new):
       bonds.replaceAll(with: new)
-      table.bondsReplaced(by: &bonds, turn.toolbox)
+      table.bondsReplaced(by: &bonds, toolbox)
       withKernel(&host) { $0?.loadKeys($1, into: &$2) }
     case .bondsStored(let stored):
       bonds.stored(stored)
@@ -134,7 +136,7 @@ struct HostLinks: Sendable {
   ) {
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
     var link = table.remove(at: index, isSuperseded: isSuperseded)
-    var turn = LinkTurn(turn.toolbox)
+    var turn = LinkTurn(toolbox)
     turn.begin(policy, now: host.now)
     link.ending(reason, services, &bonds, &turn)
     host.log.linkEnded(link.peer)
@@ -151,8 +153,7 @@ struct HostLinks: Sendable {
     _ index: Int, _ host: inout HostTurn,
     _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
   ) {
-    var turn = LinkTurn(turn.toolbox)
-    swap(&turn, &self.turn)
+    var turn = turns.popLast() ?? LinkTurn(toolbox)
     turn.begin(policy, now: host.now)
     body(&table[index], &services, &bonds, &turn)
     table[index].finish(&bonds, &turn)
@@ -171,7 +172,7 @@ struct HostLinks: Sendable {
     turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
     if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &self, &host) }
     turn.removeAll()
-    swap(&turn, &self.turn)
+    turns.append(turn)
   }
 
   /// The same by the name of the link, which may have ended.

@@ -64,7 +64,6 @@ extension Link {
       deliverSigned(&services, bonds, &turn)
     case .storageEnded: deliverSigned(&services, bonds, &turn)
     case .failed: close(.remoteUserTerminatedConnection, &turn)
-    case .transmitted(let token, let count): server.transmitted(token, count: count, into: &turn.server)
     case .relieved:
       turn.usesClient = true
       client.setCongested(false, now: turn.now, into: &turn.client)

@@ -12,8 +12,6 @@ enum LinkEffect: Sendable {
   /// A copy of a value is on its way, or is not any more.
   case copyAdded(UpdateToken)
   case copyFinished(UpdateToken)
-  /// This number of frames with a value have left.
-  case transmitted(UpdateToken, count: Int)
   /// Frames of the link have left: its client sends commands again.
   case relieved
   /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
@@ -22,7 +20,7 @@ enum LinkEffect: Sendable {
   case storageEnded
   /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
   /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
-  case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
+  indirect case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
   /// The link has proven the bond of its identity: it is reported by it, and others that claim it are ended.
   case bondProven
   /// Another link has proven the identity of the one with this handle, which ends for the application.
@@ -34,13 +32,13 @@ enum LinkEffect: Sendable {
   /// The link is encrypted: our client may send, and repeats what was refused for want of encryption.
   case clientResumed
   /// Something for the security manager, which needs facts about other parts.
-  case security(SecurityInput)
+  indirect case security(SecurityInput)
   /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
-  case violated(GATTClient.Event, to: Recipient)
+  indirect case violated(GATTClient.Event, to: Recipient)
   /// Something of the credit-based channels, which concerns other parts.
-  case channel(ChannelEffect)
+  indirect case channel(ChannelEffect)
   /// Something of the enhanced ATT bearers.
-  case bearer(BearerEffect)
+  indirect case bearer(BearerEffect)
   /// The peer cannot be served any more, or does not answer: the link is to be ended.
   case failed
 
@@ -92,7 +90,7 @@ struct LinkTurn: Sendable {
     server.removeAll()
     client.removeAll()
     usesClient = false
-    effects.removeAll(keepingCapacity: true)
+    if !effects.isEmpty { effects.removeAll(keepingCapacity: true) }
     signalling.removeAll()
     hasChannelFrames = false
   }

@@ -17,7 +17,7 @@ struct LinkServer: Sendable {
     mutating func removeAll() {
       gatt.removeAll()
       tag = 0
-      effects.removeAll(keepingCapacity: true)
+      if !effects.isEmpty { effects.removeAll(keepingCapacity: true) }
     }
   }
 
@@ -53,7 +53,7 @@ struct LinkServer: Sendable {
   /// Whether signed writes have waited for the store too long.
   func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
   /// Whether an owner is to answer a request.
-  func awaits(_ owner: OwnerID) -> RequestToken? { request?.owners.contains(owner) == true ? request?.token : nil }
+  func awaits(_ owner: OwnerID) -> RequestToken? { request?.awaits(owner) == true ? request?.token : nil }
   /// What is to be kept of the client with its bond.
   func record(_ database: AttributeDatabase) -> ClientRecord { gatt.record(database: database) }
 
@@ -148,12 +148,15 @@ struct LinkServer: Sendable {
   }
 
   /// The controller has sent this number of notifications of one update.
-  mutating func transmitted(_ token: UpdateToken, count: Int, into output: inout Output) {
-    for _ in 0..<count {
-      guard let first = notifications.firstIndex(of: token) else { return }
+  ///
+  /// - Returns: how many of them were on their way until now.
+  mutating func transmitted(_ token: UpdateToken, count: Int) -> Int {
+    var finished = 0
+    while finished < count, let first = notifications.firstIndex(of: token) {
       notifications.remove(at: first)
-      output.effects.append(.own(.copyFinished(token)))
+      finished += 1
     }
+    return finished
   }
 
   /// Services in this range were added or removed.
@@ -212,8 +215,12 @@ struct LinkServer: Sendable {
     switch event {
     case .read(let token, let attribute, let offset):
       let owner = services.owners.owner(of: attribute) ?? .process
-      request = PendingAnswer(token: token, owners: [owner])
+      request = PendingAnswer(token: token, owner: owner)
       effects.append(.event(.read(peer, token, attribute, offset: offset), to: owner.recipient))
+    case .write(let token, let parts, _) where parts.count == 1:
+      let owner = parts.first.flatMap { services.owners.owner(of: $0.attribute) } ?? .process
+      if let token { request = PendingAnswer(token: token, owner: owner) }
+      effects.append(.event(.write(peer, token, parts), to: owner.recipient))
     case .write(let token, let parts, _):
       let shares = services.owners.shares(of: parts)
       if let token { request = PendingAnswer(token: token, owners: shares.map(\.owner)) }

@@ -169,7 +169,10 @@ extension LinkTable {
 
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19).
   ///
-  /// - Returns: for each link whose frames have left, what that means for it.
+  /// Values that have left for the last subscriber are among the effects. Their links need no input: only the number of copies
+  /// on their way changes.
+  ///
+  /// - Returns: the links whose clients go on.
   mutating func completed(
     _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
   ) -> [(peer: PeerID, effect: LinkEffect)] {
@@ -183,11 +186,13 @@ extension LinkTable {
       effects.append(.report(.controller, "a malformed Number Of Completed Packets event: \(error)", peer: nil))
     }
     guard !(transmitted.isEmpty && congested.isEmpty) else { return [] }
-    let values = transmitted.compactMap { frames -> (peer: PeerID, effect: LinkEffect)? in
-      guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { return nil }
-      return (links[index].peer, .transmitted(token, count: frames.count))
+    for frames in transmitted {
+      guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { continue }
+      for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
+        if let event = finishCopy(of: token) { effects.append(.event(event.event, to: event.recipient)) }
+      }
     }
-    return values + takeRelieved().map { ($0, .relieved) }
+    return congested.isEmpty ? [] : takeRelieved().map { ($0, .relieved) }
   }
 
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
@@ -234,15 +239,16 @@ extension LinkTable {
   }
 }
 
-/// Values handed over to be notified, and how many copies of each are still on their way.
+/// Values handed over to be notified, and how many copies of each are still on their way. They are kept in order and finish in
+/// order, nearly always, so that a search finds the first at once.
 struct PendingUpdates: Sendable {
   private struct Entry {
     var token: UpdateToken
+    var tag: UInt32
     var owner: OwnerID
     var copies: Int
   }
-  private var entries: [UInt32: Entry] = [:]
-  private var tags: [UpdateToken: UInt32] = [:]
+  private var entries: [Entry] = []
   private var lastTag: UInt32 = 0
   /// Values on their way at once.
   let limit: Int
@@ -255,30 +261,27 @@ struct PendingUpdates: Sendable {
   ///
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
-    guard entries.count < limit, tags[token] == nil else { return nil }
-    repeat { lastTag = lastTag >= Self.channelTag - 1 ? 1 : lastTag + 1 } while entries[lastTag] != nil
-    entries[lastTag] = Entry(token: token, owner: owner, copies: 1)
-    tags[token] = lastTag
+    guard entries.count < limit, index(of: token) == nil else { return nil }
+    repeat { lastTag = lastTag >= Self.channelTag - 1 ? 1 : lastTag + 1 } while entries.contains { $0.tag == lastTag }
+    entries.append(Entry(token: token, tag: lastTag, owner: owner, copies: 1))
     return lastTag
   }
 
   mutating func addCopy(of token: UpdateToken) {
-    guard let tag = tags[token] else { return }
-    entries[tag]?.copies += 1
+    // The value was handed over last.
+    guard let index = entries.lastIndex(where: { $0.token == token }) else { return }
+    entries[index].copies += 1
   }
 
   /// The owner of the value, where it was the last copy.
   mutating func finishCopy(of token: UpdateToken) -> OwnerID? {
-    guard let tag = tags[token], var entry = entries[tag] else { return nil }
-    entry.copies -= 1
-    guard entry.copies <= 0 else {
-      entries[tag] = entry
-      return nil
-    }
-    entries[tag] = nil
-    tags[token] = nil
-    return entry.owner
+    guard let index = index(of: token) else { return nil }
+    entries[index].copies -= 1
+    guard entries[index].copies <= 0 else { return nil }
+    return entries.remove(at: index).owner
   }
 
-  func token(of tag: UInt32) -> UpdateToken? { entries[tag]?.token }
+  func token(of tag: UInt32) -> UpdateToken? { entries.first { $0.tag == tag }?.token }
+
+  private func index(of token: UpdateToken) -> Int? { entries.firstIndex { $0.token == token } }
 }

@@ -19,7 +19,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let own: DeviceAddress
   private let other: DeviceAddress
   /// Made when it is first needed.
-  private var machine: PairingMachine?
+  private var machine: PairingMachine? { didSet { deadline = machine?.deadline } }
   /// The key that the controller was given and has not spoken of yet.
   private var start: KeyStart?
 
@@ -30,7 +30,8 @@ struct OwnSecurityManager: LinkSecurityManager {
     (self.peer, self.handle, self.isCentral, self.own, self.other) = (peer, handle, isCentral, own, other)
   }
 
-  var deadline: Instant? { machine?.deadline }
+  /// The machine's own. It is kept here, because the host asks after each input of the link, and the machine is large to copy.
+  private(set) var deadline: Instant?
   /// Whether no input has needed the machine that pairs.
   var needsMachine: Bool { machine == nil }
   var isPairing: Bool { machine?.isPairing == true }

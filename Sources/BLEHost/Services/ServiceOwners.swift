@@ -55,18 +55,32 @@ struct PendingAnswer: Equatable, Sendable {
   }
 
   let token: RequestToken
-  private(set) var owners: [OwnerID]
+  /// The owner that answers a request that is one owner's alone, which needs no array.
+  private var only: OwnerID?
+  private var several: [OwnerID] = []
   private var rejection: RequestAnswer?
 
   init(token: RequestToken, owners: [OwnerID]) {
     self.token = token
-    self.owners = owners
+    several = owners
   }
 
+  init(token: RequestToken, owner: OwnerID) { (self.token, only) = (token, owner) }
+
+  /// The owners that have not answered.
+  var owners: [OwnerID] { only.map { [$0] } ?? several }
+
+  func awaits(_ owner: OwnerID) -> Bool { only == owner || several.contains(owner) }
+
   mutating func take(_ answer: RequestAnswer, to token: RequestToken, from owner: OwnerID) -> Outcome {
-    guard token == self.token, let index = owners.firstIndex(of: owner) else { return .unknown }
-    owners.remove(at: index)
+    guard token == self.token else { return .unknown }
+    if only == owner {
+      only = nil
+      return .complete(answer)
+    }
+    guard let index = several.firstIndex(of: owner) else { return .unknown }
+    several.remove(at: index)
     if case .failure = answer { rejection = rejection ?? answer }
-    return owners.isEmpty ? .complete(rejection ?? answer) : .incomplete
+    return several.isEmpty ? .complete(rejection ?? answer) : .incomplete
   }
 }

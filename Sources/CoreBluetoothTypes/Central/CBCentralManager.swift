@@ -271,7 +271,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       var effects = CentralEffects()
       let result = body(&state, &effects)
       for command in effects.commands { client.perform(command) }
-      append(effects.calls.map { .central($0) })
+      append(effects.calls) { .central($0) }
       return (result, effects)
     }
     for fact in effects.facts { client.hub?.devices.note(fact) }

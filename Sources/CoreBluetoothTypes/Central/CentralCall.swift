@@ -6,15 +6,15 @@ import Foundation
 
 /// One thing to do on the delegate's queue, as a value.
 enum CentralCall: Sendable {
-  case willRestore(CentralState.RestoredObjects)
-  case discovered(CBPeripheral, DiscoveredDevice)
+  indirect case willRestore(CentralState.RestoredObjects)
+  indirect case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
   case connectionEvent(CBConnectionEvent, CBPeripheral)
   case peripheral(CBPeripheral, PeripheralCall)
   /// Not the delegate's: a channel whose peripheral is gone is closed.
-  case unusedChannel(OpenedChannel)
+  indirect case unusedChannel(OpenedChannel)
   /// Not the delegate's: a connection that was to begin later begins when this time has passed.
   case startLater(seconds: Int, ConnectID)
 }
@@ -24,7 +24,7 @@ enum PeripheralCall: Sendable {
   case updatedName
   case modifiedServices([RemoteService])
   case rssi(Int, (any Error)?)
-  case phy(ConnectionPHY?, (any Error)?)
+  indirect case phy(ConnectionPHY?, (any Error)?)
   case discoveredServices((any Error)?)
   case discoveredIncludedServices(RemoteService, (any Error)?)
   case discoveredCharacteristics(RemoteService, (any Error)?)
@@ -35,7 +35,7 @@ enum PeripheralCall: Sendable {
   case wroteDescriptor(RemoteDescriptor, (any Error)?)
   case updatedNotificationState(RemoteCharacteristic, (any Error)?)
   case isReady
-  case openedChannel(OpenedChannel)
+  indirect case openedChannel(OpenedChannel)
   case didNotOpenChannel(any Error)
 }
 

@@ -45,7 +45,7 @@ enum ManagerCall: Sendable {
   case stateChanged
   case central(CentralCall)
   case peripheral(DelegateCall)
-  case pairing(PairingCall)
+  indirect case pairing(PairingCall)
 }
 
 /// What the two managers share: the adapter's state; mirrors `CBManager`.
@@ -63,13 +63,28 @@ open class CBManager: NSObject, @unchecked Sendable {
   let restoration: RestorationStore?
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
-  private let calls = Mutex<[ManagerCall]>([])
+  private let calls = Mutex(Calls())
   /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
   /// copied here, and used on the queue alone.
   let delegateLock = Mutex(())
   /// The lines that are logged once.
   private let writtenOnce = Mutex<Set<String>>([])
   private weak var heldPairingDelegate: (any CBPairingDelegate)?
+
+  /// The memory of the calls that were made is used again.
+  private struct Calls {
+    var waiting: [ManagerCall] = []
+    var spare: [ManagerCall] = []
+
+    /// Takes the calls in line; nil for none.
+    mutating func take() -> [ManagerCall]? {
+      guard !waiting.isEmpty else { return nil }
+      var taken: [ManagerCall] = []
+      swap(&taken, &spare)
+      swap(&taken, &waiting)
+      return taken
+    }
+  }
 
   private struct Adapter {
     var address: DeviceAddress?
@@ -116,32 +131,51 @@ open class CBManager: NSObject, @unchecked Sendable {
     let manager = WeakObject(self)
     client.start { events in
       for event in events {
-        if case .address(let address) = event { manager.object?.adapter.withLock { $0.address = address } }
-        manager.object?.receive(event)
-        manager.object?.receiveSecurity(event)
-        Self.makeCalls(of: manager)
+        Self.makeCalls(manager.object?.take(event), of: manager)
       }
-      manager.object?.finishBatch()
-      Self.makeCalls(of: manager)
+      Self.makeCalls(manager.object?.takeEndOfBatch(), of: manager)
     }
   }
 
+  /// Takes one event of the host.
+  ///
+  /// - Returns: the calls that are in line then; nil for none.
+  private func take(_ event: HostEvent) -> [ManagerCall]? {
+    if case .address(let address) = event { adapter.withLock { $0.address = address } }
+    receive(event)
+    receiveSecurity(event)
+    return calls.withLock { $0.take() }
+  }
+
+  private func takeEndOfBatch() -> [ManagerCall]? {
+    finishBatch()
+    return calls.withLock { $0.take() }
+  }
+
   /// Puts calls in line. It is called with the lock held under which their cause happened, so that they have its order.
-  final func append(_ new: [ManagerCall]) { calls.withLock { $0 += new } }
+  final func append(_ new: [ManagerCall]) { calls.withLock { $0.waiting += new } }
+
+  /// The same for calls of another type.
+  final func append<Call: Sendable>(_ new: [Call], _ call: (Call) -> ManagerCall) {
+    guard !new.isEmpty else { return }
+    calls.withLock { calls in for one in new { calls.waiting.append(call(one)) } }
+  }
 
   /// Makes the calls in line, on the queue, after what is on the queue already.
   final func scheduleCalls() {
     let manager = WeakObject(self)
-    client.queue.async { Self.makeCalls(of: manager) }
+    client.queue.async { Self.makeCalls(manager.object?.calls.withLock { $0.take() }, of: manager) }
   }
 
-  /// Makes the calls that are in line now; on the queue only.
-  private static func makeCalls(of manager: WeakObject<CBManager>) {
-    let all = manager.object?.calls.withLock { calls in
-      defer { calls.removeAll(keepingCapacity: true) }
-      return calls
+  /// Makes calls that were in line; on the queue only.
+  private static func makeCalls(_ calls: consuming [ManagerCall]?, of manager: WeakObject<CBManager>) {
+    guard var calls else { return }
+    for call in calls { manager.object?.make(call) }
+    calls.removeAll(keepingCapacity: true)
+    guard let manager = manager.object else { return }
+    manager.calls.withLock { held in
+      if held.spare.capacity == 0 { swap(&held.spare, &calls) }
     }
-    for call in all ?? [] { manager.object?.make(call) }
   }
 
   /// Makes one call; on the queue only. The roles override it.

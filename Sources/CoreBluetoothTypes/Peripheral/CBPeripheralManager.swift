@@ -240,7 +240,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       var effects = PeripheralEffects()
       let result = try body(&state, &effects)
       for command in effects.commands { client.perform(command) }
-      append(effects.calls.map { .peripheral($0) })
+      append(effects.calls) { .peripheral($0) }
       return (result, effects)
     }
     for line in effects.misuses { misuse(line) }
@@ -266,7 +266,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  override func finishBatch() { _ = step { $0.finishBatch(into: &$1) } }
+  /// A value that is refused later has others on their way, whose ends come in a later batch.
+  override func finishBatch() {
+    guard machine.withLock({ $0.owesReady }) else { return }
+    _ = step { $0.finishBatch(into: &$1) }
+  }
 
   override func make(_ call: ManagerCall) {
     switch call {

@@ -43,7 +43,7 @@ extension PeripheralRole {
   mutating func disconnected(_ peer: PeerID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
     guard let link = links.removeValue(forKey: peer) else { return }
     link.central.linkEnded()
-    for key in pending.keys where key.peer == peer { pending[key] = nil }
+    pending.removeAll { $0.key.peer == peer }
     for attribute in link.subscriptions {
       guard let characteristic = attributes[attribute] as? CBMutableCharacteristic,
         characteristic.unsubscribe(link.central)

@@ -76,9 +76,8 @@ extension PeripheralRole {
   mutating func withdraw(_ id: ServiceID, into effects: inout PeripheralEffects) {
     guard let publication = published[id] else { return }
     let gone = Set(publication.attributes)
-    for (key, request) in pending where !gone.isDisjoint(with: request.attributes) {
-      pending[key] = nil
-      effects.commands.append(.respond(key.peer, key.token, .failure(.unlikelyError)))
+    for request in pending.removeAll(where: { $0.concerns(gone) }) {
+      effects.commands.append(.respond(request.key.peer, request.key.token, .failure(.unlikelyError)))
     }
     retiring[id] = gone
     forget(id)

@@ -15,17 +15,27 @@ extension PeripheralRole {
       effects.misuses.append("updateValue: \(characteristic) is not published, so nobody is subscribed to it")
       return .sent
     }
-    var recipients = characteristic.subscribedCentrals ?? []
-    if let centrals { recipients.removeAll { recipient in !centrals.contains { $0 == recipient } } }
-    recipients.removeAll { !$0.isConnected }
-    guard !recipients.isEmpty else { return .sent }
-    guard updates.count < limits.pendingUpdates else { return .full }
     // No link carries more than the longest of them; each cuts further to what it holds itself.
-    let length = recipients.reduce(0) { max($0, $1.maximumUpdateValueLength) }
+    var length: Int?
+    var peers: [PeerID] = []
+    for recipient in characteristic.subscribedCentrals ?? [] where recipient.isConnected {
+      if let centrals {
+        guard centrals.contains(where: { $0 == recipient }) else { continue }
+        peers.append(recipient.peer)
+      }
+      length = max(length ?? 0, recipient.maximumUpdateValueLength)
+    }
+    guard let length else { return .sent }
+    guard updates.count < limits.pendingUpdates else { return .full }
     let token = HostNames.update()
-    updates.insert(token)
+    updates.append(token)
     effects.commands.append(
-      .update(token, attribute, [UInt8](value.prefix(length)), to: centrals == nil ? nil : recipients.map(\.peer)))
+      .update(token, attribute, value.octets(atMost: length), to: centrals == nil ? nil : peers))
     return .sent
   }
+}
+
+extension Data {
+  /// The first octets, copied as a block: a sequence's way, octet by octet, takes several times as long.
+  func octets(atMost length: Int = .max) -> [UInt8] { withUnsafeBytes { [UInt8]($0.prefix(length)) } }
 }

@@ -27,10 +27,11 @@ struct PeripheralRole: Sendable {
   var links: [PeerID: Link] = [:]
 
   // Requests.
-  var pending: [RequestKey: PendingRequest] = [:]
+  var pending = PendingRequests()
 
   // Updates (PeripheralRole+Updates).
-  var updates: Set<UpdateToken> = []
+  /// In order; ``PeripheralLimits/pendingUpdates`` at most. The first is the one that finishes next, nearly always.
+  var updates: [UpdateToken] = []
   var owesReady = false
 
   // L2CAP channels (PeripheralRole+Channels).
@@ -102,7 +103,7 @@ extension PeripheralRole {
     case .requestTimedOut(let peer, let token): requestTimedOut(peer, token, into: &effects)
     case .subscription(let peer, let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
-    case .updateFinished(let token): updates.remove(token)
+    case .updateFinished(let token): if let index = updates.firstIndex(of: token) { updates.remove(at: index) }
     case .listening(let id, let result): listening(id, result, into: &effects)
     case .stoppedListening(let psm): stoppedListening(psm, into: &effects)
     case .channelOpened(let channel): channelOpened(channel, into: &effects)
@@ -120,8 +121,8 @@ extension PeripheralRole {
     for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
     }
-    pending = [:]
-    updates = []
+    pending.removeAll()
+    updates.removeAll(keepingCapacity: true)
     owesReady = false
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     let cancelled = CBError(
@@ -156,7 +157,7 @@ extension PeripheralRole {
       refuseRetired([attribute], peer, token, into: &effects)
       return
     }
-    pending[RequestKey(peer: peer, token: token)] = PendingRequest(isRead: true, attributes: [attribute])
+    pending.append(PendingRequest(key: RequestKey(peer: peer, token: token), isRead: true, attribute: attribute))
     effects.calls.append(
       .didReceiveRead(
         CBATTRequest(
@@ -182,8 +183,10 @@ extension PeripheralRole {
       return
     }
     if let token {
-      pending[RequestKey(peer: peer, token: token)] = PendingRequest(
-        isRead: false, attributes: parts.map(\.attribute))
+      let key = RequestKey(peer: peer, token: token)
+      pending.append(
+        PendingRequest(
+          key: key, isRead: false, attribute: parts.first?.attribute, others: parts.dropFirst().map(\.attribute)))
     }
     effects.calls.append(.didReceiveWrite(requests))
   }
@@ -203,7 +206,7 @@ extension PeripheralRole {
     // A write command wants no answer, and every application gives one.
     guard let token = request.token else { return }
     let key = RequestKey(peer: request.central.peer, token: token)
-    guard let waiting = pending[key], links[key.peer] != nil else {
+    guard let waiting = pending.first(key), links[key.peer] != nil else {
       effects.misuses.append(
         "respond: the request of \(request.central) for \(request.characteristic) waits for no answer: it was answered before, took longer than 30 seconds, or its link or service is gone"
       )
@@ -213,7 +216,7 @@ extension PeripheralRole {
       effects.misuses.append(
         "respond: several writes that belong together are answered with success through the first of them")
     }
-    pending[key] = nil
+    pending.remove(key)
     effects.commands.append(.respond(key.peer, token, answer(to: request, waiting, result, into: &effects)))
   }
 
@@ -221,7 +224,7 @@ extension PeripheralRole {
     to request: CBATTRequest, _ waiting: PendingRequest, _ result: CBATTError.Code,
     into effects: inout PeripheralEffects
   ) -> RequestAnswer {
-    guard result != .success else { return .success(waiting.isRead ? [UInt8](request.value ?? Data()) : []) }
+    guard result != .success else { return .success(waiting.isRead ? request.value?.octets() ?? [] : []) }
     guard let code = UInt8(exactly: result.rawValue) else {
       effects.misuses.append(
         "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
@@ -232,8 +235,8 @@ extension PeripheralRole {
   }
 
   mutating func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects) {
-    guard let request = pending.removeValue(forKey: RequestKey(peer: peer, token: token)) else { return }
-    let attribute = request.attributes.first.flatMap { attributes[$0] }
+    guard let request = pending.remove(RequestKey(peer: peer, token: token)) else { return }
+    let attribute = request.attribute.flatMap { attributes[$0] }
     effects.misuses.append(
       "a \(request.isRead ? "read" : "write") of \(attribute.map { "\($0)" } ?? "an attribute") was not answered in time, and the central got the error 0x0E: call respond(to:withResult:) exactly once for each delegate call"
     )
@@ -241,16 +244,50 @@ extension PeripheralRole {
 }
 
 /// One request of the host's: the token is the link's own.
-struct RequestKey: Hashable, Sendable {
+struct RequestKey: Equatable, Sendable {
   var peer: PeerID
   var token: RequestToken
 }
 
 /// A request that the application has not answered.
 struct PendingRequest: Sendable {
+  var key: RequestKey
   var isRead: Bool
-  /// The attributes it is about, the first part's first.
-  var attributes: [AttributeID]
+  /// The attribute that it is about; the first part's, where there are several.
+  var attribute: AttributeID?
+  /// Those of the other parts of a queued write.
+  var others: [AttributeID] = []
+
+  /// Whether it is about one of these attributes.
+  func concerns(_ attributes: Set<AttributeID>) -> Bool {
+    attribute.map { attributes.contains($0) } ?? false || !attributes.isDisjoint(with: others)
+  }
+}
+
+/// The requests that the application has not answered. A bearer has one at most (Vol 3, Part F, 3.3.2), so that there are few, and a
+/// search takes less than a hash does.
+struct PendingRequests: Sendable {
+  private var requests: [PendingRequest] = []
+
+  mutating func append(_ request: PendingRequest) { requests.append(request) }
+
+  func first(_ key: RequestKey) -> PendingRequest? { requests.first { $0.key == key } }
+
+  @discardableResult
+  mutating func remove(_ key: RequestKey) -> PendingRequest? {
+    guard let index = requests.firstIndex(where: { $0.key == key }) else { return nil }
+    return requests.remove(at: index)
+  }
+
+  /// - Returns: those that are removed, in the order in which they came.
+  @discardableResult
+  mutating func removeAll(where isRemoved: (PendingRequest) -> Bool) -> [PendingRequest] {
+    let removed = requests.filter(isRemoved)
+    requests.removeAll(where: isRemoved)
+    return removed
+  }
+
+  mutating func removeAll() { requests.removeAll(keepingCapacity: true) }
 }
 
 /// The bounds of what one peripheral manager keeps.
@@ -272,24 +309,24 @@ struct PeripheralEffects: Sendable {
 
 /// One call of the delegate, as a value.
 enum DelegateCall: Sendable {
-  case willRestore(PeripheralRole.Restoration)
-  case didAdd(CBMutableService, CBError?)
-  case didStartAdvertising(CBError?)
+  indirect case willRestore(PeripheralRole.Restoration)
+  indirect case didAdd(CBMutableService, CBError?)
+  indirect case didStartAdvertising(CBError?)
   case advertisingPaused(DisconnectReason?)
   case advertisingResumed
   case connected(CBCentral)
   case identified(CBCentral, CBCentral)
   case disconnected(CBCentral, DisconnectReason)
-  case connectionUpdated(CBCentral, ConnectionTiming?, CBError?)
-  case rssi(CBCentral, Int?, CBError?)
-  case phy(CBCentral, ConnectionPHY?, CBError?)
+  indirect case connectionUpdated(CBCentral, ConnectionTiming?, CBError?)
+  indirect case rssi(CBCentral, Int?, CBError?)
+  indirect case phy(CBCentral, ConnectionPHY?, CBError?)
   case didSubscribe(CBCentral, CBMutableCharacteristic)
   case didUnsubscribe(CBCentral, CBMutableCharacteristic)
   case didReceiveRead(CBATTRequest)
   case didReceiveWrite([CBATTRequest])
   case stored(CBCentral, CBAttribute)
   case isReady
-  case didPublishL2CAPChannel(CBL2CAPPSM, CBError?)
-  case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError?)
-  case openedChannel(OpenedChannel, CBCentral?)
+  indirect case didPublishL2CAPChannel(CBL2CAPPSM, CBError?)
+  indirect case didUnpublishL2CAPChannel(CBL2CAPPSM, CBError?)
+  indirect case openedChannel(OpenedChannel, CBCentral?)
 }
