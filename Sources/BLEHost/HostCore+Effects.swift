@@ -7,11 +7,11 @@ import BLEWire
 extension HostCore {
   /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
   mutating func receiveEvent(_ packet: Span<UInt8>) {
+    if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
     // Completed packets come with every few data packets: read in place.
     if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
       var effects: [Effect<Never>] = []
-      let completed = links.table.completed(
-        packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
+      let completed = links.table.completed(packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
       turn.apply(effects)
       for (peer, effect) in completed { links.withLink(of: peer, &turn) { $0.perform(effect, &$1, &$2, &$3) } }
       ChannelRouter.resume(&links, &turn)

@@ -26,6 +26,15 @@ package enum Recipient: Hashable, Sendable {
     self = owners.contains(.process) ? .everyone : owners.count == 1 ? .owner(first) : .owners(owners)
   }
 
+  /// These owners and another one.
+  func joined(by other: OwnerID) -> Self {
+    switch self {
+    case .everyone: self
+    case .owner(let owner): Self([owner, other]) ?? self
+    case .owners(let owners): Self(owners + [other]) ?? self
+    }
+  }
+
   package func includes(_ owner: OwnerID) -> Bool {
     switch self {
     case .everyone: true

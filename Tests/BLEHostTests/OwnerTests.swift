@@ -231,7 +231,7 @@ struct OwnerTests {
     var bench = Bench()
     bench.perform(.startScanning(ScanParameters()), from: Self.first)
     bench.perform(.startScanning(ScanParameters()), from: Self.second)
-    for number in 0..<1024 {
+    for number in 0..<32_768 {
       var event: [UInt8] = []
       event.append(
         hci: HCI.LEAdvertisingReport {

@@ -172,21 +172,44 @@ extension Scanner {
     discovered(Discovery(advertisement, by: identity), now: now, into: &effects)
   }
 
-  /// Reports a discovery to the owners for which it is no duplicate.
+  /// Whether no part of an advertisement waits for the others.
+  var hasNoFragments: Bool { assembler.deadline == nil }
+
+  /// A whole report whose data is still in the packet: where no owner wants it, nothing is copied.
+  mutating func receive(_ report: Discovery, _ data: Span<UInt8>, now: Instant, into output: inout HostOutput) {
+    var isWanted = false
+    let isAlone = requests.count == 1
+    for index in requests.indices where !isWanted {
+      isWanted = !requests[index].hasReported(report, data, isAlone: isAlone)
+    }
+    guard isWanted else { return }
+    var discovery = report
+    discovery.data = [UInt8](copying: data)
+    discovered(discovery, now: now) { output.append(.discovered($0), to: $1) }
+  }
+
   private mutating func discovered(
     _ discovery: Discovery, now: Instant, into effects: inout [Effect<ScannerEffect>]
   ) {
-    var owners: [OwnerID] = []
+    discovered(discovery, now: now) { effects.append(.event(.discovered($0), to: $1)) }
+  }
+
+  /// Reports a discovery to the owners for which it is no duplicate.
+  private mutating func discovered(_ discovery: Discovery, now: Instant, _ report: (Discovery, Recipient) -> Void) {
+    var recipient: Recipient?
     for index in requests.indices {
+      let owner = requests[index].owner
       // With one scan the controller filters.
       let isFiltered = requests.count == 1 && requests[index].parameters.filtersDuplicates
       if requests[index].parameters.waitsForScanResponse {
-        for whole in requests[index].join(discovery, now: now) { report(whole, to: index, into: &effects) }
+        for whole in requests[index].join(discovery, now: now) where requests[index].admits(whole) {
+          report(whole, owner.recipient)
+        }
       } else if requests[index].admits(discovery) || isFiltered {
-        owners.append(requests[index].owner)
+        recipient = recipient?.joined(by: owner) ?? owner.recipient
       }
     }
-    if let recipient = Recipient(owners) { effects.append(.event(.discovered(discovery), to: recipient)) }
+    if let recipient { report(discovery, recipient) }
   }
 
   /// Reports a discovery that has waited for its scan response.
