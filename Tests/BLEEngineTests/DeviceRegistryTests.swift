@@ -38,6 +38,49 @@ import Testing
     #expect(registry[Self.address(6)] == nil, "unknown")
   }
 
+  /// A device that is needed counts as used when its place is wanted, and few are asked for each new device.
+  @Test func looksAtFewDevicesForAPlace() {
+    let limit = 1000
+    var registry = DeviceRegistry<Bool>(limit: limit)
+    var asked = 0
+    func remember(_ number: Int, isNeeded: Bool) -> Bool {
+      registry.remember(
+        Self.address(UInt64(number)),
+        isNeeded: {
+          asked += 1
+          return $0
+        }, content: { _ in isNeeded })
+    }
+    for number in 0..<limit { #expect(remember(number, isNeeded: number != 500)) }
+    #expect(asked == 0)
+    var refusals = 0
+    while !remember(limit, isNeeded: true), refusals < 100 { refusals += 1 }
+    #expect(refusals < 500 / 50 && asked <= 64 * (refusals + 1))
+    #expect(registry.all.count == limit && registry[Self.address(500)] == nil)
+  }
+
+  @Test func reportsWithoutAChangeShareTheirContent() throws {
+    var registry = DeviceRegistry<Bool>(limit: 3)
+    let filter = ScanFilter(number: 1, allowsDuplicates: true)
+    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    let first = registry.add(try Self.discovery(1, "020106"), for: filter)
+    var louder = try Self.discovery(1, "020106")
+    louder.rssi = -30
+    let second = registry.add(louder, for: filter)
+    let content = try #require(first.report?.content)
+    #expect(!first.isRepeated && second.isRepeated && second.report?.content === content)
+    #expect(second.report?.rssi == -30 && second.report?.report.rssi == -30)
+    final class View: Sendable {}
+    let view = content.view { _ in View() }
+    #expect(second.report?.content.view { _ in View() } === view, "made once")
+    let response = registry.add(try Self.discovery(1, "020941", isScanResponse: true), for: filter)
+    #expect(!response.isRepeated && response.report?.content !== content)
+    var directed = louder
+    directed.isDirected = true
+    #expect(registry.add(directed, for: filter).report?.report.isDirected == true)
+    #expect(!registry.add(directed, for: ScanFilter(number: 2, allowsDuplicates: true)).isRepeated, "another scan")
+  }
+
   @Test func reportsADeviceOnceAndAgainForItsScanResponse() throws {
     var registry = DeviceRegistry<Bool>(limit: 3)
     let filter = ScanFilter(number: 1)

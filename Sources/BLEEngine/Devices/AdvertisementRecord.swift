@@ -1,6 +1,6 @@
-public import BLEGAP
+package import BLEGAP
 import BLEHost
-public import BLEWire
+package import BLEWire
 
 /// The devices that a scan reports.
 package struct ScanFilter: Sendable {
@@ -53,8 +53,10 @@ package struct AdvertisementRecord: Sendable {
   /// Both areas in one view.
   package private(set) var data = AdvertisedData()
   package private(set) var name: String?
+  /// What the reports of a scan have in common for as long as nothing changes.
+  private var content: (scan: UInt64, value: AdvertisedContent)?
   /// What was last reported, and in which scan.
-  private var reported: (scan: UInt64, data: AdvertisedData, isTruncated: Bool)?
+  private var reported: (scan: UInt64, content: AdvertisedContent)?
   /// Whether one of the areas ends before its end.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
@@ -66,63 +68,81 @@ package struct AdvertisementRecord: Sendable {
     return Set([LEPHY(latest.primaryPHY) ?? .le1M, LEPHY(latest.secondaryPHY) ?? .le1M])
   }
 
-  /// - Returns: whether something is new.
-  mutating func add(_ discovery: Discovery) -> Bool {
-    if !discovery.isScanResponse || latest?.isScanResponse ?? true {
+  /// Adds an advertisement or a scan response.
+  mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> DeviceTable.Addition {
+    var addition = DeviceTable.Addition()
+    let isNew = replace(by: discovery)
+    if isNew {
+      data = AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
+      content = nil
+      if let name = data.localName?.text ?? data.localName?.displayText, name != self.name {
+        addition.name = (name, isChange: self.name != nil)
+        self.name = name
+      }
+    }
+    report(discovery, isNew: isNew, for: filter, into: &addition)
+    return addition
+  }
+
+  /// - Returns: whether the octets are new.
+  private mutating func replace(by discovery: Discovery) -> Bool {
+    if !discovery.isScanResponse || latest?.isScanResponse ?? true, latest?.describes(discovery) != true {
       var described = discovery
       (described.data, described.scanResponse) = ([], nil)
       latest = described
+      content = nil
     }
-    var isNew: Bool
     if discovery.isScanResponse {
-      isNew = scanResponse.replace(by: discovery.data, isTruncated: discovery.isTruncated)
-    } else {
-      isConnectable = discovery.isConnectable
-      // Of an advertisement with its scan response, the controller lost the end of the latter.
-      let isTruncated = discovery.isTruncated && discovery.scanResponse == nil
-      isNew = advertisingData.replace(by: discovery.data, isTruncated: isTruncated)
-      if let response = discovery.scanResponse,
-        scanResponse.replace(by: response, isTruncated: discovery.isTruncated)
-      {
-        isNew = true
-      }
+      return scanResponse.replace(by: discovery.data, isTruncated: discovery.isTruncated)
     }
-    guard isNew else { return false }
-    data = AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
-    if let name = data.localName { self.name = name.text ?? name.displayText }
-    return true
+    if isConnectable != discovery.isConnectable {
+      isConnectable = discovery.isConnectable
+      content = nil
+    }
+    // Of an advertisement with its scan response, the controller lost the end of the latter.
+    let isTruncated = discovery.isTruncated && discovery.scanResponse == nil
+    var isNew = advertisingData.replace(by: discovery.data, isTruncated: isTruncated)
+    if let response = discovery.scanResponse, scanResponse.replace(by: response, isTruncated: discovery.isTruncated) {
+      isNew = true
+    }
+    return isNew
   }
 
   /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was truncated is
   /// complete.
-  mutating func report(_ discovery: Discovery, isNew: Bool, for filter: ScanFilter) -> DiscoveredDevice? {
-    let isReported = reported?.scan == filter.number
-    let completes = reported?.isTruncated == true && !isTruncated
-    let adds = isNew && (discovery.isScanResponse || completes) && reported?.data != data
-    guard filter.allowsDuplicates || !isReported || adds, filter.matches(data) else { return nil }
-    reported = (filter.number, data, isTruncated)
-    return DiscoveredDevice(
-      data: data, isConnectable: isConnectable, isTruncated: isTruncated,
-      overflowServiceUUIDs: data.overflowArea?.matches(of: filter.services) ?? [], rssi: Int(discovery.rssi),
-      report: AdvertisingReport(
-        latest ?? discovery, latest: discovery, advertisingData: advertisingData.octets,
-        scanResponse: scanResponse.octets, isTruncated: isTruncated))
+  private mutating func report(
+    _ discovery: Discovery, isNew: Bool, for filter: ScanFilter, into addition: inout DeviceTable.Addition
+  ) {
+    if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
+      let completes = reported.content.isTruncated && !isTruncated
+      guard isNew, discovery.isScanResponse || completes, reported.content.data != data else { return }
+    }
+    let common: AdvertisedContent
+    if let content, content.scan == filter.number {
+      common = content.value
+    } else {
+      common = AdvertisedContent(
+        data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery,
+        areas: (advertisingData.octets, scanResponse.octets), isTruncated: isTruncated)
+      content = (filter.number, common)
+    }
+    guard common.isWanted else { return }
+    if let reported, reported.scan == filter.number, reported.content === common {
+      addition.isRepeated = true
+    } else {
+      reported = (filter.number, common)
+    }
+    addition.report = DiscoveredDevice(common, rssi: Int(discovery.rssi))
   }
 }
 
-/// A device that a scan reports, with what it advertises.
-public struct DiscoveredDevice: Sendable {
-  /// Advertising data and scan response together.
-  public let data: AdvertisedData
-  /// Whether the device accepts connections, by the type of its advertising PDU.
-  public let isConnectable: Bool
-  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
-  /// 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
-  public let isTruncated: Bool
-  /// Those of the services looked for whose bits are set in the overflow area: the device perhaps has them.
-  public let overflowServiceUUIDs: [BluetoothUUID]
-  /// In dBm; 127 where the controller has none.
-  public let rssi: Int
-  /// What the controller reported: addresses, the kind of the PDU, PHYs, the octets.
-  public let report: AdvertisingReport
+extension Discovery {
+  /// Whether another report says the same, apart from its octets and its strength.
+  fileprivate func describes(_ other: Discovery) -> Bool {
+    address == other.address && reportedAddress == other.reportedAddress && isConnectable == other.isConnectable
+      && isScannable == other.isScannable && isScanResponse == other.isScanResponse && isLegacy == other.isLegacy
+      && isDirected == other.isDirected && target == other.target && primaryPHY == other.primaryPHY
+      && secondaryPHY == other.secondaryPHY && advertisingSet == other.advertisingSet && txPower == other.txPower
+      && periodicInterval == other.periodicInterval && isTruncated == other.isTruncated
+  }
 }

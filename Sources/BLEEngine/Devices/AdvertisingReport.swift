@@ -45,10 +45,9 @@ public struct AdvertisingReport: Hashable, Sendable {
 
   /// - Parameters:
   ///   - advertisement: the last advertisement of the device, or a scan response where none was received.
-  ///   - discovery: the last report, whose strength counts.
+  ///   - rssi: of the last report.
   init(
-    _ advertisement: Discovery, latest discovery: Discovery, advertisingData: [UInt8], scanResponse: [UInt8],
-    isTruncated: Bool
+    _ advertisement: Discovery, rssi: Int?, advertisingData: [UInt8], scanResponse: [UInt8], isTruncated: Bool
   ) {
     (address, reportedAddress) = (advertisement.address, advertisement.reportedAddress)
     (isLegacy, isConnectable) = (advertisement.isLegacy, advertisement.isConnectable)
@@ -60,6 +59,6 @@ public struct AdvertisingReport: Hashable, Sendable {
     txPower = advertisement.txPower.map(Int.init)
     periodicInterval = advertisement.periodicInterval.map { .microseconds(1250 * Int($0)) }
     (self.advertisingData, self.scanResponse, self.isTruncated) = (advertisingData, scanResponse, isTruncated)
-    rssi = discovery.rssi == 127 ? nil : Int(discovery.rssi)
+    self.rssi = rssi
   }
 }

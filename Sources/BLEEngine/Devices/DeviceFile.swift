@@ -74,7 +74,7 @@ package final class DeviceFile: Sendable {
       let known = Set(devices.map(\.address))
       let all = try read(name, in: folder).filter { !known.contains($0.address) } + devices
       let content = Content(
-        devices: all.suffix(KnownDevices.limit).map { device in
+        devices: all.suffix(KnownDevices.fileLimit).map { device in
           Content.Device(
             address: "\(device.address.octets)", random: device.address.kind == .random, name: device.name)
         })
@@ -90,7 +90,7 @@ package final class DeviceFile: Sendable {
   private func read(_ name: String, in folder: borrowing PrivateFolder) throws -> [KnownDevices.Device] {
     guard let octets = try folder.read(name) else { return [] }
     let content = try JSONDecoder().decode(Content.self, from: Data(octets))
-    return content.devices.suffix(KnownDevices.limit).compactMap { device in
+    return content.devices.suffix(KnownDevices.fileLimit).compactMap { device in
       guard let address = DeviceAddress(device.address, kind: device.random ? .random : .public),
         address.isIdentityAddress
       else { return nil }

@@ -5,49 +5,56 @@ package import BLEWire
 ///
 /// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, the one that was not used
 /// for the longest time is removed, unless the client says that it needs it. `Content` is what the client itself stores about a
-/// device.
+/// device. Each operation on one device takes the same time for any number of devices.
 ///
 /// ```swift
 /// var registry = DeviceRegistry<Bool>(limit: 256)
 /// let filter = ScanFilter(number: 1)
-/// guard registry.remember(discovery.address, isNeeded: { $0 }, content: { _ in false }) else { return }
-/// if let device = registry.add(discovery, for: filter).report { print(device.data.localName ?? "-", device.rssi) }
+/// guard let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false }) else { return }
+/// if let device = registry.add(discovery, at: slot, for: filter).report { print(device.data.localName ?? "-", device.rssi) }
 /// ```
 package struct DeviceRegistry<Content: Sendable>: Sendable {
-  private struct Entry: Sendable {
-    var content: Content
-    var record = AdvertisementRecord()
-    var lastUse: UInt64
-  }
+  @usableFromInline package var table: DeviceTable
+  /// By slot.
+  @usableFromInline package var contents: ContiguousArray<Content> = []
 
-  private var entries: [DeviceAddress: Entry] = [:]
-  private var addresses: [PeerIdentifier: DeviceAddress] = [:]
-  private var uses: UInt64 = 0
+  /// How many devices are looked at to find one that can be removed. Those that are needed count as used from then on.
+  @inlinable package static var candidateLimit: Int { 64 }
+
   /// The number of devices at most.
-  package let limit: Int
+  @inlinable package var limit: Int { table.limit }
 
-  package init(limit: Int) { self.limit = limit }
+  @inlinable package init(limit: Int) { table = DeviceTable(limit: limit) }
 
   /// The identity addresses of all devices, in no order.
-  package var all: [DeviceAddress] { Array(entries.keys) }
+  package var all: [DeviceAddress] { table.all }
 
   /// The content of a device; setting it has an effect for a known device only.
-  package subscript(_ address: DeviceAddress) -> Content? {
-    get { entries[address]?.content }
-    set { if let newValue { entries[address]?.content = newValue } }
+  @inlinable package subscript(_ address: DeviceAddress) -> Content? {
+    get { table.slot(of: address).map { contents[$0] } }
+    set {
+      if let newValue, let slot = table.slot(of: address) { contents[slot] = newValue }
+    }
   }
 
-  package func address(of identifier: PeerIdentifier) -> DeviceAddress? { addresses[identifier] }
+  /// The content of a device in its slot.
+  @inlinable package subscript(slot slot: Int) -> Content {
+    get { contents[slot] }
+    set { contents[slot] = newValue }
+  }
+
+  package func address(of identifier: PeerIdentifier) -> DeviceAddress? { table.address(of: identifier) }
 
   /// What a device has advertised; empty for a device that has not.
   package func record(of address: DeviceAddress) -> AdvertisementRecord {
-    entries[address]?.record ?? AdvertisementRecord()
+    table.slot(of: address).map { table.record(at: $0) } ?? AdvertisementRecord()
   }
 
+  /// The name that a device has advertised.
+  package func name(at slot: Int) -> String? { table.name(at: slot) }
+
   /// Removes what devices have advertised.
-  package mutating func removeRecords() {
-    for address in entries.keys { entries[address]?.record = AdvertisementRecord() }
-  }
+  package mutating func removeRecords() { table.removeRecords() }
 
   /// Makes a device known, or marks it as used.
   ///
@@ -55,43 +62,48 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   ///   - isNeeded: whether a device with this content has to stay.
   ///   - content: the content of a new device.
   /// - Returns: false where there is no room, and no device that can be removed.
-  package mutating func remember(
+  @inlinable package mutating func remember(
     _ address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
   ) -> Bool {
-    uses += 1
-    if entries[address] == nil {
-      if entries.count >= limit {
-        let stale = entries.filter { !isNeeded($0.value.content) }.min { $0.value.lastUse < $1.value.lastUse }
-        guard let stale else { return false }
-        entries[stale.key] = nil
-        addresses[PeerIdentifier(stale.key)] = nil
-      }
-      let identifier = PeerIdentifier(address)
-      entries[address] = Entry(content: content(identifier), lastUse: uses)
-      addresses[identifier] = address
+    slot(of: address, isNeeded: isNeeded, content: content) != nil
+  }
+
+  /// As ``remember(_:isNeeded:content:)``.
+  ///
+  /// - Returns: where the device is until the next one is made known; nil where there is no room.
+  @inlinable package mutating func slot(
+    of address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
+  ) -> Int? {
+    if let slot = table.slot(of: address) {
+      table.touch(slot)
+      return slot
     }
-    entries[address]?.lastUse = uses
-    return true
+    if table.isFull {
+      var candidates = min(table.count, Self.candidateLimit)
+      while let oldest = table.oldest, isNeeded(contents[oldest]) {
+        candidates -= 1
+        guard candidates > 0 else { return nil }
+        table.touch(oldest)
+      }
+      guard let oldest = table.oldest else { return nil }
+      table.remove(oldest)
+    }
+    let (slot, identifier) = table.insert(address)
+    if slot < contents.count { contents[slot] = content(identifier) } else { contents.append(content(identifier)) }
+    return slot
   }
 
   /// The effect of an advertisement.
-  package struct Addition: Sendable {
-    /// The name of the device, where it is another one than before, and whether it had one.
-    package var name: (new: String, isChange: Bool)?
-    /// The report for the client, where the scan has one.
-    package var report: DiscoveredDevice?
-  }
+  package typealias Addition = DeviceTable.Addition
 
   /// Adds an advertisement or a scan response of a known device.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
-    let address = discovery.address.identity
-    guard var record = entries[address]?.record else { return Addition() }
-    defer { entries[address]?.record = record }
-    let before = record.name
-    let isNew = record.add(discovery)
-    var addition = Addition()
-    if isNew, let name = record.name, name != before { addition.name = (name, isChange: before != nil) }
-    addition.report = record.report(discovery, isNew: isNew, for: filter)
-    return addition
+    guard let slot = table.slot(of: discovery.address.identity) else { return Addition() }
+    return table.add(discovery, at: slot, for: filter)
+  }
+
+  /// Adds an advertisement or a scan response of the device in a slot.
+  @inlinable package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
+    table.add(discovery, at: slot, for: filter)
   }
 }

@@ -24,6 +24,8 @@ package final class KnownDevices: Sendable {
   package enum Fact: Sendable {
     /// An advertisement that was reported.
     case seen(DeviceAddress, name: String?, services: [BluetoothUUID])
+    /// A report that says the same as the last one that was noted.
+    case seenAgain(DeviceAddress)
     /// The Device Name characteristic (Vol 3, Part C, 12.1).
     case named(DeviceAddress, String)
     /// The services that a client has discovered on a link.
@@ -33,7 +35,6 @@ package final class KnownDevices: Sendable {
   fileprivate struct Entry: Sendable {
     var identifier: PeerIdentifier
     var device: Device
-    var lastUse: UInt64
   }
 
   fileprivate struct Link: Sendable {
@@ -42,16 +43,19 @@ package final class KnownDevices: Sendable {
   }
 
   fileprivate struct State: Sendable {
-    var entries: [DeviceAddress: Entry] = [:]
-    var addresses: [PeerIdentifier: DeviceAddress] = [:]
+    var slots: [DeviceAddress: Int] = [:]
+    var identifiers: [PeerIdentifier: Int] = [:]
     var links: [PeerID: Link] = [:]
     /// The devices that other programs of this machine are connected to.
     var foreignLinks: Set<DeviceAddress> = []
-    var uses: UInt64 = 0
+    var entries: ContiguousArray<Entry> = []
+    var order = RecencyOrder()
   }
 
-  /// The number of devices at most.
-  package static let limit = 1024
+  /// The number of devices at most. A device takes about 300 octets, its name and services included.
+  package static let limit = 32_768
+  /// The number of devices in the file at most: those that were used last.
+  static let fileLimit = 1024
 
   private let state = Mutex(State())
   private let file: DeviceFile?
@@ -71,13 +75,17 @@ package final class KnownDevices: Sendable {
     let isChanged = state.withLock { state in
       switch fact {
       case .seen(let address, let name, let services):
-        state.update(address) { device in
+        return state.update(address) { device in
           device.name = name ?? device.name
           if !services.isEmpty { device.services = services }
         }
-      case .named(let address, let name): state.update(address) { $0.name = name }
+      case .seenAgain(let address):
+        guard let slot = state.slots[address] else { return state.update(address) }
+        state.order.touch(slot)
+        return false
+      case .named(let address, let name): return state.update(address) { $0.name = name }
       case .discovered(let services, let peer):
-        state.note(services, on: peer)
+        return state.note(services, on: peer)
       }
     }
     if isChanged { save() }
@@ -110,9 +118,9 @@ package final class KnownDevices: Sendable {
   /// The device with an identifier; nil where it is not known.
   package func device(of identifier: PeerIdentifier) -> Device? {
     state.withLock { state in
-      guard let address = state.addresses[identifier] else { return nil }
-      state.touch(address)
-      return state.entries[address]?.device
+      guard let slot = state.identifiers[identifier] else { return nil }
+      state.order.touch(slot)
+      return state.entries[slot].device
     }
   }
 
@@ -127,7 +135,7 @@ package final class KnownDevices: Sendable {
       let own = state.links.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
       let others = state.foreignLinks.sorted { $0.octets.value < $1.octets.value }.map { Link(address: $0) }
       return (own + others.filter { other in !own.contains { $0.address == other.address } }).compactMap { link in
-        state.entries[link.address].map { (device: $0.device, services: link.services + $0.device.services) }
+        state.device(at: link.address).map { (device: $0, services: link.services + $0.services) }
       }
     }
     return links.filter { ($0.services + stored($0.device.address)).contains(where: services.contains) }.map(\.device)
@@ -137,7 +145,7 @@ package final class KnownDevices: Sendable {
   package func services(of address: DeviceAddress) -> [BluetoothUUID] {
     state.withLock { state in
       let discovered = state.links.values.filter { $0.address == address }.flatMap(\.services)
-      return (state.entries[address]?.device.services ?? []) + discovered
+      return (state.device(at: address)?.services ?? []) + discovered
     }
   }
 
@@ -154,35 +162,37 @@ package final class KnownDevices: Sendable {
 
   /// The devices whose addresses do not change, the one that was used last at the end.
   private var lasting: [Device] {
-    let entries = state.withLock { Array($0.entries.values) }
-    return entries.filter { $0.device.address.isIdentityAddress }.sorted { $0.lastUse < $1.lastUse }.map(\.device)
+    let devices = state.withLock { state in state.order.slots.map { state.entries[$0].device } }
+    return devices.filter(\.address.isIdentityAddress)
   }
 }
 
 extension KnownDevices.State {
+  fileprivate func device(at address: DeviceAddress) -> KnownDevices.Device? {
+    slots[address].map { entries[$0].device }
+  }
+
   /// Changes a device, which is known from now on.
   ///
   /// - Returns: whether it is another one than before.
   fileprivate mutating func update(
     _ address: DeviceAddress, _ change: (inout KnownDevices.Device) -> Void = { _ in }
   ) -> Bool {
-    var entry =
-      entries[address]
-      ?? KnownDevices.Entry(
-        identifier: PeerIdentifier(address), device: KnownDevices.Device(address: address), lastUse: 0)
-    let isNew = entries[address] == nil
-    let before = entry.device
-    change(&entry.device)
-    if isNew, entries.count >= KnownDevices.limit { removeOldest() }
-    entries[address] = entry
-    addresses[entry.identifier] = address
-    touch(address)
-    return isNew || entry.device != before
-  }
-
-  fileprivate mutating func touch(_ address: DeviceAddress) {
-    uses += 1
-    entries[address]?.lastUse = uses
+    if let slot = slots[address] {
+      order.touch(slot)
+      let before = entries[slot].device
+      change(&entries[slot].device)
+      return entries[slot].device != before
+    }
+    var device = KnownDevices.Device(address: address)
+    change(&device)
+    let entry = KnownDevices.Entry(identifier: PeerIdentifier(address), device: device)
+    let slot = entries.count < KnownDevices.limit ? entries.count : removeOldest() ?? entries.count
+    if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
+    slots[address] = slot
+    identifiers[entry.identifier] = slot
+    order.append(slot)
+    return true
   }
 
   fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) -> Bool {
@@ -192,11 +202,21 @@ extension KnownDevices.State {
     return false
   }
 
-  private mutating func removeOldest() {
+  /// Removes the device that was not used for the longest time and has no link; one that has counts as used.
+  ///
+  /// - Returns: the slot that is free.
+  private mutating func removeOldest() -> Int? {
     let connected = Set(links.values.map(\.address))
-    let oldest = entries.filter { !connected.contains($0.key) }.min { $0.value.lastUse < $1.value.lastUse }
-    guard let oldest else { return }
-    entries[oldest.key] = nil
-    addresses[oldest.value.identifier] = nil
+    for _ in 0...connected.count {
+      guard let oldest = order.oldest else { return nil }
+      guard connected.contains(entries[oldest].device.address) else {
+        order.remove(oldest)
+        slots[entries[oldest].device.address] = nil
+        identifiers[entries[oldest].identifier] = nil
+        return oldest
+      }
+      order.touch(oldest)
+    }
+    return nil
   }
 }

@@ -5,8 +5,22 @@ import BLEWire
 import Foundation
 
 extension DiscoveredDevice {
-  /// As CoreBluetooth's dictionary.
+  /// As CoreBluetooth's dictionary, which is made once for reports with the same content.
   var dictionary: [String: Any] {
+    let view = content.view { AdvertisementDictionary($0) }
+    return (view as? AdvertisementDictionary)?.dictionary ?? content.dictionary
+  }
+}
+
+/// The dictionary of a content. Its values are immutable, but `Any` does not say so.
+private final class AdvertisementDictionary: @unchecked Sendable {
+  let dictionary: [String: Any]
+
+  init(_ content: AdvertisedContent) { dictionary = content.dictionary }
+}
+
+extension AdvertisedContent {
+  fileprivate var dictionary: [String: Any] {
     var dictionary: [String: Any] = [CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
     if let name = data.localName { dictionary[CBAdvertisementDataLocalNameKey] = name.text ?? name.displayText }
     if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
@@ -54,15 +68,20 @@ extension CentralState {
   mutating func discovered(_ discovery: Discovery, into effects: inout CentralEffects) {
     guard let scan, discovery.address.kind != .anonymous else { return }
     let address = discovery.address.identity
-    guard remember(address) else { return }
-    let addition = devices.add(discovery, for: scan)
-    if let name = addition.name, let object = devices[address]?.object.object {
+    guard let slot = slot(of: address) else { return }
+    let addition = devices.add(discovery, at: slot, for: scan)
+    if let name = addition.name, let object = devices[slot: slot].object.object {
       object.update(name: name.new)
       if name.isChange { effects.calls.append(.peripheral(object, .updatedName)) }
     }
-    guard let device = addition.report, let object = peripheral(at: address) else { return }
-    effects.facts.append(
-      .seen(address, name: devices.record(of: address).name, services: device.data.serviceUUIDs))
+    guard let device = addition.report,
+      let object = devices[slot: slot].object.object ?? peripheral(at: address)
+    else { return }
+    if addition.isRepeated {
+      effects.facts.append(.seenAgain(address))
+    } else {
+      effects.facts.append(.seen(address, name: devices.name(at: slot), services: device.data.serviceUUIDs))
+    }
     effects.calls.append(.discovered(object, device))
   }
 

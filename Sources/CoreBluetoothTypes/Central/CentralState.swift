@@ -87,9 +87,9 @@ struct CentralState: Sendable {
 
 /// The bounds of what one central manager keeps.
 struct CentralLimits: Sendable {
-  /// Devices remembered. The one not seen for the longest time is forgotten, unless the application holds its object;
-  /// where it holds them all, new devices are not reported.
-  var knownDevices = 1024
+  /// Devices remembered, at about 1 kB each with 31 octets of data. The one not seen for the longest time is forgotten, unless
+  /// the application holds its object; where it holds them all, new devices are not reported.
+  var knownDevices = 32_768
   /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more is answered with
   /// `outOfSpace`.
   var pendingOperations = 200
@@ -188,8 +188,13 @@ extension CentralState {
   /// Stores a device, and removes another one where there is no room.
   ///
   /// - Returns: false where there is no room and nothing to remove.
-  mutating func remember(_ address: DeviceAddress) -> Bool {
-    devices.remember(address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
+  mutating func remember(_ address: DeviceAddress) -> Bool { slot(of: address) != nil }
+
+  /// Stores a device as `remember` does.
+  ///
+  /// - Returns: its place in ``devices``.
+  mutating func slot(of address: DeviceAddress) -> Int? {
+    devices.slot(of: address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
       Device(address: address, identifier: identifier.uuid)
     }
   }

@@ -1,0 +1,68 @@
+public import BLEGAP
+import BLEHost
+public import BLEWire
+import Synchronization
+
+/// A device that a scan reports, with what it advertises.
+///
+/// Reports of a device whose advertisements do not change share their content.
+public struct DiscoveredDevice: Sendable {
+  /// What the reports of the device have in common.
+  package let content: AdvertisedContent
+  /// In dBm; 127 where the controller has none.
+  public let rssi: Int
+
+  init(_ content: AdvertisedContent, rssi: Int) { (self.content, self.rssi) = (content, rssi) }
+
+  /// Advertising data and scan response together.
+  public var data: AdvertisedData { content.data }
+  /// Whether the device accepts connections, by the type of its advertising PDU.
+  public var isConnectable: Bool { content.isConnectable }
+  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
+  /// 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
+  public var isTruncated: Bool { content.isTruncated }
+  /// Those of the services looked for whose bits are set in the overflow area: the device perhaps has them.
+  public var overflowServiceUUIDs: [BluetoothUUID] { content.overflowServiceUUIDs }
+  /// What the controller reported: addresses, the kind of the PDU, PHYs, the octets.
+  public var report: AdvertisingReport { content.report(rssi: rssi) }
+}
+
+/// What a device has advertised, as one scan reports it until something changes: all but the strength.
+package final class AdvertisedContent: Sendable {
+  package let data: AdvertisedData
+  package let isConnectable: Bool
+  package let isTruncated: Bool
+  package let overflowServiceUUIDs: [BluetoothUUID]
+  /// Whether the scan reports such a device.
+  let isWanted: Bool
+  private let latest: Discovery
+  private let areas: (advertisingData: [UInt8], scanResponse: [UInt8])
+  private let view = Mutex<(any AnyObject & Sendable)?>(nil)
+
+  init(
+    _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery,
+    areas: (advertisingData: [UInt8], scanResponse: [UInt8]), isTruncated: Bool
+  ) {
+    (self.data, self.isConnectable, self.isTruncated) = (data, isConnectable, isTruncated)
+    (self.latest, self.areas) = (latest, areas)
+    overflowServiceUUIDs = data.overflowArea?.matches(of: filter.services) ?? []
+    isWanted = filter.matches(data)
+  }
+
+  /// - Parameter rssi: in dBm; 127 where the controller has none.
+  func report(rssi: Int) -> AdvertisingReport {
+    AdvertisingReport(
+      latest, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData,
+      scanResponse: areas.scanResponse, isTruncated: isTruncated)
+  }
+
+  /// What a client has made of the content for its own interface: made once, and kept with the content.
+  package func view(
+    _ make: (AdvertisedContent) -> any AnyObject & Sendable
+  ) -> any AnyObject & Sendable {
+    if let known = view.withLock({ $0 }) { return known }
+    let made = make(self)
+    view.withLock { $0 = made }
+    return made
+  }
+}
