@@ -79,8 +79,23 @@ final class AdapterSession: Sendable {
   /// Begins to receive the host's events.
   func attach() {
     client.start { [weak self] events in
-      for event in events { self?.receive(event) }
+      self?.receive(events)
     }
+  }
+
+  /// Readers of scans go on when they can take what all the reports have brought.
+  private func receive(_ events: [HostEvent]) {
+    var isAwaited = false
+    for event in events {
+      if case .discovered(let discovery) = event {
+        let waits = state.withLock { $0.isClosed ? false : $0.discovered(discovery) }
+        isAwaited = isAwaited || waits
+      } else {
+        receive(event)
+      }
+    }
+    guard isAwaited else { return }
+    for scan in state.withLock({ Array($0.scans.values) }) { scan.results.wake() }
   }
 
   private func receive(_ event: HostEvent) {
@@ -118,7 +133,6 @@ final class AdapterSession: Sendable {
       case .subscription(let peer, let attribute, let subscription):
         state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
       case .updateFinished(let token): state.updateFinished(token, into: &actions)
-      case .discovered(let discovery): state.discovered(discovery, into: &actions)
       case .scanStopped(let error): state.scanStopped(error, into: &actions)
       case .client(let peer, let event): state.client(peer, event, into: &actions)
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
@@ -127,7 +141,8 @@ final class AdapterSession: Sendable {
       case .stoppedListening(let psm): state.listenEnds.answer(psm, .success(()), into: &actions)
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
-      case .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused, .pairingQuestionWithdrawn,
+      case .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
+        .pairingQuestionWithdrawn,
         .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
         .foreignLink,
         .sduReceived,
@@ -238,7 +253,7 @@ extension AdapterSession.State {
     channelOpenings.fail(error, into: &actions)
     endListening(into: &actions)
     for peer in Array(links.keys) { linkEnded(peer, error, into: &actions) }
-    for scan in scans.values { actions.later { scan.continuation.finish(throwing: error) } }
+    for scan in scans.values { actions.later { scan.results.finish(throwing: error) } }
     scans = [:]
     for service in services.values { service.end(into: &actions) }
     services = [:]

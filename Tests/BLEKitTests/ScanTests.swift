@@ -81,4 +81,58 @@ import Testing
     _ = try await results(ScanOptions(), count: 1) { try advertise(lamp, named("Lamp")) }
     while true { if case .stopScanning = try await host.next() { break } }
   }
+
+  /// Waits until the adapter has taken these events of the host, its state included.
+  private func untilTaken(_ count: Int) async throws {
+    while host.taken < count { try await Task.sleep(for: .milliseconds(1)) }
+  }
+
+  @Test func aSlowReaderLosesTheOldestBeyond1024() async throws {
+    let adapter = try await host.open()
+    var options = ScanOptions()
+    options.allowsDuplicates = true
+    var scan = adapter.scan(options).makeAsyncIterator()
+    for number in 0..<1030 {
+      host.say(
+        .discovered(
+          Discovery(
+            address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))))
+    }
+    try await untilTaken(1031)
+    var strengths: [Int] = []
+    while strengths.count < 1024, let result = try await scan.next() { strengths.append(result.rssi ?? 0) }
+    #expect(strengths == (6..<1030).map { $0 % 100 })
+    try advertise(clock, named("Clock"))
+    #expect(try await scan.next()?.address == clock)
+  }
+
+  @Test func aCancelledReaderGetsWhatIsThereThenTheEnd() async throws {
+    let adapter = try await host.open()
+    let begun = Notes<Void>()
+    let reader = Task {
+      var scan = adapter.scan().makeAsyncIterator()
+      begun.note(())
+      var count = 0
+      while try await scan.next() != nil { count += 1 }
+      while true { if case .stopScanning = try await host.next() { break } }
+      return (count, try await scan.next() == nil)
+    }
+    try await begun.next()
+    try advertise(lamp, named("Lamp"))
+    try await untilTaken(2)
+    reader.cancel()
+    let (count, hasEnded) = try await reader.value
+    #expect(count == 1 && hasEnded)
+  }
+
+  @Test func theReaderGetsTheErrorOnceThenTheEnd() async throws {
+    let adapter = try await host.open()
+    var scan = adapter.scan().makeAsyncIterator()
+    try advertise(lamp, named("Lamp"))
+    host.say(.scanStopped(.notPoweredOn))
+    try advertise(clock, named("Clock"))
+    #expect(try await scan.next()?.address == lamp)
+    await #expect(throws: BLEError.self) { _ = try await scan.next() }
+    #expect(try await scan.next() == nil)
+  }
 }

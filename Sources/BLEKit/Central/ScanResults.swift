@@ -7,28 +7,23 @@ public import BLEWire
 public struct ScanResult: Sendable {
   /// The address to connect to: the identity address where a bond resolves a private one.
   public let address: DeviceAddress
-  /// Advertising data and scan response together, as received so far (Vol 3, Part C, 11).
-  public let contents: AdvertisedData
-  /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device perhaps has them.
-  public let overflowServiceUUIDs: [BluetoothUUID]
-  /// In dBm; nil where the controller does not know it.
-  public let rssi: Int?
-  /// Whether the device accepts connections.
-  public let isConnectable: Bool
-  /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
-  public let isTruncated: Bool
-  /// What the controller reported: the address and its kind, the kind of the PDU, PHYs, advertising set, the octets.
-  public let report: AdvertisingReport
+  /// What the scan reports; results with the same content share it.
+  private let device: DiscoveredDevice
 
-  init(_ address: DeviceAddress, _ device: DiscoveredDevice) {
-    self.address = address
-    contents = device.data
-    overflowServiceUUIDs = device.overflowServiceUUIDs
-    rssi = device.rssi == 127 ? nil : device.rssi
-    isConnectable = device.isConnectable
-    isTruncated = device.isTruncated
-    report = device.report
-  }
+  /// Advertising data and scan response together, as received so far (Vol 3, Part C, 11).
+  public var contents: AdvertisedData { device.data }
+  /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device perhaps has them.
+  public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
+  /// In dBm; nil where the controller does not know it.
+  public var rssi: Int? { device.rssi == 127 ? nil : device.rssi }
+  /// Whether the device accepts connections.
+  public var isConnectable: Bool { device.isConnectable }
+  /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
+  public var isTruncated: Bool { device.isTruncated }
+  /// What the controller reported: the address and its kind, the kind of the PDU, PHYs, advertising set, the octets.
+  public var report: AdvertisingReport { device.report }
+
+  init(_ address: DeviceAddress, _ device: DiscoveredDevice) { (self.address, self.device) = (address, device) }
 }
 
 /// The parameters of a scan.
@@ -78,22 +73,26 @@ public struct ScanResults: AsyncSequence, Sendable {
   let session: AdapterSession
   let options: ScanOptions
 
-  public func makeAsyncIterator() -> Iterator { Iterator(results: session.startScan(options).makeAsyncIterator()) }
+  public func makeAsyncIterator() -> Iterator { Iterator(reader: session.startScan(options)) }
 
-  /// Scans until it is released.
+  /// Scans until it is released. Results that have arrived are taken together, and handed out without a wait.
   public struct Iterator: AsyncIteratorProtocol {
-    var results: AsyncThrowingStream<ScanResult, any Error>.Iterator
+    let reader: ScanReader
+    /// What was taken, the next one at the end.
+    private var batch: [ScanResult] = []
+
+    init(reader: ScanReader) { self.reader = reader }
 
     public mutating func next() async throws(BLEError) -> ScanResult? {
-      try await next(isolation: nil)
+      if let result = batch.popLast() { return result }
+      batch = try await reader.take(isolation: nil)
+      return batch.popLast()
     }
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(BLEError) -> ScanResult? {
-      do {
-        return try await results.next(isolation: actor)
-      } catch {
-        throw error as? BLEError ?? .cancelled
-      }
+      if let result = batch.popLast() { return result }
+      batch = try await reader.take(isolation: actor)
+      return batch.popLast()
     }
   }
 }
@@ -108,8 +107,8 @@ extension Adapter {
   /// }
   /// ```
   ///
-  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024. The sequence ends with an error if the controller
-  /// refuses the scan; a reset of the controller does not end it.
+  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024 that wait, beside those that it has taken. The sequence
+  /// ends with an error if the controller refuses the scan; a reset of the controller does not end it.
   public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
     ScanResults(session: session, options: options)
   }
@@ -118,37 +117,30 @@ extension Adapter {
 /// One scan that is read.
 struct Scan: Sendable {
   let parameters: ScanParameters
-  let continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+  let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began; of more than 1024, the last ones.
-  private var devices = DeviceRegistry<Void>(limit: 1024)
+  /// What devices have advertised since the scan began; of more than 32,768, the last ones. One takes about 1 kB with 31 octets
+  /// of data.
+  private var devices = DeviceRegistry<Void>(limit: 32_768)
 
-  /// Results that wait for the reader; the oldest is dropped then.
-  static let bufferLimit = 1024
-
-  init(
-    _ options: ScanOptions, _ parameters: ScanParameters,
-    _ continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
-  ) {
-    (self.parameters, self.continuation) = (parameters, continuation)
+  init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer) {
+    (self.parameters, self.results) = (parameters, results)
     filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
   }
 
   /// The result of an advertisement or a scan response; nil where the scan does not report it.
   mutating func result(_ discovery: Discovery) -> ScanResult? {
-    guard devices.remember(discovery.address.identity, isNeeded: { _ in false }, content: { _ in () }) else {
-      return nil
-    }
-    return devices.add(discovery, for: filter).report.map { ScanResult(discovery.address, $0) }
+    let slot = devices.slot(of: discovery.address.identity, isNeeded: { _ in false }, content: { _ in () })
+    guard let slot else { return nil }
+    return devices.add(discovery, at: slot, for: filter).report.map { ScanResult(discovery.address, $0) }
   }
 }
 
 extension AdapterSession {
-  func startScan(_ options: ScanOptions) -> AsyncThrowingStream<ScanResult, any Error> {
-    let (stream, continuation) = AsyncThrowingStream.makeStream(
-      of: ScanResult.self, bufferingPolicy: .bufferingNewest(Scan.bufferLimit))
+  func startScan(_ options: ScanOptions) -> ScanReader {
+    let results = ScanBuffer()
     let id = HostNames.next32()
-    continuation.onTermination = { [weak self] _ in
+    let reader = ScanReader(results) { [weak self] in
       self?.run { state, actions in
         guard state.scans.removeValue(forKey: id) != nil, !state.isClosed else { return }
         state.scansChanged(into: &actions)
@@ -158,15 +150,15 @@ extension AdapterSession {
       guard !state.isClosed else { return .closed }
       do throws(BLEError) {
         try state.requirePower()
-        state.scans[id] = Scan(options, try options.parameters(), continuation)
+        state.scans[id] = Scan(options, try options.parameters(), results)
       } catch {
         return error
       }
       state.scansChanged(into: &actions)
       return nil
     }
-    if let refusal { continuation.finish(throwing: refusal) }
-    return stream
+    if let refusal { results.finish(throwing: refusal) }
+    return reader
   }
 }
 
@@ -179,16 +171,22 @@ extension AdapterSession.State {
     actions.commands.append(.startScanning(union))
   }
 
-  mutating func discovered(_ discovery: Discovery, into actions: inout Actions) {
-    for id in scans.keys {
-      guard let result = scans[id]?.result(discovery), let continuation = scans[id]?.continuation else { continue }
-      actions.later { continuation.yield(result) }
+  /// Gives a report to the scans that want it.
+  ///
+  /// - Returns: whether one of them has a reader that waits.
+  mutating func discovered(_ discovery: Discovery) -> Bool {
+    var waits = false
+    var index = scans.startIndex
+    while index != scans.endIndex {
+      if let result = scans.values[index].result(discovery), scans.values[index].results.append(result) { waits = true }
+      index = scans.index(after: index)
     }
+    return waits
   }
 
   mutating func scanStopped(_ error: HostError?, into actions: inout Actions) {
     guard let error else { return }
-    for scan in scans.values { actions.later { scan.continuation.finish(throwing: BLEError(error)) } }
+    for scan in scans.values { actions.later { scan.results.finish(throwing: BLEError(error)) } }
     scans = [:]
   }
 }
