@@ -8,7 +8,7 @@ struct OnTheAir: Sendable {
   let central: Adapter
   /// Of its own for each test: all tests share one radio.
   let service: BluetoothUUID
-  static let patience = Duration.seconds(20)
+  static let patience = Duration.seconds(100)
 
   private static let number = Atomic<UInt32>(0)
 
@@ -16,8 +16,10 @@ struct OnTheAir: Sendable {
     let number = Self.number.wrappingAdd(1, ordering: .relaxed).newValue
     service = BluetoothUUID(uuid128: UInt128(0xB1E_0000 + number) << 64 | 0xFEED)
     peripheral = try await Adapter.open(
-      AdapterOptions(transport: "virtual:kit-p-\(number)", maximumMTU: maximumMTU, pairing: pairing))
-    central = try await Adapter.open(AdapterOptions(transport: "virtual:kit-c-\(number)", pairing: pairing))
+      AdapterOptions(transport: "virtual:kit-p-\(number)", maximumMTU: maximumMTU, pairing: pairing),
+      timeout: Self.patience)
+    central = try await Adapter.open(
+      AdapterOptions(transport: "virtual:kit-c-\(number)", pairing: pairing), timeout: Self.patience)
   }
 
   static var inMemory: PairingOptions {
