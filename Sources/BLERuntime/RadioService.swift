@@ -33,6 +33,8 @@ package final class RadioService: Sendable {
   /// The radio of the process, which all `virtual` transports share.
   package static let shared = {
     var settings = Settings()
+    // All are hosts of this process, which could not tell why a controller is lost.
+    settings.clientLimit = 1_024
     if LaunchOptions.pacesVirtualRadio() { settings.pacing = .airtime }
     return RadioService(settings)
   }()

@@ -161,8 +161,7 @@ struct HostLinks: Sendable {
     let (peer, tag) = (table[index].peer, turn.server.tag)
     // Only the value itself carries the mark, not an answer that was written with it.
     turn.server.gatt.pdus.forEach {
-      let isValue = $0[0] == ATTOpcode.handleValueNotification.rawValue
-      send($0, on: peer, .attributeProtocol, tag: isValue ? tag : 0, &host)
+      send($0, on: peer, .attributeProtocol, tag: $0[0] == ATTOpcode.handleValueNotification.rawValue ? tag : 0, &host)
     }
     apply(turn.server.effects, of: peer, &host)
     turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
@@ -197,9 +196,7 @@ struct HostLinks: Sendable {
     }
   }
 
-  /// Applies the effects of a part, in order.
-  ///
-  /// - Parameter perform: applies one effect of the part's own.
+  /// Applies the effects of a part, in order; `perform` applies one of the part's own.
   mutating func apply<Own>(
     _ effects: [Effect<Own>], _ host: inout HostTurn, _ perform: (inout HostLinks, inout HostTurn, Own) -> Void
   ) {
@@ -212,8 +209,7 @@ struct HostLinks: Sendable {
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .copyAdded(let token): links.table.updates.addCopy(of: token)
-      case .copyFinished(let token):
-        if let event = links.table.finishCopy(of: token) { host.output.events.append(event) }
+      case .copyFinished(let token): links.table.finishCopy(of: token).map { host.output.events.append($0) }
       case .violated(let event, let recipient):
         if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
       case .security(let input): links.withSecurity(of: peer, input, &host)
