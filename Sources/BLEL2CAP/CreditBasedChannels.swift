@@ -47,6 +47,11 @@ public struct CreditBasedChannels: Sendable {
     var partialResult: CreditBasedConnectionResult
     /// The number of channels that can be opened.
     public var count: Int { remoteCIDs.count { $0 != .null } }
+    /// Whether the peer lists its channels by ascending numbers, as most do.
+    package var isAscending: Bool {
+      let numbers = remoteCIDs.filter { $0 != .null }
+      return zip(numbers, numbers.dropFirst()).allSatisfy { $0.rawValue < $1.rawValue }
+    }
 
     /// Whether another request, whose numbers are not checked, is the same.
     func isRepeated(by other: Self) -> Bool {

@@ -147,6 +147,19 @@ private struct EnhancedPair {
     #expect(both.pair.frames(of: 0, on: 5).last == "18060a0000000000000004000000")
   }
 
+  /// Linux (6.12 to 7.3) requests the channel that it made last first, and gives the numbers of the response to its channels in the
+  /// order of their making, so that each would receive what is for another one.
+  @Test func numbersThatDoNotAscendAreRejected() throws {
+    var both = try EnhancedPair(central: 0)
+    try both.pair.forge("17050c002700400040000100" + "41004000", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last == "18050c000000000000000400" + "00000000")
+    try both.pair.forge("17060c002700400040000100" + "40004200", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last?.hasSuffix("0000" + "40004100") == true, "gaps are no matter")
+    // One channel a request has no order.
+    try both.pair.forge("17070a002700400040000100" + "4100", on: 5, from: 1)
+    #expect(both.pair.frames(of: 0, on: 5).last?.hasSuffix("0000" + "4200") == true)
+  }
+
   @Test func severalTransactionsAreOpenAtOnce() throws {
     var both = try EnhancedPair()
     both.perform(both.handles.map { .read($0) })

@@ -144,7 +144,9 @@ extension LinkSignalling {
     try? channel.open(opening, .bearers, now: turn.now, into: &turn.signalling)
   }
 
-  /// Answers a request of the peer: enhanced flow control and an encrypted link (Vol 3, Part G, 5.3.2), and not too many.
+  /// Answers a request of the peer: enhanced flow control and an encrypted link (Vol 3, Part G, 5.3.2), not too many, and ascending
+  /// channel numbers: Linux (6.12 to 7.3) puts the channel that it made last first, and gives the numbers of the response to its
+  /// channels in the order of their making, so that each would receive what is for another one.
   mutating func answerBearers(
     _ request: CreditBasedChannels.Request, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
   ) {
@@ -154,8 +156,10 @@ extension LinkSignalling {
         .spsmNotSupported
       } else if facts.reconnection != .none || security.level == .none {
         security.isBonded ? .insufficientEncryption : .insufficientAuthentication
+      } else if channels.bearers.count + request.count > Self.maximumBearers {
+        .noResources
       } else {
-        channels.bearers.count + request.count > Self.maximumBearers ? .noResources : nil
+        request.isAscending ? nil : .noResources
       }
     if let refusal { return channel.reject(request, refusal, into: &turn.signalling) }
     var found: [SignallingChannel.Effect] = []
