@@ -11,13 +11,16 @@ from programs import Program
 
 
 class BluetoothDaemon:
-    """BlueZ's daemon, on every adapter of the machine, ours included; without hci0 where that is hidden from it."""
+    """BlueZ's daemon, on every adapter of the machine, ours included; without hci0 where that is hidden from it.
+
+    `options`: lines of its main.conf; with any, it also logs what it does.
+    """
 
     STATE = "/var/lib/bluetooth"
     PLACES = ("/usr/libexec/bluetooth/bluetoothd", "/usr/lib/bluetooth/bluetoothd", "/usr/sbin/bluetoothd")
 
-    def __init__(self, logs, adapters, hides_ours=False):
-        self.logs, self.adapters, self.hides_ours = logs, adapters, hides_ours
+    def __init__(self, logs, adapters, hides_ours=False, options=()):
+        self.logs, self.adapters, self.hides_ours, self.options = logs, adapters, hides_ours, options
 
     def __enter__(self):
         os.makedirs("/run/dbus", exist_ok=True)
@@ -29,6 +32,10 @@ class BluetoothDaemon:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", self.STATE], check=True)
         place = next(path for path in self.PLACES if os.path.exists(path))
         command = [place, "-n"]
+        if self.options:
+            configuration = self.logs / "main.conf"
+            configuration.write_text("\n".join(self.options) + "\n")
+            command += ["-d", "-f", configuration]
         if self.hides_ours:
             library = self.logs / "hide_adapter.so"
             source = Path(__file__).with_name("hide_adapter.c")
