@@ -123,7 +123,6 @@ def test_ours_sends_to_l2test(peripheral, opener, identity, files, logs, tools):
         assert received == SIZE, l2test.output[-2000:]
 
 
-@pytest.mark.xfail(reason="not explained: all SDUs arrive, some of them in another order, while l2test sends without pause")
 def test_l2test_sends_to_ours(listener, identity, files, logs, tools):
     size, count = 1_000, SIZE // 1_000
     publish(listener)
@@ -142,8 +141,12 @@ def test_l2test_sends_to_ours(listener, identity, files, logs, tools):
             time.sleep(0.1)
         listener.ask("k close 1", "k closed 1\n")
         l2test.wait_for_end(20)
-    content = b"".join(struct.pack("<IH", number, size) + b"\x7f" * (size - 6) for number in range(count))
-    assert received.read_bytes() == content
+    sent = [struct.pack("<IH", number, size) + b"\x7f" * (size - 6) for number in range(count)]
+    content = received.read_bytes()
+    found = [content[place : place + size] for place in range(0, len(content), size)]
+    assert sorted(found) == sorted(sent)
+    if found != sent:
+        pytest.xfail("not explained: while l2test sends without pause, some SDUs arrive in another order")
 
 
 def test_refusals_and_ends(listener, opener, identity, files):
