@@ -61,6 +61,35 @@ extension BluetoothSockets {
     return unsafe ble_output_queue(socket.rawValue, &octets) == 0 ? octets : nil
   }
 
+  /// The memory of received messages; nil where the kernel does not report it.
+  static func memory(of socket: borrowing FileDescriptor) -> ReadingOrder.Memory? {
+    // The kernel's numbers of the fields: SK_MEMINFO_RMEM_ALLOC 0, SK_MEMINFO_RCVBUF 1, SK_MEMINFO_DROPS 8.
+    var fields: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0, 0, 0, 0)
+    let size = socklen_t(MemoryLayout.size(ofValue: fields))
+    var length = size
+    guard unsafe getsockopt(socket.rawValue, SOL_SOCKET, SO_MEMINFO, &fields, &length) == 0, length >= size else {
+      return nil
+    }
+    return ReadingOrder.Memory(queued: fields.0, buffer: fields.1, rejections: fields.8)
+  }
+
+  /// Sets the octets of received messages that the kernel keeps, as far as the system allows.
+  static func setReceiveBuffer(_ octets: UInt32, of socket: borrowing FileDescriptor) {
+    // The kernel doubles the number of the option, and raises one that is too small.
+    let half = Int32(clamping: octets / 2)
+    do throws(SystemError) {
+      try socket.setOption(level: SOL_SOCKET, SO_RCVBUFFORCE, half, through: .kernel)
+    } catch {
+      setBuffer(SO_RCVBUF, half, of: socket)
+    }
+  }
+
+  /// Lets the kernel move SDUs from its second queue to the socket's, without reading one.
+  static func moveQueue(of socket: borrowing FileDescriptor) {
+    var octet: UInt8 = 0
+    _ = unsafe recv(socket.rawValue, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+  }
+
   /// Whether the channel of a socket has ended.
   static func hasEnded(_ socket: borrowing FileDescriptor) -> Bool {
     var state = pollfd(fd: socket.rawValue, events: 0, revents: 0)

@@ -14,6 +14,8 @@ struct ChannelSocket: Sendable {
   let mtu: UInt16
   /// The kernel's measure of the output queue while it is empty: kernels count its octets, or those that are free.
   var idleQueue: Int32?
+  /// When SDUs are read.
+  var order = ReadingOrder(nil)
 }
 
 /// The actions on sockets of credit-based channels.
@@ -22,7 +24,7 @@ extension KernelAdapter {
     switch action {
     case .connect(let id, let connection): connect(id, connection)
     case .send(let id): send(Self.next(octets, &message), on: id)
-    case .read(let id): watch(id) { $0.insert(.reading) }
+    case .read(let id): if !settling.contains(id) { watch(id) { $0.insert(.reading) } }
     case .drain(let id): drain(id)
     case .readQueue(let id): receive(.queue(isEmpty: isIdle(id)), on: id)
     case .close(let id): channels[id] = nil
@@ -59,6 +61,8 @@ extension KernelAdapter {
       guard failure == 0 else { throw SystemError(.connect, failure) }
       let remoteMTU = try prepare(channel.socket)
       channels[id]?.idleQueue = BluetoothSockets.outputQueue(of: channel.socket.descriptor)
+      let order = readingOrder(of: channel.socket, mtu: channel.mtu)
+      channels[id]?.order = order
       receive(.connected(remoteMTU: remoteMTU), on: id)
     } catch {
       channels[id] = nil
@@ -75,6 +79,14 @@ extension KernelAdapter {
     BluetoothSockets.setBuffer(
       SO_SNDBUFFORCE, max(Self.sendBuffer, Self.bufferPerOctet * Int32(remoteMTU)), of: socket.descriptor)
     return remoteMTU
+  }
+
+  private func readingOrder(of socket: MessageSocket, mtu: UInt16) -> ReadingOrder {
+    let wanted = ReadingOrder.buffer(mtu: mtu)
+    if let memory = BluetoothSockets.memory(of: socket.descriptor), memory.buffer < wanted {
+      BluetoothSockets.setReceiveBuffer(wanted, of: socket.descriptor)
+    }
+    return ReadingOrder(BluetoothSockets.memory(of: socket.descriptor))
   }
 
   private func isIdle(_ id: ChannelSocketID) -> Bool {
@@ -143,7 +155,8 @@ extension KernelAdapter {
     _ socket: MessageSocket, _ id: ChannelSocketID, _ channel: AcceptedChannel, mtu: UInt16
   ) throws(SystemError) {
     channels[id] = ChannelSocket(
-      socket: socket, mtu: mtu, idleQueue: BluetoothSockets.outputQueue(of: socket.descriptor))
+      socket: socket, mtu: mtu, idleQueue: BluetoothSockets.outputQueue(of: socket.descriptor),
+      order: readingOrder(of: socket, mtu: mtu))
     try report(.channel(id, .accepted(channel)))
   }
 
@@ -157,16 +170,65 @@ extension KernelAdapter {
       watch(id) { $0.remove(.writing) }
       try report(.channel(id, .writable))
     }
-    guard ready.canRead || ready.hasEnded else { return }
+    if ready.canRead || ready.hasEnded { try readSDUs(id) }
+  }
+
+  private mutating func readSDUs(_ id: ChannelSocketID) throws(SystemError) {
     for _ in 0..<Self.readsInTurn {
       guard channels[id] != nil else { return }
       guard translator.reads(id) else { return watch(id) { $0.remove(.reading) } }
+      guard mayRead(id) else { return watch(id) { $0.remove(.reading) } }
       switch receiveSDU(id) {
       case .received: try performActions()
       case .none: return
       case .ended: return try report(.channel(id, .ended))
       }
     }
+  }
+
+  /// Reads the sockets that wait for their order.
+  mutating func serveSettling() throws(SystemError) {
+    let now = clock.now()
+    for id in settling where channels[id]?.order.deadline.map({ $0 <= now }) ?? true {
+      settling.remove(id)
+      watch(id) { $0.insert(.reading) }
+      try readSDUs(id)
+    }
+  }
+
+  /// The time at which ``serveSettling()`` is due.
+  var settlingDeadline: Instant? {
+    settling.reduce(nil) { .nearer($0, channels[$1]?.order.deadline) }
+  }
+
+  /// Whether the next SDU of a socket may be read; otherwise ``serveSettling()`` goes on.
+  private mutating func mayRead(_ id: ChannelSocketID) -> Bool {
+    guard let socket = channels[id]?.socket, let memory = BluetoothSockets.memory(of: socket.descriptor) else {
+      return true
+    }
+    switch channels[id]?.order.next(memory, now: clock.now()) {
+    case .read?, nil: return true
+    // Nothing arrives any more.
+    case .stop? where BluetoothSockets.hasEnded(socket.descriptor),
+      .wait? where BluetoothSockets.hasEnded(socket.descriptor):
+      return true
+    case .stop?: BluetoothSockets.setReceiveBuffer(0, of: socket.descriptor)
+    case .wait?: break
+    case .move(let buffer)?:
+      move(id, socket, buffer: buffer)
+      return true
+    }
+    settling.insert(id)
+    return false
+  }
+
+  private mutating func move(_ id: ChannelSocketID, _ socket: MessageSocket, buffer: UInt32) {
+    BluetoothSockets.setReceiveBuffer(buffer, of: socket.descriptor)
+    let before = BluetoothSockets.memory(of: socket.descriptor)
+    BluetoothSockets.moveQueue(of: socket.descriptor)
+    let after = BluetoothSockets.memory(of: socket.descriptor)
+    guard let before, let after, let isReading = channels[id]?.order.moved(from: before, to: after) else { return }
+    BluetoothSockets.setReceiveBuffer(isReading ? channels[id]?.order.buffer ?? 0 : 0, of: socket.descriptor)
   }
 
   private enum Reading { case received, none, ended }

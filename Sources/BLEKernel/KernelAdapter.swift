@@ -35,6 +35,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var listener: MessageSocket?
   var sockets: [ConnectionHandle: MessageSocket] = [:]
   var channels: [ChannelSocketID: ChannelSocket] = [:]
+  /// Channels whose next SDU waits for ``ReadingOrder``.
+  var settling: Set<ChannelSocketID> = []
   /// The listeners of services that peers open channels to.
   var services: [SPSM: (socket: MessageSocket, mtu: UInt16)] = [:]
   var commands: [[UInt8]] = []
@@ -113,6 +115,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
       if timer.drain() {
         translator.tick(now: clock.now(), into: &output)
         try performActions()
+        try serveSettling()
       }
       translator.reportCompleted(into: &output)
       try receiveManagement()
@@ -169,8 +172,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
     } catch { throw failure(error) }
   }
 
-  /// The deadline of the translator may have changed.
-  private mutating func setTimer() { timer.set(translator.deadline, now: clock.now()) }
+  /// A deadline may have changed.
+  private mutating func setTimer() { timer.set(.nearer(translator.deadline, settlingDeadline), now: clock.now()) }
 
   private func failure(_ error: SystemError) -> TransportError {
     switch error.number {
