@@ -123,6 +123,7 @@ def test_ours_sends_to_l2test(peripheral, opener, identity, files, logs, tools):
         assert received == SIZE, l2test.output[-2000:]
 
 
+@pytest.mark.newer
 def test_l2test_sends_to_ours(listener, identity, files, logs, tools):
     size, count = 1_000, SIZE // 1_000
     publish(listener)

@@ -257,6 +257,7 @@ def serve_values(control):
     control.ask("pairable on", "Changing pairable on succeeded")
 
 
+@pytest.mark.newer
 def test_our_central_uses_bearers_of_bluetoothd(controllers, identity, logs, tools):
     """It asks for three; bluetoothd takes as many as its option says, and closes the third: its own transaction goes elsewhere."""
     name = "eatt-central"
