@@ -2,7 +2,7 @@ internal import BLEWire
 
 /// The times at which the SDUs of a channel's socket are read, so that they keep their order.
 ///
-/// The kernel (`l2cap_sock_recv_cb` of 6.12) keeps SDUs that find the receive buffer full in a second queue, and moves them when a
+/// The kernel (`l2cap_sock_recv_cb` of 6.12 and 7.3) keeps SDUs that find the receive buffer full in a second queue, and moves them when a
 /// read has made room. An SDU that arrives between the read and the move passes those in the second queue (Docs/Decisions/0079).
 /// Nothing is therefore read while SDUs can be in the second queue and the peer has credits.
 ///
