@@ -49,6 +49,7 @@ check:
 	@scripts/sizes --check
 	@scripts/check-questions
 	@scripts/check-rules
+	@scripts/check-security
 	@scripts/index-decisions --check
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-clients
