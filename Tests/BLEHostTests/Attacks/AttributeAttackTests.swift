@@ -14,7 +14,9 @@ import Testing
   private static let peer = PeerID(rawValue: 1)
 
   /// A peripheral with a value of 512 octets, one of 20, an empty one and a dynamic one.
-  private static func server() throws -> (bench: Bench, handles: [AttributeID: UInt8]) {
+  ///
+  /// - Parameter role: 0 for a peripheral, 1 for a central, which has a server, too.
+  private static func server(_ role: Int = 0) throws -> (bench: Bench, handles: [AttributeID: UInt8]) {
     var bench = Bench()
     func characteristic(_ id: AttributeID, _ value: ValueSource) -> CharacteristicDefinition {
       CharacteristicDefinition(
@@ -36,7 +38,12 @@ import Testing
         handles = added.attributes.mapValues { UInt8(truncatingIfNeeded: $0.rawValue) }
       }
     }
-    bench.receive(ScriptedController.connected(0x40))
+    if role == 0 {
+      bench.receive(ScriptedController.connected(0x40))
+    } else {
+      bench.perform(.connect(ConnectID(rawValue: 1), address, ConnectionParameters()))
+      bench.receive(ScriptedController.connectedAsCentral(0x40, to: address))
+    }
     return (bench, handles)
   }
 
@@ -47,8 +54,8 @@ import Testing
   }
 
   /// Prepared parts at rising offsets, to one attribute and to several, up to the bound of the queue and past it.
-  @Test(arguments: [1, 3]) func cve_2022_0204_preparedWritesPastTheQueue(attributes: Int) throws {
-    var (bench, handles) = try Self.server()
+  @Test(arguments: [0, 1], [1, 3]) func cve_2022_0204_preparedWritesPastTheQueue(role: Int, attributes: Int) throws {
+    var (bench, handles) = try Self.server(role)
     let targets = [Self.long, Self.short, Self.empty].prefix(attributes).compactMap { handles[$0] }
     let limits = GATTServer.Limits()
     var refused = 0
@@ -71,8 +78,8 @@ import Testing
   }
 
   /// An offset past the value, one near 65,535, and a value that grows past its limit.
-  @Test func cve_2022_0204_preparedWritesBeyondTheValue() throws {
-    var (bench, handles) = try Self.server()
+  @Test(arguments: [0, 1]) func cve_2022_0204_preparedWritesBeyondTheValue(role: Int) throws {
+    var (bench, handles) = try Self.server(role)
     let short = try #require(handles[Self.short])
     let attempts: [([[UInt8]], UInt8)] = [
       ([Self.prepare(short, 3, [1])], 0x07), ([Self.prepare(short, 0xFFFF, [1])], 0x07),
@@ -87,11 +94,12 @@ import Testing
   }
 
   /// Read Multiple and Read Multiple Variable of long and empty values, at each small MTU, with dozens of handles.
-  @Test(arguments: [23, 24, 25, 26, 27, 64] as [UInt8]) func cve_2023_40129_readMultipleVariable(mtu: UInt8) throws {
+  @Test(arguments: [0, 1], [23, 24, 25, 26, 27, 64] as [UInt8])
+  func cve_2023_40129_readMultipleVariable(role: Int, mtu: UInt8) throws {
     for order in [
       [Self.long, Self.empty], [Self.empty, Self.long], [Self.empty, Self.empty], [Self.long, Self.long],
     ] {
-      var (bench, handles) = try Self.server()
+      var (bench, handles) = try Self.server(role)
       if mtu > 23 { _ = bench.att(0x40, [0x02, mtu, 0]) }
       let pair: [UInt8] = order.flatMap { id -> [UInt8] in [handles[id] ?? 0, 0] }
       for count in [1, 2, 5, (Int(mtu) - 1) / 4] where 1 + 4 * count <= Int(mtu) {

@@ -4,41 +4,69 @@ import BLEL2CAP
 import BLEWire
 import Testing
 
-/// Attacks on credit-based channels and their signalling.
-@Suite("Attacks on channels") struct ChannelAttackTests {
-  /// Commands that the attacked end sent on the signalling channel since `start`, in hexadecimal digits.
-  private static func answers(_ pair: ChannelPair, of host: Int, since start: Int) -> [String] {
-    Array(pair.frames(of: host, on: 5).dropFirst(start))
+/// A host that listens, and the other end of its link, for which a script speaks.
+private struct ChannelVictim {
+  var pair: ChannelPair
+  /// The attacked host: 0 the peripheral, 1 the central.
+  let host: Int
+
+  init(_ host: Int, _ service: ChannelService = ChannelService(spsm: ChannelPair.service)) throws {
+    self.host = host
+    pair = try ChannelPair(nil)
+    pair.ask(host, .listen(ListenID(rawValue: 1), service))
   }
 
-  /// Sends a command, and returns the attacked end's.
-  private static func exchange(_ command: String, with pair: inout ChannelPair, from host: Int = 1) throws -> [String] {
-    let start = pair.frames(of: 1 - host, on: 5).count
-    try pair.forge(command, on: 5, from: host)
-    return answers(pair, of: 1 - host, since: start)
+  var attacker: Int { 1 - host }
+  /// The channels of the attacked host that are open.
+  var channels: Int { pair.openedChannels(host).count - pair.closed(host).count }
+  /// The commands that the attacked host has sent on the signalling channel, in hexadecimal digits.
+  var commands: [String] { pair.frames(of: host, on: 5) }
+  var isLinkUp: Bool {
+    pair.couple.events(host).allSatisfy { if case .disconnected = $0 { false } else { true } }
+  }
+
+  /// Sends a command, and returns what the attacked host sends.
+  mutating func exchange(_ command: String) throws -> [String] {
+    let before = commands.count
+    try pair.forge(command, on: 5, from: attacker)
+    return Array(commands.dropFirst(before))
+  }
+
+  /// Sends a command with this code, identifier and data.
+  mutating func exchange(_ head: String, data: String) throws -> [String] {
+    var length: [UInt8] = []
+    length.append(littleEndian: UInt16(data.count / 2))
+    return try exchange(head + length.hexadecimal + data)
+  }
+
+  mutating func open(_ mode: CreditBasedChannel.Mode = .enhancedCreditBased) throws {
+    pair.open(from: attacker, .init(spsm: ChannelPair.service, mode: mode))
+    try #require(channels == 1)
   }
 
   /// The link still carries channels, and the attacked host has those that it should.
-  private static func expectServed(_ pair: inout ChannelPair, channels: Int) {
-    #expect(pair.openedChannels(0).count - pair.closed(0).count == channels)
-    pair.open()
-    #expect(pair.openedChannels(0).count - pair.closed(0).count == channels + 1)
+  mutating func expectServed(channels count: Int, at location: SourceLocation = #_sourceLocation) {
+    #expect(channels == count && isLinkUp, sourceLocation: location)
+    pair.open(from: attacker, .init(spsm: ChannelPair.service))
+    #expect(channels == count + 1, sourceLocation: location)
   }
+}
 
-  /// An Enhanced Credit Based Connection Request whose identifier is that of one without a response (Vol 3, Part A, 4).
-  @Test(arguments: [0, 1]) func cve_2026_23395_oneIdentifierTwice(waits: Int) throws {
-    // With a demand that is not met yet, the first request waits for security.
-    let requirement = waits == 1 ? AccessRequirement.encrypted : .open
-    var pair = try ChannelPair(ChannelService(spsm: ChannelPair.service, requirement: requirement))
-    let first = try Self.exchange("1707 0c00 8000 4000 4000 0100 5000 5100".replacing(" ", with: ""), with: &pair)
-    let second = try Self.exchange("1707 0c00 8000 4000 4000 0100 5200 5300".replacing(" ", with: ""), with: &pair)
-    let third = try Self.exchange("1707 0c00 8000 4000 4000 0100 5000 5100".replacing(" ", with: ""), with: &pair)
-    #expect((first + second + third).allSatisfy { $0.hasPrefix("1807") || $0.hasPrefix("0107") })
-    #expect(pair.openedChannels(0).count <= 4, "no channel is opened twice")
-    let remote = pair.frames(of: 0, on: 5).filter { $0.hasPrefix("1807") }.flatMap(Self.numbers).filter { $0 != 0 }
-    #expect(Set(remote).count == remote.count)
-    pair.couple.world.run(for: .seconds(60))
-    if waits == 0 { Self.expectServed(&pair, channels: pair.openedChannels(0).count) }
+/// Attacks on credit-based channels and their signalling, against the peripheral and the central.
+@Suite("Attacks on channels") struct ChannelAttackTests {
+  /// Enhanced Credit Based Connection Requests with one identifier (Vol 3, Part A, 4): answered at once, it is free again; no channel
+  /// is opened twice.
+  @Test(arguments: [0, 1], [true, false]) func cve_2026_23395_oneIdentifierTwice(host: Int, isOpen: Bool) throws {
+    var victim = try ChannelVictim(
+      host, ChannelService(spsm: ChannelPair.service, requirement: isOpen ? .open : .encrypted))
+    let results = try ["50005100", "52005300", "50005100"].map { numbers in
+      try victim.exchange("1707", data: "8000400040000100" + numbers)
+    }
+    #expect(results.allSatisfy { $0.count == 1 && $0[0].hasPrefix("1807") })
+    #expect(victim.channels == (isOpen ? 4 : 0))
+    let numbers = results.joined().flatMap(Self.numbers).filter { $0 != 0 }
+    #expect(numbers.count == victim.channels && Set(numbers).count == numbers.count)
+    if isOpen { victim.expectServed(channels: 4) }
   }
 
   /// The channel numbers of an Enhanced Credit Based Connection Response.
@@ -47,22 +75,14 @@ import Testing
     return stride(from: 12, to: octets.count - 1, by: 2).map { UInt16(octets[$0]) | UInt16(octets[$0 + 1]) << 8 }
   }
 
-  private static func open(_ pair: inout ChannelPair) throws {
-    pair.open(.init(spsm: ChannelPair.service, mode: .enhancedCreditBased))
-    try #require(pair.openedChannels(0).count == 1)
-  }
-
   /// Reconfigure Responses that nobody asked for, of each length and result.
-  @Test(arguments: ["", "00", "0000", "0100", "0400", "ffff", "0000000000000000"])
-  func cve_2026_43062_reconfigureResponses(payload: String) throws {
-    var pair = try ChannelPair()
-    try Self.open(&pair)
-    var length: [UInt8] = []
-    length.append(littleEndian: UInt16(payload.count / 2))
-    let answers = try Self.exchange("1a09" + length.hexadecimal + payload, with: &pair)
+  @Test(arguments: [0, 1], ["", "00", "0000", "0100", "0400", "ffff", "0000000000000000"])
+  func cve_2026_43062_reconfigureResponses(host: Int, payload: String) throws {
+    var victim = try ChannelVictim(host)
+    try victim.open()
+    let answers = try victim.exchange("1a09", data: payload)
     #expect(answers.allSatisfy { $0.hasPrefix("0109") }, "ignored or rejected")
-    #expect(pair.closed(0).isEmpty && pair.closed(1).isEmpty)
-    Self.expectServed(&pair, channels: 1)
+    victim.expectServed(channels: 1)
   }
 
   /// Reconfigure Requests with no, 6 and 100 channels, and with those that are not open (Vol 3, Part A, 4.27, 4.28).
@@ -73,39 +93,35 @@ import Testing
     ("a fixed channel", "0400"), ("one of two unknown", "40007f00"),
   ]
 
-  @Test(arguments: reconfigurations.indices) func cve_2022_20345_reconfigureOutOfRange(number: Int) throws {
+  @Test(arguments: [0, 1], reconfigurations.indices) func cve_2022_20345_reconfigureOutOfRange(host: Int, number: Int)
+    throws
+  {
     let (name, channels) = Self.reconfigurations[number]
-    var pair = try ChannelPair()
-    try Self.open(&pair)
-    var length: [UInt8] = []
-    length.append(littleEndian: UInt16(4 + channels.count / 2))
-    let answers = try Self.exchange("1909" + length.hexadecimal + "00080008" + channels, with: &pair)
-    #expect(answers.count == 1, "\(name)")
+    var victim = try ChannelVictim(host)
+    try victim.open()
+    let answers = try victim.exchange("1909", data: "00080008" + channels)
     let isRefused = answers.first.map { $0.hasPrefix("0109") || $0.hasPrefix("1a09") && !$0.hasSuffix("0000") }
-    #expect(isRefused == true, "\(name): \(answers)")
-    #expect(
-      pair.closed(0).isEmpty && pair.couple.events(0).allSatisfy { if case .disconnected = $0 { false } else { true } })
-    Self.expectServed(&pair, channels: 1)
+    #expect(answers.count == 1 && isRefused == true, "\(name): \(answers)")
+    victim.expectServed(channels: 1)
   }
 
-  /// Sizes that shrink or are below the minimum, a closed channel, and a request cut short.
-  @Test(arguments: ["40000800", "01000100", "ffff0100", "ff07ffff"])
-  func cve_2023_35681_reconfigureSizes(sizes: String) throws {
-    var pair = try ChannelPair()
-    try Self.open(&pair)
-    let channel = try #require(pair.frames(of: 1, on: 5).last { $0.hasPrefix("17") }).suffix(4)
-    let answers = try Self.exchange("19090600" + sizes + channel, with: &pair)
-    #expect(answers.count == 1 && answers[0].hasPrefix("1a09") && answers[0] != "1a0902000000", "\(answers)")
+  /// Sizes that shrink or are below the minimum, requests cut short, and a closed channel.
+  @Test(arguments: [0, 1], ["40000800", "01000100", "ffff0100", "ff07ffff"])
+  func cve_2023_35681_reconfigureSizes(host: Int, sizes: String) throws {
+    var victim = try ChannelVictim(host)
+    try victim.open()
+    let request = try #require(victim.pair.frames(of: victim.attacker, on: 5).last { $0.hasPrefix("17") })
+    let channel = request.suffix(4)
+    let answers = try victim.exchange("1909", data: sizes + channel)
+    #expect(answers.count == 1 && answers[0].hasPrefix("1a090200") && answers[0] != "1a0902000000", "\(answers)")
     for cut in [0, 2, 4] {
-      var length: [UInt8] = []
-      length.append(littleEndian: UInt16(cut))
-      let rejected = try Self.exchange("190a" + length.hexadecimal + String(sizes.prefix(2 * cut)), with: &pair)
-      #expect(rejected.count == 1 && !rejected[0].hasSuffix("1a0a02000000"))
+      let rejected = try victim.exchange("190a", data: String(sizes.prefix(2 * cut)))
+      #expect(rejected.count == 1 && rejected[0] != "1a0a02000000")
     }
-    Self.expectServed(&pair, channels: 1)
-    pair.ask(1, .closeChannel(try #require(pair.openedChannels(1).first?.id)))
-    let closed = try Self.exchange("190b0600" + "00080008" + channel, with: &pair)
-    #expect(closed.count == 1 && closed[0] != "1a0b02000000")
+    victim.expectServed(channels: 1)
+    victim.pair.ask(victim.attacker, .closeChannel(try #require(victim.pair.openedChannels(victim.attacker).first?.id)))
+    let closed = try victim.exchange("190b", data: "00080008" + channel)
+    #expect(closed.count == 1 && closed[0].hasPrefix("1a0b0200") && closed[0] != "1a0b02000000")
   }
 
   /// LE Credit Based Connection Requests: PSM, source channel, and the result (Vol 3, Part A, 4.23).
@@ -114,39 +130,44 @@ import Testing
     ("8000", "3f00", "0900"), ("8000", "8000", "0900"), ("8000", "ffff", "0900"),
   ]
 
-  @Test(arguments: connections.indices) func cve_2022_42896_connectionRequests(number: Int) throws {
+  @Test(arguments: [0, 1], connections.indices) func cve_2022_42896_connectionRequests(host: Int, number: Int) throws {
     let (spsm, channel, result) = Self.connections[number]
-    var pair = try ChannelPair()
-    let answers = try Self.exchange("14050a00" + spsm + channel + "400040000100", with: &pair)
+    var victim = try ChannelVictim(host)
+    let answers = try victim.exchange("1405", data: spsm + channel + "400040000100")
     #expect(answers.count == 1 && answers[0].hasPrefix("15050a00") && answers[0].hasSuffix(result), "\(answers)")
-    #expect(pair.openedChannels(0).isEmpty)
+    #expect(victim.channels == 0)
     // The same number twice: the second is refused (result 0x000A).
-    _ = try Self.exchange("14060a00" + "80004000" + "400040000100", with: &pair)
-    let second = try Self.exchange("14070a00" + "80004000" + "400040000100", with: &pair)
-    #expect(second.last?.hasSuffix("0a00") == true)
-    #expect(pair.openedChannels(0).count == 1)
+    _ = try victim.exchange("1406", data: "80004000" + "400040000100")
+    #expect(try victim.exchange("1407", data: "80004000" + "400040000100").last?.hasSuffix("0a00") == true)
+    #expect(victim.channels == 1)
   }
 
-  /// Credits of 0 and of a sum over 65,535; data beyond the credits; lengths that are not those of the segments (10.1).
+  /// No credits: nothing to add, and no violation of 10.1.
+  @Test(arguments: [0, 1]) func creditsOfZeroAreIgnored(host: Int) throws {
+    var victim = try ChannelVictim(host)
+    try victim.open(.leCreditBased)
+    for _ in 0..<100 { #expect(try victim.exchange("1609", data: "40000000").isEmpty) }
+    victim.expectServed(channels: 1)
+  }
+
+  /// Credits of a sum over 65,535; data beyond the credits; lengths that are not those of the segments (10.1).
   static let credits: [(String, UInt16, [String])] = [
-    ("no credits", 5, ["1609040040000000"]), ("too many credits", 5, ["160904004000ffff", "160904004000ffff"]),
+    ("too many credits", 5, ["160904004000ffff", "160904004000ffff"]),
     ("beyond our credits", 0x40, [String](repeating: "010007", count: 40)), ("an SDU above the MTU", 0x40, ["ffff07"]),
     ("more octets than the SDU has", 0x40, ["0100070707"]), ("segments past the length", 0x40, ["030007", "07070707"]),
     ("no length", 0x40, ["01"]), ("an empty frame", 0x40, [""]),
   ]
 
-  @Test(arguments: credits.indices) func creditAbuse(number: Int) throws {
+  @Test(arguments: [0, 1], credits.indices) func creditAbuse(host: Int, number: Int) throws {
     let (name, channel, frames) = Self.credits[number]
-    var pair = try ChannelPair(
-      ChannelService(spsm: ChannelPair.service, parameters: .init(mtu: 100, mps: 102, initialCredits: 4)))
-    pair.open()
-    for frame in frames { try pair.forge(frame, on: channel, from: 1) }
-    #expect(pair.received(0).count <= 4, "\(name)")
-    if name != "no credits" || !pair.closed(0).isEmpty {
-      #expect(pair.closed(0).count == 1, "\(name)")
-      #expect(pair.frames(of: 0, on: 5).last?.hasPrefix("06") == true, "a Disconnection Request: \(name)")
-    }
-    pair.couple.world.run(for: .seconds(40))
-    Self.expectServed(&pair, channels: pair.closed(0).isEmpty ? 1 : 0)
+    var victim = try ChannelVictim(
+      host, ChannelService(spsm: ChannelPair.service, parameters: .init(mtu: 100, mps: 102, initialCredits: 4)))
+    try victim.open(.leCreditBased)
+    for frame in frames { try victim.pair.forge(frame, on: channel, from: victim.attacker) }
+    #expect(victim.pair.received(host).count <= 4, "\(name)")
+    #expect(victim.pair.closed(host).count == 1, "\(name)")
+    #expect(victim.commands.contains { $0.hasPrefix("06") }, "a Disconnection Request: \(name)")
+    victim.pair.couple.world.run(for: .seconds(40))
+    victim.expectServed(channels: 0)
   }
 }

@@ -8,8 +8,8 @@ import Testing
 
 /// A controller that sends events that nothing has caused.
 @Suite("A controller that lies") struct ControllerAttackTests {
-  /// A peripheral with a link, and the handle of a value that demands encryption.
-  private static func bench() throws -> (bench: Bench, secret: UInt8) {
+  /// A peripheral (role 0) or central with a link, and the handle of a value that demands encryption.
+  private static func bench(_ role: Int = 0) throws -> (bench: Bench, secret: UInt8) {
     var configuration = HostConfiguration()
     configuration.pairing = .with()
     var bench = Bench(configuration: configuration)
@@ -19,7 +19,13 @@ import Testing
       guard case .serviceAdded(_, .success(let added)) = event else { continue }
       secret = added.attributes[Couple.encrypted].map { UInt8(truncatingIfNeeded: $0.rawValue) }
     }
-    bench.receive(ScriptedController.connected(0x40))
+    if role == 0 {
+      bench.receive(ScriptedController.connected(0x40))
+    } else {
+      let peer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
+      bench.perform(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters()))
+      bench.receive(ScriptedController.connectedAsCentral(0x40, to: peer))
+    }
     return (bench, try #require(secret))
   }
 
@@ -48,9 +54,9 @@ import Testing
     ("a connection that failed", [[0x04, 0x3E, 19, 1, 0x3E] + [UInt8](repeating: 0, count: 17)]),
   ]
 
-  @Test(arguments: events.indices) func lies(number: Int) throws {
+  @Test(arguments: [0, 1], events.indices) func lies(role: Int, number: Int) throws {
     let (name, packets) = Self.events[number]
-    var (bench, secret) = try Self.bench()
+    var (bench, secret) = try Self.bench(role)
     for packet in packets { bench.receive(packet) }
     let levels = bench.events.compactMap { event -> SecurityLevel? in
       if case .security(_, let security) = event { security.level } else { nil }

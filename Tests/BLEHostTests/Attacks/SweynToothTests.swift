@@ -102,6 +102,28 @@ import Testing
     Self.expectServed(&bench, "\(count) requests")
   }
 
+  /// Requests between the PDUs of a pairing: each has its response, and the pairing goes on.
+  @Test(arguments: [0, 1]) func cve_2019_19192_sequentialATTAcrossAPairing(host: Int) throws {
+    var attacker = try Attacker(as: host, on: Couple())
+    let plain = UInt8(truncatingIfNeeded: try #require(attacker.couple.handles[Couple.plain]).rawValue)
+    var count = 0
+    func flood(_ attacker: inout Attacker) {
+      for _ in 0..<5 { attacker.send([0x0A, plain, 0], on: Attacker.att) }
+      count += 5
+    }
+    let before = attacker.couple.world.sent[attacker.victim].count
+    attacker.beginPairing()
+    flood(&attacker)
+    attacker.send([0x0C] + (try Attacker.publicKey()))
+    flood(&attacker)
+    let sent = attacker.couple.world.sent[attacker.victim].dropFirst(before).filter { $0[0] == 2 && $0.count > 9 }
+    let responses = sent.filter { $0[7] == 4 && ($0[9] == 0x0B || $0[9...].starts(with: [0x01, 0x0A])) }
+    #expect(responses.count == count)
+    #expect(sent.contains { $0[7] == 6 && $0[9] == 0x0C }, "the pairing goes on")
+    attacker.expectNothingGained()
+    attacker.expectAPairingOfGoodWill()
+  }
+
   @Test(arguments: [0, 1], [17, 253, 255] as [UInt8]) func cve_2019_19196_keySizeOverflow(host: Int, size: UInt8) throws
   {
     var attacker = try Attacker(as: host, on: Couple())
