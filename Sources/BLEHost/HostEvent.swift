@@ -86,6 +86,8 @@ package enum HostEvent: Sendable {
   case sduReceived(L2CAPChannelID, [UInt8])
   /// These octets of SDUs have left the queue of the channel towards the controller.
   case sduSent(L2CAPChannelID, octets: Int)
+  /// The peer accepts larger SDUs on a channel, in octets (Vol 3, Part A, 4.27).
+  case channelResized(L2CAPChannelID, remoteMTU: Int)
   indirect case channelClosed(L2CAPChannelID, ChannelCloseReason)
 
   /// A line for the log, with its origin.

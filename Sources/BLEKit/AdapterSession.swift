@@ -146,7 +146,7 @@ final class AdapterSession: Sendable {
         .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
         .foreignLink,
         .sduReceived,
-        .sduSent, .channelClosed:
+        .sduSent, .channelResized, .channelClosed:
         break
       }
     }

@@ -120,6 +120,14 @@ import Testing
     #expect(client.stream(of: Self.channel) == nil)
   }
 
+  @Test func aChannelFollowsTheMTUOfItsPeer() throws {
+    let link = Link()
+    let client = AdapterClient(over: link, log: { _, _ in })
+    client.start { _ in }
+    link.say(.channelOpened(Self.channel), .channelResized(Self.channel.id, remoteMTU: 3_000))
+    #expect(try #require(client.stream(of: Self.channel)).maximumLength == 3_000)
+  }
+
   @Test func aChannelThatHasEndedIsStillHandedOut() throws {
     let link = Link()
     let client = AdapterClient(over: link, log: { _, _ in })

@@ -47,6 +47,15 @@ import Testing
 
   private func octets(_ range: Range<Int>) -> [UInt8] { range.map { UInt8(truncatingIfNeeded: $0) } }
 
+  @Test func sendsLongerSDUsAfterThePeerAcceptsThem() {
+    let (stream, sink) = open(mtu: 8)
+    #expect(!stream.send(octets(0..<9)))
+    stream.resized(20)
+    #expect(stream.maximumLength == 20)
+    #expect(stream.send(octets(0..<9)) && sink.take() == [.send(octets(0..<9))])
+    #expect(stream.write(octets(0..<20)) == 20 && sink.take() == [.send(octets(0..<20))])
+  }
+
   @Test func readsAcrossTheLimitsOfSDUs() {
     let (stream, sink) = open()
     stream.received([1, 2, 3])

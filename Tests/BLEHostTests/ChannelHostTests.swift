@@ -121,6 +121,26 @@ struct ChannelPair {
     #expect(pair.sent(0) == 3)
   }
 
+  /// Vol 3, Part A, 4.27: a larger MTU of the peer is reported once, and SDUs of that length are accepted.
+  @Test(arguments: [0, 1]) func reportsALargerMTUOfThePeer(end: Int) throws {
+    var pair = try ChannelPair()
+    pair.open(.init(spsm: ChannelPair.service, parameters: .init(mtu: 2048), mode: .enhancedCreditBased))
+    let opened = try #require(pair.openedChannels(end).first)
+    #expect(opened.remoteMTU == 2048)
+    func sizes() -> [Int] {
+      pair.couple.events(end).compactMap {
+        if case .channelResized(opened.id, let mtu) = $0 { mtu } else { nil }
+      }
+    }
+    // The same MTU and another MPS: nothing that the owner uses has changed.
+    try pair.forge("1909060000080004" + "4000", on: 5, from: 1 - end)
+    #expect(sizes().isEmpty)
+    for _ in 1...2 { try pair.forge("190a0600b80b0004" + "4000", on: 5, from: 1 - end) }
+    #expect(sizes() == [3000])
+    pair.ask(end, .sendSDU(opened.id, [UInt8](repeating: 1, count: 3000)))
+    #expect(!pair.couple.events(end).contains { if case .refused = $0 { true } else { false } })
+  }
+
   /// The host, not the application, gives a service without a number one of 0x0080 to 0x00FF.
   @Test func assignsFreeNumbersToServices() throws {
     var pair = try ChannelPair(ChannelService())

@@ -30,6 +30,7 @@ final class ChannelRouter: Sendable {
       case .channelOpened(let opened): open(opened)
       case .sduReceived(let id, let sdu): stream(id)?.received(sdu)
       case .sduSent(let id, let octets): stream(id)?.sent(octets)
+      case .channelResized(let id, let mtu): stream(id)?.resized(mtu)
       case .channelClosed(let id, let reason): ended(id, reason)
       default: break
       }
@@ -96,7 +97,7 @@ extension HostEvent {
   /// Whether the event is for the stream of a channel alone.
   fileprivate var isReport: Bool {
     switch self {
-    case .sduReceived, .sduSent, .channelClosed: true
+    case .sduReceived, .sduSent, .channelResized, .channelClosed: true
     default: false
     }
   }

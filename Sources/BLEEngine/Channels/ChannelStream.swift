@@ -50,8 +50,9 @@ package final class ChannelStream: Sendable {
 
   package typealias Handler = @Sendable (Event) -> Void
 
-  /// The peer's MTU: the largest SDU that is sent, in octets.
-  package let maximumLength: Int
+  /// The peer's MTU: the largest SDU that is sent, in octets. It may grow.
+  package var maximumLength: Int { remoteMTU.load(ordering: .relaxed) }
+  private let remoteMTU: Atomic<Int>
   private let limits: Limits
   private let post: @Sendable (Command) -> Void
   private let later: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
@@ -91,7 +92,7 @@ package final class ChannelStream: Sendable {
     later: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> Void = ChannelStream.wait,
     post: @escaping @Sendable (Command) -> Void
   ) {
-    self.maximumLength = max(1, maximumLength)
+    remoteMTU = Atomic(max(1, maximumLength))
     (self.limits, self.later, self.post) = (limits, later, post)
   }
 
@@ -305,6 +306,9 @@ extension ChannelStream {
     }
     handler?(.readable)
   }
+
+  /// The peer accepts larger SDUs.
+  package func resized(_ maximumLength: Int) { remoteMTU.store(max(1, maximumLength), ordering: .relaxed) }
 
   /// Octets of SDUs have left the queue of the host, in the order in which they were sent.
   package func sent(_ octets: Int) {

@@ -14,6 +14,8 @@ struct LinkChannels: Sendable {
     let id: L2CAPChannelID
     let owner: OwnerID
     let isIncoming: Bool
+    /// The MTU of the peer that was reported, in octets.
+    var remoteMTU: UInt16
     /// The octets of SDUs that have left the queue and were not reported.
     var sent = 0
   }
@@ -45,7 +47,8 @@ struct LinkChannels: Sendable {
       for case .channel(.opened(let opened, nil)) in found {
         for number in opened {
           guard let id = unused.popFirst() else { continue }
-          add(number, Entry(id: id, owner: listener.owner, isIncoming: true), nil, signalling, &turn)
+          let entry = Entry(id: id, owner: listener.owner, isIncoming: true, remoteMTU: request.remote.mtu)
+          add(number, entry, nil, signalling, &turn)
         }
       }
     } else {
@@ -98,8 +101,19 @@ extension LinkChannels {
       guard let entry = entries[number] else { return }
       turn.effects.append(.event(.sduReceived(entry.id, sdu), to: entry.owner.recipient))
     case .closed(let number, let reason): closed(number, ChannelCloseReason(reason), &turn)
+    case .reconfigured(let numbers): resized(numbers, signalling, &turn)
     // An incoming channel is added by the answer to its request.
-    case .opened(_, nil), .canSend, .reconfigured, .reconfigurationFailed: break
+    case .opened(_, nil), .canSend, .reconfigurationFailed: break
+    }
+  }
+
+  /// Reports the MTU of the peer where it is another one.
+  private mutating func resized(_ numbers: [ChannelID], _ signalling: SignallingChannel, _ turn: inout LinkTurn) {
+    for number in numbers {
+      guard let entry = entries[number], let mtu = signalling.channels[number]?.remote.mtu, mtu != entry.remoteMTU
+      else { continue }
+      entries[number]?.remoteMTU = mtu
+      turn.effects.append(.event(.channelResized(entry.id, remoteMTU: Int(mtu)), to: entry.owner.recipient))
     }
   }
 
@@ -110,7 +124,8 @@ extension LinkChannels {
     guard let opening = openings.take(request), let number = opened.first else {
       return close(opened, &signalling, &turn)
     }
-    let entry = Entry(id: opening.channel, owner: opening.owner, isIncoming: false)
+    let mtu = signalling.channels[number]?.remote.mtu ?? 0
+    let entry = Entry(id: opening.channel, owner: opening.owner, isIncoming: false, remoteMTU: mtu)
     add(number, entry, opening.id, signalling, &turn)
   }
 

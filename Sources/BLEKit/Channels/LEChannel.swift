@@ -52,7 +52,7 @@ public final class LEChannel: Sendable {
 
   deinit { stream.close() }
 
-  /// The largest SDU that the other device accepts, in octets, 23 to 65,535.
+  /// The largest SDU that the other device accepts, in octets, 23 to 65,535. It grows when the other device reconfigures the channel.
   public var maximumLength: Int { stream.maximumLength }
 
   /// Whether the channel is open.
@@ -145,11 +145,12 @@ public final class LEChannel: Sendable {
         calls.append { writer.resume(returning: result) }
         continue
       }
-      guard stream.send(Array(octets.prefix(stream.maximumLength))) else {
+      let length = stream.maximumLength
+      guard stream.send(Array(octets.prefix(length))) else {
         if stream.end != nil { continue }
         return
       }
-      state.writers[0].octets = octets.dropFirst(stream.maximumLength)
+      state.writers[0].octets = octets.dropFirst(length)
     }
   }
 

@@ -110,7 +110,8 @@ extension PeripheralRole {
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
-      .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelClosed:
+      .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
+      .channelClosed:
       break
     }
   }
