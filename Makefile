@@ -10,9 +10,12 @@ TEST_PACKAGES := $(BUILD_PACKAGES) python3-venv tshark
 KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin
 
-SOURCES := Package.swift Sources Tests Examples $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+# Seconds of `make fuzz`, divided among the targets.
+SECONDS ?= 600
 
-.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal clean
+SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+
+.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal fuzz check-fuzzers clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -26,6 +29,8 @@ help:
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
+	@echo "make fuzz SECONDS=n  fuzzes for n seconds in total, and prints executions and coverage of each target"
+	@echo "make check-fuzzers   whether each fuzzer finds the fault that is planted in its harness within a minute"
 	@echo "make clean           removes what these commands made"
 
 demo:
@@ -107,6 +112,14 @@ test-rootcanal:
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
 	@cd Tests/Interop && ../../$(PYTHON)-rootcanal/bin/python -m pytest -m rootcanal
+
+fuzz:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@SWIFT="$(SWIFT)" scripts/fuzz $(SECONDS)
+
+check-fuzzers:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@SWIFT="$(SWIFT)" scripts/check-fuzzers
 
 clean:
 	rm -rf .build .cache Benchmarks/.build demo.btsnoop

@@ -1,6 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Whether the package has the fuzzers of the folder Fuzz in place of examples and tests (`scripts/fuzz`).
+let isFuzzing = Context.environment["BLUETOOTHLE_FUZZING"] != nil
+
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -181,3 +184,23 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// The layers without examples and tests, and one program with all fuzzers: only the folder Fuzz sees internal declarations, by the
+// flag -enable-testing of scripts/fuzz.
+if isFuzzing {
+  let layers = package.targets.filter { $0.type == .system || $0.type == .regular && $0.path == nil }
+  package.products = [.executable(name: "fuzz", targets: ["fuzz"])]
+  package.targets =
+    layers + [
+      .target(
+        name: "PeripheralDescription", dependencies: ["BluetoothLE"], path: "Examples/ReferencePeripheral",
+        exclude: ["main.swift", "ReferencePeripheral.swift"], packageAccess: false, swiftSettings: strict),
+      .executableTarget(
+        name: "fuzz",
+        dependencies: [
+          "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEL2CAP",
+          "BLESMP",
+          "BLEWire", "PeripheralDescription",
+        ], path: "Fuzz/Targets", swiftSettings: strict),
+    ]
+}

@@ -107,6 +107,11 @@ extension Description {
     guard let data = FileManager.default.contents(atPath: file) else {
       throw .input("\(file) cannot be read: name a file with --desc")
     }
+    try self.init(decoding: data, of: file)
+  }
+
+  /// The description in the octets of a file.
+  init(decoding data: Data, of file: String) throws(Failure) {
     do {
       self = try JSONDecoder().decode(Self.self, from: data)
     } catch {

@@ -5,14 +5,6 @@
 
 import BluetoothLE
 
-let usageText = """
-  usage: reference-peripheral --desc FILE [--transport SPEC] [--snoop FILE]
-    --desc FILE       the description (JSON)
-    --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux);
-                      given more than once, each of them is such a peripheral
-    --snoop FILE      write the packet trace there (btsnoop; default: BLE_SNOOP, else none)
-  """
-
 Output.prepare()
 let description: Description
 var transports: [String?] = []
