@@ -24,7 +24,8 @@ func fuzzBonds(_ input: inout FuzzInput) {
   core.start(now: .start, into: &output)
   core.perform(.setBonds(record.bonds.map(\.record)), from: .process, now: .start, into: &output)
   require(output.events.count <= 1000, "\(output.events.count) events")
-  plantedFault(record.bonds.contains { (8...15).contains($0.record.strength.size) }, "a bond with a key of 8 to 15 octets")
+  plantedFault(
+    record.bonds.contains { (8...15).contains($0.record.strength.size) }, "a bond with a key of 8 to 15 octets")
 }
 
 /// The description of a peripheral in a file, as `reference-peripheral` reads it.
