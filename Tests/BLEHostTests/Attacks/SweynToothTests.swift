@@ -147,6 +147,18 @@ import Testing
     attacker.expectAPairingOfGoodWill()
   }
 
+  /// The same in a legacy pairing: there is no short-term key before both random values.
+  @Test(arguments: 1...2) func cve_2019_19194_zeroShortTermKey(step: Int) throws {
+    var attacker = try Attacker(as: 1, on: Couple())
+    for pdu in [[1, 3, 0, 0x01, 16, 1, 1], [3] + Attacker.random].prefix(step) { attacker.send(pdu) }
+    _ = attacker.answers()
+    attacker.encrypt()
+    #expect(attacker.commands(Self.longTermKeyReply) == 0)
+    #expect(attacker.commands(Self.longTermKeyNegativeReply) == 1, "after \(step) PDUs")
+    attacker.expectNothingGained()
+    attacker.expectAPairingOfGoodWill()
+  }
+
   /// Encryption in the place of the DHKey Check; the check that follows does not help.
   @Test func cve_2020_13593_dhKeyCheckSkipping() throws {
     var attacker = try Attacker(as: 1, on: Couple())
