@@ -1,7 +1,6 @@
 import BLEATT
 package import BLEGATT
 package import BLEHCI
-package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
@@ -73,28 +72,4 @@ package enum ControllerOwnership: Sendable {
   /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames of
   /// its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
   case sharedWithKernel
-}
-
-/// What a host produces: whole H4 packets for the controller and events for the application, each in order; and what it
-/// asks of the kernel's security manager, where the kernel has the controller.
-package struct HostOutput: Sendable {
-  package var packets = PacketBuffer()
-  package var directives: [SecurityDirective] = []
-  /// Requests to the kernel's L2CAP layer, where the kernel has the controller.
-  package var channelDirectives: [ChannelDirective] = []
-  package var events: [AddressedEvent<HostEvent>] = []
-
-  package init() {}
-
-  mutating func append(_ event: HostEvent, to recipient: Recipient = .everyone) {
-    events.append(AddressedEvent(event, to: recipient))
-  }
-
-  /// Forgets what was drained and keeps the memory.
-  package mutating func removeAll() {
-    packets.removeAll()
-    directives.removeAll(keepingCapacity: true)
-    channelDirectives.removeAll(keepingCapacity: true)
-    events.removeAll(keepingCapacity: true)
-  }
 }

@@ -85,14 +85,15 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
       finishRound()
       while !isOver {
         try prepareToWait()
-        let count = try poller.wait(until: nextDeadline, on: clock)
+        let deadline = stack.machine.deadline
+        let count = try poller.wait(until: .nearer(deadline, ownDeadline), on: clock)
         stack.now = clock.now()
         // The mailbox first: a sink that was attached before a packet arrived receives its events.
         for index in 0..<count where poller[index].token == Token.mailbox { takeItems() }
         for index in 0..<count { handle(poller[index]) }
         if let reopenTime, reopenTime <= stack.now { reopen() }
         if let acceptTime, acceptTime <= stack.now { accept() }
-        tickIfDue()
+        if let deadline, deadline <= stack.now { tickIfDue() }
         finishRound()
       }
     } catch {
@@ -120,9 +121,8 @@ extension HostLoop where Transport: ~Copyable {
     return stack.machine.isShutDown && (!transport.isOpen || !transport.hasBacklog)
   }
 
-  private var nextDeadline: Instant? {
-    .nearer(.nearer(stack.machine.deadline, reopenTime), .nearer(acceptTime, shutdownDeadline))
-  }
+  /// When the loop itself has work.
+  private var ownDeadline: Instant? { .nearer(reopenTime, .nearer(acceptTime, shutdownDeadline)) }
 
   private mutating func prepareToWait() throws(SystemError) {
     guard transport.isOpen else {
@@ -159,6 +159,7 @@ extension HostLoop where Transport: ~Copyable {
 extension HostLoop where Transport: ~Copyable {
   private mutating func start() { stack.machine.start(now: stack.now, into: &stack.output) }
 
+  /// What the input of the round has made due waits for the next round, which comes at once.
   private mutating func tickIfDue() {
     guard let deadline = stack.machine.deadline, deadline <= stack.now else { return }
     stack.machine.tick(now: stack.now, into: &stack.output)

@@ -1,5 +1,4 @@
 package import BLEHost
-package import BLEL2CAP
 package import BLELinux
 package import BLESMP
 package import BLEWire
@@ -10,7 +9,7 @@ package import BLEWire
 package protocol HostMachine: Sendable {
   associatedtype Command: Sendable
   associatedtype Event: Sendable
-  associatedtype Output: HostMachineOutput where Output.Event == Event
+  typealias Output = MachineOutput<Event>
 
   /// The time at which ``tick(now:into:)`` is due.
   var deadline: Instant? { get }
@@ -35,33 +34,6 @@ package protocol HostMachine: Sendable {
 
   /// The event for a report of the loop itself.
   static func event(_ report: LoopReport) -> Event
-}
-
-/// The output of a ``HostMachine``, each part in order.
-package protocol HostMachineOutput: Sendable {
-  associatedtype Event: Sendable
-  /// Whole H4 packets for the controller.
-  var packets: PacketBuffer { get set }
-  /// Requests to the kernel's security manager.
-  var directives: [SecurityDirective] { get set }
-  /// Requests to the kernel's L2CAP layer.
-  var channelDirectives: [ChannelDirective] { get set }
-  /// Events, each for the owners that it is addressed to.
-  var events: [AddressedEvent<Event>] { get set }
-  init()
-}
-
-extension HostMachineOutput {
-  /// The events that an owner receives, in order. Nothing is allocated for an owner that receives none.
-  func events(for owner: OwnerID) -> [Event] {
-    let all = events
-    var own: [Event] = []
-    for index in all.indices where all[index].recipient.includes(owner) {
-      if own.isEmpty { own.reserveCapacity(all.count - index) }
-      own.append(all[index].event)
-    }
-    return own
-  }
 }
 
 /// What ``HostLoop`` reports itself.
@@ -90,5 +62,3 @@ extension HostCore: HostMachine {
     }
   }
 }
-
-extension HostOutput: HostMachineOutput {}

@@ -35,17 +35,6 @@ struct ToyMachine: HostMachine {
     case item
   }
 
-  struct Output: HostMachineOutput {
-    var packets = PacketBuffer()
-    var directives: [SecurityDirective] = []
-    var channelDirectives: [ChannelDirective] = []
-    var events: [AddressedEvent<Event>] = []
-
-    mutating func append(_ events: Event..., to recipient: Recipient = .everyone) {
-      self.events += events.map { AddressedEvent($0, to: recipient) }
-    }
-  }
-
   /// Sent when the pipe opens and when the machine is shut down.
   static let hello: [UInt8] = [0x01, 0x03, 0x0C, 0x00]
   static let farewell: [UInt8] = [0x01, 0x0A, 0x20, 0x01, 0x00]
@@ -68,7 +57,8 @@ struct ToyMachine: HostMachine {
   mutating func start(now: Instant, into output: inout Output) {
     starts += 1
     state = starts
-    output.append(.started, .state(starts))
+    output.append(.started)
+    output.append(.state(starts))
     output.packets.append { $0 += Self.hello }
   }
 
@@ -107,7 +97,8 @@ struct ToyMachine: HostMachine {
 
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output) {
     state = 0
-    output.append(.failed(error), .state(0))
+    output.append(.failed(error))
+    output.append(.state(0))
   }
 
   mutating func shutdown(now: Instant, into output: inout Output) {

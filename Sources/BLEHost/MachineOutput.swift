@@ -1,0 +1,44 @@
+package import BLEL2CAP
+package import BLESMP
+package import BLEWire
+
+/// The output of a host: whole H4 packets for the controller and events for the application, each in order; and requests to the
+/// parts of the kernel, where the kernel has the controller. The memory is reused.
+///
+/// It is a struct and not a protocol, so that a loop that is made for one machine uses the properties in place, without a copy.
+package struct MachineOutput<Event: Sendable>: Sendable {
+  /// Whole H4 packets for the controller.
+  package var packets = PacketBuffer()
+  /// Requests to the kernel's security manager.
+  package var directives: [SecurityDirective] = []
+  /// Requests to the kernel's L2CAP layer.
+  package var channelDirectives: [ChannelDirective] = []
+  /// Events, each for the owners that it is addressed to.
+  package var events: [AddressedEvent<Event>] = []
+
+  package init() {}
+
+  package mutating func append(_ event: Event, to recipient: Recipient = .everyone) {
+    events.append(AddressedEvent(event, to: recipient))
+  }
+
+  /// The events that an owner receives, in order. Nothing is allocated for an owner that receives none.
+  package func events(for owner: OwnerID) -> [Event] {
+    var own: [Event] = []
+    for index in events.indices where events[index].recipient.includes(owner) {
+      if own.isEmpty { own.reserveCapacity(events.count - index) }
+      own.append(events[index].event)
+    }
+    return own
+  }
+
+  /// Forgets what was drained and keeps the memory.
+  package mutating func removeAll() {
+    packets.removeAll()
+    directives.removeAll(keepingCapacity: true)
+    channelDirectives.removeAll(keepingCapacity: true)
+    events.removeAll(keepingCapacity: true)
+  }
+}
+
+package typealias HostOutput = MachineOutput<HostEvent>
