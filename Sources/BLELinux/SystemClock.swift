@@ -4,17 +4,18 @@ internal import Glibc
 
 /// The monotonic clock of the system, as the time line of the stack.
 package struct MonotonicClock: Sendable {
-  private let origin: Duration
+  /// In nanoseconds: 64 bits last for 292 years, and take fewer instructions than the 128 bits of a duration.
+  private let origin: Int64
 
   /// A time line that begins now.
-  package init() { origin = Self.read(CLOCK_MONOTONIC) }
+  package init() { origin = Self.nanoseconds(CLOCK_MONOTONIC) }
 
-  package func now() -> Instant { .start + (Self.read(CLOCK_MONOTONIC) - origin) }
+  package func now() -> Instant { .start + .nanoseconds(Self.nanoseconds(CLOCK_MONOTONIC) &- origin) }
 
-  fileprivate static func read(_ clock: Int32) -> Duration {
+  fileprivate static func nanoseconds(_ clock: Int32) -> Int64 {
     var time = timespec()
     _ = unsafe clock_gettime(clock, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }
 
@@ -22,8 +23,7 @@ package struct MonotonicClock: Sendable {
 package enum WallClock {
   /// Microseconds since 1970-01-01 00:00 UTC.
   package static func microseconds() -> Int64 {
-    let (seconds, attoseconds) = MonotonicClock.read(CLOCK_REALTIME).components
-    return seconds &* 1_000_000 &+ attoseconds / 1_000_000_000_000
+    MonotonicClock.nanoseconds(CLOCK_REALTIME) / 1000
   }
 }
 

@@ -10,22 +10,24 @@
 /// let failed = client.tick(now: .start + .seconds(30))  // the request has timed out
 /// ```
 public struct Instant: Comparable, Hashable, Sendable {
-  private var sinceStart: Duration
+  @usableFromInline var sinceStart: Duration
+
+  @inlinable init(sinceStart: Duration) { self.sinceStart = sinceStart }
 
   /// The start of the time scale.
   public static let start = Self(sinceStart: .zero)
 
   /// Whether `a` is earlier than `b`.
-  public static func < (a: Self, b: Self) -> Bool { a.sinceStart < b.sinceStart }
+  @inlinable public static func < (a: Self, b: Self) -> Bool { a.sinceStart < b.sinceStart }
   /// The instant `b` after `a`.
-  public static func + (a: Self, b: Duration) -> Self { Self(sinceStart: a.sinceStart + b) }
+  @inlinable public static func + (a: Self, b: Duration) -> Self { Self(sinceStart: a.sinceStart + b) }
   /// The time from `b` to `a`; negative where `a` is the earlier.
-  public static func - (a: Self, b: Self) -> Duration { a.sinceStart - b.sinceStart }
+  @inlinable public static func - (a: Self, b: Self) -> Duration { a.sinceStart - b.sinceStart }
 }
 
 extension Instant? {
   /// The earlier of two deadlines; nil means that there is no deadline.
-  public static func nearer(_ a: Instant?, _ b: Instant?) -> Instant? {
+  @inlinable public static func nearer(_ a: Instant?, _ b: Instant?) -> Instant? {
     guard let a else { return b }
     guard let b else { return a }
     return min(a, b)
