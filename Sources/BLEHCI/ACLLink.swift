@@ -96,8 +96,55 @@ struct FIFO<Element: Sendable>: Sendable {
 extension Array where Element == UInt8 {
   /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
   package mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
-    append(HCIPacketType.aclData.rawValue)
-    append(littleEndian: handle.rawValue | flag.rawValue << 12)
-    append(littleEndian: UInt16(truncatingIfNeeded: length))
+    let field = handle.rawValue | flag.rawValue << 12
+    let header: InlineArray<5, UInt8> = [
+      HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
+    ]
+    append(copying: header.span)
+  }
+
+  /// Appends the same header and that of the L2CAP frame that begins in the packet (Vol 3, Part A, 3.1): one append costs a
+  /// third of five.
+  ///
+  /// - Parameter payload: the length of the payload of the frame, in octets.
+  mutating func append(
+    aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int, frame payload: Int, _ cid: UInt16
+  ) {
+    let field = handle.rawValue | flag.rawValue << 12
+    let header: InlineArray<9, UInt8> = [
+      HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
+      payload.octet(0), payload.octet(1), cid.octet(0), cid.octet(1),
+    ]
+    append(copying: header.span)
+  }
+}
+
+extension FixedWidthInteger {
+  /// An octet of the number; 0 is the least significant one.
+  fileprivate func octet(_ number: Int) -> UInt8 { UInt8(truncatingIfNeeded: self &>> Self(8 * number)) }
+}
+
+/// Indices by connection handle, found in constant time. A handle is at most 0x0EFF (Vol 4, Part E, 5.4.2), so that the table takes at
+/// most 8 kB.
+package struct ConnectionHandleTable: Sendable {
+  @usableFromInline var indices: [UInt16] = []
+
+  @inlinable package init() {}
+
+  /// The index of a handle; nil for none. An index is at most 65,534.
+  @inlinable package subscript(handle: ConnectionHandle) -> Int? {
+    get {
+      let number = Int(handle.rawValue)
+      guard number < indices.count, indices[number] != .max else { return nil }
+      return Int(indices[number])
+    }
+    set {
+      let number = Int(handle.rawValue)
+      if number >= indices.count {
+        guard newValue != nil else { return }
+        indices += repeatElement(.max, count: number + 1 - indices.count)
+      }
+      indices[number] = newValue.map { UInt16(truncatingIfNeeded: $0) } ?? .max
+    }
   }
 }

@@ -50,9 +50,8 @@ public struct ACLScheduler: Sendable {
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
   private var inFlight = 0
   private var links: [ACLLink] = []
-  /// The index in ``links`` by the handle, which has 12 bits; ``noLink`` for a handle without a link.
-  private var indices: [UInt16] = []
-  private static let noLink = UInt16.max
+  /// The index in ``links`` by the handle.
+  private var indices = ConnectionHandleTable()
   /// The links with queued frames.
   private var waitingLinks = 0
   /// The index of the link that sends next.
@@ -179,18 +178,11 @@ public struct ACLScheduler: Sendable {
     return !link.frames.contains { $0.tag == tag }
   }
 
-  private func index(of handle: ConnectionHandle) -> Int? {
-    let number = Int(handle.rawValue)
-    guard number < indices.count, indices[number] != Self.noLink else { return nil }
-    return Int(indices[number])
-  }
+  private func index(of handle: ConnectionHandle) -> Int? { indices[handle] }
 
   private mutating func assignIndices() {
-    let count = links.reduce(0) { max($0, Int($1.handle.rawValue) + 1) }
-    indices = Array(repeating: Self.noLink, count: count)
-    for (index, link) in links.enumerated() {
-      indices[Int(link.handle.rawValue)] = UInt16(truncatingIfNeeded: index)
-    }
+    indices = ConnectionHandleTable()
+    for (index, link) in links.enumerated() { indices[link.handle] = index }
   }
 
   /// The number of packets that the link may send now.
@@ -223,9 +215,7 @@ public struct ACLScheduler: Sendable {
     let handle = links[index].handle
     let first = min(payload.count, packetLength - 4)
     out.append {
-      $0.append(aclHeader: handle, .firstNonFlushable, length: first + 4)
-      $0.append(littleEndian: UInt16(truncatingIfNeeded: payload.count))
-      $0.append(littleEndian: cid)
+      $0.append(aclHeader: handle, .firstNonFlushable, length: first + 4, frame: payload.count, cid)
       $0.append(copying: payload.extracting(0..<first))
     }
     var sent = first
