@@ -7,7 +7,6 @@ import BLEWire
 extension HostCore {
   /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
   mutating func receiveEvent(_ packet: Span<UInt8>) {
-    if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
     // Completed packets come with every few data packets: read in place.
     if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
       var effects: [Effect<Never>] = []
@@ -17,6 +16,7 @@ extension HostCore {
       ChannelRouter.resume(&links, &turn)
       return
     }
+    if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
     do throws(CodecError) {
       if let event = try HCIEvent(decoding: [UInt8](copying: packet)[...]).parameters { receive(event) }
     } catch {

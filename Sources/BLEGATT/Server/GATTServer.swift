@@ -80,11 +80,11 @@ public struct GATTServer: Sendable {
   /// The revision of the database that ``awareness`` refers to; nil before the first PDU.
   var knownRevision: UInt64?
   var prepared = PreparedWrites()
-  var unanswered: UnansweredRequest?
+  var unanswered: UnansweredRequest? { didSet { updateDeadline() } }
   var lastToken: UInt64 = 0
   /// The PDUs that wait while a request is unanswered, in order.
   var waiting = PacketBuffer()
-  var indications = IndicationQueue()
+  var indications = IndicationQueue() { didSet { updateDeadline() } }
   /// The octets of the request that is decoded; the memory is reused.
   var requestOctets: [UInt8] = []
 
@@ -96,7 +96,11 @@ public struct GATTServer: Sendable {
   public mutating func setMTU(_ mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
 
   /// The time at which ``tick(now:security:database:into:)`` must be called; nil while nothing can time out.
-  public var deadline: Instant? { .nearer(unanswered?.deadline, indications.deadline) }
+  ///
+  /// It is stored: a host compares it around each PDU.
+  public private(set) var deadline: Instant?
+
+  private mutating func updateDeadline() { deadline = .nearer(unanswered?.deadline, indications.deadline) }
 
   /// Receives one PDU of the client. A PDU without octets has no effect.
   ///

@@ -24,8 +24,10 @@ struct HostLinks: Sendable {
   var bonds: BondTable
   var policy: SecurityPolicy
   let toolbox: SecurityToolbox
-  /// Reused by the inputs of links, and empty; an input that is made by another one takes one more.
-  private var turns: [LinkTurn]
+  /// Reused by the inputs of links, and empty between them.
+  private var turn: LinkTurn
+  /// Takes the place of ``turn`` while the output of an input is sent and applied.
+  private var spareTurn: LinkTurn?
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     self.configuration = configuration
@@ -35,7 +37,7 @@ struct HostLinks: Sendable {
     policy = SecurityPolicy(
       configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
     toolbox = SecurityToolbox(cryptography)
-    turns = [LinkTurn(toolbox)]
+    turn = LinkTurn(toolbox)
   }
 
   /// When ``tick(_:)`` has work.
@@ -113,13 +115,11 @@ struct HostLinks: Sendable {
     var link = Link(
       peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
-    link.client.bearers.isEnabled = configuration.usesEnhancedBearers
-    link.client.bearers.wanted = new.role == .central ? configuration.wantedBearers : 0
-    link.signalling.allowsBearers = configuration.usesEnhancedBearers
     link.signalling.setServices(channels.numbers)
     host.log.linkAdded(link.peer)
-    let isShuttingDown = host.session.isShuttingDown
-    withLink(table.append(link), &host) { $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3) }
+    withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] in
+      $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3)
+    }
   }
 
   /// The controller is up: the kernel gets what it has to know, where the controller is shared with it.
@@ -148,30 +148,27 @@ struct HostLinks: Sendable {
     apply(turn.server.effects + turn.client.effects + turn.effects, of: link.peer, &host)
   }
 
-  /// Lets a link do something, sends what it wrote and applies what it causes.
+  /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0080).
   mutating func withLink(
     _ index: Int, _ host: inout HostTurn,
     _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
   ) {
-    var turn = turns.popLast() ?? LinkTurn(toolbox)
     turn.begin(policy, now: host.now)
-    body(&table[index], &services, &bonds, &turn)
-    table[index].finish(&bonds, &turn)
-    if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { BearerRouter.send(&table[index], &turn) }
-    let (peer, tag) = (table[index].peer, turn.server.tag)
-    // Only the value itself carries the mark, not an answer that was written with it.
-    turn.server.gatt.pdus.forEach {
-      send($0, on: peer, .attributeProtocol, tag: $0[0] == ATTOpcode.handleValueNotification.rawValue ? tag : 0, &host)
+    body(&table[unreviewed: index], &services, &bonds, &turn)
+    if turn.usesClient { table[unreviewed: index].finish(&bonds, &turn) }
+    if !turn.keepsDeadline { table.noteChange(index) }
+    if turn.hasServerPDUsOnly {
+      let refusal = table.send(turn.server.gatt.pdus, on: index, into: &host.output.packets)
+      turn.server.gatt.removeAll()
+      if let refusal { sendingFailed(refusal, on: index, &host) }
+      return
     }
-    apply(turn.server.effects, of: peer, &host)
-    turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
-    apply(turn.client.effects, of: peer, &host)
-    if turn.usesClient { table.noteCongestion(of: peer, &turn) }
-    apply(turn.effects, of: peer, &host)
-    turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
-    if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &self, &host) }
-    turn.removeAll()
-    turns.append(turn)
+    // An effect can give a link its next input: the output of this one is taken out before.
+    var output = spareTurn.take() ?? LinkTurn(toolbox)
+    swap(&turn, &output)
+    LinkRouter.finishInput(of: index, &output, &self, &host)
+    output.removeAll()
+    spareTurn = consume output
   }
 
   /// The same by the name of the link, which may have ended.
@@ -182,18 +179,19 @@ struct HostLinks: Sendable {
     if let index = table.index(of: peer) { withLink(index, &host, body) }
   }
 
-  /// Sends one frame on a link; a full queue ends the link, for a frame lost on a reliable channel would break it silently.
+  /// Sends one frame on a link.
   mutating func send(
     _ payload: Span<UInt8>, on peer: PeerID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
   ) {
-    guard let index = table.index(of: peer), !table[index].isClosing else { return }
-    do throws(ACLSchedulerError) {
-      let handle = table[index].handle
-      _ = try table.acl.send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &host.output.packets)
-    } catch {
-      host.report(.peer, "the link is ended, for it takes no data: \(error)", peer: peer)
-      withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
-    }
+    guard let index = table.index(of: peer) else { return }
+    let refusal = table.send(payload, on: index, channel, tag: tag, into: &host.output.packets)
+    if let refusal { sendingFailed(refusal, on: index, &host) }
+  }
+
+  /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
+  mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostTurn) {
+    host.report(.peer, "the link is ended, for it takes no data: \(refusal)", peer: table[index].peer)
+    withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
   }
 
   /// Applies the effects of a part, in order; `perform` applies one of the part's own.
@@ -206,23 +204,7 @@ struct HostLinks: Sendable {
   }
 
   mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
-    apply(effects, &host) { links, host, effect in
-      switch effect {
-      case .copyAdded(let token): links.table.updates.addCopy(of: token)
-      case .copyFinished(let token): links.table.finishCopy(of: token).map { host.output.events.append($0) }
-      case .violated(let event, let recipient):
-        if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
-      case .security(let input): links.withSecurity(of: peer, input, &host)
-      case .securityWanted:
-        links.withSecurity(of: peer, .refused, &host)
-        links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
-      case .bondProven: links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
-      case .bearer(let effect): links.withLink(of: peer, &host) { BearerRouter.perform(effect, &$0, &$1, &$3) }
-      case .channel(let effect): ChannelRouter.perform(effect, of: peer, &links, &host)
-      case .superseded(let handle): links.remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
-      default: links.withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
-      }
-    }
+    apply(effects, &host) { LinkRouter.perform($2, of: peer, &$0, &$1) }
   }
 
   mutating func withServices(

@@ -39,8 +39,7 @@ struct Link: Sendable {
 
   init(
     peer: PeerID, handle: ConnectionHandle, device: PeerIdentity, ownAddress: DeviceAddress, role: Connection.Role,
-    timing: LinkTiming, users: [OwnerID] = [],
-    policy: SecurityPolicy, _ configuration: HostConfiguration
+    timing: LinkTiming, users: [OwnerID] = [], policy: SecurityPolicy, _ configuration: HostConfiguration
   ) {
     self.peer = peer
     self.handle = handle
@@ -53,6 +52,9 @@ struct Link: Sendable {
     manager = policy.makeManager(
       peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: device.address)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
+    client.bearers.isEnabled = configuration.usesEnhancedBearers
+    client.bearers.wanted = role == .central ? configuration.wantedBearers : 0
+    signalling.allowsBearers = configuration.usesEnhancedBearers
     (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
   }
 
@@ -74,9 +76,8 @@ struct Link: Sendable {
     Connection(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
   }
 
-  /// Ends an input: grants the client the sign counters that it needs, at once where they are stored as reserved.
+  /// Ends an input of the client: grants it the sign counters that it needs, at once where they are stored as reserved.
   mutating func finish(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
-    guard turn.usesClient else { return }
     client.finish(identity, &bonds, until: turn.now + storageTimeout, &turn)
   }
 }
@@ -129,7 +130,9 @@ extension Link {
       turn.usesClient = true
       client.receive(pdu, now: turn.now, into: &turn.client)
     } else {
+      let deadline = server.deadline
       server.receive(pdu, security, &services, now: turn.now, into: &turn.server)
+      turn.keepsDeadline = server.deadline == deadline
     }
   }
 
@@ -177,10 +180,7 @@ extension Link {
   mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
     guard !isClosing else { return }
     isClosing = true
-    let command = HCI.Disconnect {
-      $0.connectionHandle = handle
-      $0.reason = reason
-    }
+    let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (handle, reason) }
     turn.effects.append(.command(command, for: .disconnect(peer)))
   }
 

@@ -42,6 +42,8 @@ struct LinkClient: Sendable {
     var frames: [BearerFrame] = []
     var effects: [Effect<LinkEffect>] = []
 
+    var isEmpty: Bool { gatt.pdus.isEmpty && frames.isEmpty && effects.isEmpty }
+
     mutating func removeAll() {
       gatt.removeAll()
       frames = []

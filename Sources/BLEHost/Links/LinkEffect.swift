@@ -76,13 +76,25 @@ struct LinkTurn: Sendable {
   var signalling = PacketBuffer()
   /// Channels of the link may have frames to send.
   var hasChannelFrames = false
+  /// The input has not changed when the link next has work.
+  var keepsDeadline = false
+
+  /// Whether the input has written nothing but PDUs of the server, if anything, and has caused nothing. So it is for a request
+  /// that the server answers by itself.
+  @inline(__always)
+  var hasServerPDUsOnly: Bool {
+    !usesClient && effects.isEmpty && server.effects.isEmpty && server.tag == 0 && signalling.isEmpty
+      && !hasChannelFrames && bearerFrames.isEmpty && client.isEmpty
+  }
 
   init(_ toolbox: SecurityToolbox) { self.toolbox = toolbox }
 
   /// Sets the facts of a new input.
+  @inline(__always)
   mutating func begin(_ policy: SecurityPolicy, now: Instant) {
     self.now = now
     (pairsOnDemand, queuesOperationsAfterBondLoss) = (policy.pairsOnDemand, policy.queuesOperationsAfterBondLoss)
+    keepsDeadline = false
   }
 
   /// Forgets what was taken and keeps the memory.

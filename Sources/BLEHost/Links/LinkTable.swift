@@ -1,21 +1,19 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
+import BLEL2CAP
 import BLEWire
 
 /// The links that are up, in the order in which they came up, and what they share: the buffers of the controller, and values on
-/// their way to several links. A link is found by its handle and by its name in constant time.
+/// their way to several links. A link is found by its handle in constant time.
 ///
 /// The deadline of each link is kept: an input changes the deadlines of the links that it has touched, and
 /// ``review()`` at its end takes note of them.
 struct LinkTable: Sendable, RandomAccessCollection {
   private var links: [Link] = []
-  private var handles: [ConnectionHandle: Int] = [:]
-  private var peers: [PeerID: Int] = [:]
-  private var deadlines = DeadlineTree()
-  /// The links that were changed since the last review.
-  private var changed: [Int] = []
-  private var lastPeer: UInt32 = 0
+  /// Where each link is in ``links``.
+  private var places = LinkPlaces()
+  private var deadlines = LinkDeadlines()
   /// Frames of all links to the controller.
   var acl: ACLScheduler
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
@@ -44,19 +42,22 @@ struct LinkTable: Sendable, RandomAccessCollection {
   subscript(index: Int) -> Link {
     _read { yield links[index] }
     _modify {
-      if changed.last != index { changed.append(index) }
+      deadlines.noteChange(index)
       yield &links[index]
     }
   }
 
-  func index(of handle: ConnectionHandle) -> Int? { handles[handle] }
-  func index(of peer: PeerID) -> Int? { peers[peer] }
+  /// A link for an input that may keep its deadline; ``noteChange(_:)`` follows where the input has changed it.
+  subscript(unreviewed index: Int) -> Link {
+    _read { yield links[index] }
+    _modify { yield &links[index] }
+  }
+
+  func index(of handle: ConnectionHandle) -> Int? { places[handle] }
+  func index(of peer: PeerID) -> Int? { places[peer] }
 
   /// The name of the next link.
-  mutating func nextPeer() -> PeerID {
-    lastPeer &+= 1
-    return PeerID(rawValue: lastPeer)
-  }
+  mutating func nextPeer() -> PeerID { places.nextPeer() }
 
   /// Adds a link.
   ///
@@ -64,7 +65,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   mutating func append(_ link: Link) -> Int {
     let index = links.count
     links.append(link)
-    (handles[link.handle], peers[link.peer]) = (index, index)
+    places.append(link.handle, link.peer)
     rebuildDeadlines()
     acl.addLink(link.handle)
     return index
@@ -75,8 +76,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// - Parameter isSuperseded: the controller has not ended it yet, and still has packets of it.
   mutating func remove(at index: Int, isSuperseded: Bool = false) -> Link {
     let link = links.remove(at: index)
-    (handles[link.handle], peers[link.peer]) = (nil, nil)
-    for later in index..<links.count { (handles[links[later].handle], peers[links[later].peer]) = (later, later) }
+    places.remove(at: index)
     rebuildDeadlines()
     congested.remove(link.peer)
     withChannelFrames.remove(link.peer)
@@ -142,6 +142,37 @@ extension LinkTable {
 
 /// Frames that wait, and values on their way.
 extension LinkTable {
+  /// Sends one frame on a link, unless the link was asked to end.
+  ///
+  /// - Returns: the reason why the scheduler does not take it.
+  mutating func send(
+    _ payload: Span<UInt8>, on index: Int, _ channel: ChannelID, tag: UInt32 = 0, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    guard !links[index].isClosing else { return nil }
+    do throws(ACLSchedulerError) {
+      _ = try acl.send(links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
+      return nil
+    } catch { return error }
+  }
+
+  /// Sends the PDUs of the server of a link.
+  ///
+  /// - Parameter tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written
+  ///   with it.
+  /// - Returns: as for one frame. The PDUs behind it are not sent.
+  mutating func send(
+    _ pdus: borrowing PacketBuffer, on index: Int, tag: UInt32 = 0, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    let octets = pdus.octets.span
+    for number in 0..<pdus.count {
+      let pdu = octets.extracting(pdus.range(number))
+      let isValue = pdu[0] == ATTOpcode.handleValueNotification.rawValue
+      let refusal = send(pdu, on: index, .attributeProtocol, tag: isValue ? tag : 0, into: &packets)
+      if let refusal { return refusal }
+    }
+    return nil
+  }
+
   /// Begins to send a value to the clients that have subscribed to it.
   ///
   /// - Parameter isAccepted: whether the attribute is the owner's.
@@ -176,7 +207,7 @@ extension LinkTable {
   mutating func completed(
     _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
   ) -> [(peer: PeerID, effect: LinkEffect)] {
-    transmitted.removeAll(keepingCapacity: true)
+    if !transmitted.isEmpty { transmitted.removeAll(keepingCapacity: true) }
     do throws(CodecError) {
       let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
       if excess > 0 {
@@ -229,14 +260,13 @@ extension LinkTable {
 
   /// Takes note of the deadlines of the links that were changed.
   mutating func review() {
-    for index in changed { deadlines.set(index, links[index].nextDeadline()) }
-    changed.removeAll(keepingCapacity: true)
+    while let index = deadlines.takeChange() { deadlines.set(index, links[index].nextDeadline()) }
   }
 
-  private mutating func rebuildDeadlines() {
-    changed.removeAll(keepingCapacity: true)
-    deadlines = DeadlineTree(links.map(\.deadline))
-  }
+  /// An input may have changed the deadline of a link.
+  mutating func noteChange(_ index: Int) { deadlines.noteChange(index) }
+
+  private mutating func rebuildDeadlines() { deadlines = LinkDeadlines(links.map(\.deadline)) }
 }
 
 /// Values handed over to be notified, and how many copies of each are still on their way. They are kept in order and finish in

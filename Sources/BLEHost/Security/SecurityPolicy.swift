@@ -46,9 +46,9 @@ struct SecurityPolicy: Sendable {
   }
 
   /// Whether our central secures a link whose peer refuses an operation for want of security.
-  var pairsOnDemand: Bool { settings?.pairsOnDemand == true }
+  @inline(__always) var pairsOnDemand: Bool { settings?.pairsOnDemand == true }
   /// Whether operations wait on a link whose bond is lost; else they fail at once.
-  var queuesOperationsAfterBondLoss: Bool { settings?.queuesOperationsAfterBondLoss == true }
+  @inline(__always) var queuesOperationsAfterBondLoss: Bool { settings?.queuesOperationsAfterBondLoss == true }
   /// How many bonds may be made without authentication and without consent.
   var unconfirmedBonds: UnconfirmedBondLimit { settings?.unconfirmedBonds ?? UnconfirmedBondLimit() }
 }

@@ -1,0 +1,76 @@
+import BLEHCI
+import BLEWire
+
+/// The places of the links in their table: by handle in constant time, by name in as many steps as the number of links has bits.
+struct LinkPlaces: Sendable {
+  private var indices = ConnectionHandleTable()
+  /// The handles and the names of the links, in order.
+  private var handles: [ConnectionHandle] = []
+  /// They ascend from the first one on, as names are given in order. They are compared by their distances from the first one, which
+  /// ascend where the number of links since the start passes 32 bits, too.
+  private var peers: [PeerID] = []
+  private var lastPeer: UInt32 = 0
+
+  /// The name of the next link.
+  mutating func nextPeer() -> PeerID {
+    lastPeer &+= 1
+    return PeerID(rawValue: lastPeer)
+  }
+
+  subscript(handle: ConnectionHandle) -> Int? { indices[handle] }
+
+  subscript(peer: PeerID) -> Int? {
+    var (low, high) = (0, peers.count)
+    guard high > 0 else { return nil }
+    let first = peers[0].rawValue
+    while low < high {
+      let middle = (low + high) / 2
+      if peers[middle].rawValue &- first < peer.rawValue &- first { low = middle + 1 } else { high = middle }
+    }
+    return low < peers.count && peers[low] == peer ? low : nil
+  }
+
+  /// Adds a link behind the others.
+  mutating func append(_ handle: ConnectionHandle, _ peer: PeerID) {
+    indices[handle] = handles.count
+    handles.append(handle)
+    peers.append(peer)
+  }
+
+  /// Takes a link out; the places of those behind it change.
+  mutating func remove(at index: Int) {
+    indices[handles.remove(at: index)] = nil
+    peers.remove(at: index)
+    for later in index..<handles.count { indices[handles[later]] = later }
+  }
+}
+
+/// The deadlines of the links in a table. An input notes the links that it changes, and a review at its end asks these alone.
+struct LinkDeadlines: Sendable {
+  private var tree: DeadlineTree
+  /// The link that was changed since the last review; nearly every input changes one at most.
+  private var changed: Int?
+  private var alsoChanged: [Int] = []
+
+  init(_ deadlines: [Instant?] = []) { tree = DeadlineTree(deadlines) }
+
+  /// The earliest deadline, as of the last review.
+  var earliest: Instant? { tree.earliest }
+
+  /// The links that have work, in order.
+  func due(_ now: Instant) -> [Int] { tree.due(now) }
+
+  mutating func noteChange(_ index: Int) {
+    if changed == nil { changed = index }
+    if changed != index, alsoChanged.last != index { alsoChanged.append(index) }
+  }
+
+  /// Takes out a link that was changed since the last review.
+  mutating func takeChange() -> Int? {
+    guard let first = changed else { return nil }
+    changed = alsoChanged.isEmpty ? nil : alsoChanged.removeLast()
+    return first
+  }
+
+  mutating func set(_ index: Int, _ deadline: Instant?) { tree.set(index, deadline) }
+}
