@@ -72,7 +72,8 @@ package enum HostEvent: Sendable {
   case subscription(PeerID, AttributeID, Subscription)
   case updateFinished(UpdateToken)
 
-  indirect case discovered(Discovery)
+  /// Advertisements and scan responses in order, at most ``HostOutput/maximumDiscoveries``.
+  case discovered([Discovery])
   indirect case scanStopped(HostError?)
   indirect case connectionFailed(ConnectID, HostError)
   indirect case client(PeerID, GATTClient.Event)
@@ -144,52 +145,4 @@ package struct LinkPHY: Equatable, Sendable {
   package var receive: HCI.PHY
 
   package init(transmit: HCI.PHY, receive: HCI.PHY) { (self.transmit, self.receive) = (transmit, receive) }
-}
-
-/// One advertisement or scan response, as received.
-package struct Discovery: Equatable, Sendable {
-  /// The identity of the device, where the controller or the host resolved its address.
-  package var address: DeviceAddress
-  /// The address in the report; with the kind of an identity where the controller resolved it (Vol 4, Part E, 7.7.65.13).
-  package var reportedAddress: DeviceAddress
-  package var isConnectable: Bool
-  /// Whether the device answers scan requests. A scan response of a legacy advertisement says so by itself.
-  package var isScannable = false
-  package var isScanResponse: Bool
-  /// Whether the PDU was a legacy one.
-  package var isLegacy = true
-  /// Whether the advertisement is meant for one device.
-  package var isDirected = false
-  /// The address of that device, where the controller reported it.
-  package var target: DeviceAddress?
-  package var primaryPHY = HCI.PHY.le1M
-  /// None for legacy PDUs, and where there was no packet on a secondary channel.
-  package var secondaryPHY = HCI.PHY.none
-  /// Advertising_SID; nil where the advertisement has none.
-  package var advertisingSet: UInt8?
-  /// In dBm, from the header of an extended PDU.
-  package var txPower: Int8?
-  /// The interval of the periodic advertising that belongs to the advertisement, in units of 1.25 ms.
-  package var periodicInterval: UInt16?
-  /// The scan response, where the scan waits for it (``ScanParameters/waitsForScanResponse``) and it has come.
-  package var scanResponse: [UInt8]?
-  /// The AD structures, unparsed.
-  package var data: [UInt8]
-  /// Whether the data ends before its end, because the controller lost the rest (Vol 4, Part E, 7.7.65.13).
-  package var isTruncated: Bool
-  /// In dBm; 127 where the controller has none.
-  package var rssi: Int8
-
-  package init(
-    address: DeviceAddress, isConnectable: Bool, isScanResponse: Bool, data: [UInt8], isTruncated: Bool = false,
-    rssi: Int8
-  ) {
-    self.address = address
-    reportedAddress = address
-    self.isConnectable = isConnectable
-    self.isScanResponse = isScanResponse
-    self.data = data
-    self.isTruncated = isTruncated
-    self.rssi = rssi
-  }
 }

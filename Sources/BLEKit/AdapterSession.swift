@@ -87,8 +87,8 @@ final class AdapterSession: Sendable {
   private func receive(_ events: [HostEvent]) {
     var isAwaited = false
     for event in events {
-      if case .discovered(let discovery) = event {
-        let waits = state.withLock { $0.isClosed ? false : $0.discovered(discovery) }
+      if case .discovered(let discoveries) = event {
+        let waits = state.withLock { $0.isClosed ? false : $0.discovered(discoveries) }
         isAwaited = isAwaited || waits
       } else {
         receive(event)

@@ -19,23 +19,43 @@ import Testing
       data: try #require([UInt8](hexadecimal: data)), isTruncated: isTruncated, rssi: -40)
   }
 
-  /// Of more devices than the limit, the one that was not used for the longest time is removed.
+  /// Of more devices than the limit, the one that was not used for the longest time is removed; one that is needed stays, beyond the
+  /// limit too.
   @Test func removesTheDeviceThatIsNotUsed() {
     var registry = DeviceRegistry<Bool>(limit: 3)
-    func remember(_ number: UInt64, isNeeded: Bool = false) -> Bool {
-      registry.remember(Self.address(number), isNeeded: { $0 }, content: { _ in isNeeded })
+    func remember(_ number: UInt64, isNeeded: Bool = false) {
+      registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in isNeeded })
     }
-    #expect(remember(1, isNeeded: true) && remember(2) && remember(3))
+    remember(1, isNeeded: true)
+    remember(2)
+    remember(3)
     #expect(registry.all.count == 3)
-    #expect(remember(2) && remember(4))
+    remember(2)
+    remember(4)
     #expect(Set(registry.all) == Set([1, 2, 4].map(Self.address)))
     #expect(registry.address(of: PeerIdentifier(Self.address(3))) == nil)
     #expect(registry.address(of: PeerIdentifier(Self.address(4))) == Self.address(4))
     registry[Self.address(2)] = true
     registry[Self.address(4)] = true
-    #expect(!remember(5) && registry.all.count == 3, "every device is needed")
-    registry[Self.address(6)] = true
-    #expect(registry[Self.address(6)] == nil, "unknown")
+    remember(5)
+    #expect(Set(registry.all) == Set([1, 2, 4, 5].map(Self.address)), "every other device is needed")
+    registry[Self.address(2)] = false
+    remember(6)
+    #expect(Set(registry.all) == Set([1, 4, 6].map(Self.address)), "as far as there are too many")
+    registry[Self.address(7)] = true
+    #expect(registry[Self.address(7)] == nil, "unknown")
+  }
+
+  /// A client that needs all devices receives reports of new ones; the one that was not used for the longest time loses its record.
+  @Test func aNewDeviceIsReportedWhereAllOthersAreNeeded() throws {
+    var registry = DeviceRegistry<Bool>(limit: 3)
+    let filter = ScanFilter(number: 1)
+    for number in 1...5 as ClosedRange<UInt64> {
+      let slot = registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in true })
+      #expect(registry.add(try Self.discovery(number, "020941"), at: slot, for: filter).report != nil)
+    }
+    #expect(registry.all.count == 5)
+    #expect((1...5).map { registry.record(of: Self.address($0)).name } == [nil, nil, "A", "A", "A"])
   }
 
   /// A device that is needed counts as used when its place is wanted, and few are asked for each new device.
@@ -43,26 +63,29 @@ import Testing
     let limit = 1000
     var registry = DeviceRegistry<Bool>(limit: limit)
     var asked = 0
-    func remember(_ number: Int, isNeeded: Bool) -> Bool {
-      registry.remember(
-        Self.address(UInt64(number)),
+    func remember(_ number: Int, isNeeded: Bool) {
+      registry.slot(
+        of: Self.address(UInt64(number)),
         isNeeded: {
           asked += 1
           return $0
         }, content: { _ in isNeeded })
     }
-    for number in 0..<limit { #expect(remember(number, isNeeded: number != 500)) }
+    for number in 0..<limit { remember(number, isNeeded: number != 500) }
     #expect(asked == 0)
-    var refusals = 0
-    while !remember(limit, isNeeded: true), refusals < 100 { refusals += 1 }
-    #expect(refusals < 500 / 50 && asked <= 64 * (refusals + 1))
-    #expect(registry.all.count == limit && registry[Self.address(500)] == nil)
+    var added = 0
+    while registry[Self.address(500)] != nil, added < 100 {
+      remember(limit + added, isNeeded: true)
+      added += 1
+    }
+    #expect(added <= 500 / 50 && asked <= 64 * added)
+    #expect(registry.all.count == limit + added - 1)
   }
 
   @Test func reportsWithoutAChangeShareTheirContent() throws {
     var registry = DeviceRegistry<Bool>(limit: 3)
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
-    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let first = registry.add(try Self.discovery(1, "020106"), for: filter)
     var louder = try Self.discovery(1, "020106")
     louder.rssi = -30
@@ -71,8 +94,9 @@ import Testing
     #expect(!first.isRepeated && second.isRepeated && second.report?.content === content)
     #expect(second.report?.rssi == -30 && second.report?.report.rssi == -30)
     final class View: Sendable {}
-    let view = content.view { _ in View() }
-    #expect(second.report?.content.view { _ in View() } === view, "made once")
+    let view: View? = content.view { _ in View() }
+    let again: View? = second.report?.content.view { _ in View() }
+    #expect(again === view && view != nil, "made once")
     let response = registry.add(try Self.discovery(1, "020941", isScanResponse: true), for: filter)
     #expect(!response.isRepeated && response.report?.content !== content)
     var directed = louder
@@ -85,7 +109,7 @@ import Testing
     var registry = DeviceRegistry<Bool>(limit: 3)
     let filter = ScanFilter(number: 1)
     #expect(registry.add(try Self.discovery(1, "020106"), for: filter).report == nil, "unknown")
-    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     #expect(registry.add(try Self.discovery(1, "020106"), for: filter).report?.rssi == -40)
     #expect(registry.add(try Self.discovery(1, "020106"), for: filter).report == nil)
     let answered = registry.add(try Self.discovery(1, "03094142", isScanResponse: true), for: filter)
@@ -103,7 +127,7 @@ import Testing
   @Test(arguments: [("180D", true), ("180F", false)])
   func reportsWhatTheFilterWants(uuid: String, isReported: Bool) throws {
     var registry = DeviceRegistry<Bool>(limit: 3)
-    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let filter = ScanFilter(number: 1, services: [try #require(BluetoothUUID(uuid))])
     #expect((registry.add(try Self.discovery(1, "03030d18"), for: filter).report != nil) == isReported)
   }
@@ -118,7 +142,7 @@ import Testing
     (advertisement.primaryPHY, advertisement.secondaryPHY, advertisement.advertisingSet) = (.leCoded, .le2M, 5)
     (advertisement.txPower, advertisement.periodicInterval) = (-3, 80)
     advertisement.target = Self.address(9)
-    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     #expect(registry.record(of: Self.address(1)).phys == [.le1M])
     let first = try #require(registry.add(advertisement, for: filter).report?.report)
     #expect(first.address == Self.address(1) && first.reportedAddress == advertisement.reportedAddress)
@@ -140,7 +164,7 @@ import Testing
     let filter = ScanFilter(number: 1)
     var whole = try Self.discovery(1, "020106")
     whole.scanResponse = [2, 9, 0x41]
-    _ = registry.remember(Self.address(1), isNeeded: { $0 }, content: { _ in false })
+    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let addition = registry.add(whole, for: filter)
     #expect(addition.name?.new == "A" && addition.report?.data.localName?.text == "A")
     #expect(addition.report?.report.scanResponse == [2, 9, 0x41])

@@ -62,8 +62,8 @@ struct CentralRoleTests {
     bench.perform(.startScanning(ScanParameters()))
     _ = bench.takeEvents()
     bench.receive(event)
-    let heard = bench.events.compactMap { event -> Discovery? in
-      if case .discovered(let discovery) = event { discovery } else { nil }
+    let heard = bench.events.flatMap { event -> [Discovery] in
+      if case .discovered(let found) = event { found } else { [] }
     }
     #expect(heard.map(\.address) == [address(1), address(2)])
     #expect(heard.map(\.isConnectable) == [true, false])

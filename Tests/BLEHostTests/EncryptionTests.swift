@@ -84,7 +84,9 @@ import Testing
     let octets = try #require(DeviceAddress(Self.privateAddress, kind: .random)).octets.littleEndian
     bench.perform(.startScanning(ScanParameters()))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x01] + octets + [0, 0xC0])
-    guard case .discovered(let discovery) = bench.events.last else { Issue.record("not heard"); return }
+    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+      Issue.record("not heard"); return
+    }
     #expect(discovery.address == Self.identity)
     bench.perform(.connect(ConnectID(rawValue: 1), Self.identity, ConnectionParameters()))
     let create = try #require(bench.controller.commands.last { $0.opcode == .leCreateConnection })

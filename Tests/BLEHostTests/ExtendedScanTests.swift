@@ -43,7 +43,8 @@ import Testing
     world.forge(command(enable), from: 0)
     world.ask(1, .startScanning(ScanParameters()))
     world.run(for: .seconds(2))
-    return world.heard[1].compactMap { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    return world.heard[1].flatMap { event -> [Discovery] in if case .discovered(let found) = event { found } else { [] }
+    }
   }
 
   @Test func aLongAdvertisementIsOneDiscovery() {
@@ -81,7 +82,9 @@ import Testing
   }
 
   private static func heard(_ bench: inout Bench) -> [[UInt8]] {
-    bench.takeEvents().compactMap { if case .discovered(let discovery) = $0 { discovery.data } else { nil } }
+    bench.takeEvents().flatMap { event -> [[UInt8]] in
+      if case .discovered(let found) = event { found.map(\.data) } else { [] }
+    }
   }
 
   @Test func reportsOfSeveralAdvertisersMayAlternate() {

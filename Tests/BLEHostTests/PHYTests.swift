@@ -74,7 +74,9 @@ import Testing
     scan.phys = [.le1M, .leCoded]
     world.ask(1, .startScanning(scan))
     world.run(for: .seconds(5))
-    let found = world.heard[1].compactMap { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    let found = world.heard[1].flatMap { event -> [Discovery] in
+      if case .discovered(let found) = event { found } else { [] }
+    }
     #expect(!found.isEmpty)
     for discovery in found {
       #expect(discovery.data == Self.longest && !discovery.isTruncated && !discovery.isLegacy)
@@ -93,7 +95,9 @@ import Testing
     scan.phys = [.le1M, .leCoded]
     world.ask(1, .startScanning(scan))
     world.run(for: .seconds(5))
-    let found = world.heard[1].compactMap { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    let found = world.heard[1].flatMap { event -> [Discovery] in
+      if case .discovered(let found) = event { found } else { [] }
+    }
     #expect(found.contains { !$0.isScanResponse && $0.isScannable && $0.data.isEmpty })
     #expect(found.contains { $0.isScanResponse && $0.data == Self.longest && !$0.isTruncated })
     #expect(world.complaints.isEmpty, "\(world.complaints)")

@@ -76,8 +76,9 @@ import Testing
     world.run(for: .seconds(1))
     let now = world.hosts[0].addressOnAir
     #expect(now.randomKind == .resolvablePrivate)
-    let seen = world.heard[1].compactMap { event -> DeviceAddress? in
-      if case .discovered(let discovery) = event, discovery.data == [2, 1, 2] { discovery.address } else { nil }
+    let seen = world.heard[1].flatMap { event -> [DeviceAddress] in
+      guard case .discovered(let found) = event else { return [] }
+      return found.filter { $0.data == [2, 1, 2] }.map(\.address)
     }
     #expect(seen.last == now)
     world.run(for: .seconds(4))

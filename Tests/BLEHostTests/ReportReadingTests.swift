@@ -22,7 +22,7 @@ import Testing
     octets.append(hci: event)
     change(&octets)
     bench.receive(octets)
-    return bench.events.compactMap { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    return bench.events.flatMap { event -> [Discovery] in if case .discovered(let found) = event { found } else { [] } }
   }
 
   private static func legacy(_ type: HCI.AdvertisingReportType, _ address: DeviceAddress, _ data: [UInt8])

@@ -183,7 +183,9 @@ import Testing
     #expect(connection.address == identity)
     bench.perform(.startScanning(ScanParameters()))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x03] + identity.octets.littleEndian + [0, 0xC0])
-    guard case .discovered(let discovery) = bench.events.last else { Issue.record("not heard"); return }
+    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+      Issue.record("not heard"); return
+    }
     #expect(discovery.address == identity)
     // A resolved device is called by its identity, and nothing needs to be scanned for it.
     bench.perform(.stopScanning)
@@ -227,7 +229,9 @@ import Testing
     let before = bench.controller.commands.count
     bench.receive(report)
     #expect(named(bench, .leRemoveDeviceFromResolvingList, after: before) == [1])
-    guard case .discovered(let discovery) = bench.events.last else { Issue.record("not heard"); return }
+    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+      Issue.record("not heard"); return
+    }
     #expect(discovery.address == EncryptionTests.identity)
     bench.perform(.connect(ConnectID(rawValue: 1), EncryptionTests.identity, ConnectionParameters()))
     let create = try #require(bench.controller.commands.last { $0.opcode == .leCreateConnection })

@@ -104,7 +104,7 @@ import Testing
     effects = []
     for report in reports { scanner.receive(report, by: report.address, now: .start, into: &effects) }
     return effects.compactMap { effect in
-      guard case .event(.discovered(let discovery), let recipient) = effect else { return nil }
+      guard case .event(.discovered(let found), let recipient) = effect, let discovery = found.first else { return nil }
       let count = [owner, other].count { recipient.includes($0) }
       return [discovery.address.octets.value, UInt64(count)]
     }
@@ -185,8 +185,8 @@ import Testing
 
   private mutating func takeDiscoveries(of owner: OwnerID) -> [Discovery] {
     let recipient = Recipient.owner(owner)
-    let found = effects.compactMap { effect -> Discovery? in
-      if case .event(.discovered(let discovery), to: recipient) = effect { discovery } else { nil }
+    let found = effects.flatMap { effect -> [Discovery] in
+      if case .event(.discovered(let found), to: recipient) = effect { found } else { [] }
     }
     effects.removeAll { if case .event(.discovered, to: recipient) = $0 { true } else { false } }
     return found

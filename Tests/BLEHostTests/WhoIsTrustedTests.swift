@@ -282,8 +282,8 @@ import Testing
       1, .startAdvertising(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
     couple.world.ask(0, .startScanning(ScanParameters()))
     couple.world.run(for: .seconds(1))
-    let heard = couple.events(0).compactMap {
-      if case .discovered(let discovery) = $0 { discovery.address } else { nil }
+    let heard = couple.events(0).flatMap { event -> [DeviceAddress] in
+      if case .discovered(let found) = event { found.map(\.address) } else { [] }
     }
     #expect(heard.contains(identity))
     couple.world.ask(0, .connect(ConnectID(rawValue: 5), identity, ConnectionParameters()))

@@ -14,10 +14,11 @@ import Testing
   {
     let payload = try advertisement.payload(under: .full)
     host.say(
-      .discovered(
+      .discovered([
         Discovery(
           address: address, isConnectable: true, isScanResponse: isScanResponse, data: payload.advertisingData,
-          rssi: -50)))
+          rssi: -50)
+      ]))
   }
 
   private func named(_ name: String) -> Advertisement {
@@ -94,9 +95,10 @@ import Testing
     var scan = adapter.scan(options).makeAsyncIterator()
     for number in 0..<1030 {
       host.say(
-        .discovered(
+        .discovered([
           Discovery(
-            address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))))
+            address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))
+        ]))
     }
     try await untilTaken(1031)
     var strengths: [Int] = []

@@ -128,7 +128,8 @@ import Testing
       for event in events {
         switch event {
         case .state(.poweredOn, _): central.post(.startScanning(ScanParameters()))
-        case .discovered(let discovery) where discovery.data == data:
+        case .discovered(let found):
+          guard let discovery = found.first(where: { $0.data == data }) else { continue }
           central.post(.connect(ConnectID(rawValue: 1), discovery.address, ConnectionParameters()))
         case .connected(let connection):
           tellCentral(["connected as \(connection.role)"])

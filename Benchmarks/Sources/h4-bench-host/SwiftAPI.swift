@@ -39,7 +39,7 @@ func scanAll(_ options: AdapterOptions) async throws {
   scan.allowsDuplicates = true
   var reports = 0
   for try await result in adapter.scan(scan) {
-    if result.contents.manufacturerData.contains(where: { isMarker($0.encoded) }) { break }
+    if result.contents.manufacturerData.contains(where: { $0.company.rawValue == 0xFFFF }) { break }
     reports += 1
   }
   print("SCAN reports \(reports) distinct 0")

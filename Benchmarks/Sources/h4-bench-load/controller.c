@@ -165,14 +165,16 @@ void controller_send_att(struct controller *c, int link, const uint8_t *pdu, siz
 void controller_send_reports(struct controller *c) {
   while (!c->reports_sent && c->output_length < 2048) {
     bool is_marker = c->reports == c->target;
+    if (is_marker && c->reports < c->last_report) return;
     // LE Advertising Report: one report of a non-connectable, non-scannable advertiser with 31 octets of data.
-    uint8_t event[12 + 31] = {0x02, 1, 3, 0, (uint8_t)(c->reports % 100), 1, 2, 3, 4, 5, 31};
+    long number = c->reports % c->advertisers;
+    uint8_t event[12 + 31] = {0x02, 1, 3, 0, (uint8_t)number, (uint8_t)(number >> 8), (uint8_t)(number >> 16), 3, 4, 5, 31};
     uint8_t *data = event + 11;
     memcpy(data, (uint8_t[]){2, 1, 6, 3, 3, 0x0D, 0x18, 8, 9, 'b', 'e', 'n', 'c', 'h', '0', '0'}, 16);
     data[16] = 14;
     data[17] = 0xFF;
     memset(data + 18, is_marker ? 0xFF : 0x11, 13);
-    if (is_marker) event[4] = 0xEE;
+    if (is_marker) event[9] = 6;
     event[42] = (uint8_t)-60;
     put_event(c, 0x3E, event, sizeof event);
     if (is_marker) c->reports_sent = true;

@@ -29,6 +29,8 @@ struct controller {
   bool advertising, connects, scanning, is_running, reports_sent;
   // Operations so far, and those at which to stop.
   long operations, target, reports;
+  // The number of devices that advertise in a scan, in turn, and of their reports; the marker follows the last one.
+  long advertisers, last_report;
   int in_flight;
   const char *fault;
   struct link links[MAX_LINKS];

@@ -3,7 +3,8 @@
 //
 //   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
 //
-// SCENARIO is read, dynamic, command, notification, scan or discovery. "%P" in an argument of the program is the socket. It
+// SCENARIO is read, dynamic, command, notification, scan or discovery. LINKS is the number of devices that advertise where it is
+// scan: each of them has sent one report when the measurement begins. "%P" in an argument of the program is the socket. It
 // prints one line: nanoseconds of processor time for each operation.
 #include "controller.h"
 
@@ -81,9 +82,23 @@ static void run(struct controller *c, bool (*is_done)(struct controller *)) {
 static bool links_are_ready(struct controller *c) { return c->ready_links == c->link_count; }
 static bool is_scanning(struct controller *c) { return c->scanning; }
 static bool operations_are_done(struct controller *c) { return c->operations >= c->target; }
+static bool reports_are_sent(struct controller *c) {
+  controller_send_reports(c);
+  return c->reports == c->target && !c->output_length;
+}
 static bool scan_is_over(struct controller *c) {
   controller_send_reports(c);
   return !c->scanning;
+}
+
+// Until the host has taken no processor time for a tenth of a second.
+static void wait_for_rest(void) {
+  struct timespec pause = {.tv_nsec = 100000000};
+  double last = -1;
+  for (int i = 0; i < 600 && host_time() != last; i++) {
+    last = host_time();
+    nanosleep(&pause, NULL);
+  }
 }
 
 int main(int count, char **arguments) {
@@ -97,17 +112,24 @@ int main(int count, char **arguments) {
   const char *name = arguments[1];
   long operations = atol(arguments[2]), warm = operations / 10 + 100;
   c.link_count = atoi(arguments[3]);
+  c.advertisers = c.link_count;
   c.active = atoi(arguments[4]);
   c.packet_length = (uint16_t)length;
   c.buffers = (uint16_t)buffers;
-  if (!controller_set_scenario(&c, name) || c.link_count > MAX_LINKS || c.active > c.link_count) fail("no such scenario");
+  if (!controller_set_scenario(&c, name)) fail("no such scenario");
+  if (c.scenario == SCAN) c.link_count = 0;
+  if (c.link_count > MAX_LINKS || c.active > c.link_count || c.advertisers < 1) fail("too many links, or none");
   c.descriptor = start_host(arguments + 6);
 
   double before;
   if (c.scenario == SCAN) {
     run(&c, is_scanning);
+    c.target = c.advertisers;
+    c.last_report = c.advertisers + operations;
+    run(&c, reports_are_sent);
+    wait_for_rest();
     before = host_time();
-    c.target = operations;
+    c.target = c.last_report;
     run(&c, scan_is_over);
   } else {
     if (c.scenario == DISCOVERY) {

@@ -49,60 +49,88 @@ package struct AdvertisementRecord: Sendable {
   private var scanResponse = Area()
   private var isConnectable = false
   /// The last advertisement, or a scan response where there was none; its octets are in the areas.
-  private var latest: Discovery?
-  /// Both areas in one view.
-  package private(set) var data = AdvertisedData()
+  private var latest: Discovery.Shared?
+  /// What was last added of either kind: to add it once more changes nothing.
+  private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
   package private(set) var name: String?
   /// What the reports of a scan have in common for as long as nothing changes.
-  private var content: (scan: UInt64, value: AdvertisedContent)?
-  /// What was last reported, and in which scan.
-  private var reported: (scan: UInt64, content: AdvertisedContent)?
+  private var content: AdvertisedContent?
+  /// What was last reported.
+  private var reported: AdvertisedContent?
   /// Whether one of the areas ends before its end.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
   package init() {}
 
+  /// Whether nothing was received.
+  var isEmpty: Bool { latest == nil }
+
+  /// Both areas in one view.
+  package var data: AdvertisedData { content?.data ?? parsed }
+
+  private var parsed: AdvertisedData {
+    AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
+  }
+
   /// The PHYs on which the device was last seen, to connect to it with; LE 1M for a device that was not.
   package var phys: Set<LEPHY> {
-    guard let latest else { return [.le1M] }
+    guard let latest = latest?.content else { return [.le1M] }
     return Set([LEPHY(latest.primaryPHY) ?? .le1M, LEPHY(latest.secondaryPHY) ?? .le1M])
   }
 
   /// Adds an advertisement or a scan response.
   mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> DeviceTable.Addition {
     var addition = DeviceTable.Addition()
+    if discovery.shared === added.advertisement || discovery.shared === added.scanResponse {
+      if let content, content.scan == filter.number {
+        report(content, discovery, isNew: false, for: filter, into: &addition)
+        return addition
+      }
+    }
     let isNew = replace(by: discovery)
+    var data: AdvertisedData?
     if isNew {
-      data = AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
-      content = nil
-      if let name = data.localName?.text ?? data.localName?.displayText, name != self.name {
+      let new = parsed
+      if let name = new.localName?.text ?? new.localName?.displayText, name != self.name {
         addition.name = (name, isChange: self.name != nil)
         self.name = name
       }
+      (data, content) = (new, nil)
     }
-    report(discovery, isNew: isNew, for: filter, into: &addition)
+    let common: AdvertisedContent
+    if let content, content.scan == filter.number {
+      common = content
+    } else {
+      common = AdvertisedContent(
+        data ?? self.data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
+        areas: (advertisingData.octets, scanResponse.octets), isTruncated: isTruncated)
+      content = common
+    }
+    report(common, discovery, isNew: isNew, for: filter, into: &addition)
     return addition
   }
 
   /// - Returns: whether the octets are new.
   private mutating func replace(by discovery: Discovery) -> Bool {
-    if !discovery.isScanResponse || latest?.isScanResponse ?? true, latest?.describes(discovery) != true {
-      var described = discovery
-      (described.data, described.scanResponse) = ([], nil)
-      latest = described
+    let new = discovery.shared.content
+    if !new.isScanResponse || latest?.content.isScanResponse ?? true, latest?.content.describes(new) != true {
+      latest = discovery.shared
       content = nil
     }
-    if discovery.isScanResponse {
-      return scanResponse.replace(by: discovery.data, isTruncated: discovery.isTruncated)
+    if new.isScanResponse {
+      added.scanResponse = discovery.shared
+      return scanResponse.replace(by: new.data, isTruncated: new.isTruncated)
     }
-    if isConnectable != discovery.isConnectable {
-      isConnectable = discovery.isConnectable
+    added.advertisement = discovery.shared
+    if new.scanResponse != nil { added.scanResponse = nil }
+    if isConnectable != new.isConnectable {
+      isConnectable = new.isConnectable
       content = nil
     }
     // Of an advertisement with its scan response, the controller lost the end of the latter.
-    let isTruncated = discovery.isTruncated && discovery.scanResponse == nil
-    var isNew = advertisingData.replace(by: discovery.data, isTruncated: isTruncated)
-    if let response = discovery.scanResponse, scanResponse.replace(by: response, isTruncated: discovery.isTruncated) {
+    let isTruncated = new.isTruncated && new.scanResponse == nil
+    var isNew = advertisingData.replace(by: new.data, isTruncated: isTruncated)
+    if let response = new.scanResponse, scanResponse.replace(by: response, isTruncated: new.isTruncated) {
       isNew = true
     }
     return isNew
@@ -111,34 +139,22 @@ package struct AdvertisementRecord: Sendable {
   /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was truncated is
   /// complete.
   private mutating func report(
-    _ discovery: Discovery, isNew: Bool, for filter: ScanFilter, into addition: inout DeviceTable.Addition
+    _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
+    into addition: inout DeviceTable.Addition
   ) {
     if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
-      let completes = reported.content.isTruncated && !isTruncated
-      guard isNew, discovery.isScanResponse || completes, reported.content.data != data else { return }
-    }
-    let common: AdvertisedContent
-    if let content, content.scan == filter.number {
-      common = content.value
-    } else {
-      common = AdvertisedContent(
-        data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery,
-        areas: (advertisingData.octets, scanResponse.octets), isTruncated: isTruncated)
-      content = (filter.number, common)
+      let completes = reported.isTruncated && !isTruncated
+      guard isNew, discovery.shared.content.isScanResponse || completes, reported.data != common.data else { return }
     }
     guard common.isWanted else { return }
-    if let reported, reported.scan == filter.number, reported.content === common {
-      addition.isRepeated = true
-    } else {
-      reported = (filter.number, common)
-    }
-    addition.report = DiscoveredDevice(common, rssi: Int(discovery.rssi))
+    if reported === common { addition.isRepeated = true } else { reported = common }
+    addition.report = DiscoveredDevice(common, rssi: discovery.rssi)
   }
 }
 
-extension Discovery {
-  /// Whether another report says the same, apart from its octets and its strength.
-  fileprivate func describes(_ other: Discovery) -> Bool {
+extension Discovery.Content {
+  /// Whether another report says the same, apart from its octets.
+  fileprivate func describes(_ other: Self) -> Bool {
     address == other.address && reportedAddress == other.reportedAddress && isConnectable == other.isConnectable
       && isScannable == other.isScannable && isScanResponse == other.isScanResponse && isLegacy == other.isLegacy
       && isDirected == other.isDirected && target == other.target && primaryPHY == other.primaryPHY

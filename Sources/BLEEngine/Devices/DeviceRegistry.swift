@@ -4,29 +4,31 @@ package import BLEWire
 /// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by address.
 ///
 /// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, the one that was not used
-/// for the longest time is removed, unless the client says that it needs it. `Content` is what the client itself stores about a
-/// device. Each operation on one device takes the same time for any number of devices.
+/// for the longest time is removed, unless the client says that it needs it: such a device stays, without what it has advertised.
+/// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any number of
+/// devices.
 ///
 /// ```swift
 /// var registry = DeviceRegistry<Bool>(limit: 256)
 /// let filter = ScanFilter(number: 1)
-/// guard let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false }) else { return }
+/// let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false })
 /// if let device = registry.add(discovery, at: slot, for: filter).report { print(device.data.localName ?? "-", device.rssi) }
 /// ```
 package struct DeviceRegistry<Content: Sendable>: Sendable {
   @usableFromInline package var table: DeviceTable
   /// By slot.
   @usableFromInline package var contents: ContiguousArray<Content> = []
+  @usableFromInline package var identifiers: [PeerIdentifier: Int] = [:]
 
-  /// How many devices are looked at to find one that can be removed. Those that are needed count as used from then on.
+  /// How many devices are looked at to find those that can be removed. Those that are needed count as used from then on.
   @inlinable package static var candidateLimit: Int { 64 }
 
-  /// The number of devices at most.
+  /// The number of devices at most, beside those that the client needs.
   @inlinable package var limit: Int { table.limit }
 
   @inlinable package init(limit: Int) { table = DeviceTable(limit: limit) }
 
-  /// The identity addresses of all devices, in no order.
+  /// The identity addresses of all devices, the one used last at the end.
   package var all: [DeviceAddress] { table.all }
 
   /// The content of a device; setting it has an effect for a known device only.
@@ -43,7 +45,9 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
     set { contents[slot] = newValue }
   }
 
-  package func address(of identifier: PeerIdentifier) -> DeviceAddress? { table.address(of: identifier) }
+  package func address(of identifier: PeerIdentifier) -> DeviceAddress? {
+    identifiers[identifier].map { table.address(at: $0) }
+  }
 
   /// What a device has advertised; empty for a device that has not.
   package func record(of address: DeviceAddress) -> AdvertisementRecord {
@@ -61,36 +65,36 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// - Parameters:
   ///   - isNeeded: whether a device with this content has to stay.
   ///   - content: the content of a new device.
-  /// - Returns: false where there is no room, and no device that can be removed.
-  @inlinable package mutating func remember(
-    _ address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
-  ) -> Bool {
-    slot(of: address, isNeeded: isNeeded, content: content) != nil
-  }
-
-  /// As ``remember(_:isNeeded:content:)``.
-  ///
-  /// - Returns: where the device is until the next one is made known; nil where there is no room.
+  /// - Returns: where the device is until the next one is made known.
+  @discardableResult
   @inlinable package mutating func slot(
     of address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
-  ) -> Int? {
+  ) -> Int {
     if let slot = table.slot(of: address) {
       table.touch(slot)
       return slot
     }
-    if table.isFull {
-      var candidates = min(table.count, Self.candidateLimit)
-      while let oldest = table.oldest, isNeeded(contents[oldest]) {
-        candidates -= 1
-        guard candidates > 0 else { return nil }
-        table.touch(oldest)
-      }
-      guard let oldest = table.oldest else { return nil }
-      table.remove(oldest)
-    }
-    let (slot, identifier) = table.insert(address)
+    makeRoom(isNeeded)
+    let (slot, identifier) = (table.insert(address), PeerIdentifier(address))
+    identifiers[identifier] = slot
     if slot < contents.count { contents[slot] = content(identifier) } else { contents.append(content(identifier)) }
     return slot
+  }
+
+  /// Removes the devices that were not used for the longest time and are not needed, as far as there are too many.
+  @inlinable mutating func makeRoom(_ isNeeded: (Content) -> Bool) {
+    var (candidates, hasRemovedRecord) = (Self.candidateLimit, false)
+    while table.isFull, candidates > 0, let oldest = table.oldest {
+      candidates -= 1
+      if isNeeded(contents[oldest]) {
+        // One record makes room for one.
+        if !hasRemovedRecord { hasRemovedRecord = table.removeRecord(at: oldest) }
+        table.touch(oldest)
+      } else {
+        identifiers[PeerIdentifier(table.address(at: oldest))] = nil
+        table.remove(oldest)
+      }
+    }
   }
 
   /// The effect of an advertisement.

@@ -9,13 +9,18 @@ import Synchronization
 public struct DiscoveredDevice: Sendable {
   /// What the reports of the device have in common.
   package let content: AdvertisedContent
-  /// In dBm; 127 where the controller has none.
-  public let rssi: Int
+  private let strength: Int8
 
-  init(_ content: AdvertisedContent, rssi: Int) { (self.content, self.rssi) = (content, rssi) }
+  init(_ content: AdvertisedContent, rssi: Int8) { (self.content, strength) = (content, rssi) }
+
+  /// In dBm; 127 where the controller has none.
+  public var rssi: Int { Int(strength) }
 
   /// Advertising data and scan response together.
-  public var data: AdvertisedData { content.data }
+  public var data: AdvertisedData {
+    // Lent to the reader of one of its properties, which copies only that one.
+    _read { yield content.data }
+  }
   /// Whether the device accepts connections, by the type of its advertising PDU.
   public var isConnectable: Bool { content.isConnectable }
   /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
@@ -29,22 +34,25 @@ public struct DiscoveredDevice: Sendable {
 
 /// What a device has advertised, as one scan reports it until something changes: all but the strength.
 package final class AdvertisedContent: Sendable {
+  /// The number of the scan.
+  package let scan: UInt64
   package let data: AdvertisedData
   package let isConnectable: Bool
   package let isTruncated: Bool
   package let overflowServiceUUIDs: [BluetoothUUID]
   /// Whether the scan reports such a device.
   let isWanted: Bool
-  private let latest: Discovery
+  private let latest: Discovery.Shared
   private let areas: (advertisingData: [UInt8], scanResponse: [UInt8])
   private let view = Mutex<(any AnyObject & Sendable)?>(nil)
 
   init(
-    _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery,
+    _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
     areas: (advertisingData: [UInt8], scanResponse: [UInt8]), isTruncated: Bool
   ) {
     (self.data, self.isConnectable, self.isTruncated) = (data, isConnectable, isTruncated)
     (self.latest, self.areas) = (latest, areas)
+    scan = filter.number
     overflowServiceUUIDs = data.overflowArea?.matches(of: filter.services) ?? []
     isWanted = filter.matches(data)
   }
@@ -52,15 +60,15 @@ package final class AdvertisedContent: Sendable {
   /// - Parameter rssi: in dBm; 127 where the controller has none.
   func report(rssi: Int) -> AdvertisingReport {
     AdvertisingReport(
-      latest, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData,
+      latest.content, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData,
       scanResponse: areas.scanResponse, isTruncated: isTruncated)
   }
 
   /// What a client has made of the content for its own interface: made once, and kept with the content.
-  package func view(
-    _ make: (AdvertisedContent) -> any AnyObject & Sendable
-  ) -> any AnyObject & Sendable {
-    if let known = view.withLock({ $0 }) { return known }
+  ///
+  /// - Returns: nil where a view of another type is kept.
+  package func view<View: AnyObject & Sendable>(_ make: (AdvertisedContent) -> View) -> View? {
+    if let known = view.withLock({ $0 }) { return known as? View }
     let made = make(self)
     view.withLock { $0 = made }
     return made

@@ -24,8 +24,6 @@ package final class KnownDevices: Sendable {
   package enum Fact: Sendable {
     /// An advertisement that was reported.
     case seen(DeviceAddress, name: String?, services: [BluetoothUUID])
-    /// A report that says the same as the last one that was noted.
-    case seenAgain(DeviceAddress)
     /// The Device Name characteristic (Vol 3, Part C, 12.1).
     case named(DeviceAddress, String)
     /// The services that a client has discovered on a link.
@@ -43,13 +41,13 @@ package final class KnownDevices: Sendable {
   }
 
   fileprivate struct State: Sendable {
-    var slots: [DeviceAddress: Int] = [:]
+    /// Has slots of the same numbers as ``entries``.
+    var addresses = RecencyTable()
     var identifiers: [PeerIdentifier: Int] = [:]
     var links: [PeerID: Link] = [:]
     /// The devices that other programs of this machine are connected to.
     var foreignLinks: Set<DeviceAddress> = []
     var entries: ContiguousArray<Entry> = []
-    var order = RecencyOrder()
   }
 
   /// The number of devices at most. A device takes about 300 octets, its name and services included.
@@ -79,14 +77,27 @@ package final class KnownDevices: Sendable {
           device.name = name ?? device.name
           if !services.isEmpty { device.services = services }
         }
-      case .seenAgain(let address):
-        guard let slot = state.slots[address] else { return state.update(address) }
-        state.order.touch(slot)
-        return false
       case .named(let address, let name): return state.update(address) { $0.name = name }
       case .discovered(let services, let peer):
         return state.note(services, on: peer)
       }
+    }
+    if isChanged { save() }
+  }
+
+  /// Notes reports that say the same as the last ones of their devices.
+  package func noteAgain(_ addresses: [DeviceAddress]) {
+    guard !addresses.isEmpty else { return }
+    let isChanged = state.withLock { state in
+      var isChanged = false
+      for address in addresses {
+        if let slot = state.addresses.slot(of: address.tableKey) {
+          state.addresses.touch(slot)
+        } else if state.update(address) {
+          isChanged = true
+        }
+      }
+      return isChanged
     }
     if isChanged { save() }
   }
@@ -119,7 +130,7 @@ package final class KnownDevices: Sendable {
   package func device(of identifier: PeerIdentifier) -> Device? {
     state.withLock { state in
       guard let slot = state.identifiers[identifier] else { return nil }
-      state.order.touch(slot)
+      state.addresses.touch(slot)
       return state.entries[slot].device
     }
   }
@@ -162,14 +173,14 @@ package final class KnownDevices: Sendable {
 
   /// The devices whose addresses do not change, the one that was used last at the end.
   private var lasting: [Device] {
-    let devices = state.withLock { state in state.order.slots.map { state.entries[$0].device } }
+    let devices = state.withLock { state in state.addresses.slots.map { state.entries[$0].device } }
     return devices.filter(\.address.isIdentityAddress)
   }
 }
 
 extension KnownDevices.State {
   fileprivate func device(at address: DeviceAddress) -> KnownDevices.Device? {
-    slots[address].map { entries[$0].device }
+    addresses.slot(of: address.tableKey).map { entries[$0].device }
   }
 
   /// Changes a device, which is known from now on.
@@ -178,8 +189,8 @@ extension KnownDevices.State {
   fileprivate mutating func update(
     _ address: DeviceAddress, _ change: (inout KnownDevices.Device) -> Void = { _ in }
   ) -> Bool {
-    if let slot = slots[address] {
-      order.touch(slot)
+    if let slot = addresses.slot(of: address.tableKey) {
+      addresses.touch(slot)
       let before = entries[slot].device
       change(&entries[slot].device)
       return entries[slot].device != before
@@ -187,11 +198,10 @@ extension KnownDevices.State {
     var device = KnownDevices.Device(address: address)
     change(&device)
     let entry = KnownDevices.Entry(identifier: PeerIdentifier(address), device: device)
-    let slot = entries.count < KnownDevices.limit ? entries.count : removeOldest() ?? entries.count
+    if addresses.count >= KnownDevices.limit { removeOldest() }
+    let slot = addresses.insert(address.tableKey)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
-    slots[address] = slot
     identifiers[entry.identifier] = slot
-    order.append(slot)
     return true
   }
 
@@ -203,20 +213,15 @@ extension KnownDevices.State {
   }
 
   /// Removes the device that was not used for the longest time and has no link; one that has counts as used.
-  ///
-  /// - Returns: the slot that is free.
-  private mutating func removeOldest() -> Int? {
+  private mutating func removeOldest() {
     let connected = Set(links.values.map(\.address))
     for _ in 0...connected.count {
-      guard let oldest = order.oldest else { return nil }
+      guard let oldest = addresses.oldest else { return }
       guard connected.contains(entries[oldest].device.address) else {
-        order.remove(oldest)
-        slots[entries[oldest].device.address] = nil
         identifiers[entries[oldest].identifier] = nil
-        return oldest
+        return addresses.remove(oldest)
       }
-      order.touch(oldest)
+      addresses.touch(oldest)
     }
-    return nil
   }
 }

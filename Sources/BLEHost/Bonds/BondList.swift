@@ -114,6 +114,7 @@ struct BondList: Sendable {
   /// else the address itself.
   mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
     let plain = address.identity
+    if bonds.isEmpty { return plain }
     guard address.randomKind == .resolvablePrivate else {
       if self[plain] != nil { return plain }
       return bonds.last { $0.addressOnAir == plain }?.identity ?? plain

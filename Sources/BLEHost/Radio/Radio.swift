@@ -156,8 +156,7 @@ extension Radio {
     guard offset == packet.count else { return false }
     offset = 4
     while let length = layout.length(in: packet, at: offset) {
-      let data = packet.extracting(layout.data(in: packet, at: offset))
-      scanner.receive(Discovery(layout, in: packet, at: offset), data, now: now, into: &output)
+      scanner.receive(layout, in: packet, at: offset, now: now, into: &output)
       offset += length
     }
     return true

@@ -7,31 +7,41 @@ extension Discovery {
   ///
   /// - Parameter identity: the device that uses the address of the report.
   init(_ report: HCI.AdvertisingReport, by identity: DeviceAddress) {
-    let type = report.eventType
-    self.init(
-      address: identity, isConnectable: type == .connectable || type == .directed,
-      isScanResponse: type == .scanResponse, data: Array(report.data), rssi: report.rssi)
-    reportedAddress = report.address
-    isScannable = type == .connectable || type == .scannable || type == .scanResponse
-    isDirected = type == .directed
+    var content = Content(report.eventType, by: identity, data: Array(report.data))
+    content.reportedAddress = report.address
+    self.init(Shared(content), rssi: report.rssi)
   }
 
   /// The reports of one extended advertisement (Vol 4, Part E, 7.7.65.13).
   init(_ advertisement: ExtendedReportAssembler.Advertisement, by identity: DeviceAddress) {
     let report = advertisement.report
-    let type = report.eventType
+    var content = Content(report.eventType, by: identity, data: Array(report.data))
+    content.isTruncated = advertisement.isTruncated
+    content.reportedAddress = report.address
+    if content.isDirected { content.target = report.directAddress }
+    (content.primaryPHY, content.secondaryPHY) = (report.primaryPHY, report.secondaryPHY)
+    if report.advertisingSID <= 0x0F { content.advertisingSet = report.advertisingSID }
+    if report.txPower != 127 { content.txPower = report.txPower }
+    if report.periodicAdvertisingInterval > 0 { content.periodicInterval = report.periodicAdvertisingInterval }
+    self.init(Shared(content), rssi: report.rssi)
+  }
+}
+
+extension Discovery.Content {
+  /// A legacy report of a type (Vol 4, Part E, 7.7.65.2).
+  fileprivate init(_ type: HCI.AdvertisingReportType, by identity: DeviceAddress, data: [UInt8]) {
     self.init(
-      address: identity, isConnectable: type.contains(.connectable), isScanResponse: type.contains(.scanResponse),
-      data: Array(report.data), isTruncated: advertisement.isTruncated, rssi: report.rssi)
-    reportedAddress = report.address
-    isScannable = type.contains(.scannable)
-    isLegacy = type.contains(.legacy)
-    isDirected = type.contains(.directed)
-    if isDirected { target = report.directAddress }
-    (primaryPHY, secondaryPHY) = (report.primaryPHY, report.secondaryPHY)
-    if report.advertisingSID <= 0x0F { advertisingSet = report.advertisingSID }
-    if report.txPower != 127 { txPower = report.txPower }
-    if report.periodicAdvertisingInterval > 0 { periodicInterval = report.periodicAdvertisingInterval }
+      address: identity, reportedAddress: identity, isConnectable: type == .connectable || type == .directed,
+      isScannable: type == .connectable || type == .scannable || type == .scanResponse,
+      isScanResponse: type == .scanResponse, isDirected: type == .directed, data: data, isTruncated: false)
+  }
+
+  /// An extended report of a type (Vol 4, Part E, 7.7.65.13).
+  fileprivate init(_ type: HCI.ExtendedAdvertisingReportType, by identity: DeviceAddress, data: [UInt8]) {
+    self.init(
+      address: identity, reportedAddress: identity, isConnectable: type.contains(.connectable),
+      isScannable: type.contains(.scannable), isScanResponse: type.contains(.scanResponse),
+      isLegacy: type.contains(.legacy), isDirected: type.contains(.directed), data: data, isTruncated: false)
   }
 }
 
@@ -68,7 +78,7 @@ extension Discovery {
       guard offset + length <= packet.count else { return nil }
       let whole = length + Int(packet[offset + dataLength])
       guard offset + whole <= packet.count else { return nil }
-      if address == 2, packet[offset] & 0b0110_0000 != 0 { return nil }
+      if isExtended, packet[offset] & 0b0110_0000 != 0 { return nil }
       return whole
     }
 
@@ -77,35 +87,48 @@ extension Discovery {
       DeviceAddress(reading: packet, at: offset + address)
     }
 
+    var isExtended: Bool { address == 2 }
+
+    /// The RSSI of a report that ``length(in:at:)`` has measured, in dBm: the last octet of a legacy report.
+    func rssi(in packet: Span<UInt8>, at offset: Int) -> Int8 {
+      let place = isExtended ? 13 : 9 + Int(packet[offset + dataLength])
+      return Int8(bitPattern: packet[offset + place])
+    }
+
+    /// The octets of a report, apart from the data, the RSSI and the address itself, as numbers that are equal where the octets are.
+    func head(in packet: Span<UInt8>, at offset: Int) -> ReportTable.Head {
+      let kinds = UInt64(packet[offset]) << 8 | UInt64(packet[offset + address])
+      guard isExtended else { return ReportTable.Head(isExtended: false, low: kinds, high: 0) }
+      var low = kinds << 8 | UInt64(packet[offset + 1])
+      // PHYs, set and transmit power, before the RSSI; then the interval, and the address of a directed advertisement.
+      for index in 9..<13 { low = low << 8 | UInt64(packet[offset + index]) }
+      low = low << 8 | UInt64(packet[offset + 14])
+      var high = UInt64(packet[offset + 15])
+      for index in 16..<23 { high = high << 8 | UInt64(packet[offset + index]) }
+      return ReportTable.Head(isExtended: true, low: low, high: high)
+    }
+
     /// Where the data is of a report that ``length(in:at:)`` has measured.
     func data(in packet: Span<UInt8>, at offset: Int) -> Range<Int> {
       let start = offset + dataLength + 1
       return start..<start + Int(packet[offset + dataLength])
     }
   }
+}
 
-  /// A report that ``ReportLayout/length(in:at:)`` has measured, without its data.
-  init(_ layout: ReportLayout, in packet: Span<UInt8>, at offset: Int) {
+extension Discovery.Content {
+  /// A report that ``Discovery/ReportLayout/length(in:at:)`` has measured.
+  init(_ layout: Discovery.ReportLayout, in packet: Span<UInt8>, at offset: Int) {
     let reported = layout.address(in: packet, at: offset)
-    guard layout.address == 2 else {
-      let type = HCI.AdvertisingReportType(rawValue: packet[offset])
-      let rssi = Int8(bitPattern: packet[offset + 9 + Int(packet[offset + 8])])
-      self.init(
-        address: reported.identity, isConnectable: type == .connectable || type == .directed,
-        isScanResponse: type == .scanResponse, data: [], rssi: rssi)
+    let data = [UInt8](copying: packet.extracting(layout.data(in: packet, at: offset)))
+    guard layout.isExtended else {
+      self.init(HCI.AdvertisingReportType(rawValue: packet[offset]), by: reported.identity, data: data)
       reportedAddress = reported
-      isScannable = type == .connectable || type == .scannable || type == .scanResponse
-      isDirected = type == .directed
       return
     }
-    let type = HCI.ExtendedAdvertisingReportType(rawValue: UInt16(packet[offset]) | UInt16(packet[offset + 1]) << 8)
-    self.init(
-      address: reported.identity, isConnectable: type.contains(.connectable),
-      isScanResponse: type.contains(.scanResponse),
-      data: [], rssi: Int8(bitPattern: packet[offset + 13]))
+    let type = UInt16(packet[offset]) | UInt16(packet[offset + 1]) << 8
+    self.init(HCI.ExtendedAdvertisingReportType(rawValue: type), by: reported.identity, data: data)
     reportedAddress = reported
-    (isScannable, isLegacy) = (type.contains(.scannable), type.contains(.legacy))
-    isDirected = type.contains(.directed)
     if isDirected { target = DeviceAddress(reading: packet, at: offset + 16) }
     (primaryPHY, secondaryPHY) = (HCI.PHY(rawValue: packet[offset + 9]), HCI.PHY(rawValue: packet[offset + 10]))
     if packet[offset + 11] <= 0x0F { advertisingSet = packet[offset + 11] }

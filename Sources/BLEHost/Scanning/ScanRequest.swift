@@ -5,37 +5,9 @@ import BLEWire
 struct ScanRequest: Sendable {
   let owner: OwnerID
   var parameters: ScanParameters
-  /// The devices that were reported to an owner that wants each once, or once for each change; with the data where changes count.
-  private var reported: [ReportKey: Contents] = [:]
-  /// The octets of data in the filter.
-  private var reportedOctets = 0
-  /// The number of devices in the filter. One more empties the filter, and all are reported again.
-  static let maximumReported = 32_768
-  /// The octets of data in the filter, beside about 100 octets for each device. More empty the filter, too.
-  static let maximumReportedOctets = 4 << 20
-
-  /// What a controller takes for a duplicate (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
-  /// advertising sets sends as many advertisements.
-  private struct ReportKey: Hashable, Sendable {
-    /// From bit 0: address, address type, advertising set plus one, scan response.
-    private let bits: UInt64
-
-    init(_ discovery: Discovery) {
-      let set = discovery.advertisingSet.map { UInt64($0 & 0x0F) + 1 } ?? 0
-      bits =
-        discovery.address.octets.value & 0xFFFF_FFFF_FFFF | UInt64(discovery.address.kind.rawValue) << 48 | set << 56
-        | (discovery.isScanResponse ? 1 << 63 : 0)
-    }
-  }
-
-  private struct Contents: Equatable, Sendable {
-    var data: [UInt8] = []
-    var scanResponse: [UInt8]?
-    var isTruncated = false
-    var isConnectable = false
-
-    var count: Int { data.count + (scanResponse?.count ?? 0) }
-  }
+  /// The numbers of the contents in ``ReportTable`` that were reported to an owner that wants each device once, or once for each
+  /// change, by slot; 0 for none. It has as many entries as the table has at most.
+  private var reported: ContiguousArray<UInt64> = []
 
   /// Advertisements that wait for their scan responses, the oldest first (``ScanParameters/waitsForScanResponse``).
   private var waiting: [(discovery: Discovery, deadline: Instant)] = []
@@ -50,45 +22,14 @@ struct ScanRequest: Sendable {
     self.parameters = parameters
   }
 
-  /// Whether the owner has had this report and does not want it again; a scan that waits for scan responses takes each.
-  ///
-  /// - Parameter isAlone: whether there is no other scan, so that the controller filters.
-  func hasReported(_ report: Discovery, _ data: Span<UInt8>, isAlone: Bool) -> Bool {
-    if parameters.allowsDuplicates || parameters.waitsForScanResponse || isAlone && parameters.filtersDuplicates {
-      return false
-    }
-    guard let before = reported[ReportKey(report)] else { return false }
-    guard parameters.reportsChanges else { return before == Contents() }
-    guard before.isConnectable == report.isConnectable, !before.isTruncated, before.scanResponse == nil,
-      before.data.count == data.count
-    else { return false }
-    for index in data.indices where before.data[index] != data[index] { return false }
-    return true
-  }
-
-  /// Whether the owner wants this report.
-  mutating func admits(_ discovery: Discovery) -> Bool {
+  /// Whether the owner wants this report: it has not had one of the device, or not with this content.
+  mutating func admits(_ report: ReportTable.Entry, at slot: Int) -> Bool {
     if parameters.allowsDuplicates { return true }
-    let key = ReportKey(discovery)
-    var contents = Contents()
-    if parameters.reportsChanges {
-      contents = Contents(
-        data: discovery.data, scanResponse: discovery.scanResponse, isTruncated: discovery.isTruncated,
-        isConnectable: discovery.isConnectable)
-    }
-    if let before = reported[key] {
-      if before == contents { return false }
-      reportedOctets -= before.count
-    }
-    if reported[key] == nil && reported.count >= Self.maximumReported
-      || reportedOctets + contents.count > Self.maximumReportedOctets
-    {
-      reported.removeAll(keepingCapacity: true)
-      reportedOctets = 0
-    }
-    reported[key] = contents
-    reportedOctets += contents.count
-    return true
+    while reported.count <= slot { reported.append(0) }
+    let last = reported[slot]
+    reported[slot] = report.number
+    // A lower number is that of another device, which was in this slot before.
+    return parameters.reportsChanges ? last != report.number : last < report.firstNumber
   }
 }
 

@@ -30,6 +30,8 @@ struct Scanner: Sendable {
   private var cannotSearch = false
   /// Extended advertisements of which the controller has reported only a part.
   private var assembler = ExtendedReportAssembler()
+  /// What the devices have last advertised, for as long as there is a scan.
+  private var reports = ReportTable()
 
   /// Whether the controller does not scan.
   var isOff: Bool { phase == .off }
@@ -66,11 +68,13 @@ struct Scanner: Sendable {
 
   mutating func stop(for owner: OwnerID, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     requests.removeAll { $0.owner == owner }
+    if requests.isEmpty { reports.removeAll() }
     reconcile(radio, into: &effects)
   }
 
   mutating func stopAll(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     requests = []
+    reports.removeAll()
     reconcile(radio, into: &effects)
   }
 
@@ -135,6 +139,7 @@ struct Scanner: Sendable {
       if requests.isEmpty { return cannotSearch = true }
       let owners = requests.map(\.owner)
       requests = []
+      reports.removeAll()
       effects += owners.map { .event(.scanStopped(.controller(opcode, status)), to: $0.recipient) }
       return
     }
@@ -175,48 +180,55 @@ extension Scanner {
   /// Whether no part of an advertisement waits for the others.
   var hasNoFragments: Bool { assembler.deadline == nil }
 
-  /// A whole report whose data is still in the packet: where no owner wants it, nothing is copied.
-  mutating func receive(_ report: Discovery, _ data: Span<UInt8>, now: Instant, into output: inout HostOutput) {
-    var isWanted = false
-    let isAlone = requests.count == 1
-    for index in requests.indices where !isWanted {
-      isWanted = !requests[index].hasReported(report, data, isAlone: isAlone)
-    }
-    guard isWanted else { return }
-    var discovery = report
-    discovery.data = [UInt8](copying: data)
-    discovered(discovery, now: now) { output.append(.discovered($0), to: $1) }
+  /// A whole report that is still in the packet: of one that says what the last one of the device said, nothing is copied.
+  mutating func receive(
+    _ layout: Discovery.ReportLayout, in packet: Span<UInt8>, at offset: Int, now: Instant,
+    into output: inout HostOutput
+  ) {
+    guard !requests.isEmpty else { return }
+    let slot = reports.receive(layout, in: packet, at: offset)
+    let rssi = layout.rssi(in: packet, at: offset)
+    discovered(at: slot, rssi: rssi, now: now) { output.append($0, to: $1) }
   }
 
   private mutating func discovered(
     _ discovery: Discovery, now: Instant, into effects: inout [Effect<ScannerEffect>]
   ) {
-    discovered(discovery, now: now) { effects.append(.event(.discovered($0), to: $1)) }
+    discovered(at: reports.receive(discovery), rssi: discovery.rssi, now: now) {
+      effects.append(.event(.discovered([$0]), to: $1))
+    }
   }
 
   /// Reports a discovery to the owners for which it is no duplicate.
-  private mutating func discovered(_ discovery: Discovery, now: Instant, _ report: (Discovery, Recipient) -> Void) {
+  private mutating func discovered(at slot: Int, rssi: Int8, now: Instant, _ report: (Discovery, Recipient) -> Void) {
+    let entry = reports[slot]
     var recipient: Recipient?
     for index in requests.indices {
       let owner = requests[index].owner
       // With one scan the controller filters.
       let isFiltered = requests.count == 1 && requests[index].parameters.filtersDuplicates
       if requests[index].parameters.waitsForScanResponse {
-        for whole in requests[index].join(discovery, now: now) where requests[index].admits(whole) {
-          report(whole, owner.recipient)
+        for whole in requests[index].join(Discovery(entry.content, rssi: rssi), now: now) {
+          if let whole = admitted(whole, by: index) { report(whole, owner.recipient) }
         }
-      } else if requests[index].admits(discovery) || isFiltered {
+      } else if requests[index].admits(entry, at: slot) || isFiltered {
         recipient = recipient?.joined(by: owner) ?? owner.recipient
       }
     }
-    if let recipient { report(discovery, recipient) }
+    if let recipient { report(Discovery(entry.content, rssi: rssi), recipient) }
   }
 
-  /// Reports a discovery that has waited for its scan response.
+  /// A discovery that has waited for its scan response, with the content that its repetitions share; nil for a duplicate.
+  private mutating func admitted(_ discovery: Discovery, by index: Int) -> Discovery? {
+    let slot = reports.receive(discovery)
+    guard requests[index].admits(reports[slot], at: slot) else { return nil }
+    return Discovery(reports[slot].content, rssi: discovery.rssi)
+  }
+
   private mutating func report(
     _ discovery: Discovery, to index: Int, into effects: inout [Effect<ScannerEffect>]
   ) {
-    guard requests[index].admits(discovery) else { return }
-    effects.append(.event(.discovered(discovery), to: requests[index].owner.recipient))
+    guard let discovery = admitted(discovery, by: index) else { return }
+    effects.append(.event(.discovered([discovery]), to: requests[index].owner.recipient))
   }
 }

@@ -5,10 +5,39 @@ final class ScanBuffer: Sendable {
   /// Results that wait for the reader; the oldest is dropped then.
   static let limit = 1024
 
+  /// Results in order.
+  struct Batch: Sendable {
+    /// The oldest at `first`; what follows the last is before it, where results were dropped.
+    fileprivate var results: [ScanResult] = []
+    fileprivate var first = 0
+    /// The number of results that were handed out.
+    private var taken = 0
+
+    init() {}
+
+    /// Hands out the oldest result that is left.
+    mutating func next() -> ScanResult? {
+      guard taken < results.count else { return nil }
+      let index = first + taken
+      taken += 1
+      return results[index < results.count ? index : index - results.count]
+    }
+
+    /// Adds a result, in the place of the oldest where there are too many.
+    mutating func append(_ result: ScanResult) {
+      if results.count < ScanBuffer.limit { return results.append(result) }
+      results[first] = result
+      first = (first + 1) % ScanBuffer.limit
+    }
+
+    fileprivate mutating func removeAll() {
+      results.removeAll(keepingCapacity: true)
+      (first, taken) = (0, 0)
+    }
+  }
+
   private struct State: Sendable {
-    /// The oldest at ``first``, and before that where the oldest was dropped.
-    var results: [ScanResult] = []
-    var first = 0
+    var waiting = Batch()
     /// How the scan has ended: with an error, or because its reader was cancelled.
     var end: Result<Void, BLEError>?
     var reader: CheckedContinuation<Void, Never>?
@@ -16,26 +45,21 @@ final class ScanBuffer: Sendable {
 
   private let state = Mutex(State())
 
-  /// Adds a result.
+  /// Adds results under one lock.
   ///
-  /// - Returns: whether the reader waits: call ``wake()`` then, when more results are not at hand.
-  func append(_ result: ScanResult) -> Bool {
+  /// - Returns: whether the reader waits for them: call ``wake()`` then, when more results are not at hand.
+  func append(_ add: (inout Batch) -> Void) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return false }
-      if state.results.count < Self.limit {
-        state.results.append(result)
-      } else {
-        state.results[state.first] = result
-        state.first = (state.first + 1) % Self.limit
-      }
-      return state.reader != nil
+      add(&state.waiting)
+      return state.reader != nil && !state.waiting.results.isEmpty
     }
   }
 
   /// Lets a reader go on that waits for results that are there, or for the end.
   func wake() {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      guard !state.results.isEmpty || state.end != nil else { return nil }
+      guard !state.waiting.results.isEmpty || state.end != nil else { return nil }
       defer { state.reader = nil }
       return state.reader
     }
@@ -55,7 +79,7 @@ final class ScanBuffer: Sendable {
   /// - Returns: false where it need not wait.
   private func keep(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
     let (isKept, earlier) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
-      if !state.results.isEmpty || state.end != nil { return (false, nil) }
+      if !state.waiting.results.isEmpty || state.end != nil { return (false, nil) }
       // An iterator has one reader: another one that waited looks again.
       defer { state.reader = continuation }
       return (true, state.reader)
@@ -69,27 +93,25 @@ final class ScanBuffer: Sendable {
     await withCheckedContinuation { if !keep($0) { $0.resume() } }
   }
 
-  /// Takes what is there.
+  /// Takes what is there. The memory of the batch is used again.
   ///
-  /// - Returns: the results, the newest first; none at the end, and nil where they are to be waited for.
-  func take() throws(BLEError) -> [ScanResult]? {
-    let taken: Result<[ScanResult]?, BLEError> = state.withLock { state in
-      guard state.results.isEmpty else {
-        let (results, first) = (state.results, state.first)
-        (state.results, state.first) = ([], 0)
-        if first == 0 { return .success(results.reversed()) }
-        return .success((results[first...] + results[..<first]).reversed())
+  /// - Returns: false where there is nothing yet; true with an empty batch at the end.
+  func take(into batch: inout Batch) throws(BLEError) -> Bool {
+    batch.removeAll()
+    let error: BLEError?
+    let isReady: Bool
+    (isReady, error) = state.withLock { state in
+      guard state.waiting.results.isEmpty else {
+        swap(&state.waiting, &batch)
+        return (true, nil)
       }
-      switch state.end {
-      case nil: return .success(nil)
-      case .success: return .success([])
-      case .failure(let error):
-        // It is thrown once.
-        state.end = .success(())
-        return .failure(error)
-      }
+      guard case .failure(let error)? = state.end else { return (state.end != nil, nil) }
+      // It is thrown once.
+      state.end = .success(())
+      return (true, error)
     }
-    return try taken.get()
+    if let error { throw error }
+    return isReady
   }
 }
 
@@ -102,13 +124,11 @@ final class ScanReader: Sendable {
 
   deinit { end() }
 
-  /// Takes the results, and waits where there are none.
-  ///
-  /// - Returns: the results, the newest first; none at the end.
-  func take(isolation actor: isolated (any Actor)?) async throws(BLEError) -> [ScanResult] {
+  /// Takes the results, and waits where there are none. At the end there are none.
+  func take(into batch: inout ScanBuffer.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError) {
     if Task.isCancelled { cancel() }
     while true {
-      if let results = try results.take() { return results }
+      if try results.take(into: &batch) { return }
       await withTaskCancellationHandler {
         await results.wait(isolation: actor)
       } onCancel: {

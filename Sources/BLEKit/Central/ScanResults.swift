@@ -11,7 +11,10 @@ public struct ScanResult: Sendable {
   private let device: DiscoveredDevice
 
   /// Advertising data and scan response together, as received so far (Vol 3, Part C, 11).
-  public var contents: AdvertisedData { device.data }
+  public var contents: AdvertisedData {
+    // Lent to the reader of one of its properties, which copies only that one.
+    _read { yield device.content.data }
+  }
   /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device perhaps has them.
   public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
   /// In dBm; nil where the controller does not know it.
@@ -78,21 +81,21 @@ public struct ScanResults: AsyncSequence, Sendable {
   /// Scans until it is released. Results that have arrived are taken together, and handed out without a wait.
   public struct Iterator: AsyncIteratorProtocol {
     let reader: ScanReader
-    /// What was taken, the next one at the end.
-    private var batch: [ScanResult] = []
+    /// What was taken, and how many of it were handed out.
+    private var batch = ScanBuffer.Batch()
 
     init(reader: ScanReader) { self.reader = reader }
 
     public mutating func next() async throws(BLEError) -> ScanResult? {
-      if let result = batch.popLast() { return result }
-      batch = try await reader.take(isolation: nil)
-      return batch.popLast()
+      if let result = batch.next() { return result }
+      try await reader.take(into: &batch, isolation: nil)
+      return batch.next()
     }
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(BLEError) -> ScanResult? {
-      if let result = batch.popLast() { return result }
-      batch = try await reader.take(isolation: actor)
-      return batch.popLast()
+      if let result = batch.next() { return result }
+      try await reader.take(into: &batch, isolation: actor)
+      return batch.next()
     }
   }
 }
@@ -119,20 +122,24 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began; of more than 32,768, the last ones. One takes about 1 kB with 31 octets
-  /// of data.
-  private var devices = DeviceRegistry<Void>(limit: 32_768)
+  /// What devices have advertised since the scan began; of more than 32,768, the last ones.
+  private var devices = DeviceTable(limit: 32_768)
 
   init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer) {
     (self.parameters, self.results) = (parameters, results)
     filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
   }
 
-  /// The result of an advertisement or a scan response; nil where the scan does not report it.
-  mutating func result(_ discovery: Discovery) -> ScanResult? {
-    let slot = devices.slot(of: discovery.address.identity, isNeeded: { _ in false }, content: { _ in () })
-    guard let slot else { return nil }
-    return devices.add(discovery, at: slot, for: filter).report.map { ScanResult(discovery.address, $0) }
+  /// Gives the results of advertisements and scan responses to the reader, as far as the scan reports them.
+  ///
+  /// - Returns: whether the reader waits.
+  mutating func receive(_ discoveries: [Discovery]) -> Bool {
+    results.append { results in
+      for discovery in discoveries {
+        guard let report = devices.add(discovery, for: filter).report else { continue }
+        results.append(ScanResult(discovery.shared.content.address, report))
+      }
+    }
   }
 }
 
@@ -171,14 +178,14 @@ extension AdapterSession.State {
     actions.commands.append(.startScanning(union))
   }
 
-  /// Gives a report to the scans that want it.
+  /// Gives reports to the scans that want them.
   ///
   /// - Returns: whether one of them has a reader that waits.
-  mutating func discovered(_ discovery: Discovery) -> Bool {
+  mutating func discovered(_ discoveries: [Discovery]) -> Bool {
     var waits = false
     var index = scans.startIndex
     while index != scans.endIndex {
-      if let result = scans.values[index].result(discovery), scans.values[index].results.append(result) { waits = true }
+      if scans.values[index].receive(discoveries) { waits = true }
       index = scans.index(after: index)
     }
     return waits

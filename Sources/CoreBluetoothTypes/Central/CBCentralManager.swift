@@ -34,6 +34,8 @@ import Synchronization
 /// The locks are `machine` and those of ``CBManager``.
 open class CBCentralManager: CBManager, @unchecked Sendable {
   private let machine: Mutex<CentralState>
+  /// The number of the scan in the machine, 0 for none: reports of another scan that wait for their call are dropped.
+  let activeScan = Atomic<UInt64>(0)
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBCentralManagerDelegate)?
 
@@ -182,8 +184,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let bonded = bonds.filter { identifiers.contains($0.id) }
     let known = identifiers.compactMap { client.hub?.devices.device(of: PeerIdentifier($0)) }
     return run { state, _ in
-      for bond in bonded { _ = state.remember(bond.record.identity) }
-      for device in known { _ = state.remember(device) }
+      for bond in bonded { state.slot(of: bond.record.identity) }
+      for device in known { state.remember(device) }
       return state.retrieve(identifiers)
     }
   }
@@ -207,7 +209,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   public final func retrievePeripheral(withAddress address: String, isRandom: Bool) -> CBPeripheral? {
     guard accepts("retrievePeripheral"), let address = DeviceAddress(address, kind: isRandom ? .random : .public)
     else { return nil }
-    return run { state, _ in state.remember(address) ? state.peripheral(at: address) : nil }
+    return run { state, _ in
+      state.slot(of: address)
+      return state.peripheral(at: address)
+    }
   }
 
   /// Connects; ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` or
@@ -271,10 +276,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       var effects = CentralEffects()
       let result = body(&state, &effects)
       for command in effects.commands { client.perform(command) }
+      activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
       append(effects.calls) { .central($0) }
       return (result, effects)
     }
     for fact in effects.facts { client.hub?.devices.note(fact) }
+    if !effects.seenAgain.isEmpty { client.hub?.devices.noteAgain(effects.seenAgain) }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice, line) }
     if !effects.commands.isEmpty || !effects.calls.isEmpty {

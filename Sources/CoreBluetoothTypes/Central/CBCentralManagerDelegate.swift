@@ -73,7 +73,7 @@ extension CBCentralManagerDelegate {
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, device: DiscoveredDevice
   ) {
     centralManager(
-      central, didDiscover: peripheral, advertisementData: device.dictionary, rssi: NSNumber(value: device.rssi))
+      central, didDiscover: peripheral, advertisementData: device.dictionary, rssi: device.strength)
   }
   public func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {}
   public func centralManager(

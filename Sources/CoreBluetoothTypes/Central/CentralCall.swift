@@ -3,11 +3,13 @@ import BLEGAP
 import BLEHost
 import BLEL2CAP
 import Foundation
+import Synchronization
 
 /// One thing to do on the delegate's queue, as a value.
 enum CentralCall: Sendable {
   indirect case willRestore(CentralState.RestoredObjects)
-  indirect case discovered(CBPeripheral, DiscoveredDevice)
+  /// Not made when the scan of the report has ended meanwhile.
+  case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
@@ -51,6 +53,7 @@ extension CBCentralManager {
         reportUnusedRestoration()
       }
     case .discovered(let peripheral, let device):
+      guard device.content.scan == activeScan.load(ordering: .acquiring) else { return }
       delegate?.centralManager(self, didDiscover: peripheral, device: device)
     case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)
     case .failedToConnect(let peripheral, let error):

@@ -196,7 +196,9 @@ extension CentralState {
     _ event: CBConnectionEvent, of address: DeviceAddress, _ services: [BluetoothUUID],
     into effects: inout CentralEffects
   ) {
-    guard let watchedEvents, remember(address), let device = devices[address] else { return }
+    guard let watchedEvents else { return }
+    let slot = slot(of: address)
+    let device = devices[slot: slot]
     let services = services + devices.record(of: address).data.serviceUUIDs
     guard
       watchedEvents.peripherals.contains(device.identifier)

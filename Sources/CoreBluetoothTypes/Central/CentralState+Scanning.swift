@@ -8,8 +8,13 @@ extension DiscoveredDevice {
   /// As CoreBluetooth's dictionary, which is made once for reports with the same content.
   var dictionary: [String: Any] {
     let view = content.view { AdvertisementDictionary($0) }
-    return (view as? AdvertisementDictionary)?.dictionary ?? content.dictionary
+    return view?.dictionary ?? content.dictionary
   }
+
+  /// The RSSI as CoreBluetooth's delegates receive it.
+  var strength: NSNumber { Self.strengths[rssi + 128] }
+
+  private static let strengths = (-128...127).map { NSNumber(value: $0) }
 }
 
 /// The dictionary of a content. Its values are immutable, but `Any` does not say so.
@@ -65,20 +70,25 @@ extension CentralState {
     effects.commands.append(.stopScanning)
   }
 
-  mutating func discovered(_ discovery: Discovery, into effects: inout CentralEffects) {
-    guard let scan, discovery.address.kind != .anonymous else { return }
-    let address = discovery.address.identity
-    guard let slot = slot(of: address) else { return }
+  mutating func discovered(_ discoveries: [Discovery], into effects: inout CentralEffects) {
+    guard let scan else { return }
+    effects.calls.reserveCapacity(discoveries.count)
+    for discovery in discoveries { discovered(discovery, by: scan, into: &effects) }
+  }
+
+  private mutating func discovered(_ discovery: Discovery, by scan: ScanFilter, into effects: inout CentralEffects) {
+    let address = discovery.shared.content.address.identity
+    guard address.kind != .anonymous else { return }
+    let slot = slot(of: address)
     let addition = devices.add(discovery, at: slot, for: scan)
-    if let name = addition.name, let object = devices[slot: slot].object.object {
-      object.update(name: name.new)
-      if name.isChange { effects.calls.append(.peripheral(object, .updatedName)) }
+    let known = devices[slot: slot].object.object
+    if let name = addition.name, let known {
+      known.update(name: name.new)
+      if name.isChange { effects.calls.append(.peripheral(known, .updatedName)) }
     }
-    guard let device = addition.report,
-      let object = devices[slot: slot].object.object ?? peripheral(at: address)
-    else { return }
+    guard let device = addition.report, let object = known ?? peripheral(at: address) else { return }
     if addition.isRepeated {
-      effects.facts.append(.seenAgain(address))
+      effects.seenAgain.append(address)
     } else {
       effects.facts.append(.seen(address, name: devices.name(at: slot), services: device.data.serviceUUIDs))
     }
@@ -87,7 +97,10 @@ extension CentralState {
 
   /// Devices that the managers of this adapter know, with an object each.
   mutating func retrieve(_ known: [KnownDevices.Device]) -> [CBPeripheral] {
-    known.compactMap { device in remember(device) ? peripheral(at: device.address) : nil }
+    known.compactMap { device in
+      remember(device)
+      return peripheral(at: device.address)
+    }
   }
 
   /// The devices of these identifiers that this manager knows, with an object each.

@@ -87,8 +87,7 @@ struct CentralState: Sendable {
 
 /// The bounds of what one central manager keeps.
 struct CentralLimits: Sendable {
-  /// Devices remembered, at about 1 kB each with 31 octets of data. The one not seen for the longest time is forgotten, unless
-  /// the application holds its object; where it holds them all, new devices are not reported.
+  /// Devices remembered, beside those whose objects the application holds. The one not seen for the longest time is forgotten.
   var knownDevices = 32_768
   /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more is answered with
   /// `outOfSpace`.
@@ -109,13 +108,15 @@ struct CentralEffects: Sendable {
   var notices: [String] = []
   /// For the managers of this adapter together.
   var facts: [KnownDevices.Fact] = []
+  /// The devices that were reported as before.
+  var seenAgain: [DeviceAddress] = []
 }
 
 extension CentralState {
   /// One event of the host, which concerns this manager or everyone.
   mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
     switch event {
-    case .discovered(let discovery): discovered(discovery, into: &effects)
+    case .discovered(let discoveries): discovered(discoveries, into: &effects)
     case .scanStopped(let error):
       guard scan != nil else { return }
       scan = nil
@@ -187,23 +188,18 @@ extension CentralState {
 
   /// Stores a device, and removes another one where there is no room.
   ///
-  /// - Returns: false where there is no room and nothing to remove.
-  mutating func remember(_ address: DeviceAddress) -> Bool { slot(of: address) != nil }
-
-  /// Stores a device as `remember` does.
-  ///
   /// - Returns: its place in ``devices``.
-  mutating func slot(of address: DeviceAddress) -> Int? {
+  @discardableResult
+  mutating func slot(of address: DeviceAddress) -> Int {
     devices.slot(of: address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
       Device(address: address, identifier: identifier.uuid)
     }
   }
 
   /// Remembers a device that the managers of this adapter know.
-  mutating func remember(_ known: KnownDevices.Device) -> Bool {
-    guard remember(known.address) else { return false }
-    if let name = known.name { devices[known.address]?.name = name }
-    return true
+  mutating func remember(_ known: KnownDevices.Device) {
+    let slot = slot(of: known.address)
+    if let name = known.name { devices[slot: slot].name = name }
   }
 
   /// The manager ends: its peripherals are not connected any more.

@@ -39,7 +39,8 @@ extension CentralState {
     let known = restored.content.peripherals.compactMap { record in record.deviceAddress.map { ($0, record) } }
     var objects = RestoredObjects(scan: restored.content.scan)
     if !restored.isReported {
-      for (address, record) in known where remember(address) {
+      for (address, record) in known {
+        slot(of: address)
         if let name = record.name { devices[address]?.name = name }
         if let object = peripheral(at: address) { objects.peripherals.append(object) }
       }

@@ -36,12 +36,15 @@ struct Transcript {
   mutating func reported(_ event: HostEvent, by host: Int) {
     // Our address follows from the packets that a scenario records.
     if case .address = event { return }
-    let line = "\(host) < \(text(of: event))"
-    if case .discovered = event {
-      reports[line, default: 0] += 1
-      if reports[line, default: 0] > 2 { return }
+    if case .discovered(let found) = event {
+      for report in found {
+        let line = "\(host) < \(Self.text(of: report))"
+        reports[line, default: 0] += 1
+        if reports[line, default: 0] <= 2 { lines.append(line) }
+      }
+      return
     }
-    lines.append(line)
+    lines.append("\(host) < \(text(of: event))")
   }
 
   mutating func asked(_ directive: SecurityDirective, by host: Int) {
@@ -81,9 +84,7 @@ struct Transcript {
     case .phy(let peer, .success(let phy)):
       return "phy \(peer.rawValue) \(phy.transmit.rawValue) \(phy.receive.rawValue)"
     case .phy(let peer, .failure(let error)): return "no phy \(peer.rawValue) \(Self.text(of: error))"
-    case .discovered(let report):
-      return
-        "discovered \(report.address) \(report.isConnectable ? 1 : 0)\(report.isScanResponse ? 1 : 0)\(report.isTruncated ? 1 : 0) \(report.rssi) \(report.data.hexadecimal)"
+    case .discovered(let found): return found.map { Self.text(of: $0) }.joined(separator: ", ")
     case .scanStopped(let error): return "scan stopped \(Self.text(of: error))"
     case .connectionFailed(let id, let error): return "connection failed \(id.rawValue) \(Self.text(of: error))"
     case .client(let peer, let event): return "client \(peer.rawValue) \(Self.text(of: event))"
@@ -91,6 +92,10 @@ struct Transcript {
       return "diagnostic \(diagnostic.origin.rawValue) \(diagnostic.peer?.rawValue ?? 0)"
     default: return serverText(of: event) ?? securityText(of: event)
     }
+  }
+
+  private static func text(of report: Discovery) -> String {
+    "discovered \(report.address) \(report.isConnectable ? 1 : 0)\(report.isScanResponse ? 1 : 0)\(report.isTruncated ? 1 : 0) \(report.rssi) \(report.data.hexadecimal)"
   }
 
   private mutating func serverText(of event: HostEvent) -> String? {

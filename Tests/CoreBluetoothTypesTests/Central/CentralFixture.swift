@@ -100,10 +100,11 @@ final class CentralFixture: Sendable {
     isTruncated: Bool = false, rssi: Int8 = -40
   ) {
     say(
-      .discovered(
+      .discovered([
         Discovery(
           address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
-          data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)))
+          data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)
+      ]))
   }
 
   /// A device that was heard, as an object that the test holds.

@@ -67,7 +67,7 @@ import Testing
     var discovery = Discovery(
       address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
     (discovery.isLegacy, discovery.primaryPHY, discovery.secondaryPHY) = (false, .leCoded, .le2M)
-    fixture.say(.discovered(discovery))
+    fixture.say(.discovered([discovery]))
     let peripheral = try #require(fixture.recorder.takeFound())
     fixture.manager.connect(peripheral)
     guard case .connect(_, _, _, let scan)? = fixture.commands().last else { Issue.record("not posted"); return }

@@ -1,0 +1,161 @@
+import BLEHCI
+import BLEWire
+
+/// The last report of each device, of each of its advertising sets and of its scan responses apart: reports that say the same share
+/// their content, and each content has a number that the duplicate filters of the owners compare.
+///
+/// It remembers ``limit`` of them, those of 32,768 devices with scan responses, and ``maximumOctets`` of their data. The ones that were not received for the longest time make room.
+struct ReportTable: Sendable {
+  static let limit = 65_536
+  /// The octets of data at most, beside about 320 for each report.
+  static let maximumOctets = 4 << 20
+
+  /// A report in the table.
+  struct Entry: Sendable {
+    fileprivate(set) var content: Discovery.Shared
+    /// The octets of the packet apart from the data, where the content was read in a packet.
+    fileprivate var head: Head?
+    /// Different from those of all other contents; greater for a later one.
+    fileprivate(set) var number: UInt64
+    /// The number of the first content since the device is in the table.
+    fileprivate(set) var firstNumber: UInt64
+  }
+
+  /// The octets of a report apart from address, data and RSSI (``Discovery/ReportLayout/head(in:at:)``).
+  struct Head: Equatable, Sendable {
+    let isExtended: Bool
+    let low: UInt64
+    let high: UInt64
+  }
+
+  private var keys = RecencyTable()
+  private var entries: ContiguousArray<Entry> = []
+  private var octets = 0
+  private var lastNumber: UInt64 = 0
+
+  init() {}
+
+  subscript(slot: Int) -> Entry { entries[slot] }
+
+  mutating func removeAll() { self = Self(after: lastNumber) }
+
+  private init(after number: UInt64) { lastNumber = number }
+
+  /// Takes a report that ``Discovery/ReportLayout/length(in:at:)`` has measured.
+  ///
+  /// - Returns: where it is until the next report.
+  mutating func receive(_ layout: Discovery.ReportLayout, in packet: Span<UInt8>, at offset: Int) -> Int {
+    let address = layout.address(in: packet, at: offset)
+    let head = layout.head(in: packet, at: offset)
+    let key = Self.key(layout, address, in: packet, at: offset)
+    let data = layout.data(in: packet, at: offset)
+    if let slot = keys.slot(of: key) {
+      keys.touch(slot)
+      if entries[slot].head == head, Self.areEqual(entries[slot].content.content.data, packet, data) { return slot }
+      replace(slot, by: Discovery.Content(layout, in: packet, at: offset))
+      entries[slot].head = head
+      return slot
+    }
+    let slot = insert(Discovery.Content(layout, in: packet, at: offset), key)
+    entries[slot].head = head
+    return slot
+  }
+
+  /// Takes a report that was decoded as a whole, or that was joined with its scan response.
+  ///
+  /// - Returns: where it is until the next report.
+  mutating func receive(_ discovery: Discovery) -> Int {
+    let content = discovery.content
+    let key = Self.key(content)
+    guard let slot = keys.slot(of: key) else { return insert(content, key) }
+    keys.touch(slot)
+    if entries[slot].content.content != content {
+      replace(slot, by: content)
+      entries[slot].head = nil
+    }
+    return slot
+  }
+
+  private mutating func replace(_ slot: Int, by content: Discovery.Content) {
+    let before = entries[slot].content.content
+    octets += content.octetCount - before.octetCount
+    entries[slot].content = Discovery.Shared(content)
+    let isSame =
+      before.data == content.data && before.scanResponse == content.scanResponse
+      && before.isTruncated == content.isTruncated && before.isConnectable == content.isConnectable
+    if !isSame { entries[slot].number = nextNumber() }
+    makeRoom(for: 0, keeping: slot)
+  }
+
+  private mutating func insert(_ content: Discovery.Content, _ key: UInt64) -> Int {
+    makeRoom(for: 1, keeping: nil)
+    let slot = keys.insert(key)
+    let number = nextNumber()
+    let entry = Entry(content: Discovery.Shared(content), head: nil, number: number, firstNumber: number)
+    if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
+    octets += content.octetCount
+    makeRoom(for: 0, keeping: slot)
+    return slot
+  }
+
+  private mutating func makeRoom(for new: Int, keeping kept: Int?) {
+    while keys.count + new > Self.limit || octets > Self.maximumOctets, let oldest = keys.oldest, oldest != kept {
+      octets -= entries[oldest].content.content.octetCount
+      entries[oldest].content = Self.none
+      keys.remove(oldest)
+    }
+  }
+
+  private mutating func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  private static let none = Discovery.Shared(
+    Discovery.Content(
+      address: DeviceAddress(octets: BD_ADDR(), kind: .anonymous),
+      reportedAddress: DeviceAddress(octets: BD_ADDR(), kind: .anonymous), isConnectable: false, isScanResponse: false,
+      data: [], isTruncated: false))
+
+  /// Whether an array has the octets of a range of a packet.
+  private static func areEqual(_ octets: [UInt8], _ packet: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard octets.count == range.count else { return false }
+    let (known, received) = (octets.span, packet.extracting(range))
+    var difference: UInt8 = 0
+    for index in 0..<known.count { difference |= known[index] ^ received[index] }
+    return difference == 0
+  }
+}
+
+/// What a controller takes for a duplicate (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
+/// advertising sets sends as many advertisements.
+extension ReportTable {
+  /// From bit 0: address, address type, advertising set plus one; an advertisement with its scan response, a scan response.
+  private static func key(_ address: DeviceAddress, set: UInt8?, isWhole: Bool, isScanResponse: Bool) -> UInt64 {
+    let set = set.map { UInt64($0 & 0x0F) + 1 } ?? 0
+    return address.octets.value & 0xFFFF_FFFF_FFFF | UInt64(address.kind.rawValue) << 48 | set << 56
+      | (isWhole ? 1 << 62 : 0) | (isScanResponse ? 1 << 63 : 0)
+  }
+
+  private static func key(_ content: Discovery.Content) -> UInt64 {
+    key(
+      content.address, set: content.advertisingSet, isWhole: content.scanResponse != nil,
+      isScanResponse: content.isScanResponse)
+  }
+
+  private static func key(
+    _ layout: Discovery.ReportLayout, _ address: DeviceAddress, in packet: Span<UInt8>, at offset: Int
+  ) -> UInt64 {
+    guard layout.isExtended else {
+      let isScanResponse = HCI.AdvertisingReportType(rawValue: packet[offset]) == .scanResponse
+      return key(address.identity, set: nil, isWhole: false, isScanResponse: isScanResponse)
+    }
+    let set = packet[offset + 11] <= 0x0F ? packet[offset + 11] : nil
+    // Bit 3 of the event type (Vol 4, Part E, 7.7.65.13).
+    return key(address.identity, set: set, isWhole: false, isScanResponse: packet[offset] & 0x08 != 0)
+  }
+}
+
+extension Discovery.Content {
+  fileprivate var octetCount: Int { data.count + (scanResponse?.count ?? 0) }
+}
