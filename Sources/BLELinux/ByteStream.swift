@@ -32,9 +32,6 @@ package struct ByteStream: ~Copyable, Sendable {
         : unsafe recv(number, $0.baseAddress, $0.count, 0)
     }
     let failure = errno
-    // RootCanal writes the packet indicator and the rest separately. The rest waits until the first segment is
-    // acknowledged, and the kernel delays acknowledgements by 40 ms. The option holds for one use only.
-    if medium == .tcp { setOption(TCP_QUICKACK) }
     if count > 0 { return .octets(count) }
     if count == 0 { return .end }
     switch failure {
@@ -44,6 +41,12 @@ package struct ByteStream: ~Copyable, Sendable {
     default: throw SystemError(.receive, failure)
     }
   }
+
+  /// Acknowledges at once what was read, where the other end may wait for that before it sends the rest of a packet.
+  ///
+  /// RootCanal writes the packet indicator and the rest separately. The rest waits until the first segment is acknowledged, and
+  /// the kernel delays acknowledgements by 40 ms. The option holds for one use only.
+  package func acknowledge() { if medium == .tcp { setOption(TCP_QUICKACK) } }
 
   /// Writes as many of `octets` as the system takes now.
   ///

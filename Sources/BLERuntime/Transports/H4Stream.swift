@@ -39,6 +39,7 @@ struct H4Stream: ~Copyable, Sendable {
       do throws(H4Error) {
         try Self.divide(buffer, count: count, with: &framer, body)
       } catch { throw label.malformedInput(error) }
+      if !framer.collected.isEmpty { stream.acknowledge() }
     case .end:
       do throws(H4Error) {
         try framer.finish()
