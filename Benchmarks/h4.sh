@@ -4,7 +4,8 @@
 #
 #   Benchmarks/h4.sh [ROUNDS] [--instructions]
 #
-# With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails.
+# With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails. The third
+# column there is the number of allocations that an operation may make, in all threads; a row without one is not checked.
 set -euo pipefail
 cd "$(dirname "$0")"
 rounds=${1:-5}
@@ -19,9 +20,22 @@ load() { # scenario count links active buffers program...
   $pin "$bin/h4-bench-load" "$@" 2> /dev/null | cut -d' ' -f1
 }
 
-# Instructions of one operation: the difference of two runs, in which only the number of operations differs.
+# The calls of the allocator in a profile, in which each name is written once and then given by its number.
+allocator_calls() { # file
+  awk '
+    /^c?fn=/ {
+      match($0, /\([0-9]+\)/)
+      number = substr($0, RSTART, RLENGTH)
+      if (length($0) > RSTART + RLENGTH) names[number] = substr($0, RSTART + RLENGTH + 1)
+      if (/^cfn=/) called = names[number]
+    }
+    /^calls=/ && called ~ /^(malloc|calloc|realloc|aligned_alloc|posix_memalign)$/ { split($1, part, "="); sum += part[2] }
+    END { printf "%d", sum }' "$1"
+}
+
+# Instructions and allocations of one operation: the difference of two runs, in which only the number of operations differs.
 counted() { # scenario links active buffers mode
-  local few=500 many=4500 totals=()
+  local few=500 many=4500 totals=() calls=()
   # So many that the first reports of the devices, which differ a little from run to run, do not count.
   if [ "$1" = scan ]; then many=40500; fi
   for count in $few $many; do
@@ -29,16 +43,19 @@ counted() { # scenario links active buffers mode
     "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
       valgrind -q --tool=callgrind --callgrind-out-file="$file" "$bin/h4-bench-host" "$5" unix-client:%P > /dev/null 2>&1
     totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
+    calls+=("$(allocator_calls "$file")")
     rm -f "$file"
   done
   # The load generator warms up with a tenth of the operations; in a scan with one report of each device.
   local operations=$(((many - few) * 11 / 10))
   if [ "$1" = scan ]; then operations=$((many - few)); fi
-  awk -v a="${totals[0]}" -v b="${totals[1]}" -v n="$operations" 'BEGIN { printf "%.0f", (b - a) / n }'
+  awk -v a="${totals[0]}" -v b="${totals[1]}" -v c="${calls[0]}" -v d="${calls[1]}" -v n="$operations" \
+    'BEGIN { printf "%.0f %.1f", (b - a) / n, (d > c ? d - c : 0) / n }'
 }
 
 failures=0
-printf '%-40s %10s %10s %7s %13s %9s\n' "operation" "floor, ns" "ours, ns" "ratio" "instructions" "limit"
+layout='%-40s %10s %10s %7s %13s %9s %12s %6s\n'
+printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "instructions" "limit" "allocations" "limit"
 row() { # label scenario count links active buffers mode
   local floor=() ours=() mode=peripheral
   if [ "$2" = scan ]; then mode=scan; fi
@@ -46,23 +63,28 @@ row() { # label scenario count links active buffers mode
     floor+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-floor" "$mode" %P)")
     ours+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-host" "$7" unix-client:%P)")
   done
-  local f o n="-" limit="-"
+  local f o n="-" limit="-" allocations="-" most="-"
   f=$(printf '%s\n' "${floor[@]}" | median)
   o=$(printf '%s\n' "${ours[@]}" | median)
   if [ -n "$instructions" ]; then
-    n=$(counted "$2" "$4" "$5" "$6" "$7")
+    read -r n allocations <<< "$(counted "$2" "$4" "$5" "$6" "$7")"
     limit=$(awk -F'\t' -v label="$1" '$1 == label { print $2 }' instructions.txt)
+    most=$(awk -F'\t' -v label="$1" '$1 == label { print $3 }' instructions.txt)
     if [ -n "$limit" ] && [ "$n" -gt "$limit" ]; then failures=$((failures + 1)); fi
+    if [ -n "$most" ] && awk "BEGIN { exit !($allocations > $most) }"; then failures=$((failures + 1)); fi
   fi
-  printf '%-40s %10s %10s %7s %13s %9s\n' "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" \
-    "$n" "$limit"
+  printf "$layout" "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" \
+    "$n" "$limit" "$allocations" "$most"
 }
 row "read" read 20000 1 0 251x8 peripheral
 row "read, 31 idle links beside" read 20000 32 1 251x8 peripheral
 row "read, 32 links" read 20000 32 0 251x8 peripheral
+row "read, 64 links" read 20000 64 0 251x8 peripheral
 row "dynamic read, delegate" dynamic 10000 1 0 251x8 peripheral
 row "dynamic read, Swift API" dynamic 10000 1 0 251x8 peripheral-swift
+row "dynamic read, buffers 27x1" dynamic 10000 1 0 27x1 peripheral
 row "write command, delegate" command 20000 1 0 251x8 peripheral
+row "write command, stored" command 20000 1 0 251x8 peripheral-stored
 row "notification" notification 20000 1 0 251x8 peripheral
 row "notification, 32 links" notification 20000 32 0 251x8 peripheral
 row "notification, buffers 27x1" notification 20000 1 0 27x1 peripheral

@@ -5,8 +5,7 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
   private let fixed = MutableCharacteristic(
     type: "FFF1", properties: [.read], value: Data((0..<20).map { UInt8($0) }), permissions: [.readable])
   private let dynamic = MutableCharacteristic(type: "FFF2", properties: [.read], value: nil, permissions: [.readable])
-  private let sink = MutableCharacteristic(
-    type: "FFF3", properties: [.writeWithoutResponse], value: nil, permissions: [.writeable])
+  private let sink: MutableCharacteristic
   private let stream = MutableCharacteristic(type: "FFF4", properties: [.notify], value: nil, permissions: [.readable])
   private let filler: Int
   private var reads: UInt32 = 0
@@ -14,7 +13,16 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
   private var number: UInt32 = 0
   private var subscribers = 0
 
-  init(filler: Int) { self.filler = filler }
+  /// - Parameter storesWrites: whether the stack keeps what clients write, instead of handing it to the delegate.
+  init(filler: Int, storesWrites: Bool) {
+    self.filler = filler
+    sink =
+      storesWrites
+      ? MutableCharacteristic(
+        type: "FFF3", properties: [.writeWithoutResponse], storedValue: Data(), permissions: [.writeable])
+      : MutableCharacteristic(
+        type: "FFF3", properties: [.writeWithoutResponse], value: nil, permissions: [.writeable])
+  }
 
   func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {
     guard peripheral.state == .poweredOn else { return }

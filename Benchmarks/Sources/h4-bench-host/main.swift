@@ -17,8 +17,9 @@ let filler = words.count > 3 ? Int(words[3]) ?? 0 : 0
 /// What the program serves with, for as long as it runs.
 var retained: [AnyObject] = []
 switch words[1] {
-case "peripheral":
-  let served = DelegatePeripheral(filler: filler)
+// In the second mode the stack keeps what is written to FFF3.
+case "peripheral", "peripheral-stored":
+  let served = DelegatePeripheral(filler: filler, storesWrites: words[1] == "peripheral-stored")
   let manager = PeripheralManager(delegate: served, queue: DispatchQueue(label: "app"), adapter: options)
   retained = [served, manager]
 case "scan", "scan-once":
