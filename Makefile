@@ -23,7 +23,7 @@ help:
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
-	@echo "make bench           the cost of a request, against the reference server in C"
+	@echo "make bench           the cost of a request, against the reference server in C, and the memory of a peripheral"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
@@ -78,6 +78,7 @@ bench:
 	@scripts/debian-packages $(BUILD_PACKAGES)
 	Benchmarks/run.sh
 	Benchmarks/h4.sh
+	Benchmarks/memory.sh
 
 bench-instructions:
 	@scripts/debian-packages $(BUILD_PACKAGES) valgrind

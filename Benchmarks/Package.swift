@@ -10,6 +10,9 @@ let package = Package(
     .executable(name: "h4-bench-host", targets: ["h4-bench-host"]),
     .executable(name: "h4-bench-floor", targets: ["h4-bench-floor"]),
     .executable(name: "h4-bench-load", targets: ["h4-bench-load"]),
+    .executable(name: "memory-bench-database", targets: ["memory-bench-database"]),
+    .executable(name: "memory-bench-empty", targets: ["memory-bench-empty"]),
+    .executable(name: "memory-bench-peripheral", targets: ["memory-bench-peripheral"]),
   ],
   dependencies: [.package(name: "BluetoothLE", path: "..")],
   targets: [
@@ -27,6 +30,16 @@ let package = Package(
     .executableTarget(name: "att-bench-load", dependencies: ["SequentialPackets"]),
     .executableTarget(name: "h4-bench-floor"),
     .executableTarget(name: "h4-bench-load"),
+    .executableTarget(
+      name: "memory-bench-database",
+      dependencies: [
+        .product(name: "BLEATT", package: "BluetoothLE"), .product(name: "BLEGATT", package: "BluetoothLE"),
+        .product(name: "BLEWire", package: "BluetoothLE"),
+      ]),
+    .executableTarget(
+      name: "memory-bench-empty", dependencies: [.product(name: "BLECrypto", package: "BluetoothLE")]),
+    .executableTarget(
+      name: "memory-bench-peripheral", dependencies: [.product(name: "BLEKit", package: "BluetoothLE")]),
     .executableTarget(name: "h4-bench-host", dependencies: [.product(name: "BluetoothLE", package: "BluetoothLE")]),
   ],
   swiftLanguageModes: [.v6]

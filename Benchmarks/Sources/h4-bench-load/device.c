@@ -47,7 +47,7 @@ void device_start(struct controller *c, int i) {
     read_value(c, i, link->values[0]);
     break;
   }
-  case NOTIFICATION: case SCAN: case DISCOVERY: break;
+  case NOTIFICATION: case SCAN: case DISCOVERY: case MEMORY: break;
   }
 }
 

@@ -3,7 +3,8 @@
 //
 //   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
 //
-// SCENARIO is read, dynamic, command, notification, scan or discovery. LINKS is the number of devices that advertise where it is
+// SCENARIO is read, dynamic, command, notification, scan, discovery or memory: that prints the resident and the anonymous memory of
+// the host in kB, when it advertises and each link is up. LINKS is the number of devices that advertise where it is
 // scan: each of them has sent one report when the measurement begins. "%P" in an argument of the program is the socket. It
 // prints one line: nanoseconds of processor time for each operation.
 #include "controller.h"
@@ -91,6 +92,20 @@ static bool scan_is_over(struct controller *c) {
   return !c->scanning;
 }
 
+// A field of /proc/PID/smaps_rollup of the host, in kB.
+static long memory(const char *field) {
+  char line[256];
+  long value = -1;
+  snprintf(line, sizeof line, "/proc/%d/smaps_rollup", host);
+  FILE *file = fopen(line, "r");
+  size_t length = strlen(field);
+  while (file && value < 0 && fgets(line, sizeof line, file)) {
+    if (strncmp(line, field, length) == 0 && line[length] == ':') value = atol(line + length + 1);
+  }
+  if (file) fclose(file);
+  return value;
+}
+
 // Until the host has taken no processor time for a tenth of a second.
 static void wait_for_rest(void) {
   struct timespec pause = {.tv_nsec = 100000000};
@@ -118,10 +133,23 @@ int main(int count, char **arguments) {
   c.buffers = (uint16_t)buffers;
   if (!controller_set_scenario(&c, name)) fail("no such scenario");
   if (c.scenario == SCAN) c.link_count = 0;
-  if (c.link_count > MAX_LINKS || c.active > c.link_count || c.advertisers < 1) fail("too many links, or none");
+  if (c.link_count > MAX_LINKS || c.active > c.link_count || (c.scenario == SCAN && c.advertisers < 1)) fail("too many links, or none");
   c.descriptor = start_host(arguments + 6);
 
   double before;
+  if (c.scenario == MEMORY) {
+    run(&c, controller_is_advertising);
+    if (c.link_count) {
+      controller_connect_links(&c);
+      run(&c, links_are_ready);
+    }
+    wait_for_rest();
+    printf("%ld %ld\n", memory("Rss"), memory("Anonymous"));
+    kill(host, SIGKILL);
+    waitpid(host, NULL, 0);
+    unlink(path);
+    return 0;
+  }
   if (c.scenario == SCAN) {
     run(&c, is_scanning);
     c.target = c.advertisers;
