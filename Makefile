@@ -15,7 +15,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal fuzz check-fuzzers clean
+.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal fuzz check-fuzzers test-asan test-tsan test-long clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -31,6 +31,9 @@ help:
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
 	@echo "make fuzz SECONDS=n  fuzzes for n seconds in total, and prints executions and coverage of each target"
 	@echo "make check-fuzzers   whether each fuzzer finds the fault that is planted in its harness within a minute"
+	@echo "make test-asan       the unit tests with the address sanitizer"
+	@echo "make test-tsan       the unit tests with the thread sanitizer"
+	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, both sanitizers"
 	@echo "make clean           removes what these commands made"
 
 demo:
@@ -54,6 +57,7 @@ check:
 	@scripts/sizes --check
 	@scripts/check-questions
 	@scripts/check-rules
+	@scripts/check-limits
 	@scripts/check-security
 	@scripts/index-decisions --check
 	$(SWIFT) build --build-tests
@@ -121,6 +125,18 @@ fuzz:
 check-fuzzers:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3
 	@SWIFT="$(SWIFT)" scripts/check-fuzzers
+
+test-asan:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	@SWIFT="$(SWIFT)" scripts/test-sanitized address
+
+test-tsan:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	@SWIFT="$(SWIFT)" scripts/test-sanitized thread
+
+test-long:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@SWIFT="$(SWIFT)" scripts/test-long
 
 clean:
 	rm -rf .build .cache Benchmarks/.build demo.btsnoop

@@ -4,6 +4,9 @@ import PackageDescription
 /// Whether the package has the fuzzers of the folder Fuzz in place of examples and tests (`scripts/fuzz`).
 let isFuzzing = Context.environment["BLUETOOTHLE_FUZZING"] != nil
 
+/// Whether `Mutex` and `Atomic` are those of Tests/ThreadSanitizer (`make test-tsan`).
+let usesSanitizerLocks = Context.environment["BLUETOOTHLE_THREAD_SANITIZER"] != nil
+
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -203,4 +206,11 @@ if isFuzzing {
           "BLEWire", "PeripheralDescription",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
+}
+
+// scripts/test-sanitized names this module to the compiler as Synchronization.
+if usesSanitizerLocks {
+  for target in package.targets where target.type != .system { target.dependencies.append("SanitizerSynchronization") }
+  package.targets.append(
+    .target(name: "SanitizerSynchronization", path: "Tests/ThreadSanitizer", swiftSettings: strict))
 }
