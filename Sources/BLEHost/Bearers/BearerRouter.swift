@@ -78,19 +78,19 @@ enum BearerRouter {
     link.signalling.closeBearer(channel, &turn)
   }
 
-  /// Takes the answer of one owner to a request, on whichever bearer it came.
+  /// Takes the answer of one owner to a request that came on an enhanced bearer.
+  ///
+  /// - Returns: false for a request that came on none.
   static func respond(
     to token: RequestToken, with answer: RequestAnswer, from owner: OwnerID, _ link: inout Link,
     _ services: inout ServiceRegistry, _ turn: inout LinkTurn
-  ) {
-    let (now, security) = (turn.now, link.security)
-    guard let channel = link.signalling.serverBearers.channel(of: token) else {
-      return link.server.respond(
-        to: token, with: answer, from: owner, security, &services, now: now, into: &turn.server)
-    }
+  ) -> Bool {
+    guard let channel = link.signalling.serverBearers.channel(of: token) else { return false }
+    let now = turn.now
     use(channel, &link, &turn) {
       $0.respond(to: token, with: answer, from: owner, $1, &services, now: now, into: &$2)
     }
+    return true
   }
 
   /// Answers the requests that wait for an owner that detaches.

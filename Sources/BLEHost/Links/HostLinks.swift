@@ -90,7 +90,10 @@ struct HostLinks: Sendable {
     let controller = host.controller
     withLink(index, &host) { link, services, _, turn in
       if case .respond(_, let token, let answer) = command {
-        BearerRouter.respond(to: token, with: answer, from: owner, &link, &services, &turn)
+        let (now, security) = (turn.now, link.security)
+        if BearerRouter.respond(to: token, with: answer, from: owner, &link, &services, &turn) { return }
+        link.server.respond(
+          to: token, with: answer, from: owner, security, &services, now: now, into: &turn.server)
       } else {
         link.perform(command, from: owner, controller, &turn)
       }
@@ -158,7 +161,8 @@ struct HostLinks: Sendable {
     if turn.usesClient { table[unreviewed: index].finish(&bonds, &turn) }
     if !turn.keepsDeadline { table.noteChange(index) }
     if turn.hasServerPDUsOnly {
-      let refusal = table.send(turn.server.gatt.pdus, on: index, into: &host.output.packets)
+      let handle = table.openHandle(index)
+      let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
       turn.server.gatt.removeAll()
       if let refusal { sendingFailed(refusal, on: index, &host) }
       return
@@ -183,8 +187,8 @@ struct HostLinks: Sendable {
   mutating func send(
     _ payload: Span<UInt8>, on peer: PeerID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
   ) {
-    guard let index = table.index(of: peer) else { return }
-    let refusal = table.send(payload, on: index, channel, tag: tag, into: &host.output.packets)
+    guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return }
+    let refusal = table.acl.send(payload, on: handle, channel, tag: tag, into: &host.output.packets)
     if let refusal { sendingFailed(refusal, on: index, &host) }
   }
 
@@ -218,5 +222,40 @@ struct HostLinks: Sendable {
         links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
       }
     }
+  }
+}
+
+extension ACLScheduler {
+  /// Sends one frame.
+  ///
+  /// - Returns: the reason why it is not taken.
+  mutating func send(
+    _ payload: Span<UInt8>, on handle: ConnectionHandle, _ channel: ChannelID, tag: UInt32,
+    into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    do throws(ACLSchedulerError) {
+      _ = try send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
+      return nil
+    } catch { return error }
+  }
+
+  /// Sends the PDUs of the server of a link.
+  ///
+  /// - Parameters:
+  ///   - handle: the link; nil where it was asked to end, and nothing is sent.
+  ///   - tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written with it.
+  /// - Returns: as for one frame. The PDUs behind it are not sent.
+  mutating func send(
+    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, tag: UInt32 = 0, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    guard let handle else { return nil }
+    let octets = pdus.octets.span
+    for number in 0..<pdus.count {
+      let pdu = octets.extracting(pdus.range(number))
+      let isValue = pdu[0] == ATTOpcode.handleValueNotification.rawValue
+      let refusal = send(pdu, on: handle, .attributeProtocol, tag: isValue ? tag : 0, into: &packets)
+      if let refusal { return refusal }
+    }
+    return nil
   }
 }

@@ -12,7 +12,9 @@ enum LinkRouter {
   ) {
     if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { BearerRouter.send(&links.table[index], &turn) }
     let peer = links.table[index].peer
-    let refusal = links.table.send(turn.server.gatt.pdus, on: index, tag: turn.server.tag, into: &host.output.packets)
+    let handle = links.table.openHandle(index)
+    let refusal = links.table.acl.send(
+      turn.server.gatt.pdus, on: handle, tag: turn.server.tag, into: &host.output.packets)
     if let refusal { links.sendingFailed(refusal, on: index, &host) }
     links.apply(turn.server.effects, of: peer, &host)
     turn.client.gatt.pdus.forEach { links.send($0, on: peer, .attributeProtocol, &host) }

@@ -1,7 +1,6 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
-import BLEL2CAP
 import BLEWire
 
 /// The links that are up, in the order in which they came up, and what they share: the buffers of the controller, and values on
@@ -52,6 +51,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
     _read { yield links[index] }
     _modify { yield &links[index] }
   }
+
+  /// The handle of a link, unless the link was asked to end. The properties are read in place: a function of the link would copy it.
+  func openHandle(_ index: Int) -> ConnectionHandle? { links[index].isClosing ? nil : links[index].handle }
 
   func index(of handle: ConnectionHandle) -> Int? { places[handle] }
   func index(of peer: PeerID) -> Int? { places[peer] }
@@ -142,37 +144,6 @@ extension LinkTable {
 
 /// Frames that wait, and values on their way.
 extension LinkTable {
-  /// Sends one frame on a link, unless the link was asked to end.
-  ///
-  /// - Returns: the reason why the scheduler does not take it.
-  mutating func send(
-    _ payload: Span<UInt8>, on index: Int, _ channel: ChannelID, tag: UInt32 = 0, into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    guard !links[index].isClosing else { return nil }
-    do throws(ACLSchedulerError) {
-      _ = try acl.send(links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
-      return nil
-    } catch { return error }
-  }
-
-  /// Sends the PDUs of the server of a link.
-  ///
-  /// - Parameter tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written
-  ///   with it.
-  /// - Returns: as for one frame. The PDUs behind it are not sent.
-  mutating func send(
-    _ pdus: borrowing PacketBuffer, on index: Int, tag: UInt32 = 0, into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    let octets = pdus.octets.span
-    for number in 0..<pdus.count {
-      let pdu = octets.extracting(pdus.range(number))
-      let isValue = pdu[0] == ATTOpcode.handleValueNotification.rawValue
-      let refusal = send(pdu, on: index, .attributeProtocol, tag: isValue ? tag : 0, into: &packets)
-      if let refusal { return refusal }
-    }
-    return nil
-  }
-
   /// Begins to send a value to the clients that have subscribed to it.
   ///
   /// - Parameter isAccepted: whether the attribute is the owner's.
