@@ -85,7 +85,8 @@ extension AttributeDatabase {
   private mutating func attribute(_ definition: AttributeDefinition) throws(DatabaseError) -> AttributeEntry {
     if let id = definition.id {
       guard id != .stack else { throw .reservedIdentifier(id.rawValue) }
-      guard handles.updateValue(definition.handle, forKey: id) == nil else { throw .duplicateAttribute(id) }
+      guard handles[id] == nil else { throw .duplicateAttribute(id) }
+      handles[id] = definition.handle
     }
     let type = definition.type.attributeType
     var write = definition.permissions.write

@@ -115,7 +115,7 @@ extension AttributeDatabase {
         id: service.id, start: range.lowerBound, end: range.upperBound, uuid: service.uuid.value,
         uuidSize: service.uuid.size == .uuid16 ? 2 : 16, isPrimary: service.isPrimary, includes: service.includes),
       at: services.firstIndex { $0.start > range.lowerBound } ?? services.count)
-    handles.merge(builder.named) { _, new in new }
+    for (id, handle) in builder.named.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { handles[id] = handle }
     nextHandle = max(nextHandle, Int(range.upperBound.rawValue) + 1)
     attributesChanged(from: range.lowerBound)
     return ServiceHandles(range: range, attributes: builder.named)

@@ -31,7 +31,7 @@ public struct AttributeDatabase: Sendable {
   var unusedOctets = 0
   /// In ascending order of the handles.
   var services: [ServiceEntry] = []
-  var handles: [AttributeID: AttributeHandle] = [:]
+  var handles = IdentifierTable<AttributeID, AttributeHandle>()
   /// Increases with each change that a client can discover. A server compares it with the revision that its client knows.
   private(set) var revision: UInt64 = 0
   /// One above the highest handle that was ever assigned. A client can remember the handles of a removed service, so they

@@ -1,10 +1,11 @@
 import BLEATT
 import BLEGATT
+import BLEWire
 
 /// The owner of each service, and of the attributes in it.
 struct ServiceOwners: Sendable {
   private var owners: [ServiceID: OwnerID] = [:]
-  private var attributes: [AttributeID: OwnerID] = [:]
+  private var attributes = IdentifierTable<AttributeID, OwnerID>()
   private var contents: [ServiceID: [AttributeID]] = [:]
 
   mutating func add(_ service: ServiceDefinition, of owner: OwnerID) {
