@@ -15,12 +15,13 @@ import Synchronization
 /// ```
 ///   any thread     perform(_:) ──► HostCommand ──► host          host ──► HostEvent
 ///                                                                           │ batches, in order
-///   queue          start(_:) or events() ◄── private serial queue ◄─────────┘
+///   queue          start(_:) or events() ◄── private serial queue ◄─────────┤
+///   the host's thread                       startOnHostThread(_:) ◄──────────┘
 /// ```
 ///
 /// - ``perform(_:)`` may be called on any thread. Commands are performed in the order of the calls. Identifiers in them come from
 ///   ``HostNames``, unique in the process; the events that answer carry them.
-/// - ``start(_:)`` or ``events(limit:)`` is called once. The state of the adapter, unless it
+/// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the adapter, unless it
 ///   is unknown, and the links that are up come first. Events come in the host's order, on ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
 ///   order for everything.
 /// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than 1,024 events
@@ -67,15 +68,44 @@ package final class AdapterClient: Sendable {
   deinit { detach() }
 
   /// Attaches the client: `handler` is called on ``queue`` with each batch of events. It does not keep the client alive.
-  package func start(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
+  ///
+  /// - Parameter updatesFinished: is called on the thread of the host in the place of ``HostEvent/updateFinished(_:)``, with the number
+  ///   of these events in a batch. It must not wait. Nil leaves the events to `handler`.
+  package func start(
+    updatesFinished: (@Sendable (Int) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
+  ) {
+    let inbox = EventInbox()
     link.attach { [weak self, queue] events in
-      self?.join()
-      guard let events = self?.route(events), !events.isEmpty else { return }
-      queue.async { [weak self] in
-        guard self?.isDetached.load(ordering: .acquiring) == false else { return }
-        handler(events)
-        self?.link.consumed(events.count)
+      guard let self else { return }
+      join()
+      let (finished, waits) = inbox.append(route(events), keepingUpdates: updatesFinished == nil)
+      if finished > 0 {
+        link.consumed(finished)
+        updatesFinished?(finished)
       }
+      if waits { queue.async { [weak self] in self?.handle(inbox, handler) } }
+    }
+  }
+
+  private func handle(_ inbox: EventInbox, _ handler: @Sendable ([HostEvent]) -> Void) {
+    guard !isDetached.load(ordering: .acquiring) else { return }
+    var events = inbox.take()
+    let count = events.count
+    handler(events)
+    inbox.reuse(&events)
+    link.consumed(count)
+  }
+
+  /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host sends what the batch
+  /// has caused so far to be sent. It must not wait. Commands that it posts are performed next.
+  package func startOnHostThread(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
+    link.attach { [weak self] events in
+      guard let self, !isDetached.load(ordering: .acquiring) else { return }
+      join()
+      let events = route(events)
+      guard !events.isEmpty else { return }
+      handler(events)
+      link.consumed(events.count)
     }
   }
 
@@ -101,6 +131,9 @@ package final class AdapterClient: Sendable {
 
   /// Posts a command. It never waits; what is posted while the transport is being opened is kept, 64 commands at most.
   package func perform(_ command: HostCommand) { link.post(command) }
+
+  /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``).
+  package func perform(_ command: HostCommand, octets: Span<UInt8>) { link.post(command, octets: octets) }
 
   /// Ends the events; commands have no effect from now on. It may be called more than once, on any thread.
   package func detach() {
@@ -226,143 +259,5 @@ package struct AdapterEvents: AsyncSequence, Sendable {
 
   package func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(events: stream.makeAsyncIterator(), taken: taken)
-  }
-}
-
-/// The way of one client to the host of its adapter. ``HostConnection`` is the real one; tests have another, with a script in the
-/// place of the host.
-///
-/// ``AdapterClient`` is its only user.
-package protocol AdapterLink: AnyObject, Sendable {
-  /// Posts a command; commands are performed in the order in which they were posted.
-  func post(_ command: HostCommand)
-  /// As ``post(_:)``.
-  ///
-  /// - Returns: false where the command is lost, because too many wait for the host.
-  func offer(_ command: HostCommand) -> Bool
-  /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
-  /// comes first. Called once.
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
-  /// The client has taken so many of the events that `sink` was called with.
-  func consumed(_ count: Int)
-  /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
-  func detach()
-  /// Why there is no host, where there is none.
-  var failure: AdapterError? { get }
-  /// What the clients of the adapter share; nil before there is a host.
-  var hub: AdapterHub? { get }
-}
-
-extension AdapterLink {
-  /// A link that loses no command.
-  package func offer(_ command: HostCommand) -> Bool {
-    post(command)
-    return true
-  }
-}
-
-/// A client's attachment to the real host, which all clients of one transport share.
-///
-/// The transport is opened on a queue of its own, because a controller behind a wire may take seconds to be reached.
-///
-/// ```
-/// idle ──attach──▶ opening ──▶ open ──detach──▶ detached    the host is there; commands that wait are posted
-///                     └──────▶ failed                       the sink receives a state
-/// ```
-package final class HostConnection: AdapterLink {
-  private let options: AdapterOptions
-  private let phase = Mutex(Phase.idle(waiting: []))
-  private let heldHub = Mutex<AdapterHub?>(nil)
-
-  /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter then.
-  package static let waitingLimit = 64
-
-  private enum Phase: Sendable {
-    case idle(waiting: [HostCommand])
-    /// The attachment keeps the host.
-    case open(HostAttachment)
-    case failed(AdapterError)
-    case detached
-  }
-
-  private static let opener = DispatchQueue(label: "BluetoothLE.opening", attributes: .concurrent)
-
-  package init(_ options: AdapterOptions) { self.options = options }
-
-  /// How many commands wait for the transport.
-  package var waitingCount: Int {
-    if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
-  }
-
-  package var hub: AdapterHub? { heldHub.withLock { $0 } }
-
-  package func post(_ command: HostCommand) { _ = offer(command) }
-
-  package func offer(_ command: HostCommand) -> Bool {
-    phase.withLock { phase in
-      switch phase {
-      case .idle(var waiting):
-        guard waiting.count < Self.waitingLimit else { return false }
-        waiting.append(command)
-        phase = .idle(waiting: waiting)
-        return true
-      case .open(let attachment): return attachment.post(command)
-      case .failed, .detached: return true
-      }
-    }
-  }
-
-  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
-    Self.opener.async { [weak self, options] in
-      let result = Result { () throws(TransportError) in try options.host() }
-      // The client may be gone; the host ends with this reference then.
-      self?.opened(result, sink)
-    }
-  }
-
-  private func opened(
-    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable ([HostEvent]) -> Void
-  ) {
-    switch result {
-    case .success(let host):
-      // The bonds are there before the first command of a client.
-      let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
-      phase.withLock { phase in
-        guard case .idle(let waiting) = phase else { return }
-        heldHub.withLock { $0 = hub }
-        // Attached first, so that the sink receives the answers.
-        let attachment = host.attach(sink)
-        phase = .open(attachment)
-        for command in waiting { attachment.post(command) }
-      }
-    case .failure(let error):
-      let failure = AdapterError(error)
-      let isAttached = phase.withLock { phase in
-        guard case .idle = phase else { return false }
-        phase = .failed(failure)
-        return true
-      }
-      if isAttached { sink([.state(failure.state, nil)]) }
-    }
-  }
-
-  package func consumed(_ count: Int) {
-    // The lock is held while the sink is attached, so events find the attachment here.
-    guard case .open(let attachment) = phase.withLock({ $0 }) else { return }
-    attachment.consumed(count)
-  }
-
-  package func detach() {
-    let ended = phase.withLock { phase in
-      defer { phase = .detached }
-      return phase
-    }
-    let hub = heldHub.withLock { $0.take() }
-    // The attachment, the hub and perhaps the host are released here, outside of the locks.
-    _ = (consume ended, consume hub)
-  }
-
-  package var failure: AdapterError? {
-    if case .failed(let error) = phase.withLock({ $0 }) { error } else { nil }
   }
 }

@@ -250,6 +250,17 @@ extension ConnectionParameters {
 }
 
 extension HostCommand {
+  /// The same with its value in the place of an empty one: an answer to a read, or an update. Their values can be handed over beside
+  /// the command, in memory that is reused.
+  package func value(_ octets: Span<UInt8>) -> Self {
+    switch self {
+    case .respond(let peer, let token, .success): .respond(peer, token, .success([UInt8](copying: octets)))
+    case .update(let token, let attribute, _, let peers):
+      .update(token, attribute, [UInt8](copying: octets), to: peers)
+    default: self
+    }
+  }
+
   /// The link that the command is about.
   var link: PeerID? {
     switch self {

@@ -22,14 +22,10 @@ package struct MachineOutput<Event: Sendable>: Sendable {
     events.append(AddressedEvent(event, to: recipient))
   }
 
-  /// The events that an owner receives, in order. Nothing is allocated for an owner that receives none.
-  package func events(for owner: OwnerID) -> [Event] {
-    var own: [Event] = []
-    for index in events.indices where events[index].recipient.includes(owner) {
-      if own.isEmpty { own.reserveCapacity(events.count - index) }
-      own.append(events[index].event)
-    }
-    return own
+  /// Replaces the contents of `batch` with the events that an owner receives, in order.
+  package func copyEvents(for owner: OwnerID, into batch: inout [Event]) {
+    batch.removeAll(keepingCapacity: true)
+    for index in events.indices where events[index].recipient.includes(owner) { batch.append(events[index].event) }
   }
 
   /// Forgets what was drained and keeps the memory.

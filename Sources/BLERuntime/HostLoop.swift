@@ -13,7 +13,8 @@ internal import BLEWire
 /// 3. **Input**: flush the transport where it can send again, then receive; each packet is traced, then goes to the machine.
 /// 4. **Time**: open or accept again where that is due, then `tick`.
 /// 5. **Output**: directives, then all packets in one call, traced before.
-/// 6. **Events**: one batch to each sink that an event is addressed to.
+/// 6. **Events**: one batch to each sink that an event is addressed to. Commands that a sink has posted meanwhile are performed, and
+///    their output is sent, in the same round.
 ///
 /// The connection:
 ///
@@ -32,8 +33,10 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   private let clock = MonotonicClock()
 
   private let mailbox: Mailbox
-  private var items: [Mailbox.Item] = []
+  private var items = Mailbox.Items()
   private var sinks: [(owner: OwnerID, sink: Mailbox.Sink)] = []
+  /// The events for one sink; the memory is reused where the sink has not kept them.
+  private var batch: [Machine.Event] = []
 
   /// What the poller watches of the open transport.
   private var interest: Poller.Interest = []
@@ -84,17 +87,19 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
       reportUnavailability()
       finishRound()
       while !isOver {
-        try prepareToWait()
+        let hasItems = try prepareToWait()
         let deadline = stack.machine.deadline
-        let count = try poller.wait(until: .nearer(deadline, ownDeadline), on: clock)
+        let count = try poller.wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline), on: clock)
         stack.now = clock.now()
+        for index in 0..<count where poller[index].token == Token.mailbox { mailbox.waker.drain() }
         // The mailbox first: a sink that was attached before a packet arrived receives its events.
-        for index in 0..<count where poller[index].token == Token.mailbox { takeItems() }
+        takeItems()
         for index in 0..<count { handle(poller[index]) }
         if let reopenTime, reopenTime <= stack.now { reopen() }
         if let acceptTime, acceptTime <= stack.now { accept() }
         if let deadline, deadline <= stack.now { tickIfDue() }
         finishRound()
+        if takeItems() { finishRound() }
       }
     } catch {
       stack.transportFailed(
@@ -124,17 +129,19 @@ extension HostLoop where Transport: ~Copyable {
   /// When the loop itself has work.
   private var ownDeadline: Instant? { .nearer(reopenTime, .nearer(acceptTime, shutdownDeadline)) }
 
-  private mutating func prepareToWait() throws(SystemError) {
+  /// - Returns: whether the mailbox has items, so that the loop does not wait.
+  private mutating func prepareToWait() throws(SystemError) -> Bool {
+    let (isHeldBack, hasItems) = mailbox.prepareToWait()
     guard transport.isOpen else {
       interest = []
       if reopenTime == nil, acceptTime == nil {
         acceptTime = try transport.watchOpening(on: poller, token: Token.opening).map { stack.now + $0 }
       }
-      return
+      return hasItems
     }
-    var wanted: Poller.Interest = mailbox.isHeldBack() ? [] : .reading
+    var wanted: Poller.Interest = isHeldBack ? [] : .reading
     if transport.hasBacklog { wanted.insert(.writing) }
-    guard wanted != interest else { return }
+    guard wanted != interest else { return hasItems }
     // A descriptor that is watched without any interest still reports its end, over and over.
     if wanted.isEmpty {
       transport.unwatch(on: poller)
@@ -142,6 +149,7 @@ extension HostLoop where Transport: ~Copyable {
       try transport.watch(on: poller, token: Token.transport, for: wanted)
     }
     interest = wanted
+    return hasItems
   }
 
   private mutating func handle(_ ready: Poller.Ready) {
@@ -260,13 +268,20 @@ extension HostLoop where Transport: ~Copyable {
 
 /// The mailbox.
 extension HostLoop where Transport: ~Copyable {
-  private mutating func takeItems() {
-    mailbox.waker.drain()
-    let refused = mailbox.take(into: &items)
-    for item in items {
-      switch item {
-      case .command(let command, let owner):
-        stack.machine.perform(command, from: owner, now: stack.now, into: &stack.output)
+  /// - Returns: whether there was something to take.
+  @discardableResult
+  private mutating func takeItems() -> Bool {
+    let refused = mailbox.take(into: &items, staysAwake: true)
+    guard !items.items.isEmpty || !refused.isEmpty else { return false }
+    var taken = Mailbox.Items()
+    swap(&taken, &items)
+    var start = 0
+    for index in taken.items.indices {
+      switch taken.items[index] {
+      case .command(let command, let owner, let count):
+        let octets = taken.octets.span.extracting(start..<start + count)
+        stack.machine.perform(command, octets, from: owner, now: stack.now, into: &stack.output)
+        start += count
       case .attach(let owner, let sink): attach(owner, sink)
       case .detach(let owner):
         sinks.removeAll { $0.owner == owner }
@@ -274,10 +289,12 @@ extension HostLoop where Transport: ~Copyable {
       case .shutdown: shutDown()
       }
     }
-    items.removeAll(keepingCapacity: true)
+    taken.removeAll()
+    swap(&taken, &items)
     for owner in refused {
       stack.report(.commandsRefused(limit: mailbox.commandLimit), to: owner == .process ? .everyone : .owner(owner))
     }
+    return true
   }
 
   private mutating func attach(_ owner: OwnerID, _ sink: @escaping Mailbox.Sink) {
@@ -309,83 +326,10 @@ extension HostLoop where Transport: ~Copyable {
   private mutating func deliverEvents() {
     guard !stack.output.events.isEmpty else { return }
     for (owner, sink) in sinks {
-      let events = stack.output.events(for: owner)
-      if !events.isEmpty, mailbox.willDeliver(events.count, to: owner) { sink(events) }
+      stack.output.copyEvents(for: owner, into: &batch)
+      if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(batch) }
     }
+    batch.removeAll(keepingCapacity: true)
     stack.output.events.removeAll(keepingCapacity: true)
-  }
-}
-
-/// A machine with its output, and the trace of every packet that goes in or out.
-///
-/// It is what ``HostLoop`` passes to its transport as the handler of input.
-struct TracedMachine<Machine: HostMachine>: ~Copyable {
-  var machine: Machine
-  var output = Machine.Output()
-  /// The time of this round.
-  var now: Instant
-  private var trace: PacketTrace?
-
-  init(_ machine: Machine, tracedBy trace: consuming PacketTrace?, now: Instant) {
-    self.machine = machine
-    self.trace = trace
-    self.now = now
-  }
-
-  /// Reports the end of the connection. Output that waits for a controller is of no use to the next one.
-  mutating func transportFailed(_ error: TransportError) {
-    machine.transportFailed(error, now: now, into: &output)
-    output.packets.removeAll()
-    output.directives.removeAll()
-    output.channelDirectives.removeAll()
-  }
-
-  mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {
-    output.events.append(AddressedEvent(Machine.event(report), to: recipient))
-  }
-
-  /// Writes the packets of the output to the trace.
-  mutating func traceOutput() {
-    guard trace != nil else { return }
-    for index in 0..<output.packets.count {
-      let packet = output.packets[index]
-      record(packet.span, .hostToController)
-    }
-    flushTrace()
-  }
-}
-
-extension TracedMachine: PacketHandler {
-  mutating func receive(_ packet: Span<UInt8>) {
-    record(packet, .controllerToHost)
-    flushTrace()
-    machine.receive(packet, now: now, into: &output)
-  }
-
-  mutating func receive(_ report: SecurityReport) { machine.receive(report, now: now, into: &output) }
-
-  mutating func record(sent command: Span<UInt8>) {
-    record(command, .hostToController)
-    flushTrace()
-  }
-}
-
-/// The trace ends at its first error, with a line in the log; the stack goes on.
-extension TracedMachine {
-  private mutating func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction) {
-    do throws(TransportError) {
-      try trace?.record(packet, direction)
-    } catch { endTrace(error) }
-  }
-
-  private mutating func flushTrace() {
-    do throws(TransportError) {
-      try trace?.flush()
-    } catch { endTrace(error) }
-  }
-
-  private mutating func endTrace(_ error: TransportError) {
-    trace = nil
-    report(.notice("\(error)"))
   }
 }

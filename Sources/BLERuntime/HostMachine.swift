@@ -26,7 +26,11 @@ package protocol HostMachine: Sendable {
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
   /// An owner detaches: what it declared is withdrawn.
   mutating func detach(_ owner: OwnerID, now: Instant, into output: inout Output)
-  mutating func perform(_ command: Command, from owner: OwnerID, now: Instant, into output: inout Output)
+  /// Performs a command of an owner.
+  ///
+  /// - Parameter octets: the value of the command, where it is not in the command itself.
+  mutating func perform(
+    _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
   /// The transport is closed, or cannot be opened.
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)

@@ -1,5 +1,6 @@
 package import BLEHost
 package import BLELinux
+internal import BLEWire
 internal import Synchronization
 
 /// The mailbox of an event loop: commands from any thread, events from the thread of the loop, both in order.
@@ -8,15 +9,29 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// One thing for the loop to do.
   enum Item: Sendable {
-    case command(Command, OwnerID)
+    /// A command, and how many of the ``Items/octets`` are its value.
+    case command(Command, OwnerID, octets: Int)
     case attach(OwnerID, Sink)
     case detach(OwnerID)
     case shutdown
   }
 
-  private struct State {
+  /// What waits for the loop, in order, with the values of the commands one after the other.
+  struct Items: Sendable {
     var items: [Item] = []
+    var octets: [UInt8] = []
+
+    mutating func removeAll() {
+      items.removeAll(keepingCapacity: true)
+      octets.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private struct State {
+    var waiting = Items()
     var commandCount = 0
+    /// Whether the loop takes the items before it waits again, so that it need not be woken.
+    var isLoopAwake = false
     /// The owners whose commands were refused since the loop last took what waits.
     var refused: Set<OwnerID> = []
     var isEnding = false
@@ -28,6 +43,12 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     mutating func makeOwner() -> OwnerID {
       repeat { lastOwner.rawValue &+= 1 } while lastOwner == .process || backlogs.contains(lastOwner)
       return lastOwner
+    }
+
+    /// - Returns: whether the loop is to be woken for the change that was made: not where it was woken for another one.
+    mutating func wakesLoop() -> Bool {
+      defer { isLoopAwake = true }
+      return !isLoopAwake
     }
   }
 
@@ -48,15 +69,19 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// Appends a command to the queue.
   ///
+  /// - Parameter octets: the value of the command, where it is not in the command itself; copied without an allocation.
   /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has detached, or
   ///   the stack has ended.
-  package func post(_ command: Command, from owner: OwnerID = .process) -> Bool {
+  package func post(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
     let (isTaken, wakes) = state.withLock { state in
       guard !state.isEnding, owner == .process || state.backlogs.contains(owner) else { return (false, false) }
-      guard state.commandCount < commandLimit else { return (false, state.refused.insert(owner).inserted) }
+      guard state.commandCount < commandLimit else {
+        return (false, state.refused.insert(owner).inserted && state.wakesLoop())
+      }
       state.commandCount += 1
-      state.items.append(.command(command, owner))
-      return (true, state.items.count == 1)
+      state.waiting.items.append(.command(command, owner, octets: octets.count))
+      if !octets.isEmpty { state.waiting.octets.append(copying: octets) }
+      return (true, state.wakesLoop())
     }
     if wakes { waker.wake() }
     return isTaken
@@ -67,7 +92,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     let owner = state.withLock { state in
       let owner = state.makeOwner()
       state.backlogs.add(owner)
-      state.items.append(.attach(owner, sink))
+      state.waiting.items.append(.attach(owner, sink))
       return owner
     }
     waker.wake()
@@ -78,7 +103,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package func detach(_ owner: OwnerID) {
     state.withLock { state in
       guard state.backlogs.remove(owner) else { return }
-      state.items.append(.detach(owner))
+      state.waiting.items.append(.detach(owner))
     }
     waker.wake()
   }
@@ -105,7 +130,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     state.withLock { state in
       guard !state.isEnding else { return }
       state.isEnding = true
-      state.items.append(.shutdown)
+      state.waiting.items.append(.shutdown)
     }
     waker.wake()
   }
@@ -122,15 +147,30 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 extension HostMailbox {
   /// Takes all items, in order.
   ///
+  /// - Parameter staysAwake: whether the loop calls ``prepareToWait()`` before it waits, so that it need not be woken before.
   /// - Returns: the owners whose commands were refused since the last time, in the order of their identifiers.
-  func take(into items: inout [Item]) -> [OwnerID] {
-    items.removeAll(keepingCapacity: true)
+  func take(into items: inout Items, staysAwake: Bool = false) -> [OwnerID] {
+    items.removeAll()
     return state.withLock { state in
-      swap(&items, &state.items)
+      state.isLoopAwake = staysAwake
+      swap(&items, &state.waiting)
       state.commandCount = 0
       guard !state.refused.isEmpty else { return [] }
       defer { state.refused = [] }
       return state.refused.sorted { $0.rawValue < $1.rawValue }
+    }
+  }
+
+  /// The loop is about to wait: from now on it is woken for what is posted.
+  ///
+  /// - Returns: `isHeldBack`: the transport is not to be read, from more events than the limit until less than half of it.
+  ///   `hasItems`: there are items, which the loop has to take before it waits.
+  func prepareToWait() -> (isHeldBack: Bool, hasItems: Bool) {
+    state.withLock { state in
+      let hasItems = !state.waiting.items.isEmpty || !state.refused.isEmpty
+      state.isLoopAwake = hasItems
+      state.isHeldBack = state.isHeldBack ? !isBelowHalf(state) : state.backlogs.most > eventBacklogLimit
+      return (state.isHeldBack, hasItems)
     }
   }
 
@@ -141,23 +181,11 @@ extension HostMailbox {
     state.withLock { $0.backlogs.deliver(count, to: owner) }
   }
 
-  /// Whether the transport is not to be read: from more than the limit until less than half of it.
-  func isHeldBack() -> Bool {
-    state.withLock { state in
-      if state.isHeldBack {
-        state.isHeldBack = !isBelowHalf(state)
-      } else {
-        state.isHeldBack = state.backlogs.most > eventBacklogLimit
-      }
-      return state.isHeldBack
-    }
-  }
-
   /// The loop has ended: nothing is taken any more.
   func close() {
     state.withLock { state in
       state.isEnding = true
-      state.items = []
+      state.waiting = Items()
       state.backlogs = EventBacklogs()
     }
     ended.open()
@@ -173,7 +201,11 @@ private struct EventBacklogs {
   private var entries: [(owner: OwnerID, count: Int)] = []
 
   /// The most that one owner has.
-  var most: Int { entries.reduce(0) { max($0, $1.count) } }
+  var most: Int {
+    var most = 0
+    for entry in entries where entry.count > most { most = entry.count }
+    return most
+  }
 
   func contains(_ owner: OwnerID) -> Bool { index(of: owner) != nil }
   private func index(of owner: OwnerID) -> Int? { entries.firstIndex { $0.owner == owner } }
@@ -233,6 +265,12 @@ package final class HostAttachment: Sendable {
   ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
   @discardableResult
   package func post(_ command: HostCommand) -> Bool { host.mailbox.post(command, from: owner) }
+
+  /// As ``post(_:)``, for a command whose value is in `octets` (``HostCommand/value(_:)``).
+  @discardableResult
+  package func post(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
+    host.mailbox.post(command, octets: octets, from: owner)
+  }
 
   /// The owner has handled `count` of its events.
   package func consumed(_ count: Int) { host.mailbox.consumed(count, by: owner) }

@@ -71,7 +71,7 @@ struct RadioLoop: ~Copyable {
   private var listeners: [UInt64: Listener] = [:]
   private var lastToken = RadioLoop.mailboxToken
   private var clientNumber = 0
-  private var items: [Mailbox.Item] = []
+  private var items = Mailbox.Items()
   private var isEnding = false
 
   private init(_ mailbox: Mailbox, _ settings: RadioService.Settings) throws(SystemError) {
@@ -121,15 +121,15 @@ struct RadioLoop: ~Copyable {
   private mutating func takeItems(_ now: Instant) throws(SystemError) {
     mailbox.waker.drain()
     _ = mailbox.take(into: &items)
-    for item in items {
+    for item in items.items {
       switch item {
-      case .command(let request, _): try perform(request, now)
+      case .command(let request, _, _): try perform(request, now)
       case .shutdown: isEnding = true
       // The radio has no events.
       case .attach, .detach: break
       }
     }
-    items.removeAll(keepingCapacity: true)
+    items.removeAll()
   }
 
   private mutating func perform(_ request: Request, _ now: Instant) throws(SystemError) {

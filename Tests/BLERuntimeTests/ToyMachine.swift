@@ -78,7 +78,9 @@ struct ToyMachine: HostMachine {
 
   mutating func detach(_ owner: OwnerID, now: Instant, into output: inout Output) { output.append(.detached(owner)) }
 
-  mutating func perform(_ command: Command, from owner: OwnerID, now: Instant, into output: inout Output) {
+  mutating func perform(
+    _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, now: Instant, into output: inout Output
+  ) {
     switch command {
     case .send(let number, let packet):
       output.packets.append { $0 += packet }

@@ -38,6 +38,28 @@ extension GATTServer {
     return true
   }
 
+  /// Sends the response to a request that has succeeded, as ``respond(to:with:security:database:now:into:)``; the value that was
+  /// read is encoded in place.
+  package mutating func respond(
+    to token: RequestToken, withValue value: Span<UInt8>, security: SecurityState,
+    database: inout AttributeDatabase, now: Instant, into output: inout Output
+  ) -> Bool {
+    guard let request = unanswered, request.token == token else { return false }
+    guard case .read = request.step else {
+      let response = ApplicationResponse.value([UInt8](copying: value)[...])
+      complete(request, with: response, security: security, database: &database, now: now, into: &output)
+      return true
+    }
+    unanswered = nil
+    let count = min(value.count, mtu - 1)
+    output.pdus.append { buffer in
+      buffer.append(request.opcode.rawValue &+ 1)
+      buffer.append(copying: value.extracting(0..<count))
+    }
+    if !waiting.isEmpty { handleWaiting(security: security, database: &database, now: now, into: &output) }
+    return true
+  }
+
   /// Suspends the server until the application has answered.
   mutating func suspend(_ opcode: ATTOpcode, _ step: UnansweredRequest.Step, now: Instant) -> RequestToken {
     lastToken += 1

@@ -82,13 +82,13 @@ enum BearerRouter {
   ///
   /// - Returns: false for a request that came on none.
   static func respond(
-    to token: RequestToken, with answer: RequestAnswer, from owner: OwnerID, _ link: inout Link,
+    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID, _ link: inout Link,
     _ services: inout ServiceRegistry, _ turn: inout LinkTurn
   ) -> Bool {
     guard let channel = link.signalling.serverBearers.channel(of: token) else { return false }
     let now = turn.now
     use(channel, &link, &turn) {
-      $0.respond(to: token, with: answer, from: owner, $1, &services, now: now, into: &$2)
+      $0.respond(to: token, with: answer, octets, from: owner, $1, &services, now: now, into: &$2)
     }
     return true
   }

@@ -1,0 +1,157 @@
+package import BLEHost
+import BLELinux
+import BLERuntime
+import Dispatch
+import Synchronization
+
+/// The way of one client to the host of its adapter. ``HostConnection`` is the real one; tests have another, with a script in the
+/// place of the host.
+///
+/// ``AdapterClient`` is its only user.
+package protocol AdapterLink: AnyObject, Sendable {
+  /// Posts a command; commands are performed in the order in which they were posted.
+  func post(_ command: HostCommand)
+  /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``), without an allocation.
+  func post(_ command: HostCommand, octets: Span<UInt8>)
+  /// As ``post(_:)``.
+  ///
+  /// - Returns: false where the command is lost, because too many wait for the host.
+  func offer(_ command: HostCommand) -> Bool
+  /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
+  /// comes first. Called once.
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
+  /// The client has taken so many of the events that `sink` was called with.
+  func consumed(_ count: Int)
+  /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
+  func detach()
+  /// Why there is no host, where there is none.
+  var failure: AdapterError? { get }
+  /// What the clients of the adapter share; nil before there is a host.
+  var hub: AdapterHub? { get }
+}
+
+extension AdapterLink {
+  /// A link whose commands have their values.
+  package func post(_ command: HostCommand, octets: Span<UInt8>) { post(command.value(octets)) }
+
+  /// A link that loses no command.
+  package func offer(_ command: HostCommand) -> Bool {
+    post(command)
+    return true
+  }
+}
+
+/// A client's attachment to the real host, which all clients of one transport share.
+///
+/// The transport is opened on a queue of its own, because a controller behind a wire may take seconds to be reached.
+///
+/// ```
+/// idle ──attach──▶ opening ──▶ open ──detach──▶ detached    the host is there; commands that wait are posted
+///                     └──────▶ failed                       the sink receives a state
+/// ```
+package final class HostConnection: AdapterLink {
+  private let options: AdapterOptions
+  private let phase = Mutex(Phase.idle(waiting: []))
+  private let heldHub = Mutex<AdapterHub?>(nil)
+
+  /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter then.
+  package static let waitingLimit = 64
+
+  private enum Phase: Sendable {
+    case idle(waiting: [HostCommand])
+    /// The attachment keeps the host.
+    case open(HostAttachment)
+    case failed(AdapterError)
+    case detached
+  }
+
+  private static let opener = DispatchQueue(label: "BluetoothLE.opening", attributes: .concurrent)
+
+  package init(_ options: AdapterOptions) { self.options = options }
+
+  /// How many commands wait for the transport.
+  package var waitingCount: Int {
+    if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
+  }
+
+  package var hub: AdapterHub? { heldHub.withLock { $0 } }
+
+  package func post(_ command: HostCommand) { _ = offer(command) }
+
+  package func offer(_ command: HostCommand) -> Bool {
+    phase.withLock { phase in
+      switch phase {
+      case .idle(var waiting):
+        guard waiting.count < Self.waitingLimit else { return false }
+        waiting.append(command)
+        phase = .idle(waiting: waiting)
+        return true
+      case .open(let attachment): return attachment.post(command)
+      case .failed, .detached: return true
+      }
+    }
+  }
+
+  package func post(_ command: HostCommand, octets: Span<UInt8>) {
+    let isPosted = phase.withLock { phase in
+      guard case .open(let attachment) = phase else { return false }
+      attachment.post(command, octets: octets)
+      return true
+    }
+    if !isPosted { post(command.value(octets)) }
+  }
+
+  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+    Self.opener.async { [weak self, options] in
+      let result = Result { () throws(TransportError) in try options.host() }
+      // The client may be gone; the host ends with this reference then.
+      self?.opened(result, sink)
+    }
+  }
+
+  private func opened(
+    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable ([HostEvent]) -> Void
+  ) {
+    switch result {
+    case .success(let host):
+      // The bonds are there before the first command of a client.
+      let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
+      phase.withLock { phase in
+        guard case .idle(let waiting) = phase else { return }
+        heldHub.withLock { $0 = hub }
+        // Attached first, so that the sink receives the answers.
+        let attachment = host.attach(sink)
+        phase = .open(attachment)
+        for command in waiting { attachment.post(command) }
+      }
+    case .failure(let error):
+      let failure = AdapterError(error)
+      let isAttached = phase.withLock { phase in
+        guard case .idle = phase else { return false }
+        phase = .failed(failure)
+        return true
+      }
+      if isAttached { sink([.state(failure.state, nil)]) }
+    }
+  }
+
+  package func consumed(_ count: Int) {
+    // The lock is held while the sink is attached, so events find the attachment here.
+    guard case .open(let attachment) = phase.withLock({ $0 }) else { return }
+    attachment.consumed(count)
+  }
+
+  package func detach() {
+    let ended = phase.withLock { phase in
+      defer { phase = .detached }
+      return phase
+    }
+    let hub = heldHub.withLock { $0.take() }
+    // The attachment, the hub and perhaps the host are released here, outside of the locks.
+    _ = (consume ended, consume hub)
+  }
+
+  package var failure: AdapterError? {
+    if case .failed(let error) = phase.withLock({ $0 }) { error } else { nil }
+  }
+}

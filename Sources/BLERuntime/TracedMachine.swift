@@ -1,0 +1,78 @@
+internal import BLEHost
+internal import BLELinux
+internal import BLESMP
+internal import BLEWire
+
+/// A machine with its output, and the trace of every packet that goes in or out.
+///
+/// It is what ``HostLoop`` passes to its transport as the handler of input.
+struct TracedMachine<Machine: HostMachine>: ~Copyable {
+  var machine: Machine
+  var output = Machine.Output()
+  /// The time of this round.
+  var now: Instant
+  private var trace: PacketTrace?
+
+  init(_ machine: Machine, tracedBy trace: consuming PacketTrace?, now: Instant) {
+    self.machine = machine
+    self.trace = trace
+    self.now = now
+  }
+
+  /// Reports the end of the connection. Output that waits for a controller is of no use to the next one.
+  mutating func transportFailed(_ error: TransportError) {
+    machine.transportFailed(error, now: now, into: &output)
+    output.packets.removeAll()
+    output.directives.removeAll()
+    output.channelDirectives.removeAll()
+  }
+
+  mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {
+    output.events.append(AddressedEvent(Machine.event(report), to: recipient))
+  }
+
+  /// Writes the packets of the output to the trace.
+  mutating func traceOutput() {
+    guard trace != nil else { return }
+    for index in 0..<output.packets.count {
+      let packet = output.packets[index]
+      record(packet.span, .hostToController)
+    }
+    flushTrace()
+  }
+}
+
+extension TracedMachine: PacketHandler {
+  mutating func receive(_ packet: Span<UInt8>) {
+    record(packet, .controllerToHost)
+    flushTrace()
+    machine.receive(packet, now: now, into: &output)
+  }
+
+  mutating func receive(_ report: SecurityReport) { machine.receive(report, now: now, into: &output) }
+
+  mutating func record(sent command: Span<UInt8>) {
+    record(command, .hostToController)
+    flushTrace()
+  }
+}
+
+/// The trace ends at its first error, with a line in the log; the stack goes on.
+extension TracedMachine {
+  private mutating func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction) {
+    do throws(TransportError) {
+      try trace?.record(packet, direction)
+    } catch { endTrace(error) }
+  }
+
+  private mutating func flushTrace() {
+    do throws(TransportError) {
+      try trace?.flush()
+    } catch { endTrace(error) }
+  }
+
+  private mutating func endTrace(_ error: TransportError) {
+    trace = nil
+    report(.notice("\(error)"))
+  }
+}
