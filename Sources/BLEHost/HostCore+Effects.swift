@@ -10,9 +10,11 @@ extension HostCore {
     // Completed packets come with every few data packets: read in place.
     if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
       var effects: [Effect<Never>] = []
-      let completed = links.table.completed(packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
+      links.table.completed(packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
       turn.apply(effects)
-      for (peer, effect) in completed { links.withLink(of: peer, &turn) { $0.perform(effect, &$1, &$2, &$3) } }
+      for (peer, effect) in links.table.finishTransmitted(into: &turn.output.events) {
+        links.withLink(of: peer, &turn) { $0.perform(effect, &$1, &$2, &$3) }
+      }
       ChannelRouter.resume(&links, &turn)
       return
     }

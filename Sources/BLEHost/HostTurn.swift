@@ -1,3 +1,4 @@
+import BLEATT
 import BLECrypto
 import BLEHCI
 import BLESMP
@@ -13,6 +14,8 @@ struct HostTurn: Sendable {
   /// The time of the input, and what it has caused.
   var now = Instant.start
   var output = HostOutput()
+  /// The memory of the last notification.
+  private var notification: [UInt8] = []
   /// Our identity, and the address that peers receive.
   var ownIdentity = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -26,6 +29,22 @@ struct HostTurn: Sendable {
 
   var controller: ControllerCapabilities { session.capabilities }
   var state: AdapterState { session.state }
+
+  /// A Handle Value Notification (Vol 3, Part F, 3.4.7.1), for ``reuse(notification:)`` afterwards.
+  mutating func notification(of handle: AttributeHandle, _ value: Span<UInt8>) -> [UInt8] {
+    var pdu: [UInt8] = []
+    swap(&pdu, &notification)
+    pdu.append(ATTOpcode.handleValueNotification.rawValue)
+    pdu.append(littleEndian: handle.rawValue)
+    pdu.append(copying: value)
+    return pdu
+  }
+
+  /// Keeps the memory of a notification.
+  mutating func reuse(notification pdu: inout [UInt8]) {
+    pdu.removeAll(keepingCapacity: true)
+    swap(&pdu, &notification)
+  }
 
   /// Sends a command, or queues it until the controller takes one.
   mutating func send(_ command: some HCICommand, for purpose: Purpose) {

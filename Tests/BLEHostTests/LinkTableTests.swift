@@ -96,9 +96,10 @@ import Testing
     }
     table.noteCongestion(of: table[0].peer, &turn)
     #expect(table[0].client.isCongested)
-    var effects: [Effect<Never>] = []
+    var (effects, events): ([Effect<Never>], [AddressedEvent<HostEvent>]) = ([], [])
     func completed(_ handle: UInt8) -> [String] {
-      table.completed([1, handle, 0, 1, 0].span, into: &packets, &effects).map { "\($0.peer.rawValue) \($0.effect)" }
+      table.completed([1, handle, 0, 1, 0].span, into: &packets, &effects)
+      return table.finishTransmitted(into: &events).map { "\($0.peer.rawValue) \($0.effect)" }
     }
     #expect(completed(5).isEmpty)
     #expect(completed(5) == ["1 relieved"])

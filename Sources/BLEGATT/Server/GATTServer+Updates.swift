@@ -50,6 +50,28 @@ extension GATTServer {
     return indicate(indication, now: now, into: &output)
   }
 
+  /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value.
+  package enum UpdateKind: Sendable {
+    /// The client has not subscribed, or the link does not have the security.
+    case nothing
+    case notification
+    /// An indication, or an error.
+    case other
+  }
+
+  /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value of this characteristic.
+  package func updateKind(
+    of handle: AttributeHandle, security: SecurityState, database: AttributeDatabase
+  ) -> UpdateKind {
+    guard !hasFailed, let place = database.place(of: handle) else { return .other }
+    let descriptor = AttributeHandle(database.attributes[place].configuration)
+    let configuration = configuration(of: descriptor)
+    guard !configuration.isEmpty, database.attributes[place].kind != .clientConfiguration,
+      database.allowsUpdates(to: descriptor, security: security)
+    else { return .nothing }
+    return configuration.contains(.notify) ? .notification : .other
+  }
+
   /// Sends several values in one PDU, in their order (Multiple Handle Value Notification; Vol 3, Part F, 3.4.7.4).
   ///
   /// - Returns: false where nothing was sent: the client does not have

@@ -84,22 +84,28 @@ struct LinkServer: Sendable {
   }
 
   /// Takes the answer of one owner to a request.
+  ///
+  /// - Parameter octets: the value that was read, where the answer has an empty one.
   mutating func respond(
-    to token: RequestToken, with answer: RequestAnswer, from owner: OwnerID, _ security: SecurityState,
-    _ services: inout ServiceRegistry, now: Instant, into output: inout Output
+    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8> = Span(), from owner: OwnerID,
+    _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant, into output: inout Output
   ) {
     let late = "a request was answered twice or too late"
     switch request?.take(answer, to: token, from: owner) {
     case .incomplete: return
     case .complete(let answer):
       request = nil
-      let response: ApplicationResponse =
+      let isKnown =
         switch answer {
-        case .success(let value): .value(value[...])
-        case .failure(let code, let attribute): .error(code, attribute: attribute)
+        case .success(let value):
+          gatt.respond(
+            to: token, withValue: value.isEmpty ? octets : value.span, security: security, database: &services.database,
+            now: now, into: &output.gatt)
+        case .failure(let code, let attribute):
+          gatt.respond(
+            to: token, with: .error(code, attribute: attribute), security: security, database: &services.database,
+            now: now, into: &output.gatt)
         }
-      let isKnown = gatt.respond(
-        to: token, with: response, security: security, database: &services.database, now: now, into: &output.gatt)
       if !isKnown { output.effects.append(.report(.application, late, peer: peer)) }
       translate(services, into: &output)
     case .unknown, nil:
@@ -116,6 +122,19 @@ struct LinkServer: Sendable {
       respond(to: token, with: .failure(.unlikelyError), from: owner, security, &services, now: now, into: &output)
     }
   }
+
+  /// How the client gets the values of a characteristic; ``update(_:to:as:tag:_:_:now:into:)`` does what is no notification.
+  func updateKind(
+    of attribute: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry
+  ) -> GATTServer.UpdateKind {
+    gatt.updateKind(of: attribute, security: security, database: services.database)
+  }
+
+  /// The octets of the longest notification.
+  var longestNotification: Int { 3 + gatt.maximumUpdateLength }
+
+  /// A notification of an update was handed to the scheduler, without an input of the link.
+  mutating func notified(_ token: UpdateToken) { notifications.append(token) }
 
   /// Notifies or indicates a value, where the client has subscribed to it.
   ///

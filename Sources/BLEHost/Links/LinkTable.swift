@@ -162,6 +162,29 @@ extension LinkTable {
     return nil
   }
 
+  /// Sends a notification on a link, where its client has subscribed to notifications. The deadlines of the link do not change.
+  ///
+  /// - Parameter pdu: the whole PDU, which all subscribers share; it is cut to the ATT_MTU of the link.
+  /// - Returns: whether that is all: false where the client gets an indication, or cannot be served.
+  /// - Throws: the link takes no data; the copy counts as on its way until the link has ended.
+  mutating func notify(
+    _ pdu: Span<UInt8>, of attribute: AttributeHandle, on index: Int, as token: UpdateToken, tag: UInt32,
+    _ services: ServiceRegistry, into packets: inout PacketBuffer
+  ) throws(ACLSchedulerError) -> Bool {
+    switch links[index].server.updateKind(of: attribute, links[index].security, services) {
+    case .nothing: return true
+    case .other: return false
+    case .notification: break
+    }
+    let length = Swift.min(pdu.count, links[index].server.longestNotification)
+    updates.addCopy(of: token)
+    links[index].server.notified(token)
+    _ = try acl.send(
+      links[index].handle, cid: ChannelID.attributeProtocol.rawValue, payload: pdu.extracting(0..<length), tag: tag,
+      into: &packets)
+    return true
+  }
+
   /// One copy of a value has left, or its link has gone.
   ///
   /// - Returns: the event for the owner of the value, where it was the last copy.
@@ -169,15 +192,10 @@ extension LinkTable {
     updates.finishCopy(of: token).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
   }
 
-  /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19).
-  ///
-  /// Values that have left for the last subscriber are among the effects. Their links need no input: only the number of copies
-  /// on their way changes.
-  ///
-  /// - Returns: the links whose clients go on.
+  /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
   mutating func completed(
     _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
-  ) -> [(peer: PeerID, effect: LinkEffect)] {
+  ) {
     if !transmitted.isEmpty { transmitted.removeAll(keepingCapacity: true) }
     do throws(CodecError) {
       let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
@@ -187,11 +205,18 @@ extension LinkTable {
     } catch {
       effects.append(.report(.controller, "a malformed Number Of Completed Packets event: \(error)", peer: nil))
     }
-    guard !(transmitted.isEmpty && congested.isEmpty) else { return [] }
+  }
+
+  /// Finishes the values whose last copies have left. Their links need no input: only the number of copies on their way changes.
+  ///
+  /// - Returns: the links whose clients go on.
+  mutating func finishTransmitted(
+    into events: inout [AddressedEvent<HostEvent>]
+  ) -> [(peer: PeerID, effect: LinkEffect)] {
     for frames in transmitted {
       guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { continue }
       for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
-        if let event = finishCopy(of: token) { effects.append(.event(event.event, to: event.recipient)) }
+        if let event = finishCopy(of: token) { events.append(event) }
       }
     }
     return congested.isEmpty ? [] : takeRelieved().map { ($0, .relieved) }
@@ -240,17 +265,25 @@ extension LinkTable {
   private mutating func rebuildDeadlines() { deadlines = LinkDeadlines(links.map(\.deadline)) }
 }
 
-/// Values handed over to be notified, and how many copies of each are still on their way. They are kept in order and finish in
-/// order, nearly always, so that a search finds the first at once.
+/// Values handed over to be notified, and how many copies of each are still on their way.
+///
+/// The marks of their frames are consecutive numbers, so that a mark is the place of its entry. An entry whose value has left
+/// stays until those before it have left, too. Values finish in order, nearly always: a search finds the first at once.
 struct PendingUpdates: Sendable {
   private struct Entry {
     var token: UpdateToken
-    var tag: UInt32
     var owner: OwnerID
+    /// Zero for a value that has left.
     var copies: Int
   }
+  /// In order; those before ``start`` have left, and their memory is not used yet.
   private var entries: [Entry] = []
-  private var lastTag: UInt32 = 0
+  private var start = 0
+  /// The mark of the first entry from ``start`` on.
+  private var firstTag: UInt32 = 1
+  private var count = 0
+  /// The greatest token so far: tokens ascend, nearly always.
+  private var greatest: UInt64 = 0
   /// Values on their way at once.
   let limit: Int
   /// The mark of the frames of credit-based channels, which no value has.
@@ -262,15 +295,21 @@ struct PendingUpdates: Sendable {
   ///
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
-    guard entries.count < limit, index(of: token) == nil else { return nil }
-    repeat { lastTag = lastTag >= Self.channelTag - 1 ? 1 : lastTag + 1 } while entries.contains { $0.tag == lastTag }
-    entries.append(Entry(token: token, tag: lastTag, owner: owner, copies: 1))
-    return lastTag
+    guard count < limit, token.rawValue > greatest || index(of: token) == nil else { return nil }
+    if start == entries.count { removeFinished() }
+    // Numbers are used again from the first one on while no value is on its way.
+    if entries.isEmpty, firstTag >= UInt32.max / 2 { firstTag = 1 }
+    let tag = firstTag &+ UInt32(truncatingIfNeeded: entries.count - start)
+    guard tag >= firstTag, tag < Self.channelTag else { return nil }
+    entries.append(Entry(token: token, owner: owner, copies: 1))
+    greatest = max(greatest, token.rawValue)
+    count += 1
+    return tag
   }
 
   mutating func addCopy(of token: UpdateToken) {
     // The value was handed over last.
-    guard let index = entries.lastIndex(where: { $0.token == token }) else { return }
+    guard let index = entries[start...].lastIndex(where: { $0.token == token }) else { return }
     entries[index].copies += 1
   }
 
@@ -279,10 +318,28 @@ struct PendingUpdates: Sendable {
     guard let index = index(of: token) else { return nil }
     entries[index].copies -= 1
     guard entries[index].copies <= 0 else { return nil }
-    return entries.remove(at: index).owner
+    count -= 1
+    let owner = entries[index].owner
+    while start < entries.count, entries[start].copies <= 0 {
+      start += 1
+      firstTag &+= 1
+    }
+    if start == entries.count || start >= limit { removeFinished() }
+    return owner
   }
 
-  func token(of tag: UInt32) -> UpdateToken? { entries.first { $0.tag == tag }?.token }
+  func token(of tag: UInt32) -> UpdateToken? {
+    guard tag >= firstTag, Int(tag - firstTag) < entries.count - start else { return nil }
+    let entry = entries[start + Int(tag - firstTag)]
+    return entry.copies > 0 ? entry.token : nil
+  }
 
-  private func index(of token: UpdateToken) -> Int? { entries.firstIndex { $0.token == token } }
+  private mutating func removeFinished() {
+    entries.removeFirst(start)
+    start = 0
+  }
+
+  private func index(of token: UpdateToken) -> Int? {
+    entries[start...].firstIndex { $0.token == token && $0.copies > 0 }
+  }
 }

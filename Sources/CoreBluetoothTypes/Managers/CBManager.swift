@@ -129,11 +129,10 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The manager is taken hold of call by call: one that is released inside a callback ends there.
   func listen() {
     let manager = WeakObject(self)
-    client.start { events in
+    client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
       for event in events {
         Self.makeCalls(manager.object?.take(event), of: manager)
       }
-      Self.makeCalls(manager.object?.takeEndOfBatch(), of: manager)
     }
   }
 
@@ -144,11 +143,6 @@ open class CBManager: NSObject, @unchecked Sendable {
     if case .address(let address) = event { adapter.withLock { $0.address = address } }
     receive(event)
     receiveSecurity(event)
-    return calls.withLock { $0.take() }
-  }
-
-  private func takeEndOfBatch() -> [ManagerCall]? {
-    finishBatch()
     return calls.withLock { $0.take() }
   }
 
@@ -199,8 +193,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}
 
-  /// The events that came together have all been received.
-  func finishBatch() {}
+  /// This number of values has left, or their links have gone; on the thread of the host.
+  func updatesFinished(_ count: Int) {}
 
   /// Takes over the adapter's state.
   ///

@@ -13,7 +13,13 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
   private let target: CBCharacteristic
   private let start: Int
   let ticket: Ticket
-  private let contents: Mutex<Data?>
+  private let contents: Mutex<Contents>
+
+  /// The octets of a write become `Data` when the application reads them.
+  private enum Contents {
+    case octets([UInt8])
+    case data(Data?)
+  }
 
   /// Which of the host's requests it belongs to.
   enum Ticket: Sendable {
@@ -24,12 +30,12 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     case command
   }
 
-  init(central: CBCentral, characteristic: CBCharacteristic, offset: Int, value: Data?, ticket: Ticket) {
+  init(central: CBCentral, characteristic: CBCharacteristic, offset: Int, octets: [UInt8]?, ticket: Ticket) {
     sender = central
     target = characteristic
     start = offset
     self.ticket = ticket
-    contents = Mutex(value)
+    contents = Mutex(octets.map { .octets($0) } ?? .data(nil))
   }
 
   /// The central that sent the request.
@@ -41,8 +47,18 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
 
   /// A read: set it to the value's octets from ``offset`` on, before responding. A write: what the central wrote.
   open var value: Data? {
-    get { contents.withLock { $0 } }
-    set { contents.withLock { $0 = newValue } }
+    get {
+      contents.withLock { contents in
+        switch contents {
+        case .data(let value): return value
+        case .octets(let octets):
+          let value = Data(octets)
+          contents = .data(value)
+          return value
+        }
+      }
+    }
+    set { contents.withLock { $0 = .data(newValue) } }
   }
 
   final var token: RequestToken? {

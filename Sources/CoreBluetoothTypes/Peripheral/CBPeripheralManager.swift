@@ -2,6 +2,7 @@ public import BLEEngine
 import BLEGAP
 import BLEHost
 import BLEL2CAP
+import BLEWire
 public import Dispatch
 public import Foundation
 import Synchronization
@@ -236,19 +237,47 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private func step<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> (Result, hasCalls: Bool) {
-    let (result, effects) = try machine.withLock { state throws(Failure) in
+    let (result, outcome) = try machine.withLock { state throws(Failure) -> (Result, StepOutcome) in
       var effects = PeripheralEffects()
+      swap(&effects, &state.spareEffects)
       let result = try body(&state, &effects)
-      for command in effects.commands { client.perform(command) }
+      perform(effects)
       append(effects.calls) { .peripheral($0) }
-      return (result, effects)
+      var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)
+      if effects.misuses.isEmpty, effects.warnings.isEmpty {
+        effects.removeAll()
+        swap(&effects, &state.spareEffects)
+      } else {
+        outcome.lines = effects
+      }
+      return (result, outcome)
     }
-    for line in effects.misuses { misuse(line) }
-    for line in effects.warnings { warn(line) }
-    if !effects.commands.isEmpty || !effects.calls.isEmpty {
-      restoration?.schedule { [weak self] in self?.restorable }
+    if let lines = outcome.lines {
+      for line in lines.misuses { misuse(line) }
+      for line in lines.warnings { warn(line) }
     }
-    return (result, !effects.calls.isEmpty)
+    if outcome.hasCalls || outcome.hasCommands, let restoration {
+      restoration.schedule { [weak self] in self?.restorable }
+    }
+    return (result, outcome.hasCalls)
+  }
+
+  private struct StepOutcome {
+    var hasCalls: Bool
+    var hasCommands: Bool
+    /// Effects with lines for the log.
+    var lines: PeripheralEffects?
+  }
+
+  private func perform(_ effects: borrowing PeripheralEffects) {
+    let last = effects.commands.count - 1
+    for index in effects.commands.indices {
+      if index == last, let value = effects.value {
+        client.perform(effects.commands[index], octets: value.span)
+      } else {
+        client.perform(effects.commands[index])
+      }
+    }
   }
 
   override func peer(named name: PeerID) -> CBPeer? {
@@ -266,11 +295,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// A value that is refused later has others on their way, whose ends come in a later batch.
-  override func finishBatch() {
-    guard machine.withLock({ $0.owesReady }) else { return }
-    _ = step { $0.finishBatch(into: &$1) }
-  }
+  override func updatesFinished(_ count: Int) { run { $0.updatesFinished(count, into: &$1) } }
 
   override func make(_ call: ManagerCall) {
     switch call {

@@ -8,6 +8,7 @@ import Foundation
 extension PeripheralRole {
   mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
     guard links[connection.peer] == nil else { return }
+    updateTarget = nil
     let central = CBCentral(identifier: freeIdentifier(of: connection.address), peer: connection.peer)
     // A device that we connected to may use our services too, but it did not come as a central.
     let isCentral = connection.role == .peripheral
@@ -24,6 +25,7 @@ extension PeripheralRole {
   /// A link has proven to be of a bonded device: its central is the device's from now on, with its subscriptions.
   mutating func identified(_ peer: PeerID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
+    updateTarget = nil
     let identifier = UUID(identity)
     guard identifier != link.central.identifier else { return }
     let central = CBCentral(identifier: identifier, replacing: link.central)
@@ -42,6 +44,7 @@ extension PeripheralRole {
   /// Each subscription ends with its own call, then the link.
   mutating func disconnected(_ peer: PeerID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
     guard let link = links.removeValue(forKey: peer) else { return }
+    updateTarget = nil
     link.central.linkEnded()
     pending.removeAll { $0.key.peer == peer }
     for attribute in link.subscriptions {
@@ -54,7 +57,7 @@ extension PeripheralRole {
   }
 
   var connectedCentrals: [CBCentral] {
-    links.filter { $0.value.isCentral }.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value.central)
+    links.values.filter(\.isCentral).map(\.central)
   }
 
   mutating func subscriptionChanged(
@@ -63,6 +66,7 @@ extension PeripheralRole {
     guard let central = links[peer]?.central,
       let characteristic = attributes[attribute] as? CBMutableCharacteristic
     else { return }
+    updateTarget = nil
     if subscription.isEmpty {
       links[peer]?.subscriptions.removeAll { $0 == attribute }
       guard characteristic.unsubscribe(central) else { return }

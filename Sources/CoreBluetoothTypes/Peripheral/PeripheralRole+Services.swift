@@ -22,6 +22,7 @@ extension PeripheralRole {
   mutating func publish(
     _ service: CBMutableService, as id: ServiceID, into effects: inout PeripheralEffects
   ) throws(CBError) {
+    updateTarget = nil
     let new = try MutableServiceDefinition(service, id: id, published: serviceIDs, known: attributeIDs)
     for (attribute, object) in new.attributes {
       attributes[attribute] = object
@@ -97,6 +98,7 @@ extension PeripheralRole {
 
   private mutating func forget(_ id: ServiceID) {
     guard let publication = published.removeValue(forKey: id) else { return }
+    updateTarget = nil
     serviceIDs[ObjectIdentifier(publication.service)] = nil
     for attribute in publication.attributes {
       guard let object = attributes.removeValue(forKey: attribute) else { continue }

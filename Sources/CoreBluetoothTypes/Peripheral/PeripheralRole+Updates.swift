@@ -11,11 +11,41 @@ extension PeripheralRole {
     _ value: Data, for characteristic: CBMutableCharacteristic, to centrals: [CBCentral]?,
     into effects: inout PeripheralEffects
   ) -> UpdateOutcome {
+    if centrals == nil, let target = updateTarget, target.object == ObjectIdentifier(characteristic) {
+      return send(value, to: target, into: &effects)
+    }
     guard let attribute = attributeIDs[ObjectIdentifier(characteristic)] else {
       effects.misuses.append("updateValue: \(characteristic) is not published, so nobody is subscribed to it")
       return .sent
     }
-    // No link carries more than the longest of them; each cuts further to what it holds itself.
+    guard let target = target(characteristic, attribute, of: centrals) else { return .sent }
+    return send(value, to: target, into: &effects)
+  }
+
+  private mutating func send(
+    _ value: Data, to target: UpdateTarget, into effects: inout PeripheralEffects
+  ) -> UpdateOutcome {
+    guard updateCount < limits.pendingUpdates else { return .full }
+    updateCount += 1
+    effects.value = value.count > target.length ? value.prefix(target.length) : value
+    effects.commands.append(.update(HostNames.update(), target.attribute, [], to: target.peers))
+    return .sent
+  }
+
+  /// The subscribers of a characteristic.
+  struct UpdateTarget: Sendable {
+    var object: ObjectIdentifier
+    var attribute: AttributeID
+    /// Nil is everyone.
+    var peers: [PeerID]?
+    /// What the link with the longest values carries; each link cuts further to what it holds itself.
+    var length: Int
+  }
+
+  /// - Returns: nil where nobody is subscribed.
+  private mutating func target(
+    _ characteristic: CBMutableCharacteristic, _ attribute: AttributeID, of centrals: [CBCentral]?
+  ) -> UpdateTarget? {
     var length: Int?
     var peers: [PeerID] = []
     for recipient in characteristic.subscribedCentrals ?? [] where recipient.isConnected {
@@ -25,13 +55,22 @@ extension PeripheralRole {
       }
       length = max(length ?? 0, recipient.maximumUpdateValueLength)
     }
-    guard let length else { return .sent }
-    guard updates.count < limits.pendingUpdates else { return .full }
-    let token = HostNames.update()
-    updates.append(token)
-    effects.commands.append(
-      .update(token, attribute, value.octets(atMost: length), to: centrals == nil ? nil : peers))
-    return .sent
+    guard let length else { return nil }
+    let target = UpdateTarget(
+      object: ObjectIdentifier(characteristic), attribute: attribute, peers: centrals == nil ? nil : peers,
+      length: length)
+    if centrals == nil { updateTarget = target }
+    return target
+  }
+
+  /// Values have left, or their links have gone. The delegate is called when a quarter of the room is free again: the application then
+  /// hands over several values at a time.
+  mutating func updatesFinished(_ count: Int, into effects: inout PeripheralEffects) {
+    updateCount = max(0, updateCount - count)
+    let free = limits.pendingUpdates - updateCount
+    guard owesReady, free >= max(1, limits.pendingUpdates / 4) else { return }
+    owesReady = false
+    effects.calls.append(.isReady)
   }
 }
 

@@ -17,22 +17,27 @@ struct PeripheralRole: Sendable {
   // The database (PeripheralRole+Services).
   var published: [ServiceID: Publication] = [:]
   var serviceIDs: [ObjectIdentifier: ServiceID] = [:]
-  var attributes: [AttributeID: CBAttribute] = [:]
+  var attributes = IdentifierTable<AttributeID, CBAttribute>()
   var attributeIDs: [ObjectIdentifier: AttributeID] = [:]
   /// Attributes of services that were removed here and not yet by the host: requests for them still arrive.
   var retiring: [ServiceID: Set<AttributeID>] = [:]
   var adds = OrderedAnswers<ServiceID, CBMutableService>()
 
   // Links (PeripheralRole+Links).
-  var links: [PeerID: Link] = [:]
+  var links = IdentifierTable<PeerID, Link>()
 
   // Requests.
   var pending = PendingRequests()
 
   // Updates (PeripheralRole+Updates).
-  /// In order; ``PeripheralLimits/pendingUpdates`` at most. The first is the one that finishes next, nearly always.
-  var updates: [UpdateToken] = []
+  /// The values on their way; ``PeripheralLimits/pendingUpdates`` at most.
+  var updateCount = 0
   var owesReady = false
+  /// The characteristic whose value was sent last, and what its subscribers need; nil after each change of these.
+  var updateTarget: UpdateTarget?
+
+  /// The effects of the last step without lines for the log, which the next one uses the memory of.
+  var spareEffects = PeripheralEffects()
 
   // L2CAP channels (PeripheralRole+Channels).
   var channels: [ListenID: PublishedChannel] = [:]
@@ -90,7 +95,9 @@ extension PeripheralRole {
     case .identified(let peer, let identity): identified(peer, identity, into: &effects)
     case .disconnected(let peer, let reason):
       disconnected(peer, DisconnectReason(rawValue: reason.rawValue), into: &effects)
-    case .mtu(let peer, let mtu): links[peer]?.central.update(mtu: mtu)
+    case .mtu(let peer, let mtu):
+      updateTarget = nil
+      links[peer]?.central.update(mtu: mtu)
     case .connectionUpdated(let peer, let timing): connectionUpdated(peer, .success(timing), into: &effects)
     case .connectionUpdateRefused(let peer, let error): connectionUpdated(peer, .failure(error), into: &effects)
     case .security(let peer, let security): links[peer]?.central.update(security: security)
@@ -103,12 +110,13 @@ extension PeripheralRole {
     case .requestTimedOut(let peer, let token): requestTimedOut(peer, token, into: &effects)
     case .subscription(let peer, let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
-    case .updateFinished(let token): if let index = updates.firstIndex(of: token) { updates.remove(at: index) }
     case .listening(let id, let result): listening(id, result, into: &effects)
     case .stoppedListening(let psm): stoppedListening(psm, into: &effects)
     case .channelOpened(let channel): channelOpened(channel, into: &effects)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
+    // The manager counts them at once: `updatesFinished(_:into:)`.
+    case .updateFinished: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
       .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
       .channelClosed:
@@ -119,11 +127,11 @@ extension PeripheralRole {
   /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of what
   /// was published is taken to be gone too, so that the application builds it anew.
   mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
-    for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+    for peer in links.keys {
       disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
     }
     pending.removeAll()
-    updates.removeAll(keepingCapacity: true)
+    updateCount = 0
     owesReady = false
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     let cancelled = CBError(
@@ -134,13 +142,6 @@ extension PeripheralRole {
     for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
     withdrawChannels(cancelled, into: &effects)
     flushAnswers(into: &effects)
-  }
-
-  /// All events of a batch have been received: the delegate is called once if there is room again.
-  mutating func finishBatch(into effects: inout PeripheralEffects) {
-    guard owesReady, updates.count < limits.pendingUpdates else { return }
-    owesReady = false
-    effects.calls.append(.isReady)
   }
 
   mutating func flushAnswers(into effects: inout PeripheralEffects) {
@@ -154,7 +155,7 @@ extension PeripheralRole {
   mutating func read(
     _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
   ) {
-    guard let central = links[peer]?.central, let characteristic = attributes[attribute] as? CBCharacteristic else {
+    guard let central = links[peer]?.central, let characteristic = characteristic(attribute) else {
       refuseRetired([attribute], peer, token, into: &effects)
       return
     }
@@ -162,7 +163,7 @@ extension PeripheralRole {
     effects.calls.append(
       .didReceiveRead(
         CBATTRequest(
-          central: central, characteristic: characteristic, offset: offset, value: nil, ticket: .read(token))))
+          central: central, characteristic: characteristic, offset: offset, octets: nil, ticket: .read(token))))
   }
 
   mutating func write(
@@ -171,12 +172,12 @@ extension PeripheralRole {
     guard let central = links[peer]?.central else { return }
     var requests: [CBATTRequest] = []
     for part in parts {
-      guard let characteristic = attributes[part.attribute] as? CBCharacteristic else { continue }
+      guard let characteristic = characteristic(part.attribute) else { continue }
       let ticket: CBATTRequest.Ticket =
         token.map { .write($0, part: part.attribute, isFirst: requests.isEmpty) } ?? .command
       requests.append(
         CBATTRequest(
-          central: central, characteristic: characteristic, offset: part.offset, value: Data(part.value),
+          central: central, characteristic: characteristic, offset: part.offset, octets: part.value,
           ticket: ticket))
     }
     guard !requests.isEmpty else {
@@ -190,6 +191,12 @@ extension PeripheralRole {
           key: key, isRead: false, attribute: parts.first?.attribute, others: parts.dropFirst().map(\.attribute)))
     }
     effects.calls.append(.didReceiveWrite(requests))
+  }
+
+  /// The cast is made of an object: that of an optional takes several times as long.
+  private func characteristic(_ attribute: AttributeID) -> CBCharacteristic? {
+    guard let object = attributes[attribute] else { return nil }
+    return object as? CBCharacteristic
   }
 
   /// A request for a service that was just removed here.
@@ -225,7 +232,10 @@ extension PeripheralRole {
     to request: CBATTRequest, _ waiting: PendingRequest, _ result: CBATTError.Code,
     into effects: inout PeripheralEffects
   ) -> RequestAnswer {
-    guard result != .success else { return .success(waiting.isRead ? request.value?.octets() ?? [] : []) }
+    guard result != .success else {
+      if waiting.isRead { effects.value = request.value }
+      return .success([])
+    }
     guard let code = UInt8(exactly: result.rawValue) else {
       effects.misuses.append(
         "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
@@ -301,11 +311,19 @@ struct PeripheralLimits: Sendable {
 /// What the machine wants done, each kind in order.
 struct PeripheralEffects: Sendable {
   var commands: [HostCommand] = []
+  /// The value of the last command, which has an empty one: an answer to a read, or an update.
+  var value: Data?
   var calls: [DelegateCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
   /// Lines for the log about calls that took effect, and may have another one than was meant.
   var warnings: [String] = []
+
+  mutating func removeAll() {
+    commands.removeAll(keepingCapacity: true)
+    calls.removeAll(keepingCapacity: true)
+    value = nil
+  }
 }
 
 /// One call of the delegate, as a value.

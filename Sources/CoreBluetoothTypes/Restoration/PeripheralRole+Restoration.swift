@@ -2,6 +2,7 @@ import BLEEngine
 import BLEGAP
 import BLEGATT
 import BLEHost
+import BLEWire
 import Foundation
 
 extension PeripheralRole {
