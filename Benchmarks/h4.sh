@@ -82,8 +82,10 @@ row "read, 32 links" read 20000 32 0 251x8 peripheral
 row "read, 64 links" read 20000 64 0 251x8 peripheral
 row "dynamic read, delegate" dynamic 10000 1 0 251x8 peripheral
 row "dynamic read, Swift API" dynamic 10000 1 0 251x8 peripheral-swift
+row "dynamic read, on the stack's thread" dynamic 10000 1 0 251x8 peripheral-synchronous
 row "dynamic read, buffers 27x1" dynamic 10000 1 0 27x1 peripheral
 row "write command, delegate" command 20000 1 0 251x8 peripheral
+row "write command, on the stack's thread" command 20000 1 0 251x8 peripheral-synchronous
 row "write command, stored" command 20000 1 0 251x8 peripheral-stored
 row "notification" notification 20000 1 0 251x8 peripheral
 row "notification, 32 links" notification 20000 32 0 251x8 peripheral

@@ -111,7 +111,7 @@ public final class Adapter: Sendable {
   /// ```
   public var connections: AsyncStream<RemoteDevice> {
     session.stream(in: \.connectionStreams) { [session] state in
-      state.links.filter { $0.value.isCentral }.keys.sorted { $0.rawValue < $1.rawValue }
+      state.links.keys.filter { state.links[$0]?.isCentral == true }
         .compactMap { state.device($0, of: session) }
     }
   }

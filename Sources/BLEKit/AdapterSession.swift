@@ -9,7 +9,7 @@ import Synchronization
 /// What an ``Adapter`` and all that came from it share: the state under one lock, and the way to the host.
 ///
 /// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are resumed after the
-/// lock is released, so no code of the application runs under it.
+/// lock is released, so no code of the application runs under it. Synchronous handlers are called there, without the lock.
 final class AdapterSession: Sendable {
   let client: AdapterClient
   private let state = Mutex(State())
@@ -25,7 +25,7 @@ final class AdapterSession: Sendable {
 
     // Peripheral (AdapterSession+Services, +Requests, +Updates).
     var services: [ServiceID: PublishedService] = [:]
-    var attributes: [AttributeID: PublishedCharacteristic] = [:]
+    var attributes = IdentifierTable<AttributeID, PublishedCharacteristic>()
     var serviceAdds = Waiters<ServiceID, Void>()
     var serviceRemovals = Waiters<ServiceID, Void>()
     var advertisingStarts = Waiters<AdvertisingID, Void>()
@@ -36,7 +36,7 @@ final class AdapterSession: Sendable {
     var runningRequests: [RequestName: Task<Void, Never>] = [:]
 
     // Links (AdapterSession+Links).
-    var links: [PeerID: LinkState] = [:]
+    var links = IdentifierTable<PeerID, LinkState>()
     var connectionStreams = Streams<RemoteDevice>()
     var linkEnds = Waiters<LinkWait, BLEError>()
 
@@ -78,7 +78,7 @@ final class AdapterSession: Sendable {
 
   /// Begins to receive the host's events.
   func attach() {
-    client.start { [weak self] events in
+    client.startOnHostThread { [weak self] events in
       self?.receive(events)
     }
   }
@@ -87,11 +87,15 @@ final class AdapterSession: Sendable {
   private func receive(_ events: [HostEvent]) {
     var isAwaited = false
     for event in events {
-      if case .discovered(let discoveries) = event {
+      switch event {
+      case .discovered(let discoveries):
         let waits = state.withLock { $0.isClosed ? false : $0.discovered(discoveries) }
         isAwaited = isAwaited || waits
-      } else {
-        receive(event)
+      case .read(let peer, let token, let attribute, let offset):
+        if !readAtOnce(attribute, from: offset, as: token, by: peer) { receive(event) }
+      case .write(let peer, let token, let parts):
+        if !writeAtOnce(parts, as: token, by: peer) { receive(event) }
+      default: receive(event)
       }
     }
     guard isAwaited else { return }
@@ -252,12 +256,12 @@ extension AdapterSession.State {
     listenEnds.fail(error, into: &actions)
     channelOpenings.fail(error, into: &actions)
     endListening(into: &actions)
-    for peer in Array(links.keys) { linkEnded(peer, error, into: &actions) }
+    for peer in links.keys { linkEnded(peer, error, into: &actions) }
     for scan in scans.values { actions.later { scan.results.finish(throwing: error) } }
     scans = [:]
     for service in services.values { service.end(into: &actions) }
     services = [:]
-    attributes = [:]
+    attributes = IdentifierTable()
     stateStreams.finish(into: &actions)
     connectionStreams.finish(into: &actions)
     pairingStreams.finish(into: &actions)

@@ -16,14 +16,19 @@ final class BenchmarkCounters: Sendable {
 }
 
 /// The service FFF0 as handlers of the Swift API serve it.
-func servePeripheral(_ options: AdapterOptions) async throws {
+///
+/// - Parameter isSynchronous: whether reads and writes are handled on the thread of the stack.
+func servePeripheral(_ options: AdapterOptions, isSynchronous: Bool) async throws {
   let counters = BenchmarkCounters()
+  let (value, sink) = (LocalCharacteristic("FFF2"), LocalCharacteristic("FFF3"))
   let service = LocalService(
     "FFF0",
     [
       LocalCharacteristic("FFF1").value((0..<20).map { UInt8($0) }),
-      LocalCharacteristic("FFF2").read { _ in counters.read() },
-      LocalCharacteristic("FFF3").write(kinds: .withoutResponse) { _, _ in counters.write() },
+      isSynchronous ? value.readSynchronously { _ in counters.read() } : value.read { _ in counters.read() },
+      isSynchronous
+        ? sink.writeSynchronously(kinds: .withoutResponse) { _, _ in counters.write() }
+        : sink.write(kinds: .withoutResponse) { _, _ in counters.write() },
       LocalCharacteristic("FFF4").notify { subscriber in
         for number: UInt32 in 0... { try await subscriber.send(benchmarkValue(number, 0)) }
       },

@@ -1,13 +1,16 @@
 import BluetoothLE
 
-/// The host under test of the H4 benchmark: `h4-bench-host peripheral|scan|scan-once|peripheral-swift|scan-swift TRANSPORT [FILLER]`.
+/// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER]`.
 ///
-/// The first three use the types of CoreBluetooth with a queue of their own, the others the Swift API. FILLER is a number of
+/// The modes peripheral, scan and scan-once use the types of CoreBluetooth with a queue of their own; peripheral-swift,
+/// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a number of
 /// attributes to publish beside the service FFF0, whose characteristics the load generator uses.
 
 let words = CommandLine.arguments
 guard words.count >= 3 else {
-  print("usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|scan-swift TRANSPORT [FILLER]")
+  print(
+    "usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|peripheral-synchronous|scan-swift TRANSPORT [FILLER]"
+  )
   exit(64)
 }
 var options = AdapterOptions(transport: words[2], deviceName: "h4bench")
@@ -26,8 +29,9 @@ case "scan", "scan-once":
   let scanner = DelegateScanner(allowsDuplicates: words[1] == "scan")
   let manager = CentralManager(delegate: scanner, queue: DispatchQueue(label: "app"), adapter: options)
   retained = [scanner, manager]
-case "peripheral-swift":
-  Task.detached { [options] in try await servePeripheral(options) }
+case "peripheral-swift", "peripheral-synchronous":
+  let isSynchronous = words[1] == "peripheral-synchronous"
+  Task.detached { [options] in try await servePeripheral(options, isSynchronous: isSynchronous) }
 case "scan-swift":
   Task.detached { [options] in try await scanAll(options) }
 default:

@@ -18,7 +18,7 @@ public import BLEWire
 ///   }
 /// ```
 ///
-/// A handler runs in a task of its own. The requests of one device are handled one after the other, in the order in which it
+/// A handler runs in a task of its own, unless it is a synchronous one (``readSynchronously(security:_:)``). The requests of one device are handled one after the other, in the order in which it
 /// sent them; those of different devices at the same time. A handler that throws an `ATTErrorCode` answers with it;
 /// any other error answers with Unlikely Error (0x0E) and goes to the log. The client waits 30 seconds for an answer
 /// (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and cancels the handler's task.
@@ -32,6 +32,9 @@ public struct LocalCharacteristic: Sendable {
   var read: Access<@Sendable (RemoteDevice) async throws -> [UInt8]>?
   var write: Access<@Sendable ([UInt8], RemoteDevice) async throws -> Void>?
   var writeKinds: WriteKinds = []
+  /// The handlers that are called on the thread of the stack; ``read`` and ``write`` have them, too.
+  var readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
+  var writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
   var updates: Access<@Sendable (Subscriber) async throws -> Void>?
   var updateKinds: Subscription = []
 
@@ -68,6 +71,7 @@ extension LocalCharacteristic {
   public func value(_ value: some GATTValue, security: RequiredSecurity = .none) -> Self {
     var copy = self
     copy.constant = value.octets
+    copy.readAtOnce = nil
     copy.read = Access(requirement: security.requirement, handler: nil)
     return copy
   }
@@ -80,6 +84,7 @@ extension LocalCharacteristic {
     security: RequiredSecurity = .none, _ handler: @escaping @Sendable (RemoteDevice) async throws -> Value
   ) -> Self {
     var copy = self
+    copy.readAtOnce = nil
     copy.read = Access(
       requirement: security.requirement, handler: { @Sendable device in try await handler(device).octets })
     return copy
@@ -88,6 +93,7 @@ extension LocalCharacteristic {
   /// Clients may read; ``ServicePublication/requests`` has the requests.
   public func readable(security: RequiredSecurity = .none) -> Self {
     var copy = self
+    copy.readAtOnce = nil
     copy.read = Access(requirement: security.requirement, handler: nil)
     return copy
   }
@@ -113,6 +119,7 @@ extension LocalCharacteristic {
   ) -> Self {
     var copy = self
     copy.writeKinds = kinds
+    copy.writeAtOnce = nil
     copy.write = Access(
       requirement: security.requirement,
       handler: { @Sendable octets, device in
@@ -134,6 +141,7 @@ extension LocalCharacteristic {
   public func writable(kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none) -> Self {
     var copy = self
     copy.writeKinds = kinds
+    copy.writeAtOnce = nil
     copy.write = Access(requirement: security.requirement, handler: nil)
     return copy
   }

@@ -181,7 +181,7 @@ extension AdapterSession {
   }
 
   /// The parts by attribute, in the order in which each attribute is written first.
-  private func joined(_ parts: [WritePart]) -> [(AttributeID, [WritePart])] {
+  func joined(_ parts: [WritePart]) -> [(AttributeID, [WritePart])] {
     var result: [(AttributeID, [WritePart])] = []
     for part in parts {
       if let index = result.firstIndex(where: { $0.0 == part.attribute }) {
@@ -199,11 +199,17 @@ extension AdapterSession {
       guard published(attribute)?.characteristic.read != nil else { throw ATTErrorCode.invalidOffset }
       octets = try await value(of: attribute, for: device)
     }
+    return try joining(parts, to: octets)
+  }
+
+  /// The value with the parts that were written (Vol 3, Part F, 3.4.6.3).
+  func joining(_ parts: [WritePart], to value: [UInt8]) throws(ATTErrorCode) -> [UInt8] {
+    var octets = value
     for part in parts {
-      guard part.offset <= octets.count else { throw ATTErrorCode.invalidOffset }
+      guard part.offset <= octets.count else { throw .invalidOffset }
       octets.replaceSubrange(part.offset..., with: part.value)
     }
-    guard octets.count <= ATT.maximumValueLength else { throw ATTErrorCode.invalidAttributeValueLength }
+    guard octets.count <= ATT.maximumValueLength else { throw .invalidAttributeValueLength }
     return octets
   }
 
@@ -223,7 +229,7 @@ extension AdapterSession {
   }
 
   /// The error that the client receives where a handler throws.
-  private func code(of error: any Error, _ verb: String, _ attribute: AttributeID?) -> ATTErrorCode {
+  func code(of error: any Error, _ verb: String, _ attribute: AttributeID?) -> ATTErrorCode {
     if let code = error as? ATTErrorCode { return code }
     if !(error is CancellationError) {
       let uuid = attribute.flatMap { published($0)?.characteristic.uuid }

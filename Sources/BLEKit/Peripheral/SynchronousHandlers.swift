@@ -1,0 +1,202 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+import BLEWire
+
+/// Handlers that are called on the thread of the stack.
+///
+/// ```
+///   packet ──► stack ──► readSynchronously { } ──► packet        one thread, nothing in between
+///   packet ──► stack ──► task: read { } ──► stack ──► packet     two changes of threads
+/// ```
+extension LocalCharacteristic {
+  /// A value that is made for each read on the thread of the stack, and sent at once.
+  ///
+  /// It takes a fraction of the time of ``read(security:_:)``, because no task is started and no other thread is woken. Until
+  /// `handler` returns, the stack serves no other client and reads no packet. So the handler computes or copies what it has, and
+  /// returns within microseconds. It must not
+  ///
+  /// - wait: for a file, a device, another thread, or a task,
+  /// - take a lock that other code holds while it waits, or while it calls this API,
+  /// - run for long: the controller waits with its packets, and links can be lost.
+  ///
+  /// It may call this API: properties of `device` return at once, and a `Task` can do what is asynchronous.
+  ///
+  /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts, as for
+  /// ``read(security:_:)``. What the link must have is checked before the handler is called. An `ATTErrorCode` that it throws is
+  /// the answer; any other error answers with Unlikely Error (0x0E) and goes to the log.
+  ///
+  /// Handlers of one device are called in the order of its requests, except that synchronous ones do not wait for the others: a Write
+  /// Command to another characteristic that came before may still wait for its task.
+  ///
+  /// ```swift
+  /// let level = Mutex<UInt8>(97)
+  /// let battery = LocalCharacteristic("2A19").readSynchronously { _ in level.withLock { $0 } }
+  /// ```
+  public func readSynchronously<Value: GATTValue>(
+    security: RequiredSecurity = .none, _ handler: @escaping @Sendable (RemoteDevice) throws -> Value
+  ) -> Self {
+    var copy = read(security: security) { try handler($0) }
+    copy.readAtOnce = { @Sendable device in try handler(device).octets }
+    return copy
+  }
+
+  /// Takes the values that clients write on the thread of the stack; the answer is sent at once.
+  ///
+  /// The rules of ``readSynchronously(security:_:)`` hold.
+  ///
+  /// The handler gets the whole value, as that of ``write(_:kinds:security:_:)``. It is called in a task instead where the value can
+  /// only be completed in one: in a write of several characteristics of which one has another kind of handler, and in a long
+  /// write that begins behind the start of a value with a read handler of another kind.
+  ///
+  /// - Parameters:
+  ///   - type: what is written; octets that do not decode are refused with Invalid Attribute Value Length (0x0D).
+  ///   - kinds: the procedures that clients may use.
+  ///   - security: what the link must have.
+  ///   - handler: gets the value and the client.
+  public func writeSynchronously<Value: GATTValue>(
+    _ type: Value.Type, kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none,
+    _ handler: @escaping @Sendable (Value, RemoteDevice) throws -> Void
+  ) -> Self {
+    var copy = write(type, kinds: kinds, security: security) { try handler($0, $1) }
+    copy.writeAtOnce = { @Sendable octets, device in
+      guard let value = Value(octets: octets) else { throw ATTErrorCode.invalidAttributeValueLength }
+      try handler(value, device)
+    }
+    return copy
+  }
+
+  /// Takes the octets that clients write on the thread of the stack.
+  public func writeSynchronously(
+    kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none,
+    _ handler: @escaping @Sendable ([UInt8], RemoteDevice) throws -> Void
+  ) -> Self {
+    writeSynchronously([UInt8].self, kinds: kinds, security: security, handler)
+  }
+}
+
+/// Requests for values with synchronous handlers, on the thread of the host and without the lock.
+extension AdapterSession {
+  /// The client of a request, and what its reads need.
+  private struct Client {
+    var device: RemoteDevice
+    var mtu: Int
+    /// The attribute whose value is kept for the other parts of a long read.
+    var snapshot: AttributeID?
+  }
+
+  private func client(_ peer: PeerID, _ state: borrowing State) -> Client? {
+    state.links.read(peer) { link in
+      Client(
+        device: RemoteDevice(session: self, peer: peer, address: link.address, isCentral: link.isCentral),
+        mtu: link.mtu, snapshot: link.snapshot?.attribute)
+    }
+  }
+
+  /// Answers a read.
+  ///
+  /// - Returns: false where the value has no synchronous handler.
+  func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: PeerID) -> Bool {
+    let found = run { state, _ -> (@Sendable (RemoteDevice) throws -> [UInt8], Client, ValueSnapshot?)? in
+      guard !state.isClosed, let handler = state.attributes.read(attribute, { $0.characteristic.readAtOnce }) ?? nil,
+        let client = client(peer, state)
+      else { return nil }
+      let isKept = offset > 0 && client.snapshot == attribute
+      return (handler, client, isKept ? state.links[peer]?.snapshot : nil)
+    }
+    guard let (handler, client, snapshot) = found else { return false }
+    do {
+      let octets = try snapshot?.octets ?? limited(handler(client.device))
+      // The parts of a long read are cut from one value (Vol 3, Part G, 4.8.3).
+      let isLong = octets.count >= client.mtu - 1 || offset > 0
+      if snapshot == nil, isLong || client.snapshot == attribute { keep(octets, of: attribute, for: peer) }
+      guard offset <= octets.count else { throw ATTErrorCode.invalidOffset }
+      self.client.perform(.respond(peer, token, .success([])), octets: octets.span.extracting(offset...))
+    } catch {
+      self.client.perform(.respond(peer, token, .failure(code(of: error, "read", attribute))))
+    }
+    return true
+  }
+
+  private func keep(_ octets: [UInt8], of attribute: AttributeID, for peer: PeerID) {
+    run { state, _ in state.links[peer]?.snapshot = ValueSnapshot(attribute: attribute, octets: octets) }
+  }
+
+  private func limited(_ octets: [UInt8]) throws(BLEError) -> [UInt8] {
+    guard octets.count <= ATT.maximumValueLength else {
+      throw BLEError(.invalidArgument, "the value has \(octets.count) octets, at most 512 are allowed")
+    }
+    return octets
+  }
+
+  /// One value that is written, and what it takes to make it.
+  private struct SynchronousWrite {
+    var attribute: AttributeID
+    var parts: [WritePart]
+    var write: @Sendable ([UInt8], RemoteDevice) throws -> Void
+    var read: (@Sendable (RemoteDevice) throws -> [UInt8])?
+  }
+
+  /// Takes a write, and answers a request.
+  ///
+  /// - Returns: false where a task has to do it.
+  func writeAtOnce(_ parts: [WritePart], as token: RequestToken?, by peer: PeerID) -> Bool {
+    if parts.count == 1, let part = parts.first, part.offset == 0 { return writeAtOnce(part, as: token, by: peer) }
+    let joined = joined(parts)
+    let found = run { state, _ -> ([SynchronousWrite], Client)? in
+      guard !state.isClosed, let client = client(peer, state) else { return nil }
+      var writes: [SynchronousWrite] = []
+      for (attribute, parts) in joined {
+        guard let characteristic = state.attributes[attribute]?.characteristic,
+          let write = characteristic.writeAtOnce, let first = parts.first,
+          first.offset == 0 || characteristic.read == nil || characteristic.readAtOnce != nil
+        else { return nil }
+        let entry = SynchronousWrite(
+          attribute: attribute, parts: parts, write: write, read: characteristic.readAtOnce)
+        writes.append(entry)
+      }
+      return (writes, client)
+    }
+    guard let (writes, client) = found else { return false }
+    var answer = RequestAnswer.success([])
+    for entry in writes {
+      do {
+        try entry.write(try join(entry, for: client.device), client.device)
+      } catch {
+        answer = .failure(code(of: error, "write", entry.attribute), attribute: entry.attribute)
+        break
+      }
+    }
+    if let token { self.client.perform(.respond(peer, token, answer)) }
+    return true
+  }
+
+  /// A whole value in one part, as nearly always.
+  private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: PeerID) -> Bool {
+    let found = run { state, _ -> (@Sendable ([UInt8], RemoteDevice) throws -> Void, Client)? in
+      guard !state.isClosed,
+        let handler = state.attributes.read(part.attribute, { $0.characteristic.writeAtOnce }) ?? nil,
+        let client = client(peer, state)
+      else { return nil }
+      return (handler, client)
+    }
+    guard let (handler, client) = found else { return false }
+    var answer = RequestAnswer.success([])
+    do {
+      try handler(part.value, client.device)
+    } catch {
+      answer = .failure(code(of: error, "write", part.attribute), attribute: part.attribute)
+    }
+    if let token { self.client.perform(.respond(peer, token, answer)) }
+    return true
+  }
+
+  private func join(_ entry: SynchronousWrite, for device: RemoteDevice) throws -> [UInt8] {
+    var octets: [UInt8] = []
+    if let first = entry.parts.first, first.offset > 0 {
+      guard let read = entry.read else { throw ATTErrorCode.invalidOffset }
+      octets = try limited(read(device))
+    }
+    return try joining(entry.parts, to: octets)
+  }
+}
