@@ -70,9 +70,10 @@ package struct HostCore: Sendable {
     case .connect(let id, let address, let parameters, let scan):
       connect(PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan))
     case .update(let token, let attribute, let value, let peers):
-      update(token, attribute, value.isEmpty ? octets : value.span, to: peers, from: owner)
+      ServerRouter.update(
+        attribute, to: value.isEmpty ? octets : value.span, as: token, for: peers, from: owner, &links, &turn)
     case .respond(let peer, let token, let answer):
-      links.respond(to: token, of: peer, with: answer, octets, from: owner, &turn)
+      ServerRouter.respond(to: token, of: peer, with: answer, octets, from: owner, &links, &turn)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
     default: links.perform(command, from: owner, &turn)
     }
@@ -152,31 +153,6 @@ package struct HostCore: Sendable {
     for index in links.table.indices { links.withLink(index, &turn) { $0.release(by: owner, &$3) } }
     reviewRadio()
     end(&output)
-  }
-
-  private mutating func update(
-    _ token: UpdateToken, _ attribute: AttributeID, _ value: Span<UInt8>, to peers: [PeerID]?, from owner: OwnerID
-  ) {
-    let isAccepted = links.services.accepts(attribute, from: owner)
-    var effects: [Effect<Never>] = []
-    let tag = links.table.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &effects)
-    turn.apply(effects)
-    guard let tag else { return }
-    let handle = links.services.database.handle(of: attribute)
-    // Encoded once for all subscribers.
-    var pdu = handle.map { turn.notification(of: $0, value) } ?? []
-    defer { turn.reuse(notification: &pdu) }
-    for index in links.table.indices {
-      if links.table[index].isClosing || peers?.contains(links.table[index].peer) == false { continue }
-      if let handle, links.notify(pdu.span, of: handle, on: index, as: token, tag: tag, &turn) { continue }
-      links.withLink(index, &turn) { link, services, _, turn in
-        let security = link.security
-        link.server.update(
-          attribute, to: [UInt8](copying: value), as: token, tag: tag, security, services, now: turn.now,
-          into: &turn.server)
-      }
-    }
-    if let event = links.table.finishCopy(of: token) { turn.output.events.append(event) }
   }
 
   /// Events of the call come after those that the output has already.

@@ -1,3 +1,4 @@
+internal import BLEHCI
 internal import BLEHost
 internal import BLELinux
 internal import BLESMP

@@ -4,39 +4,42 @@
 /// A new key costs the least where it is greater than all others; one before them moves those behind it.
 public struct IdentifierTable<Key: RawRepresentable & Sendable, Value: Sendable>: Sendable
 where Key.RawValue == UInt32 {
+  /// In an array of their own, so that a search copies no value.
+  @usableFromInline var numbers: [UInt32] = []
   /// A value is nil only while ``subscript(_:)`` lends it.
-  @usableFromInline var entries: [(key: Key, value: Value?)] = []
+  @usableFromInline var slots: [Value?] = []
 
   /// An empty table.
   @inlinable public init() {}
 
   /// The number of values.
-  @inlinable public var count: Int { entries.count }
+  @inlinable public var count: Int { numbers.count }
   /// Whether there is no value.
-  @inlinable public var isEmpty: Bool { entries.isEmpty }
+  @inlinable public var isEmpty: Bool { numbers.isEmpty }
   /// The keys in ascending order.
-  @inlinable public var keys: [Key] { entries.map(\.key) }
+  @inlinable public var keys: [Key] { numbers.compactMap { Key(rawValue: $0) } }
   /// The values in the order of their keys.
-  @inlinable public var values: [Value] { entries.compactMap(\.value) }
+  @inlinable public var values: [Value] { slots.compactMap { $0 } }
 
   /// The value of a key; setting nil removes it. A value is changed in place.
   @inlinable public subscript(key: Key) -> Value? {
     get {
       let place = place(of: key)
-      return has(key, at: place) ? entries[place].value : nil
+      return has(key, at: place) ? slots[place] : nil
     }
     _modify {
       let place = place(of: key)
       let isThere = has(key, at: place)
       var value: Value?
-      if isThere { swap(&value, &entries[place].value) }
+      if isThere { swap(&value, &slots[place]) }
       defer {
         if value == nil {
-          if isThere { entries.remove(at: place) }
+          if isThere { remove(at: place) }
         } else if isThere {
-          swap(&value, &entries[place].value)
+          swap(&value, &slots[place])
         } else {
-          entries.insert((key, value), at: place)
+          numbers.insert(key.rawValue, at: place)
+          slots.insert(value, at: place)
         }
       }
       yield &value
@@ -46,7 +49,7 @@ where Key.RawValue == UInt32 {
   /// Reads a value without a copy.
   @inlinable public func read<Result>(_ key: Key, _ body: (borrowing Value) -> Result) -> Result? {
     let place = place(of: key)
-    guard has(key, at: place), let result = entries[place].value.map({ body($0) }) else { return nil }
+    guard has(key, at: place), let result = slots[place].map({ body($0) }) else { return nil }
     return result
   }
 
@@ -54,30 +57,36 @@ where Key.RawValue == UInt32 {
   @inlinable @discardableResult
   public mutating func removeValue(forKey key: Key) -> Value? {
     let place = place(of: key)
-    return has(key, at: place) ? entries.remove(at: place).value : nil
+    return has(key, at: place) ? remove(at: place) : nil
+  }
+
+  @inlinable @discardableResult
+  mutating func remove(at place: Int) -> Value? {
+    numbers.remove(at: place)
+    return slots.remove(at: place)
   }
 
   @inlinable func has(_ key: Key, at place: Int) -> Bool {
-    place < entries.count && entries[place].key.rawValue == key.rawValue
+    place < numbers.count && numbers[place] == key.rawValue
   }
 
   /// The place of a key, or the one where it would be.
   @inlinable func place(of key: Key) -> Int {
     let number = key.rawValue
-    guard let first = entries.first?.key.rawValue, first <= number else { return 0 }
-    var high = entries.count
+    guard let first = numbers.first, first <= number else { return 0 }
+    var high = numbers.count
     // Without gaps before it, the key is there; it is not further on.
     let direct = Int(number - first)
     if direct < high {
-      if entries[direct].key.rawValue == number { return direct }
+      if numbers[direct] == number { return direct }
       high = direct
-    } else if entries[high - 1].key.rawValue < number {
+    } else if numbers[high - 1] < number {
       return high
     }
     var low = 0
     while low < high {
       let middle = (low + high) / 2
-      if entries[middle].key.rawValue < number { low = middle + 1 } else { high = middle }
+      if numbers[middle] < number { low = middle + 1 } else { high = middle }
     }
     return low
   }

@@ -91,39 +91,6 @@ struct HostLinks: Sendable {
     withLink(index, &host) { link, _, _, turn in link.perform(command, from: owner, controller, &turn) }
   }
 
-  /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
-  ///
-  /// - Parameter octets: the value, where the answer has an empty one.
-  mutating func respond(
-    to token: RequestToken, of peer: PeerID, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
-    _ host: inout HostTurn
-  ) {
-    guard let index = table.index(of: peer) else { return }
-    withLink(index, &host) { link, services, _, turn in
-      let (now, security) = (turn.now, link.security)
-      if BearerRouter.respond(to: token, with: answer, octets, from: owner, &link, &services, &turn) { return }
-      link.server.respond(
-        to: token, with: answer, octets, from: owner, security, &services, now: now, into: &turn.server)
-    }
-  }
-
-  /// Sends a notification on a link, where its client has subscribed to notifications.
-  ///
-  /// - Returns: as ``LinkTable/notify(_:of:on:as:tag:_:into:)``. The link ends where it takes no data, as in ``send(_:on:_:tag:_:)``.
-  mutating func notify(
-    _ pdu: Span<UInt8>, of attribute: AttributeHandle, on index: Int, as token: UpdateToken, tag: UInt32,
-    _ host: inout HostTurn
-  ) -> Bool {
-    do throws(ACLSchedulerError) {
-      return try table.notify(
-        pdu, of: attribute, on: index, as: token, tag: tag, services, into: &host.output.packets)
-    } catch {
-      host.report(.peer, "the link is ended, for it takes no data: \(error)", peer: table[index].peer)
-      withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
-      return true
-    }
-  }
-
   /// Does what is due on links.
   mutating func tick(_ host: inout HostTurn) {
     for peer in table.due(host.now) {

@@ -31,7 +31,7 @@ import Synchronization
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
-  private let machine: Mutex<PeripheralRole>
+  final let machine: Mutex<PeripheralRole>
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBPeripheralManagerDelegate)?
 
@@ -194,6 +194,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
   ) -> Bool {
     guard accepts("updateValue") else { return false }
+    if centrals == nil, let isTaken = updateAgain(value, for: characteristic) { return isTaken }
     return run { state, effects in
       guard state.update(value, for: characteristic, to: centrals, into: &effects) == .full else { return true }
       state.owesReady = true

@@ -2,6 +2,7 @@ import BLEEngine
 import BLEGATT
 import BLEHost
 import Foundation
+import Synchronization
 
 extension PeripheralRole {
   enum UpdateOutcome: Equatable, Sendable { case sent, full }
@@ -11,20 +12,11 @@ extension PeripheralRole {
     _ value: Data, for characteristic: CBMutableCharacteristic, to centrals: [CBCentral]?,
     into effects: inout PeripheralEffects
   ) -> UpdateOutcome {
-    if centrals == nil, let target = updateTarget, target.object == ObjectIdentifier(characteristic) {
-      return send(value, to: target, into: &effects)
-    }
     guard let attribute = attributeIDs[ObjectIdentifier(characteristic)] else {
       effects.misuses.append("updateValue: \(characteristic) is not published, so nobody is subscribed to it")
       return .sent
     }
     guard let target = target(characteristic, attribute, of: centrals) else { return .sent }
-    return send(value, to: target, into: &effects)
-  }
-
-  private mutating func send(
-    _ value: Data, to target: UpdateTarget, into effects: inout PeripheralEffects
-  ) -> UpdateOutcome {
     guard updateCount < limits.pendingUpdates else { return .full }
     updateCount += 1
     effects.value = value.count > target.length ? value.prefix(target.length) : value
@@ -71,6 +63,26 @@ extension PeripheralRole {
     guard owesReady, free >= max(1, limits.pendingUpdates / 4) else { return }
     owesReady = false
     effects.calls.append(.isReady)
+  }
+}
+
+extension CBPeripheralManager {
+  /// Hands a value of the characteristic over whose value was sent last, as nearly always: its subscribers are known.
+  ///
+  /// - Returns: whether it was taken; nil where it is another one.
+  final func updateAgain(_ value: Data, for characteristic: CBMutableCharacteristic) -> Bool? {
+    machine.withLock { role in
+      guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else { return nil }
+      guard role.updateCount < role.limits.pendingUpdates else {
+        role.owesReady = true
+        return false
+      }
+      role.updateCount += 1
+      // Under the lock, so that values leave in the order of the calls.
+      client.perform(
+        .update(HostNames.update(), target.attribute, [], to: nil), octets: value.span.extracting(first: target.length))
+      return true
+    }
   }
 }
 

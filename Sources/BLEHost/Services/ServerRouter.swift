@@ -1,0 +1,70 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEWire
+
+/// Routes what owners send to clients of their services: answers to requests, and values.
+enum ServerRouter {
+  /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
+  ///
+  /// - Parameter octets: the value, where the answer has an empty one.
+  static func respond(
+    to token: RequestToken, of peer: PeerID, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
+    _ links: inout HostLinks, _ host: inout HostTurn
+  ) {
+    guard let index = links.table.index(of: peer) else { return }
+    links.withLink(index, &host) { link, services, _, turn in
+      let (now, security) = (turn.now, link.security)
+      if BearerRouter.respond(to: token, with: answer, octets, from: owner, &link, &services, &turn) { return }
+      link.server.respond(
+        to: token, with: answer, octets, from: owner, security, &services, now: now, into: &turn.server)
+    }
+  }
+
+  /// Notifies or indicates a value.
+  ///
+  /// - Parameter peers: nil for all clients that have subscribed to it.
+  static func update(
+    _ attribute: AttributeID, to value: Span<UInt8>, as token: UpdateToken, for peers: [PeerID]?, from owner: OwnerID,
+    _ links: inout HostLinks, _ host: inout HostTurn
+  ) {
+    let isAccepted = links.services.accepts(attribute, from: owner)
+    var effects: [Effect<Never>] = []
+    let tag = links.table.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &effects)
+    host.apply(effects)
+    guard let tag else { return }
+    let handle = links.services.database.handle(of: attribute)
+    // Encoded once for all subscribers.
+    var pdu = handle.map { host.notification(of: $0, value) } ?? []
+    for index in links.table.indices {
+      if links.table[index].isClosing || peers?.contains(links.table[index].peer) == false { continue }
+      if let handle, notify(pdu.span, of: handle, on: index, as: token, tag: tag, &links, &host) { continue }
+      links.withLink(index, &host) { link, services, _, turn in
+        let security = link.security
+        link.server.update(
+          attribute, to: [UInt8](copying: value), as: token, tag: tag, security, services, now: turn.now,
+          into: &turn.server)
+      }
+    }
+    host.reuse(notification: &pdu)
+    if let event = links.table.finishCopy(of: token) { host.output.events.append(event) }
+  }
+
+  /// Sends a notification on a link, where its client has subscribed to notifications.
+  ///
+  /// - Returns: as ``LinkTable/notify(_:of:on:as:tag:_:into:)``. The link ends where it takes no data, as in
+  ///   ``HostLinks/send(_:on:_:tag:_:)``.
+  private static func notify(
+    _ pdu: Span<UInt8>, of attribute: AttributeHandle, on index: Int, as token: UpdateToken, tag: UInt32,
+    _ links: inout HostLinks, _ host: inout HostTurn
+  ) -> Bool {
+    do throws(ACLSchedulerError) {
+      return try links.table.notify(
+        pdu, of: attribute, on: index, as: token, tag: tag, links.services, into: &host.output.packets)
+    } catch {
+      host.report(.peer, "the link is ended, for it takes no data: \(error)", peer: links.table[index].peer)
+      links.withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
+      return true
+    }
+  }
+}
