@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
+import BLEL2CAP
 import BLEWire
 
 /// Routes what owners send to clients of their services: answers to requests, and values.
@@ -50,21 +51,27 @@ enum ServerRouter {
     if let event = links.table.finishCopy(of: token) { host.output.events.append(event) }
   }
 
-  /// Sends a notification on a link, where its client has subscribed to notifications.
+  /// Sends a notification on a link, where its client has subscribed to notifications. It is no input of the link, whose deadlines do
+  /// not change.
   ///
-  /// - Returns: as ``LinkTable/notify(_:of:on:as:tag:_:into:)``. The link ends where it takes no data, as in
-  ///   ``HostLinks/send(_:on:_:tag:_:)``.
+  /// - Parameter pdu: the whole PDU, which all subscribers share; it is cut to the ATT_MTU of the link.
+  /// - Returns: whether that is all: false where the client gets an indication, or cannot be served.
   private static func notify(
     _ pdu: Span<UInt8>, of attribute: AttributeHandle, on index: Int, as token: UpdateToken, tag: UInt32,
     _ links: inout HostLinks, _ host: inout HostTurn
   ) -> Bool {
-    do throws(ACLSchedulerError) {
-      return try links.table.notify(
-        pdu, of: attribute, on: index, as: token, tag: tag, links.services, into: &host.output.packets)
-    } catch {
-      host.report(.peer, "the link is ended, for it takes no data: \(error)", peer: links.table[index].peer)
-      links.withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
-      return true
+    let security = links.table[index].security
+    switch links.table[index].server.updateKind(of: attribute, security, links.services) {
+    case .nothing: return true
+    case .other: return false
+    case .notification: break
     }
+    let length = min(pdu.count, links.table[index].server.longestNotification)
+    links.table.updates.addCopy(of: token)
+    links.table[unreviewed: index].server.notified(token)
+    let refusal = links.table.send(
+      pdu.extracting(0..<length), on: index, .attributeProtocol, tag: tag, into: &host.output.packets)
+    if let refusal { links.sendingFailed(refusal, on: index, &host) }
+    return true
   }
 }

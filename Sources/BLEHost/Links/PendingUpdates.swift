@@ -1,0 +1,78 @@
+/// Values handed over to be notified, and how many copies of each are still on their way.
+///
+/// The marks of their frames are consecutive numbers, so that a mark is the place of its entry. An entry whose value has left
+/// stays until those before it have left, too. Values finish in order, nearly always: a search finds the first at once.
+struct PendingUpdates: Sendable {
+  private struct Entry {
+    var token: UpdateToken
+    var owner: OwnerID
+    /// Zero for a value that has left.
+    var copies: Int
+  }
+  /// In order; those before ``start`` have left, and their memory is not used yet.
+  private var entries: [Entry] = []
+  private var start = 0
+  /// The mark of the first entry from ``start`` on.
+  private var firstTag: UInt32 = 1
+  private var count = 0
+  /// The greatest token so far: tokens ascend, nearly always.
+  private var greatest: UInt64 = 0
+  /// Values on their way at once.
+  let limit: Int
+  /// The mark of the frames of credit-based channels, which no value has.
+  static let channelTag: UInt32 = .max
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Takes a value in, with one copy that stands for the handing over itself.
+  ///
+  /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
+  mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
+    guard count < limit, token.rawValue > greatest || index(of: token) == nil else { return nil }
+    if start == entries.count { removeFinished() }
+    // Numbers are used again from the first one on while no value is on its way.
+    if entries.isEmpty, firstTag >= UInt32.max / 2 { firstTag = 1 }
+    let tag = firstTag &+ UInt32(truncatingIfNeeded: entries.count - start)
+    guard tag >= firstTag, tag < Self.channelTag else { return nil }
+    entries.append(Entry(token: token, owner: owner, copies: 1))
+    greatest = max(greatest, token.rawValue)
+    count += 1
+    return tag
+  }
+
+  mutating func addCopy(of token: UpdateToken) {
+    // The value was handed over last.
+    guard let index = entries[start...].lastIndex(where: { $0.token == token }) else { return }
+    entries[index].copies += 1
+  }
+
+  /// The owner of the value, where it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> OwnerID? {
+    guard let index = index(of: token) else { return nil }
+    entries[index].copies -= 1
+    guard entries[index].copies <= 0 else { return nil }
+    count -= 1
+    let owner = entries[index].owner
+    while start < entries.count, entries[start].copies <= 0 {
+      start += 1
+      firstTag &+= 1
+    }
+    if start == entries.count || start >= limit { removeFinished() }
+    return owner
+  }
+
+  func token(of tag: UInt32) -> UpdateToken? {
+    guard tag >= firstTag, Int(tag - firstTag) < entries.count - start else { return nil }
+    let entry = entries[start + Int(tag - firstTag)]
+    return entry.copies > 0 ? entry.token : nil
+  }
+
+  private mutating func removeFinished() {
+    entries.removeFirst(start)
+    start = 0
+  }
+
+  private func index(of token: UpdateToken) -> Int? {
+    entries[start...].firstIndex { $0.token == token && $0.copies > 0 }
+  }
+}
