@@ -46,13 +46,6 @@ where Key.RawValue == UInt32 {
     }
   }
 
-  /// Reads a value without a copy.
-  @inlinable public func read<Result>(_ key: Key, _ body: (borrowing Value) -> Result) -> Result? {
-    let place = place(of: key)
-    guard has(key, at: place), let result = slots[place].map({ body($0) }) else { return nil }
-    return result
-  }
-
   /// Removes the value of a key, and returns it; nil where there is none.
   @inlinable @discardableResult
   public mutating func removeValue(forKey key: Key) -> Value? {
