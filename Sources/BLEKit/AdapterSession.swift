@@ -26,6 +26,7 @@ final class AdapterSession: Sendable {
     // Peripheral (AdapterSession+Services, +Requests, +Updates).
     var services: [ServiceID: PublishedService] = [:]
     var attributes = IdentifierTable<AttributeID, PublishedCharacteristic>()
+    var synchronousHandlers = IdentifierTable<AttributeID, SynchronousHandlers>()
     var serviceAdds = Waiters<ServiceID, Void>()
     var serviceRemovals = Waiters<ServiceID, Void>()
     var advertisingStarts = Waiters<AdvertisingID, Void>()
@@ -37,6 +38,8 @@ final class AdapterSession: Sendable {
 
     // Links (AdapterSession+Links).
     var links = IdentifierTable<PeerID, LinkState>()
+    /// What a synchronous handler needs of each link.
+    var clients = IdentifierTable<PeerID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
     var linkEnds = Waiters<LinkWait, BLEError>()
 
@@ -114,11 +117,15 @@ final class AdapterSession: Sendable {
       case .advertisingStarted(let id, let result):
         state.advertisingStarts.answer(id, result.mapError(BLEError.init), into: &actions)
       case .connected(let connection): state.connected(connection, of: self, into: &actions)
-      case .identified(let peer, let identity): state.links[peer]?.address = identity
+      case .identified(let peer, let identity):
+        state.links[peer]?.address = identity
+        state.clients[peer]?.address = identity
       case .connectionFailed(let id, let error):
         state.connects.answer(id, .failure(BLEError(error)), into: &actions)
       case .disconnected(let peer, let reason): state.disconnected(peer, reason, into: &actions)
-      case .mtu(let peer, let mtu): state.links[peer]?.mtu = mtu
+      case .mtu(let peer, let mtu):
+        state.links[peer]?.mtu = mtu
+        state.clients[peer]?.mtu = mtu
       case .connectionUpdated(let peer, let timing): state.links[peer]?.timing = timing
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
       case .pairingFailed(let peer, let failure):
@@ -262,6 +269,7 @@ extension AdapterSession.State {
     for service in services.values { service.end(into: &actions) }
     services = [:]
     attributes = IdentifierTable()
+    synchronousHandlers = IdentifierTable()
     stateStreams.finish(into: &actions)
     connectionStreams.finish(into: &actions)
     pairingStreams.finish(into: &actions)

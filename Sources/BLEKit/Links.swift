@@ -42,6 +42,8 @@ extension AdapterSession.State {
       links[connection.peer] = LinkState(
         address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing,
         requests: RequestQueue(of: device))
+      clients[connection.peer] = ServedClient(
+        address: connection.address, isCentral: connection.role == .peripheral)
       // A device that connected to this one; those that this one connects to are the results of `connect`.
       if connection.role == .peripheral { connectionStreams.yield(device, into: &actions) }
     }
@@ -61,6 +63,7 @@ extension AdapterSession.State {
   /// Everything that waits for the link ends with `error`.
   mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
+    clients[peer] = nil
     link.requests.finish(into: &actions)
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }

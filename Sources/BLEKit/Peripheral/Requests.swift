@@ -66,6 +66,11 @@ struct ValueSnapshot: Sendable {
 }
 
 extension AdapterSession.State {
+  mutating func keep(_ snapshot: ValueSnapshot, for peer: PeerID) {
+    links[peer]?.snapshot = snapshot
+    clients[peer]?.snapshot = snapshot.attribute
+  }
+
   mutating func request(_ request: IncomingRequest, of peer: PeerID, into actions: inout Actions) {
     guard let link = links[peer], request.attributes.contains(where: { attributes[$0] != nil }) else { return }
     // Yielded under the lock: the order is the host's, and no code of others runs.
@@ -137,7 +142,7 @@ extension AdapterSession {
       } else {
         octets = try await value(of: attribute, for: device)
         run { [octets] state, _ in
-          state.links[device.peer]?.snapshot = ValueSnapshot(attribute: attribute, octets: octets)
+          state.keep(ValueSnapshot(attribute: attribute, octets: octets), for: device.peer)
         }
       }
       guard offset <= octets.count else { return .failure(.invalidOffset) }

@@ -228,7 +228,10 @@ extension Adapter {
     let entry = PublishedService(attributes: published.map(\.0), requests: requests)
     try await session.wait(in: \.serviceAdds, for: id) { [definition, published] state, actions throws(BLEError) in
       state.services[id] = entry
-      for (name, characteristic) in published { state.attributes[name] = characteristic }
+      for (name, characteristic) in published {
+        state.attributes[name] = characteristic
+        state.synchronousHandlers[name] = SynchronousHandlers(characteristic.characteristic)
+      }
       actions.commands.append(.addService(definition))
       return nil
     } abandon: { state, actions in
@@ -252,6 +255,7 @@ extension AdapterSession.State {
       actions.commands.append(.removeService(id))
       for attribute in service.attributes {
         attributes[attribute] = nil
+        synchronousHandlers[attribute] = nil
         for peer in links.keys { links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions) }
       }
       let isLast = !services.contains { $0.key != id && $0.value.requests === service.requests }

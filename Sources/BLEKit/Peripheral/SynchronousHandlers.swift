@@ -75,38 +75,49 @@ extension LocalCharacteristic {
   }
 }
 
+/// The synchronous handlers of a characteristic.
+final class SynchronousHandlers: Sendable {
+  let read: (@Sendable (RemoteDevice) throws -> [UInt8])?
+  let write: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
+  /// Whether the value can be read with a handler of another kind.
+  let readsInTask: Bool
+
+  /// - Returns: nil where there is none.
+  init?(_ characteristic: LocalCharacteristic) {
+    guard characteristic.readAtOnce != nil || characteristic.writeAtOnce != nil else { return nil }
+    (read, write) = (characteristic.readAtOnce, characteristic.writeAtOnce)
+    readsInTask = characteristic.read != nil && characteristic.readAtOnce == nil
+  }
+}
+
+/// What a synchronous handler needs of a link; small, because it is copied for each request.
+struct ServedClient: Sendable {
+  var address: DeviceAddress
+  var isCentral: Bool
+  var mtu = ATT.defaultMTU
+  /// The attribute whose value is kept for the other parts of a long read.
+  var snapshot: AttributeID?
+}
+
 /// Requests for values with synchronous handlers, on the thread of the host and without the lock.
 extension AdapterSession {
-  /// The client of a request, and what its reads need.
-  private struct Client {
-    var device: RemoteDevice
-    var mtu: Int
-    /// The attribute whose value is kept for the other parts of a long read.
-    var snapshot: AttributeID?
-  }
-
-  private func client(_ peer: PeerID, _ state: borrowing State) -> Client? {
-    state.links.read(peer) { link in
-      Client(
-        device: RemoteDevice(session: self, peer: peer, address: link.address, isCentral: link.isCentral),
-        mtu: link.mtu, snapshot: link.snapshot?.attribute)
-    }
+  private func device(_ peer: PeerID, _ client: ServedClient) -> RemoteDevice {
+    RemoteDevice(session: self, peer: peer, address: client.address, isCentral: client.isCentral)
   }
 
   /// Answers a read.
   ///
   /// - Returns: false where the value has no synchronous handler.
   func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: PeerID) -> Bool {
-    let found = run { state, _ -> (@Sendable (RemoteDevice) throws -> [UInt8], Client, ValueSnapshot?)? in
-      guard !state.isClosed, let handler = state.attributes.read(attribute, { $0.characteristic.readAtOnce }) ?? nil,
-        let client = client(peer, state)
+    let found = run { state, _ -> (SynchronousHandlers, ServedClient, ValueSnapshot?)? in
+      guard !state.isClosed, let handlers = state.synchronousHandlers[attribute], let client = state.clients[peer]
       else { return nil }
       let isKept = offset > 0 && client.snapshot == attribute
-      return (handler, client, isKept ? state.links[peer]?.snapshot : nil)
+      return (handlers, client, isKept ? state.links[peer]?.snapshot : nil)
     }
-    guard let (handler, client, snapshot) = found else { return false }
+    guard let (handlers, client, snapshot) = found, let handler = handlers.read else { return false }
     do {
-      let octets = try snapshot?.octets ?? limited(handler(client.device))
+      let octets = try snapshot?.octets ?? limited(handler(device(peer, client)))
       // The parts of a long read are cut from one value (Vol 3, Part G, 4.8.3).
       let isLong = octets.count >= client.mtu - 1 || offset > 0
       if snapshot == nil, isLong || client.snapshot == attribute { keep(octets, of: attribute, for: peer) }
@@ -119,7 +130,7 @@ extension AdapterSession {
   }
 
   private func keep(_ octets: [UInt8], of attribute: AttributeID, for peer: PeerID) {
-    run { state, _ in state.links[peer]?.snapshot = ValueSnapshot(attribute: attribute, octets: octets) }
+    run { state, _ in state.keep(ValueSnapshot(attribute: attribute, octets: octets), for: peer) }
   }
 
   private func limited(_ octets: [UInt8]) throws(BLEError) -> [UInt8] {
@@ -143,25 +154,23 @@ extension AdapterSession {
   func writeAtOnce(_ parts: [WritePart], as token: RequestToken?, by peer: PeerID) -> Bool {
     if parts.count == 1, let part = parts.first, part.offset == 0 { return writeAtOnce(part, as: token, by: peer) }
     let joined = joined(parts)
-    let found = run { state, _ -> ([SynchronousWrite], Client)? in
-      guard !state.isClosed, let client = client(peer, state) else { return nil }
+    let found = run { state, _ -> ([SynchronousWrite], ServedClient)? in
+      guard !state.isClosed, let client = state.clients[peer] else { return nil }
       var writes: [SynchronousWrite] = []
       for (attribute, parts) in joined {
-        guard let characteristic = state.attributes[attribute]?.characteristic,
-          let write = characteristic.writeAtOnce, let first = parts.first,
-          first.offset == 0 || characteristic.read == nil || characteristic.readAtOnce != nil
+        guard let handlers = state.synchronousHandlers[attribute], let write = handlers.write, let first = parts.first,
+          first.offset == 0 || !handlers.readsInTask
         else { return nil }
-        let entry = SynchronousWrite(
-          attribute: attribute, parts: parts, write: write, read: characteristic.readAtOnce)
-        writes.append(entry)
+        writes.append(SynchronousWrite(attribute: attribute, parts: parts, write: write, read: handlers.read))
       }
       return (writes, client)
     }
     guard let (writes, client) = found else { return false }
+    let device = device(peer, client)
     var answer = RequestAnswer.success([])
     for entry in writes {
       do {
-        try entry.write(try join(entry, for: client.device), client.device)
+        try entry.write(try join(entry, for: device), device)
       } catch {
         answer = .failure(code(of: error, "write", entry.attribute), attribute: entry.attribute)
         break
@@ -173,17 +182,16 @@ extension AdapterSession {
 
   /// A whole value in one part, as nearly always.
   private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: PeerID) -> Bool {
-    let found = run { state, _ -> (@Sendable ([UInt8], RemoteDevice) throws -> Void, Client)? in
-      guard !state.isClosed,
-        let handler = state.attributes.read(part.attribute, { $0.characteristic.writeAtOnce }) ?? nil,
-        let client = client(peer, state)
+    let found = run { state, _ -> (SynchronousHandlers, ServedClient)? in
+      guard !state.isClosed, let handlers = state.synchronousHandlers[part.attribute],
+        let client = state.clients[peer]
       else { return nil }
-      return (handler, client)
+      return (handlers, client)
     }
-    guard let (handler, client) = found else { return false }
+    guard let (handlers, client) = found, let handler = handlers.write else { return false }
     var answer = RequestAnswer.success([])
     do {
-      try handler(part.value, client.device)
+      try handler(part.value, device(peer, client))
     } catch {
       answer = .failure(code(of: error, "write", part.attribute), attribute: part.attribute)
     }
