@@ -69,8 +69,9 @@ enum ServerRouter {
     let length = min(pdu.count, links.table[index].server.longestNotification)
     links.table.updates.addCopy(of: token)
     links.table[unreviewed: index].server.notified(token)
-    let refusal = links.table.send(
-      pdu.extracting(0..<length), on: index, .attributeProtocol, tag: tag, into: &host.output.packets)
+    guard let handle = links.table.openHandle(index) else { return true }
+    let refusal = links.table.acl.send(
+      pdu.extracting(0..<length), on: handle, .attributeProtocol, tag: tag, into: &host.output.packets)
     if let refusal { links.sendingFailed(refusal, on: index, &host) }
     return true
   }
