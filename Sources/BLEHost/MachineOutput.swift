@@ -22,12 +22,6 @@ package struct MachineOutput<Event: Sendable>: Sendable {
     events.append(AddressedEvent(event, to: recipient))
   }
 
-  /// Replaces the contents of `batch` with the events that an owner receives, in order.
-  package func copyEvents(for owner: OwnerID, into batch: inout [Event]) {
-    batch.removeAll(keepingCapacity: true)
-    for index in events.indices where events[index].recipient.includes(owner) { batch.append(events[index].event) }
-  }
-
   /// Forgets what was drained and keeps the memory.
   package mutating func removeAll() {
     packets.removeAll()

@@ -326,7 +326,11 @@ extension HostLoop where Transport: ~Copyable {
   private mutating func deliverEvents() {
     guard !stack.output.events.isEmpty else { return }
     for (owner, sink) in sinks {
-      stack.output.copyEvents(for: owner, into: &batch)
+      // Not a function of the output: in another module it would not be specialized.
+      batch.removeAll(keepingCapacity: true)
+      for index in stack.output.events.indices where stack.output.events[index].recipient.includes(owner) {
+        batch.append(stack.output.events[index].event)
+      }
       if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(batch) }
     }
     batch.removeAll(keepingCapacity: true)
