@@ -43,6 +43,10 @@ counted() { # scenario links active buffers mode
     "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
       valgrind -q --tool=callgrind --callgrind-out-file="$file" "$bin/h4-bench-host" "$5" unix-client:%P > /dev/null 2>&1
     totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
+    if [ -z "${totals[-1]}" ]; then
+      echo "h4.sh: callgrind wrote no total for $count operations of: $*" >&2
+      exit 1
+    fi
     calls+=("$(allocator_calls "$file")")
     rm -f "$file"
   done
@@ -57,7 +61,7 @@ failures=0
 layout='%-40s %10s %10s %7s %13s %9s %12s %6s\n'
 printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "instructions" "limit" "allocations" "limit"
 row() { # label scenario count links active buffers mode
-  local floor=() ours=() mode=peripheral
+  local floor=() ours=() mode=peripheral counts
   if [ "$2" = scan ]; then mode=scan; fi
   for _ in $(seq "$rounds"); do
     floor+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-floor" "$mode" %P)")
@@ -67,7 +71,8 @@ row() { # label scenario count links active buffers mode
   f=$(printf '%s\n' "${floor[@]}" | median)
   o=$(printf '%s\n' "${ours[@]}" | median)
   if [ -n "$instructions" ]; then
-    read -r n allocations <<< "$(counted "$2" "$4" "$5" "$6" "$7")"
+    counts=$(counted "$2" "$4" "$5" "$6" "$7") || exit 1
+    read -r n allocations <<< "$counts"
     limit=$(awk -F'\t' -v label="$1" '$1 == label { print $2 }' instructions.txt)
     most=$(awk -F'\t' -v label="$1" '$1 == label { print $3 }' instructions.txt)
     if [ -n "$limit" ] && [ "$n" -gt "$limit" ]; then failures=$((failures + 1)); fi
