@@ -281,6 +281,8 @@ import Testing
     fixture.manager.connect(peripheral)
     fixture.linkUp(1, peer: 2)
     #expect(fixture.takeCalls() == ["connected"])
+    fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: (0..<4).map { BluetoothUUID($0) }])
+    #expect(fixture.logged() == [])
     fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: (0..<5).map { BluetoothUUID($0) }])
     #expect(fixture.logged().contains { $0.contains("four at most") })
   }
