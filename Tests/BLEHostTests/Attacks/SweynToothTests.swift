@@ -48,13 +48,17 @@ import Testing
     ("the packet is longer than its header says", [acl(2, [3, 0, 4, 0, 0x0A, 3, 0], length: 2)]),
   ]
 
-  @Test(arguments: truncated.indices, [0, 1]) func cve_2019_17517_truncatedL2CAP(number: Int, role: Int) {
-    let (name, packets) = Self.truncated[number]
-    var bench = Self.bench(role)
+  /// The packets read no value, and the link is served after them.
+  private static func expectNoValue(after attack: (name: String, packets: [[UInt8]]), _ role: Int) {
+    var bench = bench(role)
     let before = bench.data.count
-    for packet in packets { bench.receive(packet) }
-    #expect(bench.attPayloads(from: before).allSatisfy { $0.first != 0x0B }, "\(name)")
-    Self.expectServed(&bench, name)
+    for packet in attack.packets { bench.receive(packet) }
+    #expect(bench.attPayloads(from: before).allSatisfy { $0.first != 0x0B }, "\(attack.name)")
+    expectServed(&bench, attack.name)
+  }
+
+  @Test(arguments: truncated.indices, [0, 1]) func cve_2019_17517_truncatedL2CAP(number: Int, role: Int) {
+    Self.expectNoValue(after: Self.truncated[number], role)
   }
 
   static let fragments: [(String, [[UInt8]])] = [
@@ -67,12 +71,7 @@ import Testing
   ]
 
   @Test(arguments: fragments.indices, [0, 1]) func cve_2019_19195_invalidFragments(number: Int, role: Int) {
-    let (name, packets) = Self.fragments[number]
-    var bench = Self.bench(role)
-    let before = bench.data.count
-    for packet in packets { bench.receive(packet) }
-    #expect(bench.attPayloads(from: before).allSatisfy { $0.first != 0x0B }, "\(name)")
-    Self.expectServed(&bench, name)
+    Self.expectNoValue(after: Self.fragments[number], role)
   }
 
   /// Requests without waiting for responses, Exchange MTU among them: each has its response, in order (Vol 3, Part F, 3.3.2).
