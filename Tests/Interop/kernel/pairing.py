@@ -35,19 +35,21 @@ class User(Management):
         for opcode, on in ((self.LE, 1), (self.SSP, 1), (self.SC, secure_connections), (self.BONDABLE, 1)):
             self.switch(adapter, on, opcode)
         self.forget_all()
-        assert self.switch(adapter, 1) == 0
+        self.switch_on(adapter)
         self.key_types = []
 
     def restart(self):
+        """The kernel answers Set Powered off before the adapter is closed, and can take the end of that for the end of a Set Powered
+        on that follows: it answers success, and the adapter stays off. So the settings are read, and the command is repeated."""
         self.switch(self.adapter, 0)
-        assert self.switch(self.adapter, 1) == 0
+        self.switch_on(self.adapter)
 
     def hide(self, is_hidden):
         """Whether the adapter uses resolvable private addresses (Set Privacy)."""
         self.switch(self.adapter, 0)
         key = bytes(range(1, 17)) if is_hidden else bytes(16)
         assert self.request(self.PRIVACY, self.adapter, bytes([is_hidden]) + key)[0] == 0
-        assert self.switch(self.adapter, 1) == 0
+        self.switch_on(self.adapter)
 
     def forget_all(self):
         assert self.request(self.LOAD_KEYS, self.adapter, b"\0\0")[0] == 0
