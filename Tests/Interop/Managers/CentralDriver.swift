@@ -50,6 +50,9 @@ import BluetoothLE
     case ("discover", 2):
       peripheral.delegate = self
       peripheral.discoverServices(nil)
+    case ("includes", 2):
+      for service in peripheral.services ?? [] { peripheral.discoverIncludedServices(nil, for: service) }
+      say("\(name) asked \(peripheral.services?.count ?? 0)")
     case ("read", 3):
       guard let characteristic = characteristic(words[2], of: peripheral) else { return false }
       peripheral.readValue(for: characteristic)
@@ -122,6 +125,11 @@ import BluetoothLE
     guard rest == 0 else { return }
     let found = (peripheral.services ?? []).map { "\($0.uuid)" }.sorted()
     say("\(name) found on \(known(peripheral)): \(found.joined(separator: " "))")
+  }
+
+  func peripheral(_ peripheral: Peripheral, didDiscoverIncludedServicesFor service: Service, error: (any Error)?) {
+    let found = (service.includedServices ?? []).map { "\($0.uuid)" }
+    say("\(name) includes \(service.uuid): \(error.map { "\($0)" } ?? found.joined(separator: ", "))")
   }
 
   func peripheral(_ peripheral: Peripheral, didUpdateValueFor characteristic: Characteristic, error: (any Error)?) {

@@ -39,6 +39,13 @@ import BluetoothLE
         let security = try driver.connected().security
         return "value \(octets.map { String(format: "%02x", $0) }.joined()) \(security)"
       }
+    case ("database", 1):
+      attempt { driver in
+        let device = try driver.connected()
+        let services = try await device.services()
+        for service in services { try await driver.describe(service, of: device) }
+        return "database \(services.count) \(device.mtu)"
+      }
     case ("disconnect", 1):
       attempt { driver in
         try await driver.connected().disconnect()
@@ -47,6 +54,38 @@ import BluetoothLE
     default: return channels.perform(words, on: device)
     }
     return true
+  }
+
+  /// Prints a service with all its values. A value with the property write is replaced by its complement, and printed again.
+  private func describe(_ service: RemoteService, of device: RemoteDevice) async throws {
+    say("\(name) service \(service.handles.lowerBound) \(service.handles.upperBound) \(service.uuid)")
+    for characteristic in service.characteristics {
+      let place = "\(characteristic.handle) \(characteristic.properties.rawValue) \(characteristic.uuid)"
+      let value = await Self.value { try await device.read(characteristic) }
+      say("\(name) characteristic \(place) \(Self.text(value))")
+      if characteristic.properties.contains(.write), case .success(let octets) = value {
+        let written = await Self.value {
+          try await device.write(octets.map { ~$0 }, to: characteristic)
+          return try await device.read(characteristic)
+        }
+        say("\(name) written \(characteristic.handle) \(Self.text(written))")
+      }
+      for descriptor in try await device.descriptors(of: characteristic) {
+        let value = await Self.value { try await device.read(descriptor) }
+        say("\(name) descriptor \(descriptor.handle) \(descriptor.uuid) \(Self.text(value))")
+      }
+    }
+  }
+
+  private static func value(_ read: () async throws -> [UInt8]) async -> Result<[UInt8], any Error> {
+    do { return .success(try await read()) } catch { return .failure(error) }
+  }
+
+  private static func text(_ value: Result<[UInt8], any Error>) -> String {
+    switch value {
+    case .success(let octets): octets.map { String(format: "%02x", $0) }.joined()
+    case .failure(let error): "error \(error)"
+    }
   }
 
   private func attempt(_ body: @escaping @MainActor @Sendable (KitDriver) async throws -> String) {

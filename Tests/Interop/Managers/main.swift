@@ -5,10 +5,10 @@
 // for a central manager, k for BLEKit. A manager is created by its first line. With --restore its name is its restoration identifier.
 //
 //     p1 publish SERVICE CHARACTERISTIC TEXT   p1 advertise NAME SERVICE   p1 notify TEXT   p1 remove   p1 stop   p1 state
-//     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 disconnect NAME
+//     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 includes NAME   c1 disconnect NAME
 //     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
 //     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
-//     k read SERVICE CHARACTERISTIC   k disconnect
+//     k read SERVICE CHARACTERISTIC   k database   k disconnect
 //     k publish PSM SECURITY   k withdraw PSM   k open PSM   k send CHANNEL FILE SIZE   k receive CHANNEL FILE [OCTETS SECONDS]
 //     k close CHANNEL
 //
