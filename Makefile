@@ -15,7 +15,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal fuzz check-fuzzers test-asan test-tsan test-long clean
+.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make test-kernel     of these, the ones on a real Linux kernel's Bluetooth, in a virtual machine"
 	@echo "make test-rootcanal  the end-to-end tests on RootCanal, Android's Bluetooth controller"
+	@echo "make test-avatar     Avatar's suites of the host and of pairing, all tests, beside Bumble on RootCanal"
 	@echo "make fuzz SECONDS=n  fuzzes for n seconds in total, and prints executions and coverage of each target"
 	@echo "make check-fuzzers   whether each fuzzer finds the fault that is planted in its harness within a minute"
 	@echo "make test-asan       the unit tests with the address sanitizer"
@@ -44,10 +45,12 @@ demo:
 test:
 	@scripts/debian-packages $(TEST_PACKAGES)
 	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
+	@scripts/python-environment $(PYTHON)-avatar Tests/Interop/Avatar/requirements.txt
 	@# What cannot be installed of these is told by the tests on a kernel, which are then left out.
 	@scripts/debian-packages $(KERNEL_PACKAGES) || true
 	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
-	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test
+	@SWIFT="$(SWIFT)" PYTHON="$(PYTHON)/bin/python" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" \
+	  AVATAR_PYTHON="$(PYTHON)-avatar/bin/python" scripts/test
 
 # Package.swift makes every warning an error, in each target.
 check:
@@ -117,6 +120,12 @@ test-rootcanal:
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
 	@cd Tests/Interop && ../../$(PYTHON)-rootcanal/bin/python -m pytest -m rootcanal
+
+test-avatar:
+	@scripts/debian-packages $(TEST_PACKAGES)
+	@scripts/python-environment $(PYTHON)-avatar Tests/Interop/Avatar/requirements.txt
+	@$(SWIFT) build --product avatar-agent
+	@cd Tests/Interop/Avatar && ../../../$(PYTHON)-avatar/bin/python run.py --all
 
 fuzz:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3

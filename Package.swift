@@ -117,6 +117,10 @@ let package = Package(
     .executableTarget(
       name: "managers", dependencies: ["BluetoothLE"], path: "Tests/Interop/Managers", packageAccess: false,
       swiftSettings: strict),
+    // Directed by Tests/Interop/Avatar.
+    .executableTarget(
+      name: "avatar-agent", dependencies: ["BluetoothLE"], path: "Tests/Interop/Avatar/Agent", packageAccess: false,
+      swiftSettings: strict),
 
     program("room-sensor", in: "RoomSensor", mode: .v5),
     program("room-reader", in: "RoomReader", mode: .v5),
