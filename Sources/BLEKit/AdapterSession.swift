@@ -137,9 +137,9 @@ final class AdapterSession: Sendable {
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
       case .read(let peer, let token, let attribute, let offset):
-        state.request(.read(token, attribute, offset: offset), of: peer, into: &actions)
+        state.request(.read(token, attribute, offset: offset), of: peer, in: self, into: &actions)
       case .write(let peer, let token, let parts):
-        state.request(.write(token, parts), of: peer, into: &actions)
+        state.request(.write(token, parts), of: peer, in: self, into: &actions)
       case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
       case .subscription(let peer, let attribute, let subscription):
         state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)

@@ -16,8 +16,8 @@ struct LinkState: Sendable {
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?
 
-  // Our server (Requests.swift, Updates.swift).
-  var requests: RequestQueue
+  // Our server (Requests.swift, Updates.swift). The first request makes the queue.
+  var requests: RequestQueue?
   /// The value that the last read of a client was cut from.
   var snapshot: ValueSnapshot?
   var subscriptions: [AttributeID: SubscriptionTask] = [:]
@@ -40,8 +40,7 @@ extension AdapterSession.State {
       session: session, peer: connection.peer, address: connection.address, isCentral: connection.role == .peripheral)
     if links[connection.peer] == nil {
       links[connection.peer] = LinkState(
-        address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing,
-        requests: RequestQueue(of: device))
+        address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing)
       clients[connection.peer] = ServedClient(
         address: connection.address, isCentral: connection.role == .peripheral)
       // A device that connected to this one; those that this one connects to are the results of `connect`.
@@ -64,7 +63,7 @@ extension AdapterSession.State {
   mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
     clients[peer] = nil
-    link.requests.finish(into: &actions)
+    link.requests?.finish(into: &actions)
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
     rssiReads[peer] = nil

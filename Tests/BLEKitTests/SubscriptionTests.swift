@@ -110,6 +110,17 @@ import Testing
     await expectThrows(.notFound) { try await publication.send(UInt8(1), for: "2A38") }
   }
 
+  @Test func aValueCannotBeSentWithoutNotifyAndIndicate() async throws {
+    let air = try await OnTheAir()
+    let publication = try await air.peripheral.publish([
+      LocalService(
+        "180D", [LocalCharacteristic("2A38").value(UInt8(1)), LocalCharacteristic("2A39").read { _ in [1] }])
+    ])
+    for uuid in ["2A38", "2A39"] as [BluetoothUUID] {
+      await expectThrows(.notFound) { try await publication.send(UInt8(1), for: uuid) }
+    }
+  }
+
   @Test func aWithdrawnServiceEndsItsHandlersAndIsNotFound() async throws {
     let air = try await OnTheAir()
     let notes = Notes<String>()

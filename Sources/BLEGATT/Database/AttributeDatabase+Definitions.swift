@@ -106,8 +106,8 @@ extension AttributeDatabase {
     default: break
     }
     var attribute = AttributeEntry(
-      handle: definition.handle, type: type, kind: kind, id: definition.id ?? .stack, read: definition.permissions.read,
-      write: write)
+      handle: definition.handle, type: type, in: &longTypes, kind: kind, id: definition.id ?? .stack,
+      read: definition.permissions.read, write: write)
     attribute.minimumLength = UInt16(clamping: lengths.lowerBound)
     attribute.maximumLength = UInt16(clamping: lengths.upperBound)
     place(value, in: &attribute)

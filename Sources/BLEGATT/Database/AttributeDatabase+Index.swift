@@ -14,11 +14,12 @@ extension AttributeDatabase {
   /// Builds the index where the attributes have changed. It precedes each search by the index.
   mutating func updateIndex() {
     guard !index.isCurrent else { return }
-    index.byType = attributes.indices.map { UInt16(truncatingIfNeeded: $0) }
-    index.byType.sort { a, b in
-      let (left, right) = (attributes[Int(a)].type, attributes[Int(b)].type)
+    var byType = attributes.indices.map { UInt16(truncatingIfNeeded: $0) }
+    byType.sort { a, b in
+      let (left, right) = (type(of: attributes[Int(a)]), type(of: attributes[Int(b)]))
       return left == right ? a < b : left < right
     }
+    index.byType = byType
     index.servicesByUUID = services.indices.map { UInt16(truncatingIfNeeded: $0) }
     index.servicesByUUID.sort { a, b in
       let (left, right) = (services[Int(a)], services[Int(b)])
@@ -35,7 +36,7 @@ extension AttributeDatabase {
     while low < high {
       let middle = (low + high) / 2
       let entry = Int(index.byType[middle])
-      let candidate = attributes[entry].type
+      let candidate = self.type(of: attributes[entry])
       if candidate < type || (candidate == type && entry < place) { low = middle + 1 } else { high = middle }
     }
     return low

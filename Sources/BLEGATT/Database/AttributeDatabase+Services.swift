@@ -60,6 +60,7 @@ extension AttributeDatabase {
       return true
     }
     packOctets()
+    packTypes()
     attributesChanged(from: .none)
   }
 
@@ -104,9 +105,10 @@ extension AttributeDatabase {
   @discardableResult
   mutating func insert(_ service: ServiceDefinition, at start: Int) -> ServiceHandles {
     let included = service.includes.compactMap { id in services.first { $0.id == id } }
-    var builder = ServiceBuilder(firstHandle: start, octets: &octets)
+    var builder = ServiceBuilder(firstHandle: start, octets: &octets, longTypes: &longTypes)
     builder.append(service, including: included)
     swap(&octets, &builder.octets)
+    swap(&longTypes, &builder.longTypes)
     let place = firstPlace(from: AttributeHandle(UInt16(truncatingIfNeeded: start)))
     attributes.insert(contentsOf: builder.attributes, at: place)
     let range = builder.range

@@ -68,6 +68,13 @@ extension AttributeDatabase {
     octets = packed
     unusedOctets = 0
   }
+
+  /// Removes the long types that belong to no attribute.
+  mutating func packTypes() {
+    var packed: [UInt128] = []
+    for place in attributes.indices { attributes[place].moveType(from: longTypes, to: &packed) }
+    longTypes = packed
+  }
 }
 
 /// The Database Hash: a client that reconnects compares it with the hash of the database that it knows (Vol 3, Part G, 7.3).
@@ -92,10 +99,10 @@ extension AttributeDatabase {
     for attribute in attributes where attribute.hasShortType {
       let hasValue =
         [.service, .include, .characteristic].contains(attribute.kind)
-        || attribute.uuid == .characteristicExtendedProperties
-      guard hasValue || (0x2900...0x2905).contains(attribute.shortType) else { continue }
+        || attribute.hasType(.characteristicExtendedProperties)
+      guard hasValue || (0x2900...0x2905).contains(attribute.type) else { continue }
       message.append(littleEndian: attribute.handle.rawValue)
-      message.append(littleEndian: attribute.shortType)
+      message.append(littleEndian: attribute.type)
       if hasValue { message.append(contentsOf: octets[attribute.range]) }
     }
     return message

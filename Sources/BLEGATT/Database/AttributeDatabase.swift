@@ -27,6 +27,8 @@ public struct AttributeDatabase: Sendable {
   var slots: [UInt16] = [0]
   /// The values; each entry has the place of its value.
   var octets: [UInt8] = []
+  /// The types that have no 16-bit form; each entry with such a type has the place of its own one.
+  var longTypes: [UInt128] = []
   /// The number of ``octets`` that belong to no attribute.
   var unusedOctets = 0
   /// In ascending order of the handles.
@@ -89,12 +91,23 @@ public struct AttributeDatabase: Sendable {
     return slot < slots.count ? Int(slots[slot]) : attributes.count
   }
 
+  /// The type of an attribute as a 128-bit number.
+  @inline(__always)
+  func type(of attribute: AttributeEntry) -> UInt128 {
+    if attribute.hasShortType { return BluetoothUUID(attribute.type).value }
+    return Int(attribute.type) < longTypes.count ? longTypes[Int(attribute.type)] : 0
+  }
+
+  /// The type of an attribute in its form in PDUs.
+  func uuid(of attribute: AttributeEntry) -> BluetoothUUID {
+    attribute.hasShortType ? BluetoothUUID(attribute.type) : BluetoothUUID(uuid128: type(of: attribute))
+  }
+
   /// Updates ``slots`` from `handle` on, the revision and the index after attributes were added or removed.
   mutating func attributesChanged(from handle: AttributeHandle) {
     let kept = min(Int(handle.rawValue), slots.count)
     slots.removeLast(slots.count - kept)
     let highest = Int(attributes.last?.handle.rawValue ?? 0)
-    slots.reserveCapacity(highest + 1)
     var place = kept == 0 ? 0 : firstPlace(above: kept - 1)
     while slots.count <= highest {
       while place < attributes.count, Int(attributes[place].handle.rawValue) < slots.count { place += 1 }

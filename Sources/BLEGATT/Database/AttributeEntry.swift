@@ -1,7 +1,8 @@
 import BLEATT
 import BLEWire
 
-/// An attribute in the database. It has a fixed size, so that all entries are in one array.
+/// An attribute in the database. It has a fixed size, so that all entries are in one array; 28 octets, because a database has
+/// thousands of them (Docs/Decisions/0082).
 struct AttributeEntry: Sendable {
   enum Kind: UInt8, Sendable {
     /// A service declaration: the beginning of a group that Read By Group Type finds.
@@ -20,8 +21,6 @@ struct AttributeEntry: Sendable {
     case databaseHash
   }
 
-  /// The type as a 128-bit UUID.
-  var type: UInt128
   var id: AttributeID
   /// The index of the value in the octets of the database.
   var start: UInt32 = 0
@@ -35,19 +34,28 @@ struct AttributeEntry: Sendable {
   /// In a characteristic value: the handle of its Client Characteristic Configuration descriptor, or 0. In that
   /// descriptor: the ``GATTCharacteristicProperties``, which determine the bits that a client may set.
   var configuration: UInt16 = 0
+  /// A 16-bit UUID, or the index of a longer one in ``AttributeDatabase/longTypes``; ``AttributeDatabase/type(of:)`` is the UUID.
+  private(set) var type: UInt16
   var read: PackedRequirement
   var write: PackedRequirement
   var kind: Kind
   /// Whether the type is a 16-bit UUID in PDUs.
   var hasShortType: Bool
 
+  /// - Parameter longTypes: get the type where it has no 16-bit form.
   init(
-    handle: AttributeHandle, type: BluetoothUUID, kind: Kind, id: AttributeID = .stack, read: AccessRequirement?,
+    handle: AttributeHandle, type: BluetoothUUID, in longTypes: inout [UInt128], kind: Kind, id: AttributeID = .stack,
+    read: AccessRequirement?,
     write: AccessRequirement?
   ) {
     self.handle = handle
-    self.type = type.value
     hasShortType = type.size == .uuid16
+    if hasShortType {
+      self.type = UInt16(truncatingIfNeeded: type.value >> 96)
+    } else {
+      self.type = UInt16(truncatingIfNeeded: longTypes.count)
+      longTypes.append(type.value)
+    }
     self.kind = kind
     self.id = id
     self.read = PackedRequirement(read)
@@ -56,10 +64,17 @@ struct AttributeEntry: Sendable {
 
   /// The place of the value in the octets of the database.
   var range: Range<Int> { Int(start)..<Int(start) + Int(length) }
-  var uuid: BluetoothUUID { hasShortType ? BluetoothUUID(shortType) : BluetoothUUID(uuid128: type) }
-  /// The 16-bit UUID of a short type.
-  var shortType: UInt16 { UInt16(truncatingIfNeeded: type >> 96) }
+  /// Whether the type is this 16-bit UUID in its 16-bit form.
+  func hasType(_ uuid: BluetoothUUID) -> Bool { hasShortType && BluetoothUUID(type) == uuid }
   var allowedLengths: ClosedRange<Int> { Int(minimumLength)...max(Int(minimumLength), Int(maximumLength)) }
   /// Whether a shorter write leaves the rest of the value unchanged (Vol 3, Part F, 3.4.5.1).
   var hasFixedLength: Bool { kind == .stored && minimumLength == maximumLength }
+
+  /// Moves a long type to the end of `packed`.
+  mutating func moveType(from longTypes: [UInt128], to packed: inout [UInt128]) {
+    guard !hasShortType, Int(type) < longTypes.count else { return }
+    let moved = longTypes[Int(type)]
+    type = UInt16(truncatingIfNeeded: packed.count)
+    packed.append(moved)
+  }
 }

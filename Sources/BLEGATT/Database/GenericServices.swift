@@ -79,15 +79,15 @@ extension AttributeDatabase {
     let handles = insert(
       ServiceDefinition(id: .genericAttribute, uuid: .genericAttribute, characteristics: attribute), at: nextHandle)
     for place in attributes.indices where handles.range.contains(attributes[place].handle) {
-      if attributes[place].uuid == .clientSupportedFeatures { attributes[place].kind = .clientFeatures }
-      if attributes[place].uuid == .databaseHash { attributes[place].kind = .databaseHash }
+      if attributes[place].hasType(.clientSupportedFeatures) { attributes[place].kind = .clientFeatures }
+      if attributes[place].hasType(.databaseHash) { attributes[place].kind = .databaseHash }
     }
   }
 
   /// The value handle of the Service Changed characteristic, nil where the database does not have it.
   var serviceChangedHandle: AttributeHandle? {
     guard let range = range(of: .genericAttribute) else { return nil }
-    return attributes.first { range.contains($0.handle) && $0.uuid == .serviceChanged }?.handle
+    return attributes.first { range.contains($0.handle) && $0.hasType(.serviceChanged) }?.handle
   }
 
   /// Sets the Device Name; a name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1). It has
@@ -110,7 +110,7 @@ extension AttributeDatabase {
     guard let range = range(of: .genericAccess) else { return }
     var place = firstPlace(from: range.lowerBound)
     while place < attributes.count, attributes[place].handle <= range.upperBound {
-      if attributes[place].type == type.value { return replace(at: place, with: value.span) }
+      if attributes[place].hasType(type) { return replace(at: place, with: value.span) }
       place += 1
     }
   }

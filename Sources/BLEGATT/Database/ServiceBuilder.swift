@@ -9,14 +9,17 @@ import BLEWire
 struct ServiceBuilder {
   /// The octets of the database while the builder has them.
   var octets: [UInt8] = []
+  /// The long types of the database while the builder has them.
+  var longTypes: [UInt128] = []
   private(set) var attributes: [AttributeEntry] = []
   private(set) var named: [AttributeID: AttributeHandle] = [:]
   private var nextHandle: Int
 
-  /// Takes `octets`, to which it appends the values; the caller swaps them back.
-  init(firstHandle: Int, octets: inout [UInt8]) {
+  /// Takes `octets`, to which it appends the values, and `longTypes`; the caller swaps them back.
+  init(firstHandle: Int, octets: inout [UInt8], longTypes: inout [UInt128]) {
     nextHandle = firstHandle
     swap(&self.octets, &octets)
+    swap(&self.longTypes, &longTypes)
   }
 
   /// The assigned handles.
@@ -97,8 +100,8 @@ struct ServiceBuilder {
     write: AccessRequirement? = nil, value: [UInt8]
   ) {
     var attribute = AttributeEntry(
-      handle: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)), type: type, kind: kind, id: id, read: read,
-      write: write)
+      handle: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle)), type: type, in: &longTypes, kind: kind, id: id,
+      read: read, write: write)
     attribute.start = UInt32(truncatingIfNeeded: octets.count)
     attribute.length = UInt16(clamping: value.count)
     attribute.capacity = attribute.length

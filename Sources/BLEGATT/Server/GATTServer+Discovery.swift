@@ -36,7 +36,7 @@ extension GATTServer {
         let attribute = database.attributes[place]
         guard attribute.handle <= range.upperBound, attribute.hasShortType == hasShortType else { break }
         buffer.append(attribute.handle)
-        attribute.uuid.append(to: &buffer)
+        database.uuid(of: attribute).append(to: &buffer)
         place += 1
         capacity -= 1
       }
@@ -152,7 +152,7 @@ private struct GroupSearch {
     while capacity > 0, entry < database.index.byType.count {
       let place = Int(database.index.byType[entry])
       let attribute = database.attributes[place]
-      guard attribute.type == type, attribute.handle <= range.upperBound else { break }
+      guard database.type(of: attribute) == type, attribute.handle <= range.upperBound else { break }
       entry += 1
       guard isFound(attribute) else { continue }
       buffer.append(attribute.handle)

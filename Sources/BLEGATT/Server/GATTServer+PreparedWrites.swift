@@ -24,7 +24,7 @@ extension GATTServer {
     guard prepared.parts.count < limits.maximumPreparedWrites,
       prepared.octets.count + request.partAttributeValue.count <= limits.maximumPreparedOctets
     else { return output.reject(.prepareWriteRequest, handle: request.handle, .prepareQueueFull) }
-    prepared.append(request, to: database.attributes[place])
+    prepared.append(request, to: database.attributes[place], database)
     output.append(
       PrepareWriteResponse(
         handle: request.handle, valueOffset: request.valueOffset, partAttributeValue: request.partAttributeValue))
@@ -82,7 +82,7 @@ extension GATTServer {
       func failure(_ code: ATTErrorCode) -> Result<ExecutionPlan, ExecutionError> {
         .failure(ExecutionError(handle: part.handle, code: code))
       }
-      guard let place = database.place(of: part.handle), part.isFor(database.attributes[place]) else {
+      guard let place = database.place(of: part.handle), part.isFor(database.attributes[place], in: database) else {
         return failure(.invalidHandle)
       }
       let attribute = database.attributes[place]
@@ -166,20 +166,20 @@ struct PreparedWrites: Sendable {
     var range: Range<Int>
 
     /// Whether this is the attribute that had the handle when the part was prepared.
-    func isFor(_ attribute: AttributeEntry) -> Bool {
-      attribute.id == id && attribute.kind == kind && attribute.type == type
+    func isFor(_ attribute: AttributeEntry, in database: AttributeDatabase) -> Bool {
+      attribute.id == id && attribute.kind == kind && database.type(of: attribute) == type
     }
   }
 
   private(set) var parts: [Part] = []
   private(set) var octets: [UInt8] = []
 
-  mutating func append(_ request: PrepareWriteRequest, to attribute: AttributeEntry) {
+  mutating func append(_ request: PrepareWriteRequest, to attribute: AttributeEntry, _ database: AttributeDatabase) {
     let start = octets.count
     octets.append(contentsOf: request.partAttributeValue)
     parts.append(
       Part(
-        handle: attribute.handle, type: attribute.type, id: attribute.id, kind: attribute.kind,
+        handle: attribute.handle, type: database.type(of: attribute), id: attribute.id, kind: attribute.kind,
         offset: Int(request.valueOffset), range: start..<octets.count))
   }
 

@@ -196,7 +196,7 @@ extension AttributeDatabase {
   fileprivate func attribute(atEntry entry: Int, ofType type: UInt128, upTo last: AttributeHandle) -> AttributeEntry? {
     guard entry < index.byType.count else { return nil }
     let attribute = attributes[Int(index.byType[entry])]
-    return attribute.type == type && attribute.handle <= last ? attribute : nil
+    return self.type(of: attribute) == type && attribute.handle <= last ? attribute : nil
   }
 }
 

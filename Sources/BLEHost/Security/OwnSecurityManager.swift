@@ -18,10 +18,17 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let isCentral: Bool
   private let own: DeviceAddress
   private let other: DeviceAddress
-  /// Made when it is first needed.
-  private var machine: PairingMachine? { didSet { deadline = machine?.deadline } }
+  /// Made when it is first needed. Apart from the manager, because it is large, and most links never pair.
+  private var pairing: Pairing? { didSet { deadline = machine?.deadline } }
   /// The key that the controller was given and has not spoken of yet.
   private var start: KeyStart?
+
+  private indirect enum Pairing { case machine(PairingMachine) }
+
+  private var machine: PairingMachine? {
+    get { if case .machine(let machine)? = pairing { machine } else { nil } }
+    set { pairing = newValue.map { .machine($0) } }
+  }
 
   /// - Parameters:
   ///   - own: our address on this link.
@@ -33,7 +40,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   /// The machine's own. It is kept here, because the host asks after each input of the link, and the machine is large to copy.
   private(set) var deadline: Instant?
   /// Whether no input has needed the machine that pairs.
-  var needsMachine: Bool { machine == nil }
+  var needsMachine: Bool { pairing == nil }
   var isPairing: Bool { machine?.isPairing == true }
   /// Whether the link is being secured.
   var isUnderWay: Bool { start != nil || isPairing }

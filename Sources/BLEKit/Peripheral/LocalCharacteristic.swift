@@ -25,23 +25,60 @@ public import BLEWire
 public struct LocalCharacteristic: Sendable {
   /// The type of the value.
   public let uuid: BluetoothUUID
+  /// What reads require of the link; nil where clients may not read.
+  var readRequirement: AccessRequirement?
+  /// What writes require of the link; nil where clients may not write.
+  var writeRequirement: AccessRequirement?
+  /// What subscriptions and updates require of the link; nil where clients may not subscribe.
+  var updateRequirement: AccessRequirement?
+  var writeKinds: WriteKinds = []
+  var updateKinds: Subscription = []
+  var constant: [UInt8]?
   /// Constant descriptors, after those that the stack makes.
   public var descriptors: [LocalDescriptor] = []
+  /// The handlers; nil where there is none, as of a constant value. They are apart, so that thousands of constant values are small.
+  private(set) var handlers: Handlers?
 
-  var constant: [UInt8]?
-  var read: Access<@Sendable (RemoteDevice) async throws -> [UInt8]>?
-  var write: Access<@Sendable ([UInt8], RemoteDevice) async throws -> Void>?
-  var writeKinds: WriteKinds = []
-  /// The handlers that are called on the thread of the stack; ``read`` and ``write`` have them, too.
-  var readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
-  var writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
-  var updates: Access<@Sendable (Subscriber) async throws -> Void>?
-  var updateKinds: Subscription = []
+  /// The handlers of a characteristic; a request without a handler is one for ``ServicePublication/requests``.
+  final class Handlers: Sendable {
+    let read: (@Sendable (RemoteDevice) async throws -> [UInt8])?
+    let write: (@Sendable ([UInt8], RemoteDevice) async throws -> Void)?
+    /// The handlers that are called on the thread of the stack; ``read`` and ``write`` have them, too.
+    let readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
+    let writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
+    let updates: (@Sendable (Subscriber) async throws -> Void)?
 
-  /// A handler and what it requires of the link; without a handler ``ServicePublication/requests`` has the requests.
-  struct Access<Handler: Sendable>: Sendable {
-    var requirement: AccessRequirement
-    var handler: Handler?
+    fileprivate init(_ handlers: HandlerValues) {
+      (read, write, updates) = (handlers.read, handlers.write, handlers.updates)
+      (readAtOnce, writeAtOnce) = (handlers.readAtOnce, handlers.writeAtOnce)
+    }
+  }
+
+  /// The handlers while they are changed.
+  struct HandlerValues {
+    var read: (@Sendable (RemoteDevice) async throws -> [UInt8])?
+    var write: (@Sendable ([UInt8], RemoteDevice) async throws -> Void)?
+    var readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
+    var writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
+    var updates: (@Sendable (Subscriber) async throws -> Void)?
+
+    fileprivate var isEmpty: Bool { read == nil && write == nil && updates == nil }
+  }
+
+  /// Replaces handlers. The handlers of other copies of the characteristic do not change.
+  mutating func setHandlers(_ change: (inout HandlerValues) -> Void) {
+    var values = HandlerValues()
+    if let handlers {
+      (values.read, values.write, values.updates) = (handlers.read, handlers.write, handlers.updates)
+      (values.readAtOnce, values.writeAtOnce) = (handlers.readAtOnce, handlers.writeAtOnce)
+    }
+    change(&values)
+    handlers = values.isEmpty ? nil : Handlers(values)
+  }
+
+  /// Whether requests or subscriptions of clients reach the session; the stack alone serves the others.
+  var needsSession: Bool {
+    updateRequirement != nil || writeRequirement != nil || readRequirement != nil && constant == nil
   }
 
   /// A characteristic that clients can find and not use; the methods below add procedures.
@@ -71,8 +108,8 @@ extension LocalCharacteristic {
   public func value(_ value: some GATTValue, security: RequiredSecurity = .none) -> Self {
     var copy = self
     copy.constant = value.octets
-    copy.readAtOnce = nil
-    copy.read = Access(requirement: security.requirement, handler: nil)
+    copy.readRequirement = security.requirement
+    copy.setHandlers { ($0.read, $0.readAtOnce) = (nil, nil) }
     return copy
   }
 
@@ -84,17 +121,19 @@ extension LocalCharacteristic {
     security: RequiredSecurity = .none, _ handler: @escaping @Sendable (RemoteDevice) async throws -> Value
   ) -> Self {
     var copy = self
-    copy.readAtOnce = nil
-    copy.read = Access(
-      requirement: security.requirement, handler: { @Sendable device in try await handler(device).octets })
+    copy.readRequirement = security.requirement
+    copy.setHandlers { handlers in
+      handlers.readAtOnce = nil
+      handlers.read = { @Sendable device in try await handler(device).octets }
+    }
     return copy
   }
 
   /// Clients may read; ``ServicePublication/requests`` has the requests.
   public func readable(security: RequiredSecurity = .none) -> Self {
     var copy = self
-    copy.readAtOnce = nil
-    copy.read = Access(requirement: security.requirement, handler: nil)
+    copy.readRequirement = security.requirement
+    copy.setHandlers { ($0.read, $0.readAtOnce) = (nil, nil) }
     return copy
   }
 }
@@ -119,13 +158,14 @@ extension LocalCharacteristic {
   ) -> Self {
     var copy = self
     copy.writeKinds = kinds
-    copy.writeAtOnce = nil
-    copy.write = Access(
-      requirement: security.requirement,
-      handler: { @Sendable octets, device in
+    copy.writeRequirement = security.requirement
+    copy.setHandlers { handlers in
+      handlers.writeAtOnce = nil
+      handlers.write = { @Sendable octets, device in
         guard let value = Value(octets: octets) else { throw ATTErrorCode.invalidAttributeValueLength }
         try await handler(value, device)
-      })
+      }
+    }
     return copy
   }
 
@@ -141,8 +181,8 @@ extension LocalCharacteristic {
   public func writable(kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none) -> Self {
     var copy = self
     copy.writeKinds = kinds
-    copy.writeAtOnce = nil
-    copy.write = Access(requirement: security.requirement, handler: nil)
+    copy.writeRequirement = security.requirement
+    copy.setHandlers { ($0.write, $0.writeAtOnce) = (nil, nil) }
     return copy
   }
 }
@@ -178,8 +218,8 @@ extension LocalCharacteristic {
   ) -> Self {
     var copy = self
     copy.updateKinds.insert(kind)
-    let requirement = (updates?.requirement ?? .open).combined(with: security.requirement)
-    copy.updates = Access(requirement: requirement, handler: handler ?? updates?.handler)
+    copy.updateRequirement = (updateRequirement ?? .open).combined(with: security.requirement)
+    if let handler { copy.setHandlers { $0.updates = handler } }
     return copy
   }
 }
@@ -188,13 +228,13 @@ extension LocalCharacteristic {
   /// As the host takes it.
   func definition(_ id: AttributeID, descriptorID: () -> AttributeID) -> CharacteristicDefinition {
     var properties: GATTCharacteristicProperties = []
-    if read != nil { properties.insert(.read) }
+    if readRequirement != nil { properties.insert(.read) }
     properties.formUnion(GATTCharacteristicProperties(rawValue: writeKinds.rawValue))
     properties.formUnion(GATTCharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: updateKinds.rawValue) << 4))
     return CharacteristicDefinition(
       id: id, uuid: uuid, properties: properties,
-      permissions: GATTAttributePermissions(read: read?.requirement, write: write?.requirement),
-      updateRequirement: updates?.requirement ?? .open, value: constant.map { .fixed($0) } ?? .dynamic,
+      permissions: GATTAttributePermissions(read: readRequirement, write: writeRequirement),
+      updateRequirement: updateRequirement ?? .open, value: constant.map { .fixed($0) } ?? .dynamic,
       descriptors: descriptors.map {
         DescriptorDefinition(id: descriptorID(), uuid: $0.uuid, value: .fixed($0.value))
       })
@@ -207,12 +247,12 @@ extension LocalCharacteristic {
         .invalidArgument,
         "the value of characteristic \(uuid) has \(constant.count) octets; an attribute holds at most 512")
     }
-    if constant != nil, write != nil {
+    if constant != nil, writeRequirement != nil {
       throw BLEError(
         .invalidArgument,
         "characteristic \(uuid) has a constant value and can be written: use read(_:) in the place of value(_:)")
     }
-    if write != nil, writeKinds.isEmpty {
+    if writeRequirement != nil, writeKinds.isEmpty {
       throw BLEError(.invalidArgument, "characteristic \(uuid) can be written with no procedure: pass kinds")
     }
     for descriptor in descriptors {

@@ -6,18 +6,18 @@ import BLEWire
 /// The requests of one client for values with a handler, in the order in which they came.
 ///
 /// One task handles them one after the other: a client has one request on its way (Vol 3, Part F, 3.3.2), and commands before
-/// it take effect before it.
+/// it take effect before it. The first request starts it: most clients never use such a value.
 struct RequestQueue: Sendable {
   private let continuation: AsyncStream<IncomingRequest>.Continuation
   private let task: Task<Void, Never>
   /// Write Commands that wait; one more is dropped, as the specification allows (Vol 3, Part F, 3.3.2).
   static let commandLimit = 256
 
-  init(of device: RemoteDevice) {
+  init(of peer: PeerID, in session: AdapterSession) {
     let (stream, continuation) = AsyncStream.makeStream(
       of: IncomingRequest.self, bufferingPolicy: .bufferingOldest(Self.commandLimit))
     self.continuation = continuation
-    task = Task { [weak session = device.session, peer = device.peer] in
+    task = Task { [weak session] in
       for await request in stream {
         guard let session else { return }
         guard let device = session.run({ state, _ in state.device(peer, of: session) }) else { return }
@@ -71,10 +71,14 @@ extension AdapterSession.State {
     clients[peer]?.snapshot = snapshot.attribute
   }
 
-  mutating func request(_ request: IncomingRequest, of peer: PeerID, into actions: inout Actions) {
+  mutating func request(
+    _ request: IncomingRequest, of peer: PeerID, in session: AdapterSession, into actions: inout Actions
+  ) {
     guard let link = links[peer], request.attributes.contains(where: { attributes[$0] != nil }) else { return }
+    let queue = link.requests ?? RequestQueue(of: peer, in: session)
+    if link.requests == nil { links[peer]?.requests = queue }
     // Yielded under the lock: the order is the host's, and no code of others runs.
-    if link.requests.append(request) { return }
+    if queue.append(request) { return }
     if let token = request.token {
       actions.commands.append(.respond(peer, token, .failure(.insufficientResources)))
     } else {
@@ -155,11 +159,11 @@ extension AdapterSession {
 
   /// The whole value, as its handler makes it.
   private func value(of attribute: AttributeID, for device: RemoteDevice) async throws -> [UInt8] {
-    guard let published = published(attribute), published.characteristic.read != nil else {
+    guard let published = published(attribute), published.characteristic.readRequirement != nil else {
       throw ATTErrorCode.readNotPermitted
     }
     let octets =
-      if let handler = published.characteristic.read?.handler {
+      if let handler = published.characteristic.handlers?.read {
         try await handler(device)
       } else {
         try await published.requests.ask(.read, of: device, published)
@@ -201,7 +205,7 @@ extension AdapterSession {
   private func join(_ parts: [WritePart], of attribute: AttributeID, for device: RemoteDevice) async throws -> [UInt8] {
     var octets: [UInt8] = []
     if let first = parts.first, first.offset > 0 {
-      guard published(attribute)?.characteristic.read != nil else { throw ATTErrorCode.invalidOffset }
+      guard published(attribute)?.characteristic.readRequirement != nil else { throw ATTErrorCode.invalidOffset }
       octets = try await value(of: attribute, for: device)
     }
     return try joining(parts, to: octets)
@@ -219,10 +223,10 @@ extension AdapterSession {
   }
 
   private func write(_ octets: [UInt8], to attribute: AttributeID, for device: RemoteDevice) async throws {
-    guard let published = published(attribute), let write = published.characteristic.write else {
+    guard let published = published(attribute), published.characteristic.writeRequirement != nil else {
       throw ATTErrorCode.writeNotPermitted
     }
-    if let handler = write.handler {
+    if let handler = published.characteristic.handlers?.write {
       try await handler(octets, device)
     } else {
       _ = try await published.requests.ask(.write(octets), of: device, published)

@@ -9,11 +9,11 @@ import Synchronization
 public final class ServicePublication: Sendable {
   let session: AdapterSession
   private let ids: [ServiceID]
-  private let attributes: [AttributeID: BluetoothUUID]
+  /// The characteristics that clients can subscribe to, in the order of the identifiers.
+  private let attributes: [PublishedAttribute]
   private let requestStream: AttributeRequests
 
-  init(session: AdapterSession, ids: [ServiceID], attributes: [AttributeID: BluetoothUUID], requests: AttributeRequests)
-  {
+  init(session: AdapterSession, ids: [ServiceID], attributes: [PublishedAttribute], requests: AttributeRequests) {
     self.session = session
     self.ids = ids
     self.attributes = attributes
@@ -57,9 +57,8 @@ public final class ServicePublication: Sendable {
   ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).
   ///   - characteristic: the first one of this type in the publication.
   public func send(_ value: some GATTValue, for characteristic: BluetoothUUID) async throws(BLEError) {
-    guard let attribute = attributes.filter({ $0.value == characteristic }).keys.min(by: { $0.rawValue < $1.rawValue })
-    else {
-      throw BLEError(.notFound, "no characteristic \(characteristic) was published here")
+    guard let attribute = attributes.first(where: { $0.uuid == characteristic })?.id else {
+      throw BLEError(.notFound, "no characteristic \(characteristic) with notify or indicate was published here")
     }
     try await session.sendUpdate(of: attribute, value.octets, to: nil)
   }
@@ -167,11 +166,21 @@ final class AttributeRequests: Sendable {
   }
 }
 
-/// A characteristic that is published, with the service it is in.
-struct PublishedCharacteristic: Sendable {
-  var characteristic: LocalCharacteristic
-  var service: BluetoothUUID
-  var requests: AttributeRequests
+/// The name of a characteristic that is published and that clients can subscribe to.
+struct PublishedAttribute: Sendable {
+  var id: AttributeID
+  var uuid: BluetoothUUID
+}
+
+/// A characteristic with requests or subscriptions, with the service it is in.
+final class PublishedCharacteristic: Sendable {
+  let characteristic: LocalCharacteristic
+  let service: BluetoothUUID
+  let requests: AttributeRequests
+
+  init(_ characteristic: LocalCharacteristic, service: BluetoothUUID, requests: AttributeRequests) {
+    (self.characteristic, self.service, self.requests) = (characteristic, service, requests)
+  }
 }
 
 /// A service that is published.
@@ -192,7 +201,7 @@ extension Adapter {
   public func publish(_ services: [LocalService]) async throws(BLEError) -> ServicePublication {
     let requests = AttributeRequests()
     var ids: [ServiceID] = []
-    var attributes: [AttributeID: BluetoothUUID] = [:]
+    var attributes: [PublishedAttribute] = []
     for service in services {
       do {
         _ = try await add(service, requests, &ids, &attributes)
@@ -206,7 +215,7 @@ extension Adapter {
 
   private func add(
     _ service: LocalService, _ requests: AttributeRequests, _ ids: inout [ServiceID],
-    _ attributes: inout [AttributeID: BluetoothUUID]
+    _ attributes: inout [PublishedAttribute]
   ) async throws(BLEError) -> ServiceID {
     guard service.uuid != "1800", service.uuid != "1801" else {
       throw BLEError(.invalidArgument, "the stack publishes the service \(service.uuid) itself: leave it out")
@@ -217,16 +226,21 @@ extension Adapter {
 
     let id = HostNames.service()
     var definition = ServiceDefinition(id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: included)
+    var entry = PublishedService(attributes: [], requests: requests)
     var published: [(AttributeID, PublishedCharacteristic)] = []
     for characteristic in service.characteristics {
       let name = HostNames.attribute()
       definition.characteristics.append(characteristic.definition(name, descriptorID: HostNames.attribute))
-      published.append(
-        (name, PublishedCharacteristic(characteristic: characteristic, service: service.uuid, requests: requests)))
-      attributes[name] = characteristic.uuid
+      // The stack alone serves the others.
+      guard characteristic.needsSession else { continue }
+      if characteristic.updateRequirement != nil {
+        attributes.append(PublishedAttribute(id: name, uuid: characteristic.uuid))
+      }
+      entry.attributes.append(name)
+      published.append((name, PublishedCharacteristic(characteristic, service: service.uuid, requests: requests)))
     }
-    let entry = PublishedService(attributes: published.map(\.0), requests: requests)
-    try await session.wait(in: \.serviceAdds, for: id) { [definition, published] state, actions throws(BLEError) in
+    try await session.wait(in: \.serviceAdds, for: id) {
+      [definition, published, entry] state, actions throws(BLEError) in
       state.services[id] = entry
       for (name, characteristic) in published {
         state.attributes[name] = characteristic

@@ -122,7 +122,7 @@ extension AdapterSession.State {
       links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions)
     } else if links[peer]?.subscriptions[attribute] == nil {
       let subscriber = Subscriber(device: device, characteristic: published.characteristic.uuid, attribute: attribute)
-      links[peer]?.subscriptions[attribute] = SubscriptionTask(subscriber, published.characteristic.updates?.handler)
+      links[peer]?.subscriptions[attribute] = SubscriptionTask(subscriber, published.characteristic.handlers?.updates)
       actions.later { published.requests.subscribed(subscriber) }
     }
   }

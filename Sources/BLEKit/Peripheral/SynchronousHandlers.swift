@@ -37,7 +37,7 @@ extension LocalCharacteristic {
     security: RequiredSecurity = .none, _ handler: @escaping @Sendable (RemoteDevice) throws -> Value
   ) -> Self {
     var copy = read(security: security) { try handler($0) }
-    copy.readAtOnce = { @Sendable device in try handler(device).octets }
+    copy.setHandlers { $0.readAtOnce = { @Sendable device in try handler(device).octets } }
     return copy
   }
 
@@ -59,9 +59,11 @@ extension LocalCharacteristic {
     _ handler: @escaping @Sendable (Value, RemoteDevice) throws -> Void
   ) -> Self {
     var copy = write(type, kinds: kinds, security: security) { try handler($0, $1) }
-    copy.writeAtOnce = { @Sendable octets, device in
-      guard let value = Value(octets: octets) else { throw ATTErrorCode.invalidAttributeValueLength }
-      try handler(value, device)
+    copy.setHandlers { handlers in
+      handlers.writeAtOnce = { @Sendable octets, device in
+        guard let value = Value(octets: octets) else { throw ATTErrorCode.invalidAttributeValueLength }
+        try handler(value, device)
+      }
     }
     return copy
   }
@@ -84,9 +86,11 @@ final class SynchronousHandlers: Sendable {
 
   /// - Returns: nil where there is none.
   init?(_ characteristic: LocalCharacteristic) {
-    guard characteristic.readAtOnce != nil || characteristic.writeAtOnce != nil else { return nil }
-    (read, write) = (characteristic.readAtOnce, characteristic.writeAtOnce)
-    readsInTask = characteristic.read != nil && characteristic.readAtOnce == nil
+    guard let handlers = characteristic.handlers, handlers.readAtOnce != nil || handlers.writeAtOnce != nil else {
+      return nil
+    }
+    (read, write) = (handlers.readAtOnce, handlers.writeAtOnce)
+    readsInTask = characteristic.readRequirement != nil && handlers.readAtOnce == nil
   }
 }
 

@@ -18,6 +18,50 @@ struct AttributeDatabaseTests {
       })
   }
 
+  /// The entries of a database are many; what only some of them need is elsewhere.
+  @Test func anEntryHas28Octets() { #expect(MemoryLayout<AttributeEntry>.stride == 28) }
+
+  @Test func longTypesRemainThoseOfTheirAttributesWhenAServiceIsRemoved() throws {
+    let uuids: [BluetoothUUID] = (1...4).map { BluetoothUUID(uuid128: UInt128($0) << 120 | 5) }
+    var database = AttributeDatabase()
+    for (index, uuid) in uuids.enumerated() {
+      let id = UInt32(index + 1)
+      try database.add(
+        ServiceDefinition(
+          id: ServiceID(rawValue: id), uuid: uuid,
+          characteristics: [
+            CharacteristicDefinition(
+              id: AttributeID(rawValue: id), uuid: uuid, properties: .read, permissions: .readable,
+              value: .fixed([UInt8(id)]), descriptors: [])
+          ]))
+    }
+    try database.remove(ServiceID(rawValue: 2))
+    #expect(database.longTypes.count == 3)
+    try database.add(service(9, uuid: uuids[1]))
+    #expect(database.longTypes.count == 3)
+    for (id, uuid) in zip([1, 3, 4] as [UInt32], [uuids[0], uuids[2], uuids[3]]) {
+      let handle = try #require(database.handle(of: AttributeID(rawValue: id)))
+      let place = try #require(database.place(of: handle))
+      #expect(database.uuid(of: database.attributes[place]) == uuid)
+      #expect(database.uuid(of: database.attributes[place]).size == .uuid128)
+    }
+  }
+
+  @Test func a16BitUUIDIn128BitsIsFoundByBothForms() throws {
+    let long = BluetoothUUID(uuid128: BluetoothUUID(0x2A37).value)
+    var database = AttributeDatabase()
+    try database.add(
+      ServiceDefinition(
+        id: ServiceID(rawValue: 1), uuid: "180D",
+        characteristics: [
+          CharacteristicDefinition(
+            id: AttributeID(rawValue: 1), uuid: long, properties: .read, permissions: .readable, value: .fixed([7]))
+        ]))
+    var server = TestServer(database)
+    #expect(server.send(hex: "08 0100 FFFF 372A") == ["0903030007"])
+    #expect(server.send(hex: "04 0300 FFFF") == ["05020300fb349b5f8000008000100000372a0000"])
+  }
+
   @Test func makesTheAttributesOfAService() throws {
     var database = AttributeDatabase()
     let handles = try database.add(
