@@ -26,6 +26,10 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
+  /// The priority of each connection of the adapter, in both roles; nil leaves connections as they come up. A connection can have
+  /// another one.
+  public var connectionPriority: ConnectionPriority?
+
   /// The enhanced ATT bearers that the central requests of each peripheral that supports them, 0 to 5 (Vol 3, Part F, 3.2.11). With
   /// one or more, the server also offers them, and accepts up to five for each link.
   ///
@@ -78,6 +82,7 @@ public struct AdapterOptions: Hashable, Sendable {
     options.configuration.awaitsBondStorage = true
     if let deviceName { options.configuration.deviceName = deviceName }
     options.configuration.enhancedBearers = enhancedATTBearers
+    options.configuration.priority = connectionPriority?.priority
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = GATTServer.Limits(

@@ -35,6 +35,9 @@ package enum HostCommand: Sendable {
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
   case release(PeerID)
   indirect case updateConnection(PeerID, ConnectionParameters)
+  /// Brings data length, PHY and timing of a link to a priority. A setting that is refused is reported as a diagnostic, a timing by
+  /// ``HostEvent/connectionUpdateRefused(_:_:)``.
+  case prioritize(PeerID, LinkPriority)
   case readRSSI(PeerID)
   /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers chose, and
   /// follows for a change that the peer asked for, too.
@@ -265,7 +268,8 @@ extension HostCommand {
   var link: PeerID? {
     switch self {
     case .respond(let peer, _, _), .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _),
-      .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _), .inspect(let peer, _),
+      .prioritize(let peer, _), .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _),
+      .inspect(let peer, _),
       .requestSecurity(let peer), .secure(let peer, _), .answerPairing(let peer, _, _), .authorize(let peer, _),
       .openChannel(_, let peer, _):
       peer

@@ -138,6 +138,10 @@ extension HostCore {
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { turn.output.events.append(answer) }
+    case .tuning(let peer):
+      links.withLink(of: peer, &turn) { link, _, _, turn in
+        link.signalling.tune(&turn) { $0.answered(opcode, status, into: &$1) }
+      }
     case .encryption(let peer):
       if status != .success { links.withSecurity(of: peer, .encryptionFailed(status), &turn) }
     }

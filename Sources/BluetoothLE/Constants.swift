@@ -37,6 +37,8 @@ public let ManagerOptionDeviceNameKey = CBManagerOptionDeviceNameKey
 public let ManagerOptionAppearanceKey = CBManagerOptionAppearanceKey
 /// ``CBManagerOptionMaximumMTUKey`` without its prefix.
 public let ManagerOptionMaximumMTUKey = CBManagerOptionMaximumMTUKey
+/// ``CBManagerOptionConnectionPriorityKey`` without its prefix.
+public let ManagerOptionConnectionPriorityKey = CBManagerOptionConnectionPriorityKey
 
 // MARK: - Options of a central manager
 
@@ -58,6 +60,8 @@ public let CentralManagerScanOptionWaitsForScanResponseKey = CBCentralManagerSca
 public let ConnectPeripheralOptionParametersKey = CBConnectPeripheralOptionParametersKey
 /// ``CBConnectPeripheralOptionPHYsKey`` without its prefix.
 public let ConnectPeripheralOptionPHYsKey = CBConnectPeripheralOptionPHYsKey
+/// ``CBConnectPeripheralOptionPriorityKey`` without its prefix.
+public let ConnectPeripheralOptionPriorityKey = CBConnectPeripheralOptionPriorityKey
 /// ``CBCentralManagerOptionShowPowerAlertKey`` without its prefix.
 public let CentralManagerOptionShowPowerAlertKey = CBCentralManagerOptionShowPowerAlertKey
 /// ``CBCentralManagerOptionRestoreIdentifierKey`` without its prefix.

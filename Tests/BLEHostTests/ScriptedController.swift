@@ -15,6 +15,8 @@ struct ScriptedController {
   var aclLength: UInt16 = 27
   var aclCount: UInt8 = 4
   var resolvingListSize: UInt8 = 0
+  /// The longest packets to send, in octets and microseconds.
+  var maximumDataLength: (octets: UInt16, time: UInt16)?
   /// Status to answer a command with; success where none is named.
   var refusals: [HCIOpcode: HCIErrorCode] = [:]
   /// Commands that get no answer at all.
@@ -35,7 +37,13 @@ struct ScriptedController {
   }
 
   private func returned(by opcode: HCIOpcode) -> [UInt8] {
-    switch opcode {
+    if opcode == .leReadMaximumDataLength, let longest = maximumDataLength {
+      let response = HCI.LEReadMaximumDataLength.Response {
+        ($0.supportedMaxTXOctets, $0.supportedMaxTXTime) = longest
+      }
+      return response.encoded
+    }
+    return switch opcode {
     case .readBDADDR: HCI.ReadBDADDR.Response { $0.address = publicAddress }.encoded
     case .readLocalSupportedCommands:
       HCI.ReadLocalSupportedCommands.Response { $0.supportedCommands = supported }.encoded

@@ -111,8 +111,10 @@ struct HostLinks: Sendable {
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
     link.signalling.setServices(channels.numbers)
     host.log.linkAdded(link.peer)
+    let (controller, priority) = (host.controller, configuration.priority)
     withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] in
       $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3)
+      if let priority, !isShuttingDown { $0.signalling.prioritize(priority, for: .process, $0.role, controller, &$3) }
     }
   }
 

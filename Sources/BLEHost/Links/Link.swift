@@ -140,9 +140,10 @@ extension Link {
   mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
     switch event {
     case let event as HCI.LEConnectionUpdateComplete: signalling.updated(event, into: &turn.effects)
-    case let event as HCI.LEPHYUpdateComplete: phys.updated(event, into: &turn.effects)
+    case let event as HCI.LEPHYUpdateComplete: phys.updated(event, isTuned: signalling.tunesPHY, into: &turn.effects)
     default: if let input = SecurityInput(event) { turn.effects.append(.own(.security(input))) }
     }
+    signalling.tune(&turn) { $0.received(event, into: &$1) }
   }
 }
 
@@ -163,6 +164,7 @@ extension Link {
     case .release: release(by: owner, &turn)
     case .updateConnection(_, let parameters):
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
+    case .prioritize(_, let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner)))
     case .client(_, let operation), .inspect(_, let operation):

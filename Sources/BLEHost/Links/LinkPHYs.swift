@@ -32,8 +32,11 @@ struct LinkPHYs: Sendable {
   }
 
   /// A procedure of ours or of the peer has ended (Vol 4, Part E, 7.7.65.12).
-  func updated(_ event: HCI.LEPHYUpdateComplete, into effects: inout [Effect<LinkEffect>]) {
+  ///
+  /// - Parameter isTuned: the priority of the link asked for it (``LinkTuning``), which reports a failure itself.
+  func updated(_ event: HCI.LEPHYUpdateComplete, isTuned: Bool, into effects: inout [Effect<LinkEffect>]) {
     guard event.status == .success else {
+      if isTuned { return }
       return reject(.controller(.leSetPHY, event.status), to: owner, into: &effects)
     }
     let phy = LinkPHY(transmit: event.txPHY, receive: event.rxPHY)

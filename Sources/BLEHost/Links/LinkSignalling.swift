@@ -12,8 +12,8 @@ import BLEWire
 ///          ── else ──► LE Connection Update ── Connection Update Complete ──► updated, or refused
 /// ```
 struct LinkSignalling: Sendable {
-  private let peer: PeerID
-  private let handle: ConnectionHandle
+  let peer: PeerID
+  let handle: ConnectionHandle
   /// Whether the central is asked over L2CAP. Where the kernel has the controller its commands are the only way.
   private let asksCentral: Bool
   /// Whether frames of channels end at the kernel, which divides SDUs anew for the link (Docs/Decisions/0071).
@@ -28,6 +28,8 @@ struct LinkSignalling: Sendable {
   /// The owner that asked for other parameters last.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
+  /// Made by the first priority that the link is given.
+  var tuning: LinkTuning?
 
   init(
     peer: PeerID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership

@@ -199,10 +199,15 @@ extension LinkTable {
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
   mutating func noteCongestion(of peer: PeerID, _ turn: inout LinkTurn) {
     guard let index = index(of: peer), !links[index].client.isCongested,
-      let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion.from
+      let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion(of: index).from
     else { return }
     links[index].client.setCongested(true, now: turn.now, into: &turn.client)
     congested.insert(peer)
+  }
+
+  /// The limits of the queue of a link, which depend on its priority.
+  private func congestion(of index: Int) -> (from: Int, below: Int) {
+    links[index].signalling.tuning?.priority.congestion ?? congestion
   }
 
   /// Notes whether channels of a link have frames that wait.
@@ -213,7 +218,8 @@ extension LinkTable {
   /// The links whose frames have left, so that their clients go on.
   private mutating func takeRelieved() -> [PeerID] {
     let relieved = congested.filter { peer in
-      index(of: peer).flatMap { acl.backlog(links[$0].handle) }.map { $0.frames < congestion.below } ?? false
+      guard let index = index(of: peer), let backlog = acl.backlog(links[index].handle) else { return false }
+      return backlog.frames < congestion(of: index).below
     }
     congested.subtract(relieved)
     return relieved.sorted { $0.rawValue < $1.rawValue }

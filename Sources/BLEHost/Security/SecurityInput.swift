@@ -78,3 +78,4 @@ extension HCI.EncryptionKeyRefreshComplete: LinkEvent {}
 extension HCI.LELongTermKeyRequest: LinkEvent {}
 extension HCI.LEConnectionUpdateComplete: LinkEvent {}
 extension HCI.LEPHYUpdateComplete: LinkEvent {}
+extension HCI.LEReadRemoteFeaturesComplete: LinkEvent {}

@@ -13,6 +13,7 @@ enum Purpose: Sendable, Equatable {
   case rssi(PeerID, OwnerID)
   case setPHY(PeerID, OwnerID)
   case readPHY(PeerID, OwnerID)
+  case tuning(PeerID)
   case encryption(PeerID)
   case address
   /// Nothing depends on the answer; a refusal is reported.
@@ -42,7 +43,8 @@ enum Purpose: Sendable, Equatable {
       }
       let phy = LinkPHY(transmit: response.txPHY, receive: response.rxPHY)
       return AddressedEvent(.phy(peer, .success(phy)), to: owner.recipient)
-    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .address, .reply:
+    case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .tuning, .address,
+      .reply:
       return nil
     }
   }

@@ -141,6 +141,18 @@ public struct RemoteDevice: Sendable {
     try session.command(peer, .updateConnection(peer, parameters))
   }
 
+  /// Asks for the data length, the PHY and the timing of a priority, as the central or as the peripheral of the link. Each setting is
+  /// asked for within what both devices have; one that is refused is logged. ``timing`` and ``readPHY()`` have the result.
+  ///
+  /// ```swift
+  /// try device.requestConnectionPriority(.throughput)
+  /// for block in firmware { try await device.writeWithoutResponse(block, to: upload) }
+  /// try device.requestConnectionPriority(.balanced)
+  /// ```
+  public func requestConnectionPriority(_ priority: ConnectionPriority) throws(BLEError) {
+    try session.command(peer, .prioritize(peer, priority.priority))
+  }
+
   private func link<Value: Sendable>(_ get: @Sendable (LinkState) -> Value) -> Value? {
     session.run { state, _ in state.links[peer].map(get) }
   }

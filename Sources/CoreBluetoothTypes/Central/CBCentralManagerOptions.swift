@@ -25,11 +25,13 @@ public let CBCentralManagerScanOptionPHYsKey = "BLEScanOptionPHYs"
 /// where it is missing.
 public let CBCentralManagerScanOptionWaitsForScanResponseKey = "BLEScanOptionWaitsForScanResponse"
 
-/// `ConnectionParameterRequest`: the timing of the new link. Not in CoreBluetooth, as the next one.
+/// `ConnectionParameterRequest`: the timing of the new link. Not in CoreBluetooth, as the next two.
 public let CBConnectPeripheralOptionParametersKey = "BLEConnectOptionParameters"
 /// `[LEPHY]` or `Set<LEPHY>`: the PHYs on which the device is looked for and the link may begin. The default is those on which the
 /// device was last seen.
 public let CBConnectPeripheralOptionPHYsKey = "BLEConnectOptionPHYs"
+/// `ConnectionPriority`: the priority of the new link, instead of that of the adapter.
+public let CBConnectPeripheralOptionPriorityKey = "BLEConnectOptionPriority"
 
 /// Nothing is shown on Linux, for any value. Read the manager's state.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
@@ -92,6 +94,8 @@ struct ConnectOptions: Equatable, Sendable {
   var parameters = ConnectionParameters()
   /// Nil: those on which the device was last seen.
   var phys: Set<LEPHY>?
+  /// Nil: that of the adapter.
+  var priority: ConnectionPriority?
 
   init() {}
 
@@ -124,6 +128,12 @@ struct ConnectOptions: Equatable, Sendable {
         throw CBError(.invalidParameters, "\(value) is no set of LEPHY with LE 1M or LE Coded")
       }
       self.phys = phys
+    }
+    if let value = dictionary?[CBConnectPeripheralOptionPriorityKey] {
+      guard let priority = value as? ConnectionPriority else {
+        throw CBError(.invalidParameters, "\(value) is no ConnectionPriority")
+      }
+      self.priority = priority
     }
   }
 

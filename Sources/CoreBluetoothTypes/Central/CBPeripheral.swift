@@ -175,6 +175,14 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     command("setPreferredPHY") { $0.phy(self, "setPreferredPHY", { .setPHY($0, preference) }, into: &$1) }
   }
 
+  /// Asks for the data length, the PHY and the timing of a priority, within what both devices have. A setting that is refused is
+  /// logged. Not in CoreBluetooth.
+  public final func requestConnectionPriority(_ priority: ConnectionPriority) {
+    command("requestConnectionPriority") {
+      $0.phy(self, "requestConnectionPriority", { .prioritize($0, priority.priority) }, into: &$1)
+    }
+  }
+
   /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in CoreBluetooth.
   public final func readPHY() {
     command("readPHY") { $0.phy(self, "readPHY", { .readPHY($0) }, into: &$1) }

@@ -95,6 +95,9 @@ extension CentralState {
       devices[address]?.phase = .connected(connection.peer, options)
       object.connected()
       effects.calls.append(.connected(object))
+      if let priority = options.priority {
+        effects.commands.append(.prioritize(connection.peer, priority.priority))
+      }
       readName(of: object, connection.peer, into: &effects)
       if shared == nil { tell(.peerConnected, of: address, services, into: &effects) }
     case .cancelling(_, let next):

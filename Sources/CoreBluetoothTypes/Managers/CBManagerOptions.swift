@@ -5,7 +5,7 @@ import Foundation
 
 // The keys of the dictionaries that managers take and give.
 
-/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all five of this group.
+/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all six of this group.
 public let CBManagerOptionTransportKey = "BLEManagerOptionTransport"
 /// `String`: see `AdapterOptions.snoop`.
 public let CBManagerOptionSnoopKey = "BLEManagerOptionSnoop"
@@ -15,6 +15,8 @@ public let CBManagerOptionDeviceNameKey = "BLEManagerOptionDeviceName"
 public let CBManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
 /// `Int`: see `AdapterOptions.maximumMTU`.
 public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
+/// `ConnectionPriority`: see `AdapterOptions.connectionPriority`.
+public let CBManagerOptionConnectionPriorityKey = "BLEManagerOptionConnectionPriority"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.
 public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
@@ -32,7 +34,7 @@ extension AdapterOptions {
   /// The keys that ``init(_:misuse:)`` reads.
   static let keys = [
     CBManagerOptionTransportKey, CBManagerOptionSnoopKey, CBManagerOptionDeviceNameKey, CBManagerOptionAppearanceKey,
-    CBManagerOptionMaximumMTUKey,
+    CBManagerOptionMaximumMTUKey, CBManagerOptionConnectionPriorityKey,
   ]
 
   /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to `misuse`.
@@ -49,6 +51,7 @@ extension AdapterOptions {
     deviceName = value(CBManagerOptionDeviceNameKey, "a String")
     appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
     maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
+    connectionPriority = value(CBManagerOptionConnectionPriorityKey, "a ConnectionPriority")
   }
 }
 

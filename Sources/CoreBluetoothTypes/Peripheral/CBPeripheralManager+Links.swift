@@ -19,6 +19,15 @@ extension CBPeripheralManager {
     run { $0.command("requestConnectionParameters", central, { .updateConnection($0, parameters) }, into: &$1) }
   }
 
+  /// Asks for the data length, the PHY and the timing of a priority on a central's link, within what both devices have. A setting that
+  /// is refused is logged; ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)`` reports the timing.
+  public final func requestConnectionPriority(_ priority: ConnectionPriority, for central: CBCentral) {
+    guard accepts("requestConnectionPriority") else { return }
+    run {
+      $0.command("requestConnectionPriority", central, { .prioritize($0, priority.priority) }, into: &$1)
+    }
+  }
+
   /// Ends the link of a central. It learns that the other side ended it (0x13).
   public final func cancelConnection(of central: CBCentral) {
     guard accepts("cancelConnection") else { return }

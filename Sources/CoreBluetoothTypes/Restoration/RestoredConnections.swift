@@ -64,6 +64,7 @@ struct RestoredConnections: Codable, Equatable, Sendable {
     /// Shortest and longest interval, latency and timeout in the units of HCI; nil is the default.
     var parameters: [UInt16]?
     var phys: [String]?
+    var priority: String?
 
     init(_ address: DeviceAddress, name: String?, _ options: ConnectOptions) {
       (self.address, isRandom) = ("\(address.octets)", address.kind == .random)
@@ -76,6 +77,7 @@ struct RestoredConnections: Codable, Equatable, Sendable {
         ]
       }
       phys = options.phys?.names
+      priority = options.priority?.rawValue
     }
 
     /// Nil where it is no address of a device.
@@ -95,6 +97,7 @@ struct RestoredConnections: Codable, Equatable, Sendable {
       if let phys = phys.map({ Set<LEPHY>(named: $0) }), !phys.isDisjoint(with: [.le1M, .leCoded]) {
         options.phys = phys
       }
+      options.priority = priority.flatMap { ConnectionPriority(rawValue: $0) }
       return options
     }
   }

@@ -85,6 +85,40 @@ import Testing
     }
   }
 
+  @Test func aConnectionHasItsPriority() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionPriorityKey: ConnectionPriority.throughput])
+    guard case .connect(let id, _, _, _)? = fixture.commands().last else { Issue.record("not posted"); return }
+    let connection = Connection(
+      peer: PeerID(rawValue: 7), address: CentralFixture.address(1), role: .central,
+      timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)
+    fixture.say(.connected(connection))
+    let isAsked = fixture.commands().contains {
+      if case .prioritize(PeerID(rawValue: 7), .throughput) = $0 { true } else { false }
+    }
+    #expect(isAsked)
+    fixture.manager.connect(try fixture.find(2), options: [ConnectPeripheralOptionPriorityKey: "fast"])
+    #expect(!fixture.commands().contains { if case .connect = $0 { true } else { false } })
+  }
+
+  @Test func anAdapterHasAPriority() throws {
+    var misuses: [String] = []
+    let options = AdapterOptions([ManagerOptionConnectionPriorityKey: ConnectionPriority.lowPower]) {
+      misuses.append($0)
+    }
+    #expect(options.connectionPriority == .lowPower && misuses.isEmpty)
+    #expect(AdapterOptions([ManagerOptionConnectionPriorityKey: 3]) { misuses.append($0) }.connectionPriority == nil)
+    #expect(misuses.count == 1)
+  }
+
+  @Test func aLinkThatIsUpGetsAPriority() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    peripheral.requestConnectionPriority(.throughput)
+    guard case .prioritize(_, .throughput)? = fixture.commands().last else { Issue.record("not posted"); return }
+  }
+
   private final class Observer: NSObject, CentralManagerDelegate, PeripheralDelegate, PeripheralManagerDelegate,
     @unchecked Sendable
   {

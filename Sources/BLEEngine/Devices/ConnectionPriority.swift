@@ -1,0 +1,31 @@
+package import BLEHost
+
+/// The purpose of a connection. Data length, PHY, connection interval and the depth of the queue are chosen together for it.
+///
+/// | | throughput | balanced | low power |
+/// |---|---|---|---|
+/// | packets of the link layer | the longest of the controller | unchanged | unchanged |
+/// | PHY | LE 2M, where both devices have it | LE 1M again | LE 1M again |
+/// | interval, as the central | 7.5 to 15 ms | 30 to 50 ms | 105 to 120 ms |
+/// | interval asked for as the peripheral | 15 ms | 30 to 50 ms | 105 to 120 ms |
+/// | latency | 0 | 0 | 2 |
+/// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
+///
+/// Each setting is asked for within what the controller and the peer have. A setting that the controller or the peer refuses is logged,
+/// and the others follow. The timing that results is reported as any other change of the timing is.
+public enum ConnectionPriority: String, Sendable, CaseIterable {
+  /// As many octets a second as possible: for files and firmware. It takes the most energy.
+  case throughput
+  /// The timing of connections without a priority.
+  case balanced
+  /// As little time of the radio as possible: for values that change rarely.
+  case lowPower
+
+  package var priority: LinkPriority {
+    switch self {
+    case .throughput: .throughput
+    case .balanced: .balanced
+    case .lowPower: .lowPower
+    }
+  }
+}

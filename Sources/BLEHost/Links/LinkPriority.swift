@@ -1,0 +1,219 @@
+import BLEHCI
+import BLEWire
+
+/// The purpose of a link. Data length, PHY, connection interval and the depth of its queue are chosen together for it
+/// (Docs/Decisions/0083).
+package enum LinkPriority: Equatable, Sendable, CaseIterable {
+  /// As many octets a second as possible.
+  case throughput
+  /// The defaults of the host.
+  case balanced
+  /// As little time of the radio as possible.
+  case lowPower
+
+  /// The timing to ask for (Vol 4, Part E, 7.8.18).
+  package func parameters(_ role: Connection.Role) -> ConnectionParameters {
+    switch self {
+    // iOS rejects an interval below 15 ms that a peripheral asks for.
+    case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
+    case .balanced: ConnectionParameters(interval: 24...40)
+    case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
+    }
+  }
+
+  /// Frames that wait on the link from which on its client sends no more commands, and below which it goes on; nil is
+  /// ``HostConfiguration/congestion``.
+  var congestion: (from: Int, below: Int)? { self == .throughput ? (from: 128, below: 64) : nil }
+}
+
+/// Brings a link to its priority, with what the controller and the peer have. A step that is refused is reported, and the next one
+/// follows.
+///
+/// ```
+///   LE Read Remote Features ──► LE Set Data Length ──► LE Set PHY ──► timing: LE Connection Update, or a request by L2CAP
+///        └ Complete event          └ Command Complete     └ LE PHY Update Complete
+/// ```
+///
+/// One procedure of the link layer follows the other, because some controllers refuse a second one at the same time (Vol 6, Part B,
+/// 5.3).
+struct LinkTuning: Sendable {
+  private enum Step { case none, features, dataLength, phy }
+
+  /// What the controller has for it.
+  fileprivate struct Means: Sendable {
+    /// The longest packets of the controller (Vol 4, Part E, 7.8.46); nil where it has no others than the shortest.
+    var dataLength: (octets: UInt16, time: UInt16)?
+    var has2M = false
+    var readsFeatures = false
+  }
+
+  private let peer: PeerID
+  private let handle: ConnectionHandle
+  let role: Connection.Role
+  private(set) var priority: LinkPriority
+  /// The owner that asked for the priority.
+  private(set) var owner = OwnerID.process
+  private var means = Means()
+  /// The features of the peer; all where it was not possible to read them.
+  private var peerFeatures: HCI.LEFeatures?
+  private var step = Step.none
+  /// Another priority came while a step was under way.
+  private var repeats = false
+  /// Whether the link was moved to LE 2M.
+  private var isOn2M = false
+
+  init(_ priority: LinkPriority, peer: PeerID, handle: ConnectionHandle, role: Connection.Role) {
+    (self.priority, self.peer, self.handle, self.role) = (priority, peer, handle, role)
+  }
+
+  /// Begins to bring the link to a priority.
+  ///
+  /// - Returns: whether only the timing is left.
+  mutating func begin(
+    _ priority: LinkPriority, for owner: OwnerID, _ controller: ControllerCapabilities,
+    into effects: inout [Effect<LinkEffect>]
+  ) -> Bool {
+    (self.priority, self.owner) = (priority, owner)
+    guard step == .none else {
+      repeats = true
+      return false
+    }
+    means = Means(controller, role)
+    return start(into: &effects)
+  }
+
+  private mutating func start(into effects: inout [Effect<LinkEffect>]) -> Bool {
+    guard priority == .throughput, peerFeatures == nil, means.dataLength != nil || means.has2M else {
+      return setDataLength(into: &effects)
+    }
+    guard means.readsFeatures else { return features([.dataPacketLengthExtension, .le2MPHY], into: &effects) }
+    step = .features
+    send(HCI.LEReadRemoteFeatures { $0.connectionHandle = handle }, into: &effects)
+    return false
+  }
+
+  /// The peer's controller has these features, as far as known.
+  private mutating func features(_ found: HCI.LEFeatures, into effects: inout [Effect<LinkEffect>]) -> Bool {
+    peerFeatures = found
+    return setDataLength(into: &effects)
+  }
+
+  private mutating func setDataLength(into effects: inout [Effect<LinkEffect>]) -> Bool {
+    guard priority == .throughput, let longest = means.dataLength,
+      peerFeatures?.contains(.dataPacketLengthExtension) == true
+    else { return setPHY(into: &effects) }
+    step = .dataLength
+    let command = HCI.LESetDataLength {
+      ($0.connectionHandle, $0.txOctets, $0.txTime) = (handle, longest.octets, longest.time)
+    }
+    send(command, into: &effects)
+    return false
+  }
+
+  private mutating func setPHY(into effects: inout [Effect<LinkEffect>]) -> Bool {
+    let wants2M = priority == .throughput
+    guard wants2M ? means.has2M && peerFeatures?.contains(.le2MPHY) == true : isOn2M else {
+      return finish(into: &effects)
+    }
+    step = .phy
+    isOn2M = wants2M
+    let phys: HCI.PHYs = wants2M ? .le2M : .le1M
+    send(PHYPreference(transmit: phys, receive: phys).command(for: handle), into: &effects)
+    return false
+  }
+
+  private mutating func finish(into effects: inout [Effect<LinkEffect>]) -> Bool {
+    step = .none
+    guard repeats else { return true }
+    repeats = false
+    return start(into: &effects)
+  }
+
+  private func send(_ command: any HCICommand, into effects: inout [Effect<LinkEffect>]) {
+    effects.append(.command(command, for: .tuning(peer)))
+  }
+
+  /// Takes the answer to a command.
+  ///
+  /// - Returns: whether only the timing is left.
+  mutating func answered(
+    _ opcode: HCIOpcode, _ status: HCIErrorCode, into effects: inout [Effect<LinkEffect>]
+  ) -> Bool {
+    if status != .success { report(opcode, status, into: &effects) }
+    switch (step, opcode) {
+    // The peer may have the features.
+    case (.features, .leReadRemoteFeatures) where status != .success:
+      return features([.dataPacketLengthExtension, .le2MPHY], into: &effects)
+    case (.dataLength, .leSetDataLength): return setPHY(into: &effects)
+    case (.phy, .leSetPHY) where status != .success: return finish(into: &effects)
+    default: return false
+    }
+  }
+
+  /// Takes an event of the controller about the link.
+  ///
+  /// - Returns: whether only the timing is left.
+  mutating func received(_ event: any LinkEvent, into effects: inout [Effect<LinkEffect>]) -> Bool {
+    switch (step, event) {
+    case (.features, let event as HCI.LEReadRemoteFeaturesComplete):
+      guard event.status != .success else { return features(event.features, into: &effects) }
+      report(.leReadRemoteFeatures, event.status, into: &effects)
+      return features([.dataPacketLengthExtension, .le2MPHY], into: &effects)
+    case (.phy, let event as HCI.LEPHYUpdateComplete):
+      if event.status != .success { report(.leSetPHY, event.status, into: &effects) }
+      return finish(into: &effects)
+    default: return false
+    }
+  }
+
+  /// Whether the next LE PHY Update Complete answers this machine.
+  var tunesPHY: Bool { step == .phy }
+
+  private func report(_ opcode: HCIOpcode, _ status: HCIErrorCode, into effects: inout [Effect<LinkEffect>]) {
+    let text = "\(HostError.controller(opcode, status)); the other settings of the priority \(priority) follow"
+    effects.append(.report(.controller, text, peer: peer))
+  }
+}
+
+extension LinkTuning.Means {
+  fileprivate init(_ controller: ControllerCapabilities, _ role: Connection.Role) {
+    let longest = controller.maximumDataLength
+    if controller.leFeatures.contains(.dataPacketLengthExtension), controller.commands.contains(.leSetDataLength),
+      longest.supportedMaxTXOctets > 27
+    {
+      dataLength = (longest.supportedMaxTXOctets, longest.supportedMaxTXTime)
+    }
+    has2M = controller.phys.contains(.le2M) && controller.commands.contains(.leSetPHY)
+    // A peripheral may ask only where its controller has the procedure (Vol 6, Part B, 5.1.4).
+    readsFeatures =
+      controller.commands.contains(.leReadRemoteFeatures)
+      && (role == .central || controller.leFeatures.contains(.peripheralInitiatedFeaturesExchange))
+  }
+}
+
+/// The priority of a link, whose last step is its timing.
+extension LinkSignalling {
+  /// Whether the next LE PHY Update Complete is for the priority alone.
+  var tunesPHY: Bool { tuning?.tunesPHY == true }
+
+  /// Begins to bring the link to a priority.
+  mutating func prioritize(
+    _ priority: LinkPriority, for owner: OwnerID, _ role: Connection.Role, _ controller: ControllerCapabilities,
+    _ turn: inout LinkTurn
+  ) {
+    if tuning == nil { tuning = LinkTuning(priority, peer: peer, handle: handle, role: role) }
+    tune(&turn) { $0.begin(priority, for: owner, controller, into: &$1) }
+  }
+
+  /// Lets the machine do something, and asks for the timing where only that is left and the link has another one.
+  mutating func tune(
+    _ turn: inout LinkTurn, _ body: (inout LinkTuning, inout [Effect<LinkEffect>]) -> Bool
+  ) {
+    guard var tuning else { return }
+    let isTimingLeft = body(&tuning, &turn.effects)
+    self.tuning = tuning
+    let wanted = tuning.priority.parameters(tuning.role)
+    if !isTimingLeft || wanted.interval.contains(timing.interval) && wanted.latency == timing.latency { return }
+    update(to: wanted, for: tuning.owner, now: turn.now, into: &turn.signalling, &turn.effects)
+  }
+}

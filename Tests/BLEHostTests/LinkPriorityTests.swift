@@ -1,0 +1,247 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+import BLEVirtual
+import BLEWire
+import Testing
+
+/// Priorities of links: the commands to the controller, in their order, and what follows a refusal.
+@Suite("Priorities of links") struct LinkPriorityTests {
+  static let procedures: [HCIOpcode] = [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY, .leConnectionUpdate]
+  private let device = DeviceAddress(octets: BD_ADDR(0x00C0_FFEE_0001), kind: .public)
+  private let handle = ConnectionHandle(rawValue: 0x40)
+
+  private func able() -> ScriptedController {
+    var controller = ScriptedController()
+    controller.leFeatures = [
+      .encryption, .dataPacketLengthExtension, .le2MPHY, .peripheralInitiatedFeaturesExchange,
+    ]
+    for command in [HCIOpcode.leReadMaximumDataLength] + Self.procedures { controller.supported.insert(command) }
+    controller.maximumDataLength = (251, 2120)
+    return controller
+  }
+
+  /// A host with one link.
+  private func linked(
+    _ controller: ScriptedController, _ role: Connection.Role = .central,
+    _ configuration: HostConfiguration = HostConfiguration()
+  ) throws -> (Bench, PeerID) {
+    var bench = Bench(controller, configuration: configuration)
+    switch role {
+    case .central: bench.receive(ScriptedController.connectedAsCentral(0x40, to: device))
+    case .peripheral: bench.receive(ScriptedController.connected(0x40))
+    }
+    let link = bench.takeEvents().compactMap { if case .connected(let link) = $0 { link } else { nil } }.last
+    return (bench, try #require(link).peer)
+  }
+
+  /// The commands that a priority leads to.
+  private func steps(_ bench: Bench) -> [HCIOpcode] {
+    bench.controller.commands.map(\.opcode).filter { Self.procedures.contains($0) }
+  }
+
+  private func features(
+    _ features: HCI.LEFeatures = [.dataPacketLengthExtension, .le2MPHY], _ status: HCIErrorCode = .success
+  ) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(
+      hci: HCI.LEReadRemoteFeaturesComplete {
+        ($0.status, $0.connectionHandle, $0.features) = (status, handle, features)
+      })
+    return packet
+  }
+
+  private func phyUpdate(_ phy: HCI.PHY, _ status: HCIErrorCode = .success) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(
+      hci: HCI.LEPHYUpdateComplete {
+        ($0.status, $0.connectionHandle, $0.txPHY, $0.rxPHY) = (status, handle, phy, phy)
+      })
+    return packet
+  }
+
+  private func last<Command: HCICommand>(_ type: Command.Type, _ bench: Bench) throws -> Command {
+    let packet = try #require(bench.controller.commands.last { $0.opcode == Command.opcode })
+    return try Command(decoding: packet.parameters)
+  }
+
+  @Test func aCentralAsksForOneSettingAfterTheOther() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    #expect(steps(bench) == [.leReadRemoteFeatures])
+    bench.receive(features())
+    #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
+    let length = try last(HCI.LESetDataLength.self, bench)
+    #expect(length.connectionHandle == handle && length.txOctets == 251 && length.txTime == 2120)
+    let phy = try last(HCI.LESetPHY.self, bench)
+    #expect(phy.txPHYs == .le2M && phy.rxPHYs == .le2M)
+    bench.receive(phyUpdate(.le2M))
+    #expect(steps(bench) == Self.procedures)
+    let timing = try last(HCI.LEConnectionUpdate.self, bench).parameters
+    #expect(timing.connectionIntervalMin == 6 && timing.connectionIntervalMax == 12 && timing.maxLatency == 0)
+  }
+
+  @Test func aPeripheralAsksForIntervalsThatPhonesAccept() throws {
+    var (bench, peer) = try linked(able(), .peripheral)
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features())
+    let before = bench.data.count
+    bench.receive(phyUpdate(.le2M))
+    #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
+    #expect(bench.attPayloads(from: before) == [[0x12, 0x01, 0x08, 0x00, 12, 0, 12, 0, 0, 0, 0xF4, 0x01]])
+  }
+
+  @Test(arguments: procedures) func aRefusalIsReportedAndTheOthersFollow(_ refused: HCIOpcode) throws {
+    var controller = able()
+    controller.refusals[refused] = .controllerBusy
+    var (bench, peer) = try linked(controller)
+    bench.perform(.prioritize(peer, .throughput))
+    if refused != .leReadRemoteFeatures { bench.receive(features()) }
+    if refused != .leSetPHY { bench.receive(phyUpdate(.le2M)) }
+    #expect(steps(bench) == Self.procedures)
+    let isReported = bench.takeEvents().contains { event in
+      switch event {
+      case .diagnostic(let line): line.text.contains("\(HCIErrorCode.controllerBusy)")
+      case .connectionUpdateRefused(peer, _): refused == .leConnectionUpdate
+      default: false
+      }
+    }
+    #expect(isReported)
+  }
+
+  @Test func aProcedureThatFailsIsFollowedByTheNext() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features([], .unsupportedRemoteFeature))
+    #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
+    bench.receive(phyUpdate(.le1M, .unsupportedRemoteFeature))
+    #expect(steps(bench) == Self.procedures)
+    #expect(!bench.takeEvents().contains { if case .phy = $0 { true } else { false } })
+  }
+
+  @Test func whatThePeerLacksIsNotAskedFor() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features([.encryption]))
+    #expect(steps(bench) == [.leReadRemoteFeatures, .leConnectionUpdate])
+  }
+
+  @Test func whatTheControllerLacksIsNotAskedFor() throws {
+    var (bench, peer) = try linked(ScriptedController())
+    bench.perform(.prioritize(peer, .throughput))
+    #expect(steps(bench) == [.leConnectionUpdate])
+  }
+
+  @Test func aPeripheralWithoutTheProcedureDoesNotReadFeatures() throws {
+    var controller = able()
+    controller.leFeatures.remove(.peripheralInitiatedFeaturesExchange)
+    var (bench, peer) = try linked(controller, .peripheral)
+    bench.perform(.prioritize(peer, .throughput))
+    #expect(steps(bench) == [.leSetDataLength, .leSetPHY])
+  }
+
+  @Test func anotherPriorityReturnsTheLinkToLE1M() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features())
+    bench.receive(phyUpdate(.le2M))
+    bench.perform(.prioritize(peer, .lowPower))
+    #expect(steps(bench) == Self.procedures + [.leSetPHY])
+    #expect(try last(HCI.LESetPHY.self, bench).txPHYs == .le1M)
+    bench.receive(phyUpdate(.le1M))
+    let timing = try last(HCI.LEConnectionUpdate.self, bench).parameters
+    #expect(timing.connectionIntervalMin == 84 && timing.connectionIntervalMax == 96 && timing.maxLatency == 2)
+    // The features are read once, and LE 1M is asked for once.
+    bench.perform(.prioritize(peer, .lowPower))
+    #expect(steps(bench) == Self.procedures + [.leSetPHY, .leConnectionUpdate, .leConnectionUpdate])
+  }
+
+  @Test func theLastOfSeveralPrioritiesIsReached() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.prioritize(peer, .lowPower))
+    bench.receive(features())
+    #expect(steps(bench) == [.leReadRemoteFeatures, .leConnectionUpdate])
+    #expect(try last(HCI.LEConnectionUpdate.self, bench).parameters.connectionIntervalMin == 84)
+  }
+
+  @Test func aTimingThatTheLinkHasIsNotAskedFor() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .balanced))
+    #expect(steps(bench).isEmpty)
+  }
+
+  @Test(arguments: [Connection.Role.central, .peripheral]) func eachLinkHasThePriorityOfTheHost(
+    _ role: Connection.Role
+  ) throws {
+    var configuration = HostConfiguration()
+    configuration.priority = .throughput
+    let (bench, _) = try linked(able(), role, configuration)
+    #expect(steps(bench) == [.leReadRemoteFeatures])
+  }
+
+  @Test func aLinkThatHasEndedHasNoPriority() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(ScriptedController.disconnected(0x40))
+    bench.receive(features())
+    #expect(steps(bench) == [.leReadRemoteFeatures])
+    bench.perform(.prioritize(peer, .throughput))
+    guard case .refused(.notConnected)? = bench.takeEvents().last else { Issue.record("not refused"); return }
+  }
+}
+
+/// The queue of a link, from the application to the buffers of the controller.
+@Suite("Full buffers of the controller") struct FullBufferTests {
+  /// An application that has `window` values on their way and hands over more when a quarter of them have left, as a manager lets
+  /// its own do.
+  private struct Sender {
+    var window = 32
+    var handedOver = 0
+    var finished = 0
+
+    mutating func next() -> Range<Int> {
+      guard window - (handedOver - finished) >= window / 4 else { return 0..<0 }
+      defer { handedOver = finished + window }
+      return handedOver..<finished + window
+    }
+  }
+
+  /// While the application has more to send, all buffers of the controller are in use, at each millisecond of half a second.
+  @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
+  func notificationsKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
+    var controller = VirtualControllerConfiguration()
+    controller.aclDataPacketLength = UInt16(buffers.length)
+    controller.totalNumACLDataPackets = UInt8(buffers.count)
+    var couple = Couple(
+      controller: controller, pacing: .airtime, configure: { _, host in host.priority = priority })
+    try couple.connect()
+    couple.secure()
+    couple.world.run(for: .seconds(5))
+    let handle = try #require(couple.handles[Couple.stream])
+    let values = handle...AttributeHandle(handle.rawValue + 1)
+    _ = couple.perform(.configure(.notify, in: values))
+    couple.world.run(for: .seconds(3))
+    let isSubscribed = couple.events(0).contains { if case .subscription = $0 { true } else { false } }
+    #expect(isSubscribed)
+    couple.forget()
+    couple.world.forgetPackets()
+    var sender = Sender()
+    for _ in 0..<500 {
+      let commands = sender.next().map { number in
+        HostCommand.update(
+          UpdateToken(rawValue: UInt64(number) + 100), Couple.stream, [UInt8](repeating: 7, count: 20), to: nil)
+      }
+      couple.world.ask(0, commands)
+      couple.world.run(for: .milliseconds(1))
+      sender.finished += couple.world.takeHeard(0).count {
+        if case .updateFinished = $0 { true } else { false }
+      }
+      let packets = couple.world.sent[0].count { $0.first == HCIPacketType.aclData.rawValue }
+      #expect(packets - sender.finished == buffers.count)
+    }
+    #expect(sender.finished > 8)
+    #expect(couple.world.complaints.isEmpty)
+  }
+}
