@@ -129,9 +129,11 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Reports the adapter's state and each link that is up to a new owner, and to no other one.
+  /// Reports the adapter's address and state and each link that is up to a new owner, and to no other one.
+  ///
+  /// The address is chosen, and reported to the owners that there are, before the controller is ready.
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
-    if state == .poweredOn { output.append(.address(radio.identity), to: owner.recipient) }
+    if radio.identity.octets != BD_ADDR() { output.append(.address(radio.identity), to: owner.recipient) }
     if state != .unknown { output.append(.state(state, turn.session.reason), to: owner.recipient) }
     output.events += links.table.events(for: owner)
   }

@@ -138,6 +138,22 @@ struct OwnerTests {
     #expect(link.peer == peer && link.role == .peripheral && link.request == nil)
   }
 
+  /// The address is chosen before the controller is ready: the events to everyone come too early and later for such an owner.
+  @Test func anOwnerThatAttachesWhileTheControllerIsBroughtUpGetsTheAddress() {
+    var controller = ScriptedController()
+    controller.publicAddress = BD_ADDR(0)
+    controller.silent = [.leSetRandomAddress]
+    var bench = Bench(controller)
+    #expect(bench.core.state != .poweredOn)
+    _ = bench.takeAddressed()
+    let third = OwnerID(rawValue: 3)
+    bench.attach(third)
+    let addresses = bench.takeAddressed().filter {
+      if case .address(bench.core.ownAddress) = $0.0 { true } else { false }
+    }
+    #expect(addresses.map(\.1) == [.owner(third)])
+  }
+
   @Test func aRequestOfADetachedOwnerIsAnsweredAtOnce() throws {
     var (bench, handles) = try serving()
     #expect(bench.att(0x40, [0x0A, handles[0], 0]).isEmpty)
