@@ -1,3 +1,5 @@
+import Dispatch
+import EngineFixtures
 import Glibc
 import Testing
 
@@ -16,4 +18,33 @@ import Testing
       BluetoothLog.write(.notice, "nor this")
     }
   }
+
+  /// A handler may use the log itself, and one that is slow keeps no other thread from it. In a process of its own: the handler is that of
+  /// the process.
+  @Test func theHandlerIsCalledUnderNoLock() async {
+    await #expect(processExitsWith: .success) {
+      let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      let lines = Lines()
+      BluetoothLog.setHandler { _, text in
+        if text == "slow" {
+          begun.signal()
+          mayEnd.wait()
+        }
+        if text == "again" { BluetoothLog.setHandler { _, text in lines.append("second \(text)") } }
+        lines.append(text)
+      }
+      let ended = DispatchGroup()
+      DispatchQueue.global().async(group: ended) { BluetoothLog.write(.notice, "slow") }
+      waitFor(begun)
+      BluetoothLog.write(.notice, "again")
+      BluetoothLog.write(.notice, "last")
+      mayEnd.signal()
+      waitFor(ended)
+      #expect(lines.take() == ["again", "second last", "slow"])
+    }
+  }
 }
+
+/// Not in the asynchronous body of the test, where a wait is an error.
+private func waitFor(_ semaphore: DispatchSemaphore) { semaphore.wait() }
+private func waitFor(_ group: DispatchGroup) { group.wait() }

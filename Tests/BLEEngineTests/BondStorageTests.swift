@@ -51,6 +51,8 @@ import Testing
     let loadFailure = Mutex<String?>(nil)
     let saveFailure = Mutex<String?>(nil)
     let attempts = Mutex(0)
+    /// Called by each save.
+    let whileSaving = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ content: BondRecord? = nil) { self.content = Mutex(content) }
 
@@ -61,6 +63,7 @@ import Testing
 
     func save(_ record: BondRecord) throws {
       attempts.withLock { $0 += 1 }
+      whileSaving.withLock { $0 }?()
       if let failure = saveFailure.withLock({ $0 }) { throw Failure(description: failure) }
       content.withLock { $0 = record }
       saves.withLock { $0.append(record) }
@@ -127,6 +130,28 @@ import Testing
     keeper.receive(.bondChanged(Self.subscribed(bond, 199)))
     clock.advance(.seconds(5))
     #expect(store.saveCount == 4, "nothing has changed")
+  }
+
+  /// A store that does not return from one save. The host and its managers go on, and one save has all that changed meanwhile.
+  @Test func aSlowStoreDelaysNobody() {
+    let keeper = keeper()
+    let (begun, mayEnd, saved) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchGroup())
+    store.whileSaving.withLock {
+      $0 = {
+        begun.signal()
+        mayEnd.wait()
+      }
+    }
+    keeper.receive(.bondChanged(Self.bond(1)))
+    DispatchQueue.global().async(group: saved) { [clock] in clock.advance() }
+    begun.wait()
+    for seed in 2...5 { keeper.receive(.bondChanged(Self.bond(UInt64(seed)))) }
+    #expect(keeper.bonds.count == 5 && keeper.commands(PairingOptions()).count == 3)
+    store.whileSaving.withLock { $0 = nil }
+    mayEnd.signal()
+    saved.wait()
+    clock.advance(.seconds(1))
+    #expect(store.saves.withLock { $0.map(\.bonds.count) } == [1, 5])
   }
 
   @Test func aChangeOfTrustIsSavedAtOnce() {
