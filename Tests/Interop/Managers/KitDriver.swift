@@ -23,6 +23,7 @@ import BluetoothLE
         try await driver.adapter.waitUntilPoweredOn(timeout: .seconds(20))
         let device = try await driver.adapter.connect(to: address, timing: timing ?? ConnectionParameterRequest())
         driver.device = device
+        driver.reportEnd(of: device)
         return "connected \(address) \(Self.text(device.timing))"
       }
     case ("update", 5):
@@ -39,6 +40,36 @@ import BluetoothLE
         let security = try driver.connected().security
         return "value \(octets.map { String(format: "%02x", $0) }.joined()) \(security)"
       }
+    case ("address", 1):
+      attempt { driver in
+        try await driver.adapter.waitUntilPoweredOn(timeout: .seconds(20))
+        return "address \(driver.adapter.address.map { "\($0)" } ?? "unknown")"
+      }
+    case ("pair", 1):
+      attempt { driver in
+        try await driver.connected().pair()
+        return "paired"
+      }
+    case ("write", 4), ("writes", 4):
+      guard let service = BluetoothUUID(words[1]), let characteristic = BluetoothUUID(words[2]),
+        let count = numbers.last
+      else { return false }
+      let repeats = words[0] == "writes"
+      attempt { driver in
+        let device = try driver.connected()
+        let found = try await device.characteristic(characteristic, in: service)
+        repeat { try await device.write([UInt8](repeating: UInt8(ascii: "w"), count: count), to: found) } while repeats
+        return "wrote \(count)"
+      }
+    case ("subscribe", 3):
+      guard let service = BluetoothUUID(words[1]), let characteristic = BluetoothUUID(words[2]) else { return false }
+      attempt { driver in
+        let device = try driver.connected()
+        for try await value in device.values(of: try await device.characteristic(characteristic, in: service)) {
+          say("\(driver.name) notified \(value.count)")
+        }
+        return "unsubscribed"
+      }
     case ("database", 1):
       attempt { driver in
         let device = try driver.connected()
@@ -54,6 +85,13 @@ import BluetoothLE
     default: return channels.perform(words, on: device)
     }
     return true
+  }
+
+  private func reportEnd(of device: RemoteDevice) {
+    Task { @MainActor in
+      guard let reason = try? await device.waitUntilDisconnected() else { return }
+      say("\(name) ended \(device.address): \(reason)")
+    }
   }
 
   /// Prints a service with all its values. A value with the property write is replaced by its complement, and printed again.

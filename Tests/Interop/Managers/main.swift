@@ -1,4 +1,4 @@
-// managers --transport SPEC [--snoop FILE] [--restore]
+// managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--restore]
 //
 // Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call of a
 // delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral manager, c…
@@ -8,7 +8,8 @@
 //     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 includes NAME   c1 disconnect NAME
 //     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
 //     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
-//     k read SERVICE CHARACTERISTIC   k database   k disconnect
+//     k read SERVICE CHARACTERISTIC   k write SERVICE CHARACTERISTIC COUNT   k writes SERVICE CHARACTERISTIC COUNT (again and again)
+//     k subscribe SERVICE CHARACTERISTIC   k database   k pair   k address   k disconnect
 //     k publish PSM SECURITY   k withdraw PSM   k open PSM   k send CHANNEL FILE SIZE   k receive CHANNEL FILE [OCTETS SECONDS]
 //     k close CHANNEL
 //
@@ -57,12 +58,22 @@ import BluetoothLE
 var words = CommandLine.arguments
 let restores = words.last == "--restore"
 if restores { words.removeLast() }
-guard words.count == 3 || words.count == 5, words[1] == "--transport", words.count == 3 || words[3] == "--snoop" else {
-  FileHandle.standardError.write(Data("usage: managers --transport SPEC [--snoop FILE] [--restore]\n".utf8))
+var options = AdapterOptions()
+var arguments = words.dropFirst()
+while let word = arguments.popFirst(), let value = arguments.popFirst() {
+  switch word {
+  case "--transport": options.transport = value
+  case "--snoop": options.snoop = value
+  case "--mtu": options.maximumMTU = Int(value)
+  default: options.transport = nil
+  }
+}
+guard options.transport != nil, words.count % 2 == 1 else {
+  FileHandle.standardError.write(
+    Data("usage: managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--restore]\n".utf8))
   exit(64)
 }
-let managers = Managers(
-  AdapterOptions(transport: words[2], snoop: words.count == 5 ? words[4] : nil), restores: restores)
+let managers = Managers(options, restores: restores)
 
 let end: @Sendable () -> Void = {
   Manager.shutDownAll()

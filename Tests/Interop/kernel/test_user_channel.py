@@ -38,6 +38,22 @@ def test_a_second_program_is_told_who_is_there(taken):
     assert done.returncode == 75 and held in done.stderr
 
 
+def test_the_next_program_gets_it_from_a_killed_one(controllers, connect, drop, logs):
+    """With a link up: the kernel closes the channel of the killed program, so the next one begins with a reset."""
+    with Peripheral("hci-socket:0", logs / "killed-on-the-channel.txt") as first:
+        first.wait_for("READY")
+        client = connect(patience=20)
+        first.process.kill()
+        first.process.wait(10)
+        drop(client)
+    with Peripheral("hci-socket:0", logs / "next-on-the-channel.txt") as second:
+        second.wait_for("READY")
+        client = connect(patience=20)
+        assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
+        drop(client)
+        second.check_alive()
+
+
 def test_the_kernel_gets_it_back(controllers, logs):
     with contextlib.closing(Management()) as management:
         with Peripheral("hci-socket:0", logs / "back.txt") as program:

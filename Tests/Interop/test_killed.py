@@ -1,0 +1,285 @@
+"""One of two processes is killed in the middle of a procedure: the other one goes on, and serves a new process.
+
+Docs/Robustness.md states the times. Each link has a supervision timeout of 1 s.
+"""
+
+import contextlib
+import itertools
+import os
+import random
+import signal
+import time
+
+import pytest
+from programs import HERE, Program, free_ports, product
+from radios import RADIOS, Radio, bumble, peripheral
+from test_transports import wait_for_path
+
+SERVICE, CHARACTERISTIC, PSM = "181A", "2A6E", "80"
+TIMING = "15 15 0 1000"  # milliseconds: the shortest and the longest interval, latency, supervision timeout
+# The survivor reports the end of the link within the supervision timeout; a second more is for a loaded computer.
+REPORTED = 2.0
+# Hosts are at their controller again within so many seconds after it has returned: they try every 2 s.
+RETURNED = 6.0
+# And a new process is connected, paired, subscribed and served within so many seconds after its start.
+SERVED = 15.0
+SEED = int(os.environ.get("KILL_SEED", time.time_ns() % 1_000_000))
+
+
+class Host:
+    """The program `managers`: what it says after the last line that was waited for."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, radio, folder, name, *options):
+        number = next(self.numbers)
+        command = ["env", f"BLE_BONDS={folder / f'{name}-{number}.json'}", *product("managers")]
+        command += ["--transport", radio.transport, *options]
+        self.program = Program(command, folder / f"{name}-{number}.log")
+        self.position = 0
+
+    def tell(self, *lines):
+        for line in lines:
+            self.program.process.stdin.write(f"{line}\n".encode())
+        self.program.process.stdin.flush()
+
+    def wait_for(self, text, seconds=SERVED):
+        """The next line with `text`; a failure of BLEKit ends the wait unless it is waited for."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.program.check_alive()
+            lines = self.program.output.split("\n")[:-1]
+            for index in range(self.position, len(lines)):
+                if text in lines[index]:
+                    self.position = index + 1
+                    return lines[index]
+                assert "k failed" not in lines[index], f"{lines[index]!r} instead of {text!r}"
+            time.sleep(0.01)
+        raise AssertionError(f"no {text!r} in {seconds:g} s:\n{self.program.output[-2000:]}")
+
+    def skip(self):
+        """What was said until now is waited for by nobody."""
+        self.position = self.program.output.count("\n")
+
+    def kill(self):
+        self.program.process.send_signal(signal.SIGKILL)
+        self.program.process.wait(10)
+
+
+class Peripheral(Host):
+    def __init__(self, radio, folder, *options):
+        super().__init__(radio, folder, "peripheral", *options)
+        self.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} hello", f"p1 advertise Clock {SERVICE}")
+        self.tell(f"k publish {PSM} none", "k address")
+        self.address = self.wait_for("k address").split()[2]
+        if "p1 advertises" not in self.program.output:
+            self.wait_for("p1 advertises")
+
+
+class Central(Host):
+    def __init__(self, radio, folder, *options):
+        super().__init__(radio, folder, "central", *options)
+
+    def connect(self, peripheral):
+        self.tell(f"k connect {peripheral.address} {TIMING}")
+        self.wait_for("k connected")
+
+
+def converse(central, peripheral, folder):
+    """Everything that two hosts do: connect, pair, subscribe, write in parts, and a transfer over a channel."""
+    central.skip()
+    peripheral.skip()
+    central.connect(peripheral)
+    central.tell("k pair")
+    central.wait_for("k paired")
+    central.tell(f"k subscribe {SERVICE} {CHARACTERISTIC}")
+    peripheral.wait_for(f"p1 subscribed {CHARACTERISTIC}")
+    peripheral.tell("p1 notify tick")
+    central.wait_for("k notified 4")
+    central.tell(f"k write {SERVICE} {CHARACTERISTIC} 300")
+    peripheral.wait_for("p1 written")
+    central.wait_for("k wrote 300")
+    file = folder / "octets"
+    file.write_bytes(bytes(20_000))
+    central.tell(f"k open {PSM}")
+    opened = central.wait_for("k opened").split()[2]
+    accepted = peripheral.wait_for("k accepted").split()[2]
+    peripheral.tell(f"k receive {accepted} {folder / 'received'}")
+    central.tell(f"k send {opened} {file} 1000")
+    central.wait_for("k sent")
+    central.tell(f"k close {opened}")
+    peripheral.wait_for("k received")
+    central.tell("k disconnect")
+    peripheral.wait_for("p1 disconnected")
+
+
+def connecting(central, peripheral, folder):
+    central.tell(f"k connect {peripheral.address} {TIMING}")
+
+
+def discovering(central, peripheral, folder):
+    central.connect(peripheral)
+    central.tell("k database")
+
+
+def pairing(central, peripheral, folder):
+    central.connect(peripheral)
+    central.tell("k pair")
+
+
+def subscribed(central, peripheral, folder):
+    central.connect(peripheral)
+    central.tell(f"k subscribe {SERVICE} {CHARACTERISTIC}")
+    peripheral.wait_for(f"p1 subscribed {CHARACTERISTIC}")
+    peripheral.tell(*[f"p1 notify {number}" for number in range(20)])
+
+
+def writing(central, peripheral, folder):
+    central.connect(peripheral)
+    central.tell(f"k writes {SERVICE} {CHARACTERISTIC} 500")
+    peripheral.wait_for("p1 written")
+
+
+def preparing(central, peripheral, folder):
+    """A value of 512 octets takes 29 Prepare Write Requests, one in each connection event of 15 ms at best."""
+    central.connect(peripheral)
+    central.tell(f"k write {SERVICE} {CHARACTERISTIC} 512")
+
+
+def transferring(central, peripheral, folder):
+    central.connect(peripheral)
+    central.tell(f"k open {PSM}")
+    opened = central.wait_for("k opened").split()[2]
+    accepted = peripheral.wait_for("k accepted").split()[2]
+    file = folder / "long"
+    file.write_bytes(bytes(4_000_000))
+    peripheral.tell(f"k receive {accepted} {folder / 'received'}")
+    central.tell(f"k send {opened} {file} 1000")
+
+
+# Seconds after which the kill comes: discovery precedes the prepared writes.
+DELAYS = {preparing: (0.3, 0.7)}
+STEPS = [connecting, discovering, pairing, subscribed, writing, preparing, transferring]
+
+
+@pytest.fixture(scope="module")
+def radio(tmp_path_factory):
+    # With the timing of a real radio a procedure takes long enough to be in the middle of it.
+    with RADIOS["virtual-paced"](tmp_path_factory.mktemp("radio")) as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+@contextlib.contextmanager
+def running(*hosts):
+    try:
+        yield
+    finally:
+        for host in hosts:
+            host.program.stop()
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_a_peripheral_outlives_its_central(radio, tmp_path, step):
+    options = ("--mtu", "23") if step is preparing else ()
+    peripheral, central = Peripheral(radio, tmp_path, *options), Central(radio, tmp_path, *options)
+    with running(peripheral, central):
+        step(central, peripheral, tmp_path)
+        delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
+        time.sleep(delay)
+        central.kill()
+        try:
+            if step is not connecting or "p1 connected" in peripheral.program.output:
+                wait_for_one_of(peripheral, ("p1 disconnected",), REPORTED)
+            written = peripheral.program.output.count("p1 written")
+            assert written == 0 or step is writing, "prepared writes end with their link"
+            second = Central(radio, tmp_path, *options)
+            with running(second):
+                converse(second, peripheral, tmp_path)
+        except AssertionError as error:
+            raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_a_central_outlives_its_peripheral(radio, tmp_path, step):
+    options = ("--mtu", "23") if step is preparing else ()
+    peripheral, central = Peripheral(radio, tmp_path, *options), Central(radio, tmp_path, *options)
+    with running(peripheral, central):
+        step(central, peripheral, tmp_path)
+        delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
+        time.sleep(delay)
+        peripheral.kill()
+        try:
+            if step is not connecting:
+                # Each procedure under way ends with an error; a subscription and a pairing that is done have none.
+                wait_for_one_of(central, ("k ended", "k failed"), REPORTED)
+            second = Peripheral(radio, tmp_path, *options)
+            with running(second):
+                central.skip()
+                converse(central, second, tmp_path)
+        except AssertionError as error:
+            raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
+
+
+def wait_for_one_of(host, texts, seconds):
+    """Until one of the texts was said, whatever else was."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        host.program.check_alive()
+        rest = host.program.output.split("\n")[host.position :]
+        if any(text in line for line in rest for text in texts):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"none of {texts} in {seconds:g} s:\n{host.program.output[-2000:]}")
+
+
+@contextlib.contextmanager
+def radio_at(port, folder):
+    with Program([*product("virtual-radio"), "--tcp", port], folder / "radio.log") as program:
+        program.wait_for("READY")
+        yield Radio("virtual", program, port)
+
+
+def test_hosts_outlive_their_controllers(tmp_path):
+    """The process of the controllers is killed with a link up, and started again. Below "powered off" the services of a peripheral
+    manager are gone, as with Apple's framework; the channel that BLEKit has published is kept.
+    """
+    (port,) = free_ports(1)
+    with contextlib.ExitStack() as stack:
+        with radio_at(port, tmp_path) as radio:
+            peripheral, central = Peripheral(radio, tmp_path), Central(radio, tmp_path)
+            stack.enter_context(running(peripheral, central))
+            subscribed(central, peripheral, tmp_path)
+            peripheral.skip()
+            central.skip()
+            radio.program.process.kill()
+            radio.program.process.wait(10)
+            wait_for_one_of(central, ("k ended",), REPORTED)
+            central.skip()
+            peripheral.wait_for("p1 disconnected", REPORTED)
+            peripheral.wait_for("p1 resetting", REPORTED)
+        with radio_at(port, tmp_path):
+            peripheral.wait_for("p1 poweredOn", RETURNED)
+            peripheral.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} again", f"p1 advertise Clock {SERVICE}", "k address")
+            peripheral.address = peripheral.wait_for("k address").split()[2]
+            central.tell("k address")
+            central.wait_for("k address", RETURNED)
+            converse(central, peripheral, tmp_path)
+
+
+def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
+    """Two processes want one socket: the second ends with an error that says so, and succeeds once the first was killed."""
+    path = tmp_path / "host.sock"
+    for name in ("first", "second", "third"):
+        (tmp_path / name).mkdir()
+    with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "first") as first:
+        wait_for_path(first, path)
+        with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "second") as second:
+            assert second.wait_for_end(10) != 0
+            assert "another program" in second.output, second.output
+        first.process.kill()
+        first.process.wait(10)
+    assert path.exists(), "nobody has removed it"
+    with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "third") as third:
+        with bumble("bumble", tmp_path, f"unix-client:{path}"):
+            third.wait_for("READY")
