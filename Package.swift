@@ -55,6 +55,7 @@ let package = Package(
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
     .library(name: "BLEKit", targets: ["BLEKit"]),
+    .library(name: "BLEAssignedNumbers", targets: ["BLEAssignedNumbers"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
     .library(name: "BLECrypto", targets: ["BLECrypto"]),
     .library(name: "BLEHCI", targets: ["BLEHCI"]),
@@ -65,6 +66,7 @@ let package = Package(
     .library(name: "BLESMP", targets: ["BLESMP"]),
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
+    .executable(name: "ble", targets: ["ble"]),
     .executable(name: "channel-transfer", targets: ["channel-transfer"]),
     .executable(name: "heart-rate", targets: ["heart-rate"]),
     .executable(name: "reference-central", targets: ["reference-central"]),
@@ -77,6 +79,7 @@ let package = Package(
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
     layer("BLEWire"),
+    layer("BLEAssignedNumbers", on: ["BLEWire"]),
     layer("BLECrypto", on: ["CLibCrypto"]),
     layer("BLEHCI", on: ["BLEWire"]),
     layer("BLEGAP", on: ["BLEWire"]),
@@ -106,6 +109,14 @@ let package = Package(
       on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
+
+    // The tool of the command line.
+    .executableTarget(
+      name: "ble",
+      dependencies: [
+        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual", "BLEVirtualServer",
+        "BLEWire", "CLinux",
+      ], swiftSettings: strict),
 
     example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
     example("heart-rate", in: "HeartRate", on: ["BluetoothLE"]),

@@ -1,0 +1,129 @@
+/// The operands and options of one command line.
+struct ParsedArguments: Sendable {
+  let command: CommandDeclaration
+  private(set) var operands: [String] = []
+  private var flags: Set<String> = []
+  private var values: [String: [String]] = [:]
+  private(set) var wantsHelp = false
+
+  /// Reads the words after the name of the command. Options and operands may be mixed; all words after `--` are operands.
+  ///
+  /// - Throws: ``ToolError`` with status 64 (EX_USAGE), which names the word at fault.
+  init(_ command: CommandDeclaration, _ words: some Sequence<String>) throws(ToolError) {
+    self.command = command
+    var rest = Array(words)[...]
+    var onlyOperands = false
+    while let word = rest.popFirst() {
+      if onlyOperands || !word.hasPrefix("-") || word == "-" {
+        operands.append(word)
+      } else if word == "--" {
+        onlyOperands = true
+      } else if word == "--help" || word == "-h" {
+        wantsHelp = true
+      } else {
+        try take(word, &rest)
+      }
+    }
+    if !wantsHelp { try checkOperands() }
+  }
+
+  private mutating func take(_ word: String, _ rest: inout ArraySlice<String>) throws(ToolError) {
+    let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    let name = parts.first ?? word
+    guard let option = command.options.first(where: { "--\($0.name)" == name }) else {
+      throw .usage("unknown option \(name)", of: command)
+    }
+    guard let placeholder = option.value else {
+      guard parts.count == 1 else { throw .usage("\(name) takes no value", of: command) }
+      flags.insert(option.name)
+      return
+    }
+    guard let value = parts.count == 2 ? parts.last : rest.popFirst(), !value.isEmpty else {
+      throw .usage("\(name) needs a value: \(name) \(placeholder)", of: command)
+    }
+    guard option.isRepeatable || values[option.name] == nil else {
+      throw .usage("\(name) is given twice", of: command)
+    }
+    values[option.name, default: []].append(value)
+  }
+
+  private func checkOperands() throws(ToolError) {
+    if let extra = operands.dropFirst(command.operands.count).first {
+      throw .usage("unexpected operand '\(extra)'", of: command)
+    }
+    for (index, operand) in command.operands.enumerated() {
+      guard index < operands.count else {
+        if operand.isRequired { throw .usage("\(operand.name) is missing", of: command) }
+        continue
+      }
+      if let accepted = operand.values, !accepted.contains(operands[index]) {
+        throw .usage("'\(operands[index])' is not one of \(accepted.joined(separator: ", "))", of: command)
+      }
+    }
+  }
+
+  /// Whether the flag `--name` is given.
+  func has(_ name: String) -> Bool { flags.contains(name) }
+
+  /// The value of `--name`; nil where it is not given.
+  func value(_ name: String) -> String? { values[name]?.last }
+
+  /// Each value of `--name`.
+  func allValues(_ name: String) -> [String] { values[name] ?? [] }
+
+  /// The operand at `index`; nil where it is not given.
+  func operand(_ index: Int) -> String? { operands.indices.contains(index) ? operands[index] : nil }
+
+  /// The number of `--name`.
+  ///
+  /// - Throws: ``ToolError`` where the value is not a number of the range.
+  func number<Number: FixedWidthInteger & Sendable>(
+    _ name: String, in range: ClosedRange<Number>
+  ) throws(ToolError) -> Number? {
+    guard let text = value(name) else { return nil }
+    guard let number = Number(text), range.contains(number) else {
+      throw .usage(
+        "--\(name) takes a number from \(range.lowerBound) to \(range.upperBound), not '\(text)'", of: command)
+    }
+    return number
+  }
+
+  /// The duration of `--name` in seconds, with a fraction: 0.1 to 86,400.
+  func seconds(_ name: String) throws(ToolError) -> Duration? {
+    guard let text = value(name) else { return nil }
+    guard let seconds = Double(text), (0.1...86_400).contains(seconds) else {
+      throw .usage("--\(name) takes a number of seconds from 0.1 to 86400, not '\(text)'", of: command)
+    }
+    return .seconds(seconds)
+  }
+}
+
+/// The reason why the tool ends, with an exit status of sysexits.h.
+struct ToolError: Error, CustomStringConvertible {
+  let description: String
+  let status: Int32
+
+  /// 64, EX_USAGE: the command line is wrong.
+  static func usage(_ text: String, of command: CommandDeclaration? = nil) -> Self {
+    let help = command.map { "usage: \($0.usage)\nMore: ble \($0.name) --help" } ?? "The commands: ble --help"
+    return Self(description: "\(text)\n\(help)", status: 64)
+  }
+
+  /// 65, EX_DATAERR: the content of a file or an operand is malformed.
+  static func data(_ text: String) -> Self { Self(description: text, status: 65) }
+
+  /// 66, EX_NOINPUT: a file cannot be read.
+  static func input(_ text: String) -> Self { Self(description: text, status: 66) }
+
+  /// 68, EX_NOHOST: the device was not found.
+  static func notFound(_ text: String) -> Self { Self(description: text, status: 68) }
+
+  /// 69, EX_UNAVAILABLE: a part that the command needs does not work.
+  static func unavailable(_ text: String) -> Self { Self(description: text, status: 69) }
+
+  /// 73, EX_CANTCREAT: a file cannot be written.
+  static func output(_ text: String) -> Self { Self(description: text, status: 73) }
+
+  /// 76, EX_PROTOCOL: the device rejected a request, or its answer is malformed.
+  static func device(_ text: String) -> Self { Self(description: text, status: 76) }
+}

@@ -1,0 +1,89 @@
+import BLEAssignedNumbers
+import BLEKit
+import BLEWire
+
+/// The adapter of a command, and the search for a device.
+enum AdapterUse {
+  /// Opens the adapter of `--transport`, runs `body` and closes the adapter.
+  static func withAdapter(_ arguments: ParsedArguments, _ body: (Adapter) async throws -> Void) async throws {
+    let options = AdapterOptions(transport: arguments.value("transport"), snoop: arguments.value("snoop"))
+    try await withAdapter(options, body)
+  }
+
+  /// Opens an adapter, runs `body` and closes the adapter.
+  static func withAdapter(_ options: AdapterOptions, _ body: (Adapter) async throws -> Void) async throws {
+    let adapter = try await Adapter.open(options, timeout: .seconds(10))
+    defer { adapter.close() }
+    try await body(adapter)
+  }
+
+  /// Connects to the device with the address or name `target`, runs `body` and ends the link.
+  static func withDevice(
+    _ target: String, _ arguments: ParsedArguments, _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
+  ) async throws {
+    let timeout = try arguments.seconds("timeout") ?? .seconds(30)
+    try await withAdapter(arguments) { adapter in
+      let address = try await find(target, with: adapter, timeout: timeout)
+      try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
+    }
+  }
+
+  /// Scans until a device has the address or the name `target`; upper and lower case are the same.
+  static func find(_ target: String, with adapter: Adapter, timeout: Duration) async throws -> DeviceAddress {
+    let wanted = target.uppercased()
+    let found = try await first(within: timeout) { () async throws -> DeviceAddress? in
+      var options = ScanOptions()
+      // The name can be in the scan response.
+      options.waitsForScanResponse = !isAddress(target)
+      for try await result in adapter.scan(options) {
+        let name = result.contents.localName.map { String(decoding: $0.octets, as: UTF8.self) }
+        if result.address.octets.description.uppercased() == wanted || name?.uppercased() == wanted { return result.address }
+      }
+      return nil
+    }
+    guard let found else {
+      throw ToolError.notFound(
+        "no device '\(target)' was found in \(timeout). Is it switched on, near, and not connected elsewhere? Run: ble scan")
+    }
+    return found
+  }
+
+  static func isAddress(_ text: String) -> Bool { DeviceAddress(text, kind: .public) != nil }
+
+  /// The result of `body`; nil where it takes longer than `limit`.
+  static func first<Value: Sendable>(
+    within limit: Duration, _ body: @escaping @Sendable () async throws -> Value?
+  ) async throws -> Value? {
+    try await withThrowingTaskGroup(of: Value?.self) { group in
+      group.addTask { try await body() }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? nil
+    }
+  }
+
+  /// The characteristic of `device` with the UUID or the assigned name `text`, in the service `service` where one is given.
+  static func characteristic(
+    _ text: String, service: String?, of device: RemoteDevice
+  ) async throws -> RemoteCharacteristic {
+    let services = try await device.services().filter { found in service.map { matches($0, found.uuid) } ?? true }
+    let found = services.flatMap(\.characteristics).filter { matches(text, $0.uuid) }
+    if let first = found.first, found.count == 1 { return first }
+    if found.isEmpty {
+      let names = services.flatMap(\.characteristics).map { AssignedNames.uuid($0.uuid) ?? $0.uuid.uuidString }
+      throw ToolError.notFound(
+        "the device has no characteristic '\(text)'\(service.map { " in the service '\($0)'" } ?? ""). It has: "
+          + (names.isEmpty ? "none" : names.joined(separator: ", ")))
+    }
+    throw ToolError.usage(
+      "the device has \(found.count) characteristics '\(text)'. Name the service: --service UUID")
+  }
+
+  /// Whether `text` is the UUID or its assigned name.
+  private static func matches(_ text: String, _ uuid: BluetoothUUID) -> Bool {
+    BluetoothUUID(text) == uuid || AssignedNames.uuid(uuid)?.lowercased() == text.lowercased()
+  }
+}

@@ -1,0 +1,111 @@
+import BLEHCI
+import BLEWire
+import Foundation
+
+/// `ble log`: a packet trace in plain words, or as a picture.
+enum LogCommand {
+  static let declaration = CommandDeclaration(
+    name: "log", summary: "shows a packet trace (btsnoop) in plain words",
+    details: [
+      "Each line has the seconds since the first packet, the direction (> from the host, < from the controller), the protocol, the "
+        + "packet and its parameters. UUIDs and values are decoded where the trace has the discovery.",
+      "Without --all, answers that report success and counts of buffers are left out. Keys are never shown.",
+    ],
+    operands: [.init(name: "FILE", help: "a btsnoop file of ble --snoop, btmon or Android; - for standard input", isFile: true)],
+    options: [
+      .flag("all", "shows every packet"), .json,
+      .value("svg", "FILE", "draws a ladder diagram into FILE", isFile: true),
+    ],
+    examples: [
+      .init(commandLine: "ble log demo.btsnoop", effect: "prints the conversation"),
+      .init(commandLine: "ble log demo.btsnoop --svg demo.svg", effect: "draws it"),
+    ],
+    run: run)
+
+  /// One entry as JSON.
+  private struct Line: Encodable {
+    var time: Double
+    var direction: String
+    var layer: String
+    var link: UInt16?
+    var peer: String?
+    var name: String
+    var details: String
+    var failure: Bool
+  }
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    let file = arguments.operand(0) ?? "-"
+    let (entries, isComplete) = try read(file)
+    let shown = arguments.has("all") ? entries : entries.filter { !$0.isRoutine }
+    if let picture = arguments.value("svg") {
+      do {
+        try Data(LadderDiagram(shown).svg.utf8).write(to: URL(fileURLWithPath: picture))
+      } catch { throw ToolError.output("\(picture): \(error.localizedDescription)") }
+      Output.line("\(picture): \(shown.count) of \(entries.count) packets")
+    } else if arguments.has("json") {
+      for entry in shown { Output.json(line(entry)) }
+    } else {
+      for entry in shown {
+        if Output.isClosed { return }
+        Output.line(coloured(entry))
+      }
+    }
+    if !isComplete { Output.error("ble: \(file): the last packet is incomplete") }
+  }
+
+  /// The entries of a file, and whether its last record is complete.
+  static func read(_ file: String) throws(ToolError) -> ([TraceEntry], isComplete: Bool) {
+    let data: Data?
+    if file == "-" {
+      data = try? FileHandle.standardInput.readToEnd() ?? Data()
+    } else {
+      data = FileManager.default.contents(atPath: file)
+    }
+    guard let data else { throw .input("\(file) cannot be read. Name a btsnoop file, such as the one of --snoop FILE.") }
+    let records: BTSnoopFile
+    do { records = try BTSnoopFile(Bytes(data)) } catch { throw .data("\(file): \(error)") }
+    var reader = TraceReader()
+    var entries: [TraceEntry] = []
+    var iterator = records.makeIterator()
+    while let record = iterator.next() {
+      if let entry = reader.entry(for: record) { entries.append(entry) }
+    }
+    return (entries, iterator.unread.isEmpty)
+  }
+
+  private static func line(_ entry: TraceEntry) -> Line {
+    Line(
+      time: Double(entry.time) / 1e6, direction: entry.direction == .hostToController ? "sent" : "received",
+      layer: entry.layer.rawValue, link: entry.link?.rawValue, peer: entry.peer?.description, name: entry.name,
+      details: entry.details, failure: entry.isFailure)
+  }
+
+  /// The line in the width of the terminal, wrapped under the name of the packet.
+  private static func coloured(_ entry: TraceEntry) -> String {
+    let indent = 20
+    let width = max(40, Style.columns)
+    var lines: [String] = []
+    var rest = entry.line[...]
+    while !rest.isEmpty {
+      let room = lines.isEmpty ? width : width - indent
+      if rest.count <= room {
+        lines.append(String(rest))
+        break
+      }
+      let part = rest.prefix(room)
+      // At a space in the second half, else in the middle of a word.
+      let cut = part.lastIndex(of: " ").flatMap { part.distance(from: part.startIndex, to: $0) > room / 2 ? $0 : nil }
+      lines.append(String(rest[..<(cut ?? part.endIndex)]))
+      rest = rest[(cut.map { rest.index(after: $0) } ?? part.endIndex)...]
+    }
+    let text = lines.joined(separator: "\n" + String(repeating: " ", count: indent))
+    if entry.isFailure { return Style.red(text) }
+    switch entry.layer {
+    case .hci: return Style.faint(text)
+    case .att: return text
+    case .smp: return Style.yellow(text)
+    case .l2cap: return Style.cyan(text)
+    }
+  }
+}

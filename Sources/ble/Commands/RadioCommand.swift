@@ -1,0 +1,70 @@
+import BLEHCI
+import BLEVirtual
+import BLEVirtualServer
+import Foundation
+
+/// `ble radio`: a simulated radio for hosts in other programs.
+enum RadioCommand {
+  static let declaration = CommandDeclaration(
+    name: "radio", summary: "runs a simulated radio to which Bluetooth hosts connect",
+    details: [
+      "Each host that connects gets a controller of its own (H4). It prints the transport of each endpoint, and ends with Control-C. "
+        + "Any program that can reach an endpoint gets a controller: HCI has no authentication."
+    ],
+    options: [
+      .value("tcp", "[HOST:]PORT", "listens for hosts; 127.0.0.1:6402 where there is no other endpoint, 0 takes a free port"),
+      .value("unix", "PATH", "listens on a Unix socket", isFile: true),
+      .value("pty", "PATH", "makes a pseudo-terminal for one host, with a symbolic link at PATH", isFile: true),
+      .flag("pace", "has the timing of a real radio; otherwise data moves at once"),
+      .value("seed", "N", "the seed of all random numbers (0)"),
+      .value("acl-length", "N", "octets of an ACL packet, 27 to 65535 (251)"),
+      .value("acl-count", "N", "ACL packets that a controller holds, 1 to 255 (8)"),
+      .value("traces", "FOLDER", "writes one packet trace for each host", isFile: true),
+    ],
+    examples: [
+      .init(commandLine: "ble radio --tcp 6402", effect: "hosts connect with --transport tcp-client:127.0.0.1:6402")
+    ],
+    run: run)
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    var configuration = VirtualRadioServer.Configuration()
+    configuration.log = { Output.error($0) }
+    if arguments.has("pace") { configuration.pacing = .airtime }
+    configuration.seed = try arguments.number("seed", in: 0...UInt64.max) ?? 0
+    if let length = try arguments.number("acl-length", in: UInt16(27)...UInt16.max) {
+      configuration.controller.aclDataPacketLength = length
+    }
+    if let count = try arguments.number("acl-count", in: UInt8(1)...UInt8.max) {
+      configuration.controller.totalNumACLDataPackets = count
+    }
+    if let folder = arguments.value("traces") {
+      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+        throw ToolError.output("\(folder): \(error.localizedDescription)")
+      }
+      configuration.traceFolder = folder
+    }
+    var endpoints: [VirtualRadioServer.Endpoint] = []
+    if let text = arguments.value("tcp") { endpoints.append(try endpoint(text)) }
+    if let path = arguments.value("unix") { endpoints.append(.unix(path: path)) }
+    if let path = arguments.value("pty") { endpoints.append(.pseudoTerminal(path: path)) }
+    if endpoints.isEmpty { endpoints = [.tcp(host: "127.0.0.1", port: 6402)] }
+
+    let server = VirtualRadioServer(configuration)
+    defer { server.end() }
+    do {
+      for endpoint in endpoints { Output.line("READY \(try server.listen(on: endpoint))") }
+    } catch {
+      throw ToolError(description: "\(error)", status: error.exitStatus)
+    }
+    while !Output.isClosed { try await Task.sleep(for: .seconds(3_600)) }
+  }
+
+  private static func endpoint(_ text: String) throws(ToolError) -> VirtualRadioServer.Endpoint {
+    let colon = text.lastIndex(of: ":")
+    let host = colon.map { String(text[..<$0]) } ?? "127.0.0.1"
+    guard let port = UInt16(colon.map { String(text[text.index(after: $0)...]) } ?? text), !host.isEmpty else {
+      throw .usage("--tcp takes PORT or HOST:PORT, not '\(text)'", of: declaration)
+    }
+    return .tcp(host: host == "_" ? nil : host, port: port)
+  }
+}

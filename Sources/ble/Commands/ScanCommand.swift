@@ -1,0 +1,102 @@
+import BLEKit
+import BLEWire
+import Foundation
+
+/// `ble scan`: the devices in range.
+enum ScanCommand {
+  static let declaration = CommandDeclaration(
+    name: "scan", summary: "shows the devices in range",
+    details: [
+      "On a terminal it is a table, the strongest signal first, until Control-C or --duration. Otherwise each device is one line, for "
+        + "10 seconds."
+    ],
+    options: CommandDeclaration.Option.adapter + [
+      .json,
+      .value("duration", "SECONDS", "ends after this time"),
+      .value("service", "UUID", "only devices that advertise this service", isRepeatable: true),
+      .value("name", "TEXT", "only devices with this text in their name"),
+      .value("rssi", "DBM", "only devices with this signal strength or a stronger one, -127 to 20"),
+      .flag("all", "reports each advertisement, not only the first of each device (with --json)"),
+      .flag("coded", "scans on LE Coded, too"),
+    ],
+    examples: [
+      .init(commandLine: "ble scan --service 180D", effect: "shows heart-rate monitors"),
+      .init(commandLine: "ble scan --json --duration 5 | jq .name", effect: "prints names"),
+    ],
+    run: run)
+
+  /// A device as JSON.
+  private struct Line: Encodable {
+    var address: String
+    var addressType: String
+    var rssi: Int?
+    var name: String?
+    var services: [String]
+    var manufacturer: [Manufacturer]
+    var serviceData: [String: String]
+    var txPower: Int?
+    var connectable: Bool
+    var summary: String
+
+    struct Manufacturer: Encodable {
+      var company: UInt16
+      var data: String
+    }
+  }
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    var options = ScanOptions()
+    for text in arguments.allValues("service") {
+      guard let uuid = BluetoothUUID(text) else { throw ToolError.usage("'\(text)' is not a UUID", of: declaration) }
+      options.services.append(uuid)
+    }
+    if arguments.has("coded") { options.phys = [.le1M, .leCoded] }
+    let isTable = isatty(STDOUT_FILENO) == 1 && !arguments.has("json")
+    options.allowsDuplicates = isTable || arguments.has("all")
+    options.waitsForScanResponse = !options.allowsDuplicates
+    let minimum = try arguments.number("rssi", in: -127...20)
+    let name = arguments.value("name")?.lowercased()
+    let duration = try arguments.seconds("duration") ?? (isTable ? nil : .seconds(10))
+    let isJSON = arguments.has("json")
+
+    try await AdapterUse.withAdapter(arguments) { adapter in
+      let table = isTable ? DeviceTable() : nil
+      _ = try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
+        for try await result in adapter.scan(options) {
+          if Output.isClosed { return true }
+          if let minimum, (result.rssi ?? -128) < minimum { continue }
+          if let name, result.contents.localName.map({ text(of: $0).lowercased().contains(name) }) != true { continue }
+          if let table {
+            table.add(result)
+          } else if isJSON {
+            Output.json(line(result))
+          } else {
+            Output.line(plain(result))
+          }
+        }
+        return true
+      }
+      table?.end()
+    }
+  }
+
+  /// `-61 dBm  F0:F1:F2:F3:F4:F5  "Thermometer", Health Thermometer`
+  private static func plain(_ result: ScanResult) -> String {
+    let strength = result.rssi.map { "\($0) dBm" } ?? "? dBm"
+    return "\(strength.leftPadded(to: 8))  \(result.address.octets)  \(AdvertisementText.line(result.contents))"
+  }
+
+  private static func text(of name: LocalName) -> String { String(decoding: name.octets, as: UTF8.self) }
+
+  private static func line(_ result: ScanResult) -> Line {
+    let contents = result.contents
+    return Line(
+      address: result.address.octets.description, addressType: result.address.kind.rawValue & 1 == 1 ? "random" : "public",
+      rssi: result.rssi, name: contents.localName.map(text), services: contents.serviceUUIDs.map(\.uuidString),
+      manufacturer: contents.manufacturerData.map { .init(company: $0.company.rawValue, data: $0.data.hexadecimal) },
+      serviceData: Dictionary(
+        contents.serviceData.map { ($0.uuid.uuidString, $0.data.hexadecimal) }, uniquingKeysWith: { _, last in last }),
+      txPower: contents.txPowerLevel.map(Int.init), connectable: result.isConnectable,
+      summary: AdvertisementText.line(contents))
+  }
+}

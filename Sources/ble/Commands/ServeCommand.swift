@@ -1,0 +1,222 @@
+import BLEKit
+import BLEWire
+import Foundation
+import Synchronization
+
+/// `ble serve`: a peripheral from a description in a file.
+enum ServeCommand {
+  static let declaration = CommandDeclaration(
+    name: "serve", summary: "is a peripheral that a file describes",
+    details: [
+      "FILE is JSON: the name, and services with characteristics and values. What clients write is kept until the end and sent to "
+        + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
+    ],
+    operands: [.init(name: "FILE", help: "the description", isRequired: false, isFile: true)],
+    options: CommandDeclaration.Option.adapter + [.flag("example", "prints an example of a description")],
+    examples: [
+      .init(commandLine: "ble serve --example > thermometer.json", effect: "writes an example"),
+      .init(commandLine: "ble serve thermometer.json", effect: "serves it until Control-C"),
+    ],
+    run: run)
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    if arguments.has("example") { return Output.line(ServiceDescription.example) }
+    guard let file = arguments.operand(0) else { throw ToolError.usage("FILE is missing", of: declaration) }
+    var description = try ServiceDescription(file: file)
+    while true {
+      let options = AdapterOptions(
+        transport: arguments.value("transport"), snoop: arguments.value("snoop"), deviceName: description.name,
+        appearance: description.appearance)
+      let values = ServedValues(description)
+      let services = try values.services()
+      let next = Mutex<ServiceDescription?>(nil)
+      try await AdapterUse.withAdapter(options) { adapter in
+        let found = try await serve(services, description, values, file, adapter)
+        next.withLock { $0 = found }
+      }
+      guard let found = next.withLock({ $0 }) else { return }
+      description = found
+    }
+  }
+
+  /// Serves until the structure of the description changes.
+  ///
+  /// - Returns: the new description; nil when the reader of the output has gone.
+  private static func serve(
+    _ services: [LocalService], _ description: ServiceDescription, _ values: ServedValues, _ file: String,
+    _ adapter: Adapter
+  ) async throws -> ServiceDescription? {
+    let publication = try await adapter.publish(services)
+    values.publish(publication)
+    let advertised = (description.advertise ?? description.services.filter { $0.primary ?? true }.map(\.uuid))
+      .compactMap { BluetoothUUID($0) }
+    let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
+    return try await withThrowingTaskGroup(of: ServiceDescription?.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        try await adapter.advertise(advertisement)
+        return nil
+      }
+      group.addTask {
+        for await device in adapter.connections {
+          Output.line("connected \(device.address)")
+          Task {
+            if let reason = try? await device.waitUntilDisconnected() { Output.line("disconnected \(device.address): \(reason)") }
+          }
+        }
+        return nil
+      }
+      group.addTask { try await change(of: file, description, values) }
+      let address = adapter.address.map { " as \($0)" } ?? ""
+      Output.line("READY \"\(printable(description.name))\"\(address)")
+      return try await group.next() ?? nil
+    }
+  }
+
+  /// Waits for a change of the file; new values are sent, and a new structure is returned.
+  private static func change(
+    of file: String, _ served: ServiceDescription, _ values: ServedValues
+  ) async throws -> ServiceDescription? {
+    var last = modificationTime(file)
+    while !Output.isClosed {
+      try await Task.sleep(for: .milliseconds(500))
+      let now = modificationTime(file)
+      guard let now, now != last else { continue }
+      last = now
+      do {
+        let description = try ServiceDescription(file: file)
+        guard description.hasStructure(of: served) else {
+          Output.line("\(file) has changed: the services are published anew")
+          let checked = ServedValues(description)
+          _ = try checked.services()
+          return description
+        }
+        for change in try await values.update(to: description) { Output.line(change) }
+      } catch let error as ToolError {
+        Output.error("ble: \(error.description); the services stay as they are")
+      }
+    }
+    return nil
+  }
+
+  private static func modificationTime(_ file: String) -> Date? {
+    (try? FileManager.default.attributesOfItem(atPath: file))?[.modificationDate] as? Date
+  }
+}
+
+/// The values of the characteristics of a description, by their place in it.
+final class ServedValues: Sendable {
+  private struct Place: Hashable { var service: Int, characteristic: Int }
+
+  private let description: ServiceDescription
+  private let values = Mutex<[Place: [UInt8]]>([:])
+  /// The description whose values were taken last.
+  private let latest: Mutex<ServiceDescription>
+  private let publication = Mutex<ServicePublication?>(nil)
+
+  init(_ description: ServiceDescription) {
+    self.description = description
+    latest = Mutex(description)
+  }
+
+  /// The publication to which changes are sent.
+  func publish(_ publication: ServicePublication) { self.publication.withLock { $0 = publication } }
+
+  /// The services of the description.
+  ///
+  /// - Throws: ``ToolError`` for a UUID or a value that is malformed.
+  func services() throws(ToolError) -> [LocalService] {
+    var services: [LocalService] = []
+    for (index, service) in description.services.enumerated() {
+      var characteristics: [LocalCharacteristic] = []
+      for (number, characteristic) in service.characteristics.enumerated() {
+        characteristics.append(try self.characteristic(characteristic, Place(service: index, characteristic: number)))
+      }
+      services.append(
+        LocalService(try Self.uuid(service.uuid), characteristics, isPrimary: service.primary ?? true))
+    }
+    return services
+  }
+
+  private func characteristic(
+    _ description: ServiceDescription.Characteristic, _ place: Place
+  ) throws(ToolError) -> LocalCharacteristic {
+    let uuid = try Self.uuid(description.uuid)
+    let value = try ValueCommands.octets(description.value ?? "")
+    values.withLock { $0[place] = value }
+    let security = description.security?.required ?? .none
+    var result = LocalCharacteristic(uuid)
+    if let text = description.description { result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8))) }
+    if description.properties.contains(.read) {
+      result = result.read(security: security) { [weak self] _ in self?.values.withLock { $0[place] } ?? [] }
+    }
+    var kinds: LocalCharacteristic.WriteKinds = []
+    if description.properties.contains(.write) { kinds.insert(.withResponse) }
+    if description.properties.contains(.writeWithoutResponse) { kinds.insert(.withoutResponse) }
+    let isSent = description.properties.contains(.notify) || description.properties.contains(.indicate)
+    if !kinds.isEmpty {
+      result = result.write(kinds: kinds, security: security) { [weak self] octets, device in
+        guard let self else { return }
+        values.withLock { $0[place] = octets }
+        Output.line("\(device.address) wrote \(description.uuid): \(ValueText.text(octets[...], of: uuid))")
+        if isSent { Task { try? await self.send(octets, of: uuid) } }
+      }
+    }
+    if description.properties.contains(.notify) { result = result.notify(security: security) }
+    if description.properties.contains(.indicate) { result = result.indicate(security: security) }
+    return result
+  }
+
+  /// Takes the values of a description with the same structure, and sends those that have changed to subscribers.
+  ///
+  /// - Returns: a line for each value that has changed.
+  func update(to new: ServiceDescription) async throws -> [String] {
+    let old = latest.withLock { latest in
+      defer { latest = new }
+      return latest
+    }
+    var lines: [String] = []
+    for (index, service) in new.services.enumerated() {
+      for (number, characteristic) in service.characteristics.enumerated() {
+        let before = old.services[index].characteristics[number]
+        let place = Place(service: index, characteristic: number)
+        let value = try ValueCommands.octets(characteristic.value ?? "")
+        let current = values.withLock { $0[place] }
+        // A value that the file repeats does not replace one that a client has written.
+        guard value != current, characteristic.value != before.value else { continue }
+        values.withLock { $0[place] = value }
+        let uuid = try Self.uuid(characteristic.uuid)
+        lines.append("\(characteristic.uuid) is now \(ValueText.text(value[...], of: uuid))")
+        if characteristic.properties.contains(.notify) || characteristic.properties.contains(.indicate) {
+          try? await send(value, of: uuid)
+        }
+      }
+    }
+    return lines
+  }
+
+  private func send(_ octets: [UInt8], of uuid: BluetoothUUID) async throws {
+    try await publication.withLock { $0 }?.send(octets, for: uuid)
+  }
+
+  private static func uuid(_ text: String) throws(ToolError) -> BluetoothUUID {
+    guard let uuid = BluetoothUUID(text) else { throw .data("'\(text)' is not a UUID of 4, 8 or 36 characters") }
+    return uuid
+  }
+}
+
+extension ServiceDescription {
+  /// Whether everything but the values is the same.
+  func hasStructure(of other: Self) -> Bool {
+    func structure(_ description: Self) -> [String] {
+      [description.name, "\(description.appearance ?? 0)", "\(description.advertise ?? [])"]
+        + description.services.flatMap { service in
+          ["\(service.uuid) \(service.primary ?? true)"]
+            + service.characteristics.map {
+              "\($0.uuid) \($0.properties) \($0.security ?? .none) \($0.description ?? "")"
+            }
+        }
+    }
+    return structure(self) == structure(other)
+  }
+}

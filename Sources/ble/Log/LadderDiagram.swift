@@ -1,0 +1,81 @@
+import BLEHCI
+import BLEWire
+
+/// A ladder diagram of a trace as SVG: a line for the host, the controller and each other device, an arrow for each entry.
+///
+/// Commands and events are arrows between host and controller; L2CAP, ATT and SMP are arrows between the host and the device.
+struct LadderDiagram {
+  private let entries: [TraceEntry]
+  private let peers: [DeviceAddress]
+
+  private static let top = 70, step = 26, timeWidth = 90, columnWidth = 420
+  private static let colours: [TraceEntry.Layer: String] = [
+    .hci: "#5b6770", .l2cap: "#8a5a00", .att: "#0b5cad", .smp: "#8b1a62",
+  ]
+
+  init(_ entries: [TraceEntry]) {
+    self.entries = entries
+    peers = entries.reduce(into: []) { peers, entry in
+      if let peer = entry.peer, !peers.contains(peer) { peers.append(peer) }
+    }
+  }
+
+  /// The lines from left to right: host, controller, other devices.
+  private var titles: [String] { ["Host", "Controller"] + peers.map(\.description) }
+
+  /// The document.
+  var svg: String {
+    let width = Self.timeWidth + Self.columnWidth * max(1, titles.count - 1) + 120
+    let height = Self.top + Self.step * entries.count + 30
+    var lines = [
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" viewBox=\"0 0 \(width) \(height)\" "
+        + "font-family=\"sans-serif\" font-size=\"12\">",
+      "<title>\(entries.count) packets between a host and \(peers.count) devices</title>",
+      "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+        + "orient=\"auto-start-reverse\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"context-stroke\"/></marker></defs>",
+      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
+      legend(width),
+    ]
+    for (column, title) in titles.enumerated() {
+      let x = Self.x(column)
+      lines.append(
+        "<line x1=\"\(x)\" y1=\"\(Self.top - 14)\" x2=\"\(x)\" y2=\"\(height - 16)\" stroke=\"#c4cbd1\" stroke-width=\"1.5\"/>")
+      lines.append(
+        "<text x=\"\(x)\" y=\"\(Self.top - 22)\" text-anchor=\"middle\" font-weight=\"bold\">\(Self.escaped(title))</text>")
+    }
+    for (index, entry) in entries.enumerated() { lines += arrow(entry, y: Self.top + Self.step * index + 18) }
+    return (lines + ["</svg>", ""]).joined(separator: "\n")
+  }
+
+  private func arrow(_ entry: TraceEntry, y: Int) -> [String] {
+    let other = entry.layer == .hci ? 1 : entry.peer.flatMap { peers.firstIndex(of: $0) }.map { $0 + 2 } ?? 1
+    let (left, right) = (Self.x(0), Self.x(other))
+    let (from, to) = entry.direction == .hostToController ? (left, right) : (right, left)
+    let colour = entry.isFailure ? "#c01c28" : Self.colours[entry.layer] ?? "#000000"
+    let room = (right - left - 30) * 10 / 62
+    let text = entry.name + (entry.details.isEmpty ? "" : ": \(entry.details)")
+    return [
+      "<g><title>\(Self.escaped(entry.line))</title>",
+      "<text x=\"\(Self.timeWidth - 20)\" y=\"\(y + 4)\" text-anchor=\"end\" fill=\"#6b7680\">\(entry.seconds)</text>",
+      "<line x1=\"\(from)\" y1=\"\(y)\" x2=\"\(to)\" y2=\"\(y)\" stroke=\"\(colour)\" stroke-width=\"1.5\" marker-end=\"url(#arrow)\"/>",
+      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">"
+        + "\(Self.escaped(text.shortened(to: room)))</text></g>",
+    ]
+  }
+
+  private func legend(_ width: Int) -> String {
+    let names: [TraceEntry.Layer] = [.hci, .l2cap, .att, .smp]
+    let entries = names.enumerated().map { index, layer in
+      "<text x=\"\(20 + 70 * index)\" y=\"20\" fill=\"\(Self.colours[layer] ?? "#000000")\" font-weight=\"bold\">"
+        + "\(layer.rawValue)</text>"
+    }
+    return (entries + ["<text x=\"300\" y=\"20\" fill=\"#c01c28\" font-weight=\"bold\">failure</text>"]).joined()
+  }
+
+  private static func x(_ column: Int) -> Int { timeWidth + columnWidth * column }
+
+  /// Text in an element of XML.
+  private static func escaped(_ text: String) -> String {
+    text.map { $0 == "&" ? "&amp;" : $0 == "<" ? "&lt;" : $0 == ">" ? "&gt;" : String($0) }.joined()
+  }
+}

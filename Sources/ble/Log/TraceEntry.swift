@@ -1,0 +1,49 @@
+import BLEHCI
+import BLEWire
+
+/// One packet of a trace in plain words.
+struct TraceEntry: Sendable {
+  /// The protocol of the packet.
+  enum Layer: String, Sendable { case hci = "HCI", l2cap = "L2CAP", att = "ATT", smp = "SMP" }
+
+  /// Microseconds since the first packet of the trace.
+  var time: Int64
+  var direction: HCIPacketDirection
+  var layer: Layer
+  /// The link; nil for a packet that belongs to none.
+  var link: ConnectionHandle?
+  /// The other device of the link.
+  var peer: DeviceAddress?
+  /// The name of the packet.
+  var name: String
+  /// The parameters in plain words; empty for a packet without any.
+  var details: String
+  /// Whether the packet reports a failure, or is malformed.
+  var isFailure = false
+  /// Whether the packet is of the kind that a short log leaves out: an answer that reports success, a count of buffers.
+  var isRoutine = false
+
+  /// Seconds with six digits.
+  var seconds: String {
+    let fraction = String(abs(time) % 1_000_000)
+    return "\(time / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction
+  }
+
+  /// The line of the entry in a terminal: time, direction, layer, name and parameters.
+  var line: String {
+    let arrow = direction == .hostToController ? ">" : "<"
+    let layerName = layer.rawValue.padded(to: 5)
+    return "\(seconds.leftPadded(to: 11)) \(arrow) \(layerName) \(name)" + (details.isEmpty ? "" : ": \(details)")
+  }
+}
+
+extension String {
+  /// The text with spaces after it, at least `width` characters.
+  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+
+  /// The text with spaces before it, at least `width` characters.
+  func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+
+  /// The text in at most `width` characters; the last one of a shortened text is an ellipsis.
+  func shortened(to width: Int) -> String { count <= width ? self : prefix(max(0, width - 1)) + "…" }
+}

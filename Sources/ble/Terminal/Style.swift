@@ -1,0 +1,31 @@
+import CLinux
+import Foundation
+
+/// Colours of the terminal (ECMA-48, 8.3.117); none where standard output is not a terminal, or NO_COLOR is set.
+enum Style: String {
+  case bold = "1"
+  case faint = "2"
+  case red = "31"
+  case green = "32"
+  case yellow = "33"
+  case cyan = "36"
+
+  static let isEnabled =
+    isatty(STDOUT_FILENO) == 1 && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
+    && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+
+  /// `text` in this colour.
+  func callAsFunction(_ text: String) -> String { Self.isEnabled ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text }
+
+  /// The width of the terminal in columns; 80 where standard output is not a terminal.
+  static var columns: Int { size.map { Int($0.ws_col) } ?? 80 }
+
+  /// The height of the terminal in lines; 24 where standard output is not a terminal.
+  static var rows: Int { size.map { Int($0.ws_row) } ?? 24 }
+
+  private static var size: winsize? {
+    var size = winsize()
+    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return nil }
+    return size
+  }
+}
