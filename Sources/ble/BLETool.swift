@@ -8,7 +8,7 @@ struct BLETool {
 
   /// In the order of the help.
   static let commands: [CommandDeclaration] = [
-    ScanCommand.declaration, InspectCommand.declaration, ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
+    DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration, ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
     ServeCommand.declaration, RadioCommand.declaration, LogCommand.declaration,
     CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]

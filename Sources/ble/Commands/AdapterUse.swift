@@ -12,9 +12,26 @@ enum AdapterUse {
 
   /// Opens an adapter, runs `body` and closes the adapter.
   static func withAdapter(_ options: AdapterOptions, _ body: (Adapter) async throws -> Void) async throws {
-    let adapter = try await Adapter.open(options, timeout: .seconds(10))
+    let adapter = try await opened(options)
     defer { adapter.close() }
     try await body(adapter)
+  }
+
+  /// Opens an adapter.
+  ///
+  /// - Throws: `AdapterError`, which has the remedy and the exit status; `BLEError` where the adapter has no error but does not become
+  ///   ready.
+  static func opened(_ options: AdapterOptions) async throws -> Adapter {
+    let adapter = Adapter(options)
+    do {
+      try await adapter.waitUntilPoweredOn(timeout: .seconds(10))
+    } catch {
+      let reason = adapter.stateReason
+      adapter.close()
+      if let reason, error.kind != .cancelled { throw reason }
+      throw error
+    }
+    return adapter
   }
 
   /// Connects to the device with the address or name `target`, runs `body` and ends the link.

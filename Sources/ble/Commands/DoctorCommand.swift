@@ -1,0 +1,86 @@
+import BLEHCI
+import BLEKit
+import BLEWire
+import Foundation
+
+/// `ble doctor`: whether Bluetooth works here, and what to do where it does not.
+enum DoctorCommand {
+  static let declaration = CommandDeclaration(
+    name: "doctor", summary: "checks adapters, permissions and the controller, with remedies",
+    details: [
+      "Each line that fails has its remedy. The adapter is opened as a program would open it, and closed again.",
+      "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, 77 no permission.",
+    ],
+    options: CommandDeclaration.Option.adapter.filter { $0.name == "transport" } + [.json],
+    examples: [.init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over")],
+    run: run)
+
+  private struct Report: Encodable {
+    var works: Bool
+    var checks: [Check]
+    var controller: ControllerFacts?
+  }
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    let transport =
+      arguments.value("transport") ?? ProcessInfo.processInfo.environment["BLE_TRANSPORT"].flatMap { $0.isEmpty ? nil : $0 }
+      ?? "linux"
+    let usesKernel = transport.hasPrefix("linux") || transport.hasPrefix("hci-socket")
+    var checks = usesKernel ? Diagnosis.checks(.current()) : []
+    var controller: ControllerFacts?
+    var status: Int32 = 0
+    // A kernel without Bluetooth has no adapter to open.
+    if checks.first.map({ $0.verdict != .failure }) ?? true {
+      do {
+        let facts = try await Self.controller(transport)
+        controller = facts
+        checks += facts.checks
+      } catch let error as AdapterError {
+        checks.append(Diagnosis.failure(error.text))
+        status = error.exitStatus
+      } catch let error as BLEError where error.kind != .cancelled {
+        checks.append(Diagnosis.failure("the adapter does not become ready: \(error.description)"))
+        status = 69
+      }
+    } else {
+      status = 69
+    }
+    if arguments.has("json") {
+      Output.json(Report(works: controller != nil, checks: checks, controller: controller))
+    } else {
+      Output.line("Transport \(transport)")
+      for check in checks { Output.line(text(check)) }
+      if controller != nil { Output.line(Style.green("The adapter works.")) }
+    }
+    if status != 0 { exit(Output.isClosed ? Output.closedStatus : status) }
+  }
+
+  /// Opens the adapter with a packet trace, and reads the answers of the controller from it.
+  private static func controller(_ transport: String) async throws -> ControllerFacts {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ble-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let trace = folder.appendingPathComponent("doctor.btsnoop")
+    var options = AdapterOptions(transport: transport, snoop: trace.path)
+    options.pairing.storage = .memory
+    // The trace is complete when the adapter is closed.
+    try await AdapterUse.withAdapter(options) { _ in }
+    let octets = Bytes(try Data(contentsOf: trace))
+    return ControllerFacts(try BTSnoopFile(octets))
+  }
+
+  private static func text(_ check: Check) -> String {
+    let mark =
+      switch check.verdict {
+      case .good: Style.green("ok  ")
+      case .warning: Style.yellow("warn")
+      case .failure: Style.red("FAIL")
+      case .information: "    "
+      }
+    let lines = HelpText.wrapped(check.finding, indent: 25).split(separator: "\n", omittingEmptySubsequences: false)
+    var text = "\(mark) \(check.name.padded(to: 19)) " + lines.joined(separator: "\n").drop { $0 == " " }
+    if let remedy = check.remedy { text += "\n" + HelpText.wrapped("-> \(remedy)", indent: 25) }
+    return text
+  }
+}
