@@ -196,7 +196,11 @@ extension AdapterClient {
   }
 
   /// Removes a bond; ``HostEvent/bondRemoved(_:)`` follows.
-  package func remove(_ bond: Bond) { perform(.removeBond(bond.record.identity)) }
+  package func remove(_ bond: Bond) {
+    // The store has the change also where the client ends before the host reports it.
+    link.hub?.bonds.receive(.bondRemoved(bond.record.identity))
+    perform(.removeBond(bond.record.identity))
+  }
 
   /// Changes how the adapter pairs from now on, for all its clients; ``PairingOptions/storage`` stays.
   package func setPairing(_ options: PairingOptions) {

@@ -119,4 +119,14 @@ public final class Adapter: Sendable {
   /// Takes everything back and lets the controller go, unless others of this process use it. Waiting calls throw
   /// ``BLEError/Kind/adapterUnavailable``.
   public func close() { session.close() }
+
+  /// Closes each adapter of the process and waits: advertising is stopped, links are ended, transports are given back, and bonds are
+  /// stored. It is the last call of a program, after SIGINT and SIGTERM too; adapters cannot be used after it. The thread is blocked
+  /// meanwhile.
+  ///
+  /// - Returns: whether all were closed in time.
+  @discardableResult
+  public static func shutDownAll(atMost patience: Duration = .seconds(4)) -> Bool {
+    AdapterHub.shutDownAll(atMost: patience)
+  }
 }

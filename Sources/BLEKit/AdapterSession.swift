@@ -128,6 +128,7 @@ final class AdapterSession: Sendable {
         state.clients[peer]?.mtu = mtu
       case .connectionUpdated(let peer, let timing): state.links[peer]?.timing = timing
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
+      case .paired(let peer, let device): state.paired(peer, device, into: &actions)
       case .pairingFailed(let peer, let failure):
         state.pairings.fail(
           BLEError(.security, "the pairing failed, \(failure)"), where: { $0.peer == peer }, into: &actions)
@@ -154,7 +155,7 @@ final class AdapterSession: Sendable {
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
         .pairingQuestionWithdrawn,
-        .paired, .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
+        .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
         .foreignLink,
         .sduReceived,
         .sduSent, .channelResized, .channelClosed:

@@ -31,6 +31,8 @@ struct LinkState: Sendable {
 /// One task that waits for something of a link.
 struct LinkWait: Hashable, Sendable {
   var peer: PeerID
+  /// The level that a pairing has to reach.
+  var level = SecurityLevel.none
   var id = HostNames.next32()
 }
 
@@ -77,8 +79,15 @@ extension AdapterSession.State {
 
   mutating func securityChanged(_ peer: PeerID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
-    guard security.level > .none else { return }
-    pairings.succeed((), where: { $0.peer == peer }, into: &actions)
+    // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is `paired`.
+    guard security.isBondProven else { return }
+    pairings.succeed((), where: { $0.peer == peer && $0.level <= security.level }, into: &actions)
+  }
+
+  /// A pairing is complete. One that made a bond is reported once more, as a change of the security of the link.
+  mutating func paired(_ peer: PeerID, _ device: PairedDevice, into actions: inout Actions) {
+    guard !device.isBonded, let level = links[peer]?.security.level else { return }
+    pairings.succeed((), where: { $0.peer == peer && $0.level <= level }, into: &actions)
   }
 
   mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into actions: inout Actions) {

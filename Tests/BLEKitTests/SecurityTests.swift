@@ -20,6 +20,22 @@ import Testing
     for bond in air.central.bonds { air.central.remove(bond) }
   }
 
+  /// A program that pairs and ends the link at once has the bond (Vol 3, Part H, 2.4.3: keys follow the encryption).
+  @Test func pairingIsCompleteWhenTheCallReturns() async throws {
+    let air = try await OnTheAir()
+    for _ in 0..<10 {
+      try await air.meet { device in
+        try await device.pair()
+        #expect(device.security.isBonded)
+      }
+      #expect(air.central.bonds.count == 1)
+      for bond in air.central.bonds { air.central.remove(bond) }
+      for bond in air.peripheral.bonds { air.peripheral.remove(bond) }
+      // At once, so that an adapter that is closed now has stored the removal.
+      #expect(air.central.bonds.isEmpty)
+    }
+  }
+
   @Test func aQuestionThatNobodyReadsIsRejected() async throws {
     var pairing = OnTheAir.inMemory
     pairing.asksConsent = true

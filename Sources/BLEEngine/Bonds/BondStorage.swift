@@ -130,7 +130,10 @@ extension BondStorage.State {
   }
 
   fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
+    let count = record.bonds.count
     record.bonds.removeAll { $0.record.identity == identity }
+    // A removal is reported twice: by the client that asks for it, and by the host.
+    guard !isLoaded || record.bonds.count < count else { return }
     if !isLoaded { removed = removed.suffix(BondStorage.removedLimit - 1) + [identity] }
     schedule.change(.atOnce, now: now)
   }

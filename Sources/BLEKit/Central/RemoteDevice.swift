@@ -110,6 +110,8 @@ public struct RemoteDevice: Sendable {
 
   /// Asks for an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
   ///
+  /// When it returns, both devices have their keys, and a bond is stored.
+  ///
   /// How this device pairs is set with ``AdapterOptions/pairing``; ``Adapter/pairingRequests`` has the questions for the user.
   ///
   /// - Parameters:
@@ -124,7 +126,7 @@ public struct RemoteDevice: Sendable {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
     let isPlain = demand == SecurityDemand()
     try await session.wait(
-      in: \.pairings, for: LinkWait(peer: peer), timeout: timeout
+      in: \.pairings, for: LinkWait(peer: peer, level: demand.level), timeout: timeout
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       if state.links[peer]?.security.level ?? .none >= demand.level { return () }

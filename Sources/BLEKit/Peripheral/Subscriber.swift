@@ -11,8 +11,9 @@ public struct Subscriber: Sendable {
   public let characteristic: BluetoothUUID
   let attribute: AttributeID
 
-  /// The longest value that one notification or indication holds, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1).
-  public var maximumLength: Int { device.mtu - 3 }
+  /// The longest value that one notification or indication holds, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1), and at most the 512
+  /// of an attribute value (Vol 3, Part F, 3.2.9).
+  public var maximumLength: Int { min(device.mtu - 3, ATT.maximumValueLength) }
 
   /// Sends a value to this client.
   ///
