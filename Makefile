@@ -15,13 +15,14 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long clean
+.PHONY: help demo test check docs pictures api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
+	@echo "make pictures        draws the ladder diagram of the demo anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C, and the memory of a peripheral"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
@@ -69,6 +70,14 @@ check:
 	$(SWIFT) test --skip-build
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
+
+# The ladder diagram of the demo in Docs/Pictures.
+pictures:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	@$(SWIFT) build --product ble
+	@mkdir -p Docs/Pictures .cache
+	@$(SWIFT) run --skip-build ble demo --snoop .cache/ladder.btsnoop
+	@$(SWIFT) run --skip-build ble log .cache/ladder.btsnoop --svg Docs/Pictures/ladder.svg
 
 docs:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3

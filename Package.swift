@@ -114,7 +114,8 @@ let package = Package(
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual", "BLEVirtualServer",
+        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual",
+        "BLEVirtualServer",
         "BLEWire", "CLinux",
       ], swiftSettings: strict),
 
@@ -159,6 +160,9 @@ let package = Package(
     .target(
       name: "EngineFixtures", dependencies: ["BLEEngine"], path: "Tests/EngineFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
+    tests(
+      "bleTests",
+      on: ["ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("BLEWireTests", on: ["BLEWire"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire"]),
     tests("BLEHCITests", on: ["BLEHCI", "BLEWire"]),

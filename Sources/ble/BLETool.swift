@@ -8,8 +8,10 @@ struct BLETool {
 
   /// In the order of the help.
   static let commands: [CommandDeclaration] = [
-    DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration, ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
-    ServeCommand.declaration, RadioCommand.declaration, LogCommand.declaration,
+    DemoCommand.declaration, DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration,
+    ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
+    PairCommand.pair, PairCommand.bonds,
+    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, LogCommand.declaration,
     CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 
@@ -25,13 +27,15 @@ struct BLETool {
     } catch let error as AdapterError {
       end(error.text, error.exitStatus)
     } catch let error as BLEError {
-      if error.kind == .cancelled { exit(128 + SIGINT) }
+      if error.kind == .cancelled { end(nil, 128 + SIGINT) }
       end(error.description, status(of: error))
     } catch is CancellationError {
-      exit(128 + SIGINT)
+      end(nil, 128 + SIGINT)
     } catch {
       end("\(error)", 70)
     }
+    // Bonds are stored, links are ended.
+    Adapter.shutDownAll()
     if Output.isClosed { exit(Output.closedStatus) }
   }
 
@@ -64,9 +68,10 @@ struct BLETool {
     }
   }
 
-  private static func end(_ text: String, _ status: Int32) -> Never {
+  private static func end(_ text: String?, _ status: Int32) -> Never {
+    Adapter.shutDownAll()
     if Output.isClosed { exit(Output.closedStatus) }
-    Output.error("ble: \(text)")
+    if let text, !text.isEmpty { Output.error("ble: \(text)") }
     exit(status)
   }
 

@@ -62,7 +62,8 @@ struct CommandDeclaration: Sendable {
 extension CommandDeclaration.Option {
   static let json = flag("json", "prints JSON, one object a line")
   static let transport = value(
-    "transport", "SPEC", "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux)")
+    "transport", "SPEC",
+    "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux)")
   static let snoop = value(
     "snoop", "FILE", "writes the HCI packets to FILE in the btsnoop format (BLE_SNOOP, else none)", isFile: true)
   static let timeout = value("timeout", "SECONDS", "seconds until a device is found and connected (30)")

@@ -16,7 +16,9 @@ enum Completions {
       let words = command.options.map { "--\($0.name)" } + ["--help"] + command.operands.flatMap { $0.values ?? [] }
       var lines = ["    \(command.name))"]
       if !files.isEmpty {
-        lines.append("      case $previous in \(files.joined(separator: "|"))) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac")
+        lines.append(
+          "      case $previous in \(files.joined(separator: "|"))) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac"
+        )
       }
       lines.append("      COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\"))")
       if command.operands.contains(where: \.isFile) {

@@ -25,7 +25,8 @@ enum HelpText {
     let options = command.options.map { (synopsis($0), $0.help) }
     sections.append(list(options + [("--help", "prints this text")]))
     if !command.examples.isEmpty {
-      sections.append(command.examples.map { "  \($0.commandLine)\n\(wrapped($0.effect, indent: 6))" }.joined(separator: "\n"))
+      sections.append(
+        command.examples.map { "  \($0.commandLine)\n\(wrapped($0.effect, indent: 6))" }.joined(separator: "\n"))
     }
     return sections.joined(separator: "\n\n")
   }

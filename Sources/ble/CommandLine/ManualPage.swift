@@ -7,7 +7,8 @@ enum ManualPage {
       ".SH SYNOPSIS", ".B ble", "\\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIOPERANDS\\fR]",
       ".SH DESCRIPTION",
       escaped(
-        "ble uses the Bluetooth adapters of this machine, any HCI controller on a serial line or socket, and a simulated radio."),
+        "ble uses the Bluetooth adapters of this machine, any HCI controller on a serial line or socket, and a simulated radio."
+      ),
       ".SH COMMANDS",
     ]
     for command in commands { lines += section(command) }
@@ -29,14 +30,30 @@ enum ManualPage {
     var lines = [".SS \(escaped(command.usage))", escaped("\(command.summary).")]
     for paragraph in command.details { lines += [".PP", escaped(paragraph)] }
     for operand in command.operands { lines += [".TP", ".I \(escaped(operand.name))", escaped(operand.help)] }
-    for option in command.options { lines += [".TP", ".B \(escaped(HelpText.synopsis(option)))", escaped(option.help)] }
+    for option in command.options {
+      lines += [".TP", ".B \(escaped(HelpText.synopsis(option)))", escaped(option.help)]
+    }
     for example in command.examples { lines += [".TP", ".B \(escaped(example.commandLine))", escaped(example.effect)] }
     return lines
   }
 
-  /// Hyphens that are copied as hyphens; a point or an apostrophe at the beginning of a line is not a request.
+  /// Hyphens that are copied as hyphens, other characters than ASCII as groff's names for them; a point or an apostrophe at the
+  /// beginning of a line is not a request.
   private static func escaped(_ text: String) -> String {
-    let hyphens = text.map { $0 == "-" ? "\\-" : $0 == "\\" ? "\\e" : String($0) }.joined()
-    return hyphens.hasPrefix(".") || hyphens.hasPrefix("'") ? "\\&" + hyphens : hyphens
+    let characters = text.unicodeScalars.map { scalar in
+      switch scalar {
+      case "-": "\\-"
+      case "\\": "\\e"
+      case _ where !scalar.isASCII: "\\[u\(Self.digits(scalar.value))]"
+      default: String(scalar)
+      }
+    }.joined()
+    return characters.hasPrefix(".") || characters.hasPrefix("'") ? "\\&" + characters : characters
+  }
+
+  /// At least four hexadecimal digits.
+  private static func digits(_ number: UInt32) -> String {
+    let digits = String(number, radix: 16, uppercase: true)
+    return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
   }
 }

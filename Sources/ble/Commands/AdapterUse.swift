@@ -1,21 +1,33 @@
 import BLEAssignedNumbers
 import BLEKit
 import BLEWire
+import Synchronization
 
 /// The adapter of a command, and the search for a device.
 enum AdapterUse {
-  /// Opens the adapter of `--transport`, runs `body` and closes the adapter.
+  /// Opens the adapter of `--transport` and runs `body`.
   static func withAdapter(_ arguments: ParsedArguments, _ body: (Adapter) async throws -> Void) async throws {
     let options = AdapterOptions(transport: arguments.value("transport"), snoop: arguments.value("snoop"))
     try await withAdapter(options, body)
   }
 
-  /// Opens an adapter, runs `body` and closes the adapter.
-  static func withAdapter(_ options: AdapterOptions, _ body: (Adapter) async throws -> Void) async throws {
+  /// Opens an adapter and runs `body`.
+  ///
+  /// - Parameter closes: whether the adapter is closed then. Otherwise it is kept until the tool ends with `Adapter.shutDownAll()`, which
+  ///   waits until links are ended and bonds are stored.
+  static func withAdapter(
+    _ options: AdapterOptions, closes: Bool = false, _ body: (Adapter) async throws -> Void
+  ) async throws {
     let adapter = try await opened(options)
-    defer { adapter.close() }
+    if closes {
+      defer { adapter.close() }
+      return try await body(adapter)
+    }
+    adapters.withLock { $0.append(adapter) }
     try await body(adapter)
   }
+
+  private static let adapters = Mutex<[Adapter]>([])
 
   /// Opens an adapter.
   ///
@@ -54,13 +66,16 @@ enum AdapterUse {
       options.waitsForScanResponse = !isAddress(target)
       for try await result in adapter.scan(options) {
         let name = result.contents.localName.map { String(decoding: $0.octets, as: UTF8.self) }
-        if result.address.octets.description.uppercased() == wanted || name?.uppercased() == wanted { return result.address }
+        if result.address.octets.description.uppercased() == wanted || name?.uppercased() == wanted {
+          return result.address
+        }
       }
       return nil
     }
     guard let found else {
       throw ToolError.notFound(
-        "no device '\(target)' was found in \(timeout). Is it switched on, near, and not connected elsewhere? Run: ble scan")
+        "no device '\(target)' was found in \(timeout). Is it switched on, near, and not connected elsewhere? Run: ble scan"
+      )
     }
     return found
   }

@@ -12,7 +12,9 @@ enum DoctorCommand {
       "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, 77 no permission.",
     ],
     options: CommandDeclaration.Option.adapter.filter { $0.name == "transport" } + [.json],
-    examples: [.init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over")],
+    examples: [
+      .init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over")
+    ],
     run: run)
 
   private struct Report: Encodable {
@@ -23,7 +25,9 @@ enum DoctorCommand {
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     let transport =
-      arguments.value("transport") ?? ProcessInfo.processInfo.environment["BLE_TRANSPORT"].flatMap { $0.isEmpty ? nil : $0 }
+      arguments.value("transport") ?? ProcessInfo.processInfo.environment["BLE_TRANSPORT"].flatMap {
+        $0.isEmpty ? nil : $0
+      }
       ?? "linux"
     let usesKernel = transport.hasPrefix("linux") || transport.hasPrefix("hci-socket")
     var checks = usesKernel ? Diagnosis.checks(.current()) : []
@@ -52,7 +56,7 @@ enum DoctorCommand {
       for check in checks { Output.line(text(check)) }
       if controller != nil { Output.line(Style.green("The adapter works.")) }
     }
-    if status != 0 { exit(Output.isClosed ? Output.closedStatus : status) }
+    if status != 0 { throw ToolError(description: "", status: status) }
   }
 
   /// Opens the adapter with a packet trace, and reads the answers of the controller from it.
@@ -65,7 +69,7 @@ enum DoctorCommand {
     var options = AdapterOptions(transport: transport, snoop: trace.path)
     options.pairing.storage = .memory
     // The trace is complete when the adapter is closed.
-    try await AdapterUse.withAdapter(options) { _ in }
+    try await AdapterUse.withAdapter(options, closes: true) { _ in }
     let octets = Bytes(try Data(contentsOf: trace))
     return ControllerFacts(try BTSnoopFile(octets))
   }

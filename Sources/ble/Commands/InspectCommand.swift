@@ -89,7 +89,8 @@ enum InspectCommand {
       }
       for descriptor in try await device.descriptors(of: characteristic) {
         var found = Descriptor(
-          uuid: descriptor.uuid.uuidString, name: AssignedNames.uuid(descriptor.uuid), handle: descriptor.handle.rawValue)
+          uuid: descriptor.uuid.uuidString, name: AssignedNames.uuid(descriptor.uuid),
+          handle: descriptor.handle.rawValue)
         if readsValues {
           found.value = try await value(of: descriptor.uuid, on: device) { () async throws(BLEError) in
             try await device.read(descriptor)
@@ -132,7 +133,8 @@ enum InspectCommand {
       let isLast = index == service.characteristics.count - 1
       let properties = characteristic.properties.joined(separator: ", ")
       lines.append(
-        "\(margin)\(isLast ? "└" : "├")─ \(title(characteristic.name, characteristic.uuid))  \(Style.faint("[\(properties)]"))")
+        "\(margin)\(isLast ? "└" : "├")─ \(title(characteristic.name, characteristic.uuid))  \(Style.faint("[\(properties)]"))"
+      )
       let inner = margin + (isLast ? "   " : "│  ")
       if let value = characteristic.value { lines.append("\(inner)  \(text(value))") }
       for descriptor in characteristic.descriptors {

@@ -11,7 +11,9 @@ enum LogCommand {
         + "packet and its parameters. UUIDs and values are decoded where the trace has the discovery.",
       "Without --all, answers that report success and counts of buffers are left out. Keys are never shown.",
     ],
-    operands: [.init(name: "FILE", help: "a btsnoop file of ble --snoop, btmon or Android; - for standard input", isFile: true)],
+    operands: [
+      .init(name: "FILE", help: "a btsnoop file of ble --snoop, btmon or Android; - for standard input", isFile: true)
+    ],
     options: [
       .flag("all", "shows every packet"), .json,
       .value("svg", "FILE", "draws a ladder diagram into FILE", isFile: true),
@@ -62,7 +64,9 @@ enum LogCommand {
     } else {
       data = FileManager.default.contents(atPath: file)
     }
-    guard let data else { throw .input("\(file) cannot be read. Name a btsnoop file, such as the one of --snoop FILE.") }
+    guard let data else {
+      throw .input("\(file) cannot be read. Name a btsnoop file, such as the one of --snoop FILE.")
+    }
     let records: BTSnoopFile
     do { records = try BTSnoopFile(Bytes(data)) } catch { throw .data("\(file): \(error)") }
     var reader = TraceReader()
@@ -81,10 +85,10 @@ enum LogCommand {
       details: entry.details, failure: entry.isFailure)
   }
 
-  /// The line in the width of the terminal, wrapped under the name of the packet.
+  /// The line in the width of the terminal, wrapped under the name of the packet; one line where the output is not a terminal.
   private static func coloured(_ entry: TraceEntry) -> String {
     let indent = 20
-    let width = max(40, Style.columns)
+    let width = Style.isTerminal ? max(40, Style.columns) : .max
     var lines: [String] = []
     var rest = entry.line[...]
     while !rest.isEmpty {

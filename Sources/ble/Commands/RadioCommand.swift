@@ -12,7 +12,8 @@ enum RadioCommand {
         + "Any program that can reach an endpoint gets a controller: HCI has no authentication."
     ],
     options: [
-      .value("tcp", "[HOST:]PORT", "listens for hosts; 127.0.0.1:6402 where there is no other endpoint, 0 takes a free port"),
+      .value(
+        "tcp", "[HOST:]PORT", "listens for hosts; 127.0.0.1:6402 where there is no other endpoint, 0 takes a free port"),
       .value("unix", "PATH", "listens on a Unix socket", isFile: true),
       .value("pty", "PATH", "makes a pseudo-terminal for one host, with a symbolic link at PATH", isFile: true),
       .flag("pace", "has the timing of a real radio; otherwise data moves at once"),

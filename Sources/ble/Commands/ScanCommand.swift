@@ -91,7 +91,8 @@ enum ScanCommand {
   private static func line(_ result: ScanResult) -> Line {
     let contents = result.contents
     return Line(
-      address: result.address.octets.description, addressType: result.address.kind.rawValue & 1 == 1 ? "random" : "public",
+      address: result.address.octets.description,
+      addressType: result.address.kind.rawValue & 1 == 1 ? "random" : "public",
       rssi: result.rssi, name: contents.localName.map(text), services: contents.serviceUUIDs.map(\.uuidString),
       manufacturer: contents.manufacturerData.map { .init(company: $0.company.rawValue, data: $0.data.hexadecimal) },
       serviceData: Dictionary(

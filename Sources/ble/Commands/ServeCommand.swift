@@ -9,7 +9,7 @@ enum ServeCommand {
     name: "serve", summary: "is a peripheral that a file describes",
     details: [
       "FILE is JSON: the name, and services with characteristics and values. What clients write is kept until the end and sent to "
-        + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
+        + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew."
     ],
     operands: [.init(name: "FILE", help: "the description", isRequired: false, isFile: true)],
     options: CommandDeclaration.Option.adapter + [.flag("example", "prints an example of a description")],
@@ -30,7 +30,7 @@ enum ServeCommand {
       let values = ServedValues(description)
       let services = try values.services()
       let next = Mutex<ServiceDescription?>(nil)
-      try await AdapterUse.withAdapter(options) { adapter in
+      try await AdapterUse.withAdapter(options, closes: true) { adapter in
         let found = try await serve(services, description, values, file, adapter)
         next.withLock { $0 = found }
       }
@@ -61,7 +61,9 @@ enum ServeCommand {
         for await device in adapter.connections {
           Output.line("connected \(device.address)")
           Task {
-            if let reason = try? await device.waitUntilDisconnected() { Output.line("disconnected \(device.address): \(reason)") }
+            if let reason = try? await device.waitUntilDisconnected() {
+              Output.line("disconnected \(device.address): \(reason)")
+            }
           }
         }
         return nil
@@ -146,7 +148,9 @@ final class ServedValues: Sendable {
     values.withLock { $0[place] = value }
     let security = description.security?.required ?? .none
     var result = LocalCharacteristic(uuid)
-    if let text = description.description { result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8))) }
+    if let text = description.description {
+      result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8)))
+    }
     if description.properties.contains(.read) {
       result = result.read(security: security) { [weak self] _ in self?.values.withLock { $0[place] } ?? [] }
     }

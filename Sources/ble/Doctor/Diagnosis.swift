@@ -98,7 +98,9 @@ enum Diagnosis {
   /// The check of an adapter that did not open.
   static func failure(_ text: String) -> Check {
     // An error of an adapter is what failed and why, a full stop, and what to do.
-    guard let end = text.firstRange(of: ". ") else { return Check(name: "controller", verdict: .failure, finding: text) }
+    guard let end = text.firstRange(of: ". ") else {
+      return Check(name: "controller", verdict: .failure, finding: text)
+    }
     return Check(
       name: "controller", verdict: .failure, finding: String(text[..<end.lowerBound]),
       remedy: String(text[end.upperBound...]))

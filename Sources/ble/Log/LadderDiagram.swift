@@ -8,7 +8,7 @@ struct LadderDiagram {
   private let entries: [TraceEntry]
   private let peers: [DeviceAddress]
 
-  private static let top = 70, step = 26, timeWidth = 90, columnWidth = 420
+  private static let top = 70, step = 27, timeWidth = 90, columnWidth = 420
   private static let colours: [TraceEntry.Layer: String] = [
     .hci: "#5b6770", .l2cap: "#8a5a00", .att: "#0b5cad", .smp: "#8b1a62",
   ]
@@ -31,17 +31,17 @@ struct LadderDiagram {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" viewBox=\"0 0 \(width) \(height)\" "
         + "font-family=\"sans-serif\" font-size=\"12\">",
       "<title>\(entries.count) packets between a host and \(peers.count) devices</title>",
-      "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
-        + "orient=\"auto-start-reverse\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"context-stroke\"/></marker></defs>",
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
       legend(width),
     ]
     for (column, title) in titles.enumerated() {
       let x = Self.x(column)
       lines.append(
-        "<line x1=\"\(x)\" y1=\"\(Self.top - 14)\" x2=\"\(x)\" y2=\"\(height - 16)\" stroke=\"#c4cbd1\" stroke-width=\"1.5\"/>")
+        "<line x1=\"\(x)\" y1=\"\(Self.top - 14)\" x2=\"\(x)\" y2=\"\(height - 16)\" stroke=\"#c4cbd1\" stroke-width=\"1.5\"/>"
+      )
       lines.append(
-        "<text x=\"\(x)\" y=\"\(Self.top - 22)\" text-anchor=\"middle\" font-weight=\"bold\">\(Self.escaped(title))</text>")
+        "<text x=\"\(x)\" y=\"\(Self.top - 22)\" text-anchor=\"middle\" font-weight=\"bold\">\(Self.escaped(title))</text>"
+      )
     }
     for (index, entry) in entries.enumerated() { lines += arrow(entry, y: Self.top + Self.step * index + 18) }
     return (lines + ["</svg>", ""]).joined(separator: "\n")
@@ -51,15 +51,16 @@ struct LadderDiagram {
     let other = entry.layer == .hci ? 1 : entry.peer.flatMap { peers.firstIndex(of: $0) }.map { $0 + 2 } ?? 1
     let (left, right) = (Self.x(0), Self.x(other))
     let (from, to) = entry.direction == .hostToController ? (left, right) : (right, left)
+    // The two strokes of the head begin behind the point of the arrow.
+    let back = to > from ? -8 : 8
     let colour = entry.isFailure ? "#c01c28" : Self.colours[entry.layer] ?? "#000000"
-    let room = (right - left - 30) * 10 / 62
+    let room = (right - left - 30) * 10 / 68
     let text = entry.name + (entry.details.isEmpty ? "" : ": \(entry.details)")
     return [
       "<g><title>\(Self.escaped(entry.line))</title>",
       "<text x=\"\(Self.timeWidth - 20)\" y=\"\(y + 4)\" text-anchor=\"end\" fill=\"#6b7680\">\(entry.seconds)</text>",
-      "<line x1=\"\(from)\" y1=\"\(y)\" x2=\"\(to)\" y2=\"\(y)\" stroke=\"\(colour)\" stroke-width=\"1.5\" marker-end=\"url(#arrow)\"/>",
-      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">"
-        + "\(Self.escaped(text.shortened(to: room)))</text></g>",
+      "<path d=\"M\(from),\(y) H\(to) m\(back),-4 L\(to),\(y) l\(back),4\" fill=\"none\" stroke=\"\(colour)\" stroke-width=\"1.5\"/>",
+      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\">\(Self.escaped(text.shortened(to: room)))</text></g>",
     ]
   }
 

@@ -86,7 +86,8 @@ extension TraceReader {
       entry.link = event.connectionHandle
       entry.peer = links[event.connectionHandle]?.peer
       entry.details = "\(entry.peer.map { "\($0), " } ?? "")reason: \(event.reason)"
-      if event.status == .success { links[event.connectionHandle] = nil } else { report(event.status, in: &entry) }
+      // The link is kept: packets that the host sent before it received the event can follow.
+      if event.status != .success { report(event.status, in: &entry) }
     case let event as HCI.EncryptionChange:
       entry.link = event.connectionHandle
       report(event.status, in: &entry)

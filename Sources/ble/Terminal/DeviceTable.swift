@@ -27,7 +27,9 @@ final class DeviceTable: Sendable {
     state.withLock { state in
       let reports = (state.rows[result.address]?.reports ?? 0) + 1
       state.rows[result.address] = Row(result: result, reports: reports, last: now)
-      if state.rows.count > Self.limit, let weakest = state.rows.min(by: { Self.strength($0.value) < Self.strength($1.value) }) {
+      if state.rows.count > Self.limit,
+        let weakest = state.rows.min(by: { Self.strength($0.value) < Self.strength($1.value) })
+      {
         state.rows[weakest.key] = nil
       }
       if state.drawn.map({ now - $0 >= .milliseconds(500) }) ?? true {

@@ -10,8 +10,11 @@ enum Style: String {
   case yellow = "33"
   case cyan = "36"
 
+  /// Whether standard output is a terminal.
+  static let isTerminal = isatty(STDOUT_FILENO) == 1
+
   static let isEnabled =
-    isatty(STDOUT_FILENO) == 1 && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
+    isTerminal && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
     && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
   /// `text` in this colour.
@@ -25,7 +28,9 @@ enum Style: String {
 
   private static var size: winsize? {
     var size = winsize()
-    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return nil }
+    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+      return nil
+    }
     return size
   }
 }

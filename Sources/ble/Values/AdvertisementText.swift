@@ -48,7 +48,8 @@ enum AdvertisementText {
   private static func eddystone(_ octets: Bytes) -> String? {
     let rest = octets.dropFirst(2)
     switch octets.first {
-    case 0x00 where rest.count >= 16: return "Eddystone-UID \(rest.prefix(10).hexadecimal) \(rest.dropFirst(10).prefix(6).hexadecimal)"
+    case 0x00 where rest.count >= 16:
+      return "Eddystone-UID \(rest.prefix(10).hexadecimal) \(rest.dropFirst(10).prefix(6).hexadecimal)"
     case 0x10: return url(rest).map { "Eddystone-URL \($0)" }
     case 0x20 where octets.count >= 6:
       let battery = octets.uint16(at: 2)?.byteSwapped ?? 0

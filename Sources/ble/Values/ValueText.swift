@@ -45,13 +45,17 @@ enum ValueText {
       guard octets.count == 4, let first = octets.uint16(at: 0), let last = octets.uint16(at: 2) else { return nil }
       return "attributes \(hex(first)) to \(hex(last)) have changed"
     },
-    0x2A06: { octets in octets.exactly(1)?.first.flatMap { ["no alert", "mild alert", "high alert"][ifPresent: Int($0)] } },
+    0x2A06: { octets in
+      octets.exactly(1)?.first.flatMap { ["no alert", "mild alert", "high alert"][ifPresent: Int($0)] }
+    },
     0x2A07: { $0.exactly(1)?.first.map { "\(Int8(bitPattern: $0)) dBm" } },
     0x2A19: { $0.exactly(1)?.first.map { "\($0) %" } },
     0x2A2B: currentTime,
     0x2A37: heartRate,
     0x2A38: { octets in
-      octets.exactly(1)?.first.flatMap { ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"][ifPresent: Int($0)] }
+      octets.exactly(1)?.first.flatMap {
+        ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"][ifPresent: Int($0)]
+      }
     },
     0x2A1C: temperatureMeasurement,
     0x2A50: pnpIdentifier,
@@ -61,9 +65,15 @@ enum ValueText {
     0x2AA6: { $0.exactly(1)?.first.map { $0 == 0 ? "resolution is not supported" : "resolution is supported" } },
     0x2B29: { $0.first.map { "client features: \(flags($0, ["robust caching", "EATT", "multiple notifications"]))" } },
     0x2B3A: { $0.first.map { "server features: \(flags($0, ["EATT"]))" } },
-    0x2900: { $0.exactly(2)?.uint16(at: 0).map { flags(UInt8(truncatingIfNeeded: $0), ["reliable write", "writable auxiliaries"]) } },
+    0x2900: {
+      $0.exactly(2)?.uint16(at: 0).map {
+        flags(UInt8(truncatingIfNeeded: $0), ["reliable write", "writable auxiliaries"])
+      }
+    },
     0x2902: { octets in
-      octets.exactly(2)?.uint16(at: 0).flatMap { $0 > 3 ? nil : flags(UInt8($0), ["notifications", "indications"], none: "off") }
+      octets.exactly(2)?.uint16(at: 0).flatMap {
+        $0 > 3 ? nil : flags(UInt8($0), ["notifications", "indications"], none: "off")
+      }
     },
     0x2803: declaration,
     0x2A8D: { $0.exactly(1)?.first.map { "\($0) bpm" } },
@@ -107,7 +117,9 @@ enum ValueText {
 
   /// Temperature Measurement: flags, then an IEEE 11073 32-bit float: 24 bits of mantissa, 8 bits of exponent.
   private static func temperatureMeasurement(_ octets: Bytes) -> String? {
-    guard octets.count >= 5, let flags = octets.first, let number = octets.dropFirst().prefix(4).uint32 else { return nil }
+    guard octets.count >= 5, let flags = octets.first, let number = octets.dropFirst().prefix(4).uint32 else {
+      return nil
+    }
     let mantissa = Int64(Int32(bitPattern: number << 8) / 256)
     guard mantissa != 0x7F_FFFF else { return "not a number" }
     let exponent = Int(Int8(bitPattern: UInt8(truncatingIfNeeded: number >> 24)))

@@ -1,0 +1,150 @@
+import BLEKit
+import BLEWire
+import Foundation
+
+/// `ble bench`: throughput and latency between two machines that run it.
+enum BenchCommand {
+  static let declaration = CommandDeclaration(
+    name: "bench", summary: "measures throughput and latency to a device that runs ble bench --serve",
+    details: [
+      "It measures reads one after the other, writes without response, notifications, and an L2CAP channel in both directions, with "
+        + "the data length and the PHY that the controllers have."
+    ],
+    operands: [.init(name: "DEVICE", help: "the address or the name of the other device", isRequired: false)],
+    options: CommandDeclaration.Option.adapter + [
+      CommandDeclaration.Option.timeout, .json, .flag("serve", "is the other end, until Control-C"),
+      .value("seconds", "SECONDS", "the duration of each measurement (3)"), .flag("2m", "asks for LE 2M"),
+    ],
+    examples: [
+      .init(commandLine: "ble bench --serve", effect: "on one machine"),
+      .init(commandLine: "ble bench \"ble bench\"", effect: "on the other one"),
+    ],
+    run: run)
+
+  private static let name = "ble bench"
+  private static let service: BluetoothUUID = "B1E00001-6A3F-4E0C-9B6B-0D2F4A6C8E10"
+  private static let sink: BluetoothUUID = "B1E00002-6A3F-4E0C-9B6B-0D2F4A6C8E10"
+  private static let source: BluetoothUUID = "B1E00003-6A3F-4E0C-9B6B-0D2F4A6C8E10"
+  private static let channel: BluetoothUUID = "B1E00004-6A3F-4E0C-9B6B-0D2F4A6C8E10"
+
+  private struct Result: Encodable, Sendable {
+    var measurement: String
+    var operations: Int
+    var octets: Int
+    var seconds: Double
+
+    var line: String {
+      let rate = Double(operations) / seconds
+      let time = String(format: "%.3f ms", 1_000 / rate)
+      let throughput = String(format: "%.1f kB/s", Double(octets) / seconds / 1_000)
+      return "\(measurement.padded(to: 24)) \(throughput.leftPadded(to: 14)) \(time.leftPadded(to: 12)) each"
+    }
+  }
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    if arguments.has("serve") { return try await serve(arguments) }
+    guard let target = arguments.operand(0) else {
+      throw ToolError.usage("DEVICE is missing; the other machine runs: ble bench --serve", of: declaration)
+    }
+    let duration = try arguments.seconds("seconds") ?? .seconds(3)
+    let wants2M = arguments.has("2m")
+    let isJSON = arguments.has("json")
+    try await AdapterUse.withDevice(target, arguments) { device in
+      let service = try await device.service(Self.service)
+      guard let sink = service[Self.sink], let source = service[Self.source], let number = service[channel] else {
+        throw ToolError.device("the device does not run this version of ble bench --serve")
+      }
+      if wants2M { try await device.setPreferredPHY(transmit: [.le2M], receive: [.le2M]) }
+      if !isJSON {
+        let phy = (try? await device.readPHY()).map { "\($0.transmit)" } ?? "unknown"
+        Output.line("\(device.address), ATT_MTU \(device.mtu), PHY \(phy), \(duration) each")
+      }
+      func show(_ result: Result) {
+        if isJSON { Output.json(result) } else { Output.line(result.line) }
+      }
+      let payload = [UInt8](repeating: 0x55, count: min(512, device.mtu - 3))
+      show(try await measure("reads", for: duration, octets: 2) { _ = try await device.read(number) })
+      show(
+        try await measure("writes without response", for: duration, octets: payload.count) {
+          try await device.writeWithoutResponse(payload, to: sink)
+        })
+      show(try await notifications(from: source, of: device, for: duration))
+      let psm = try await device.read(number, as: UInt16.self)
+      let channel = try await device.openChannel(psm: psm)
+      let block = [UInt8](repeating: 0xAA, count: min(channel.maximumLength, 4_096))
+      show(
+        try await measure("L2CAP channel, echoed", for: duration, octets: 2 * block.count) {
+          try await channel.write(block)
+          var rest = block.count
+          while rest > 0, let octets = try await nextBlock(of: channel) { rest -= octets.count }
+        })
+      await channel.close()
+    }
+  }
+
+  private static func nextBlock(of channel: LEChannel) async throws -> [UInt8]? {
+    var iterator = channel.makeAsyncIterator()
+    return try await iterator.next()
+  }
+
+  private static func measure(
+    _ name: String, for duration: Duration, octets: Int, _ operation: () async throws -> Void
+  ) async throws -> Result {
+    let start = ContinuousClock.now
+    var count = 0
+    while ContinuousClock.now - start < duration {
+      try await operation()
+      count += 1
+      if count.isMultiple(of: 100) { Output.progress("\(name): \(count)") }
+    }
+    Output.progress("")
+    return result(name, count, count * octets, ContinuousClock.now - start)
+  }
+
+  private static func notifications(
+    from characteristic: RemoteCharacteristic, of device: RemoteDevice, for duration: Duration
+  ) async throws -> Result {
+    var (count, octets) = (0, 0)
+    var start: ContinuousClock.Instant?
+    for try await value in device.values(of: characteristic) {
+      let now = ContinuousClock.now
+      guard let begin = start else {
+        start = now
+        continue
+      }
+      count += 1
+      octets += value.count
+      if now - begin >= duration { break }
+    }
+    return result("notifications", count, octets, start.map { ContinuousClock.now - $0 } ?? .zero)
+  }
+
+  private static func result(_ name: String, _ count: Int, _ octets: Int, _ time: Duration) -> Result {
+    let (seconds, attoseconds) = time.components
+    return Result(
+      measurement: name, operations: count, octets: octets, seconds: Double(seconds) + Double(attoseconds) / 1e18)
+  }
+
+  private static func serve(_ arguments: ParsedArguments) async throws {
+    try await AdapterUse.withAdapter(arguments) { adapter in
+      let publication = try await adapter.publishChannel()
+      let echo = Task {
+        for await channel in publication {
+          Task { for try await octets in channel { try await channel.write(octets) } }
+        }
+      }
+      defer { echo.cancel() }
+      let service = LocalService(
+        Self.service,
+        [
+          LocalCharacteristic(sink).write(kinds: [.withResponse, .withoutResponse]) { _, _ in },
+          LocalCharacteristic(source).notify { subscriber in
+            while true { try await subscriber.send([UInt8](repeating: 0x5A, count: subscriber.maximumLength)) }
+          },
+          LocalCharacteristic(channel).value(publication.psm),
+        ])
+      Output.line("READY \"\(name)\"\(adapter.address.map { " as \($0)" } ?? ""), PSM \(publication.psm)")
+      try await adapter.serve([service], advertising: Advertisement(localName: name, serviceUUIDs: [Self.service]))
+    }
+  }
+}

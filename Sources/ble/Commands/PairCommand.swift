@@ -1,0 +1,109 @@
+import BLEKit
+import BLEWire
+import Foundation
+
+/// `ble pair` and `ble bonds`: pairing, and the bonds of this user.
+enum PairCommand {
+  static let pair = CommandDeclaration(
+    name: "pair", summary: "pairs with a device and bonds",
+    details: [
+      "Passkeys and numbers are asked on the terminal; without a terminal the adapter has no input and no output (Just Works)."
+    ],
+    operands: [.init(name: "DEVICE", help: "the address or the name of the device")],
+    options: CommandDeclaration.Option.adapter + [
+      CommandDeclaration.Option.timeout,
+      .flag("authenticated", "fails where the key is not protected against a man in the middle"),
+    ],
+    examples: [.init(commandLine: "ble pair Keyboard", effect: "pairs, and prints the security of the link")],
+    run: run)
+
+  static let bonds = CommandDeclaration(
+    name: "bonds", summary: "lists bonds, or removes one",
+    details: ["The bonds are those of this user (BLE_BONDS, else the folder of the user's data)."],
+    options: CommandDeclaration.Option.adapter + [
+      .json, .value("remove", "ADDRESS", "removes the bond with this device; the device has to remove its own, too"),
+    ],
+    run: showBonds)
+
+  private struct Line: Encodable {
+    var address: String
+    var authenticated: Bool
+    var secureConnections: Bool
+    var keySize: Int
+  }
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    let timeout = try arguments.seconds("timeout") ?? .seconds(30)
+    var options = AdapterOptions(transport: arguments.value("transport"), snoop: arguments.value("snoop"))
+    let isInteractive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
+    options.pairing.capability = isInteractive ? .keyboardDisplay : .none
+    let level: PeerSecurity.Level = arguments.has("authenticated") ? .authenticated : .encrypted
+    let target = arguments.operand(0) ?? ""
+    try await AdapterUse.withAdapter(options) { adapter in
+      let address = try await AdapterUse.find(target, with: adapter, timeout: timeout)
+      let questions = Task { for await request in adapter.pairingRequests { answer(request) } }
+      defer { questions.cancel() }
+      try await adapter.withConnection(to: address, timeout: timeout) { device in
+        try await device.pair(level: level)
+        let security = device.security
+        Output.line(
+          "\(device.address): \(security.isBonded ? "bonded" : "paired without a bond"), "
+            + "\(text(security.level)), key of \(security.keySize) octets")
+      }
+    }
+  }
+
+  private static func text(_ level: PeerSecurity.Level) -> String {
+    switch level {
+    case .none: "not encrypted"
+    case .encrypted: "encrypted, not authenticated"
+    case .authenticated: "authenticated"
+    case .secureConnections: "authenticated, LE Secure Connections"
+    }
+  }
+
+  /// Asks the question on the terminal. Reading blocks this task until the line is complete.
+  private static func answer(_ request: PairingRequest) {
+    switch request.question {
+    case .consent, .replaceBond: confirm("Pair with \(request.device.address)?", request.reply)
+    case .display(let passkey): Output.error("Enter \(passkey) on \(request.device.address)")
+    case .compare(let number): confirm("Does \(request.device.address) show \(number)?", request.reply)
+    case .enterPasskey:
+      Output.error("The six digits that \(request.device.address) shows:")
+      guard let line = readLine(), let passkey = UInt32(line.filter { $0 != " " }), passkey < 1_000_000 else {
+        return request.reply.reject()
+      }
+      request.reply.enter(passkey: passkey)
+    }
+  }
+
+  private static func confirm(_ question: String, _ reply: PairingReply) {
+    Output.error("\(question) [y/N]")
+    if readLine()?.lowercased().hasPrefix("y") == true { reply.accept() } else { reply.reject() }
+  }
+
+  @Sendable private static func showBonds(_ arguments: ParsedArguments) async throws {
+    let removed = arguments.value("remove")?.uppercased()
+    try await AdapterUse.withAdapter(arguments) { adapter in
+      if let removed {
+        guard let bond = adapter.bonds.first(where: { $0.address.uppercased() == removed }) else {
+          throw ToolError.notFound("no bond with \(removed). Run: ble bonds")
+        }
+        adapter.remove(bond)
+        return Output.line("\(bond.address): removed")
+      }
+      for bond in adapter.bonds {
+        if arguments.has("json") {
+          Output.json(
+            Line(
+              address: bond.address, authenticated: bond.isProtected, secureConnections: bond.usesSecureConnections,
+              keySize: bond.keySize))
+        } else {
+          let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
+          let strength = bond.isProtected ? "authenticated" : "not authenticated"
+          Output.line("\(bond.address)  \(kind), \(strength), key of \(bond.keySize) octets")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Testing
+
+@testable import ble
+
+struct CommandLineTests {
+  private static let command = CommandDeclaration(
+    name: "take", summary: "takes",
+    operands: [
+      .init(name: "FIRST", help: "one"), .init(name: "SECOND", help: "two", isRequired: false, values: ["a", "b"]),
+    ],
+    options: [
+      .flag("quick", "is quick"), .value("count", "N", "a number"), .value("id", "X", "any", isRepeatable: true),
+    ],
+    run: { _ in })
+
+  @Test func takesOptionsBeforeBetweenAndAfterOperands() throws {
+    let arguments = try ParsedArguments(Self.command, ["--quick", "x", "--count=3", "a", "--id", "1", "--id=2"])
+    #expect(arguments.operands == ["x", "a"] && arguments.has("quick"))
+    #expect(try arguments.number("count", in: 1...10) == 3)
+    #expect(arguments.allValues("id") == ["1", "2"])
+  }
+
+  @Test func takesEachWordAfterTwoHyphensAsAnOperand() throws {
+    let arguments = try ParsedArguments(Self.command, ["--", "--quick"])
+    #expect(arguments.operands == ["--quick"] && !arguments.has("quick"))
+  }
+
+  @Test(arguments: [
+    (["--slow", "x"], "unknown option --slow"), (["x", "--count"], "--count needs a value"),
+    (["x", "--count="], "--count needs a value"), (["x", "--quick=1"], "--quick takes no value"),
+    (["x", "--count", "1", "--count", "2"], "--count is given twice"), ([], "FIRST is missing"),
+    (["x", "c"], "'c' is not one of a, b"), (["x", "a", "y"], "unexpected operand 'y'"),
+  ])
+  func rejectsAWrongCommandLineWithItsWordAndTheUsage(words: [String], reason: String) {
+    let error = #expect(throws: ToolError.self) { try ParsedArguments(Self.command, words) }
+    #expect(error?.status == 64)
+    #expect(error?.description.hasPrefix(reason) == true)
+    #expect(error?.description.contains("usage: ble take [OPTIONS] FIRST [SECOND]") == true)
+  }
+
+  @Test(arguments: ["0", "11", "x", "-1", "99999999999999999999"])
+  func rejectsANumberOutsideItsRange(text: String) throws {
+    let arguments = try ParsedArguments(Self.command, ["x", "--count", text])
+    #expect(throws: ToolError.self) { try arguments.number("count", in: 1...10) }
+  }
+
+  @Test(arguments: ["0", "0.05", "nan", "inf", "86401", "x"])
+  func rejectsADurationOutsideItsRange(text: String) throws {
+    let arguments = try ParsedArguments(Self.command, ["x", "--count", text])
+    #expect(throws: ToolError.self) { try arguments.seconds("count") }
+  }
+
+  @Test func needsNoOperandsForHelp() throws { #expect(try ParsedArguments(Self.command, ["--help"]).wantsHelp) }
+
+  @Test(arguments: BLETool.commands.map(\.name))
+  func eachHelpFitsEightyColumns(name: String) throws {
+    let command = try #require(BLETool.commands.first { $0.name == name })
+    for line in HelpText.command(command).split(separator: "\n") where !line.hasPrefix("  ble ") {
+      #expect(line.count <= 80, "\(line)")
+    }
+  }
+
+  @Test func theHelpOfTheToolHasEachCommand() {
+    let help = HelpText.tool(BLETool.commands)
+    for command in BLETool.commands { #expect(help.contains("  \(command.name) ")) }
+    #expect(help.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    #expect(Set(BLETool.commands.map(\.name)).count == BLETool.commands.count)
+  }
+
+  @Test func theManualPageHasEachCommandAndOptionAndNoBareHyphenOrRequest() {
+    let page = ManualPage.text(BLETool.commands)
+    for command in BLETool.commands {
+      #expect(page.contains(".SS ble \(command.name)"))
+      for option in command.options { #expect(page.contains("\\-\\-\(option.name.replacing("-", with: "\\-"))")) }
+    }
+    let requests: Set<Substring> = [".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I", ".BR"]
+    for line in page.split(separator: "\n") where line.hasPrefix(".") {
+      #expect(requests.contains(line.prefix { $0 != " " }), "\(line)")
+    }
+  }
+
+  @Test(arguments: Completions.shells)
+  func theCompletionsHaveEachCommandAndOption(shell: String) {
+    let script = Completions.script(for: shell, BLETool.commands)
+    for command in BLETool.commands {
+      #expect(script.contains(command.name))
+      for option in command.options { #expect(script.contains(option.name)) }
+    }
+  }
+}
