@@ -1,0 +1,185 @@
+"""The tool `ble`, as a user starts it: on a radio of ours or Bumble's, with Bumble as the other host."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import shutil
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+import traces
+from central import uuid
+from programs import Program, product
+from radios import have_tshark
+
+
+def run(*words, status=0, **options):
+    """The output of a command that ends by itself."""
+    done = subprocess.run(
+        [*product("ble"), *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **options
+    )
+    assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout if status == 0 else done.stderr + done.stdout
+
+
+def on_a_terminal(*words):
+    """The output on a terminal of 80 columns, without colours."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [*product("ble"), *map(str, words)]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    with subprocess.Popen(command, stdout=child, stderr=child, stdin=subprocess.DEVNULL, env=environment) as program:
+        os.close(child)
+        output = b""
+        with contextlib.suppress(OSError):  # EIO: the program has ended
+            while part := os.read(parent, 65_536):
+                output += part
+        assert program.wait(20) == 0, output
+    os.close(parent)
+    return output.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def thermometer(radio, tmp_path):
+    description = tmp_path / "thermometer.json"
+    description.write_text(run("serve", "--example"))
+    command = [*product("ble"), "serve", description, "--transport", radio.transport]
+    with Program(command, tmp_path / "serve.log") as program:
+        program.description = description
+        program.wait_for("READY")
+        yield program
+        program.check_alive()
+
+
+def test_demonstration_and_its_log(tmp_path):
+    output = run("demo", cwd=tmp_path)
+    assert output.count("bpm") == 5 and "found" in output
+    trace = tmp_path / "demo.btsnoop"
+    lines = [json.loads(line) for line in run("log", "--json", "--all", trace).splitlines()]
+    notifications = [line for line in lines if line["name"] == "Handle Value Notification"]
+    assert [line["details"].split(" = ")[1] for line in notifications] == [
+        f"{70 + beat % 5} bpm, skin contact" for beat in range(1, 6)
+    ]
+    assert not any(line["failure"] for line in lines)
+    text = run("log", trace)
+    assert "Heart Rate Measurement = 71 bpm" in text
+    assert max(map(len, on_a_terminal("log", trace).splitlines())) <= 80
+    if have_tshark():
+        # Each ATT PDU that Wireshark finds has a line, in the same order and with the same time.
+        found = traces.fields(trace, "btatt", "frame.time_relative")
+        assert [f"{line['time']:.6f}" for line in lines if line["layer"] == "ATT"] == [f"{float(row[0]):.6f}" for row in found]
+    run("log", trace, "--svg", tmp_path / "demo.svg")
+    picture = (tmp_path / "demo.svg").read_text()
+    subprocess.run(["python3", "-c", "import sys, xml.dom.minidom as x; x.parse(sys.argv[1])", tmp_path / "demo.svg"], check=True)
+    assert "Heart Rate Measurement" in picture
+
+
+def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, radio):
+    transport = ["--transport", radio.transport]
+    [found] = [
+        device
+        for device in map(json.loads, run("scan", "--json", "--duration", 3, *transport).splitlines())
+        if device.get("name") == "Thermometer"
+    ]
+    assert found["services"] == ["181A", "180F"] and found["connectable"]
+    device = json.loads(run("inspect", "--json", "thermometer", *transport))
+    values = {c["uuid"]: c.get("value", {}).get("text") for s in device["services"] for c in s["characteristics"]}
+    assert values["2A6E"] == "21.50 °C" and values["2A19"] == "100 %" and values["2A3D"].startswith('"kitchen"')
+    assert "Room temperature" in run("inspect", found["address"], *transport)
+    run("write", "Thermometer", "2A3D", "text:bath", *transport)
+    assert run("read", "Thermometer", "String", "--hex", *transport).strip() == b"bath".hex()
+    assert "wrote 2A3D" in thermometer.wait_for("wrote")
+
+
+def test_changed_file_is_served(thermometer, radio, tmp_path):
+    transport = ["--transport", radio.transport]
+    command = [*product("ble"), "subscribe", "Thermometer", "2A6E", "--count", "2", *transport]
+    with Program(command, tmp_path / "subscribe.log") as subscriber:
+        thermometer.wait_for("connected")
+        time.sleep(1.5)  # until it is subscribed
+        for before, after in (("6608", "7008"), ("7008", "7A08")):
+            thermometer.description.write_text(thermometer.description.read_text().replace(before, after))
+            time.sleep(1.2)
+        assert subscriber.wait_for_end(20) == 0, subscriber.output
+    assert subscriber.output.split("\n")[:2] == ["21.60 °C", "21.70 °C"]
+    thermometer.description.write_text("{")
+    assert "stay as they are" in thermometer.wait_for("thermometer.json: ")
+    thermometer.description.write_text(run("serve", "--example").replace("2A3D", "2A3E"))
+    thermometer.wait_for("published anew")
+    time.sleep(1)
+    assert run("read", "Thermometer", "2A3E", *transport).startswith('"kitchen"')
+
+
+async def test_bumble_reads_a_served_value(thermometer, radio):
+    from central import Central
+
+    async with Central(radio.transport) as central:
+        link = await central.connect("Thermometer")
+        services = await link.discover()
+        temperature = next(c for s in services for c in s.characteristics if c.uuid == uuid("2A6E"))
+        assert await link.read(temperature.handle) == bytes.fromhex("6608")
+
+
+@pytest.mark.limit(90)
+def test_bench_measures_each_path(radio, tmp_path):
+    transport = ["--transport", radio.transport]
+    with Program([*product("ble"), "bench", "--serve", *transport], tmp_path / "serve.log") as server:
+        server.wait_for("READY")
+        lines = run("bench", "ble bench", "--json", "--seconds", 0.5, *transport).splitlines()
+    results = {line["measurement"]: line for line in map(json.loads, lines)}
+    assert set(results) == {"reads", "writes without response", "notifications", "L2CAP channel, echoed"}
+    assert all(result["octets"] > 0 for result in results.values())
+
+
+def test_pairing_leaves_a_bond_that_can_be_removed(thermometer, radio, tmp_path):
+    environment = {**os.environ, "BLE_BONDS": str(tmp_path / "bonds.json")}
+    transport = ["--transport", radio.transport]
+    assert "bonded" in run("pair", "Thermometer", *transport, env=environment)
+    [bond] = [json.loads(line) for line in run("bonds", "--json", *transport, env=environment).splitlines()]
+    assert bond["secureConnections"] and bond["keySize"] == 16
+    run("bonds", "--remove", bond["address"], *transport, env=environment)
+    assert run("bonds", *transport, env=environment) == ""
+
+
+@pytest.mark.parametrize(
+    "words, status, text",
+    [
+        ([], 64, "a command is missing"),
+        (["fly"], 64, "unknown command 'fly'"),
+        (["scan", "--fast"], 64, "unknown option --fast"),
+        (["read", "x"], 64, "CHARACTERISTIC is missing"),
+        (["log", "nowhere.btsnoop"], 66, "cannot be read"),
+        (["log", "/proc/self/cmdline"], 65, "btsnoop"),
+        (["scan", "--transport", "tcp-client:127.0.0.1:1"], 69, "no program listens there"),
+        (["scan", "--transport", "nonsense"], 64, "nonsense"),
+        (["read", "nobody", "2A19", "--timeout", "1", "--transport", "virtual"], 68, "no device 'nobody'"),
+    ],
+)
+def test_failure_has_its_status_and_reason(words, status, text):
+    assert text in run(*words, status=status)
+
+
+def test_completions_and_manual_page_are_well_formed(tmp_path):
+    script = tmp_path / "ble.bash"
+    script.write_text(run("completions", "bash"))
+    subprocess.run(["bash", "-n", script], check=True)
+    complete = f"source {script}; COMP_WORDS=(ble inspect --js); COMP_CWORD=2; _ble; echo ${{COMPREPLY[@]}}"
+    assert subprocess.run(["bash", "-c", complete], capture_output=True, text=True, check=True).stdout.strip() == "--json"
+    page = run("man")
+    if shutil.which("groff"):
+        shown = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, check=True)
+        assert shown.stderr == "" and "scan" in shown.stdout
+
+
+def test_table_of_devices_fits_a_terminal_of_80_columns(thermometer, radio):
+    """The last picture of the table: the screen after the last time that the cursor went back to its first line."""
+    output = on_a_terminal("scan", "--duration", 3, "--transport", radio.transport)
+    head, *rows = output.split("\x1b[J")[-1].splitlines()
+    assert head.startswith("RSSI  ADDRESS            NAME")
+    assert any("Thermometer" in row and "Environmental Sensing" in row for row in rows)
+    assert all(len(row) <= 80 for row in rows)
