@@ -17,6 +17,9 @@ package enum HostCommand: Sendable {
   case setValue(AttributeID, [UInt8])
   /// The Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2).
   indirect case setIdentity(name: String?, appearance: UInt16?)
+  /// Whether the owner receives ``HostEvent/stored(_:_:_:)``, which it does until it asks not to. Without it a write never leaves the
+  /// host.
+  case reportStoredWrites(Bool)
 
   // Advertising as a declared intent: kept, through connections and resets, until stopped.
   indirect case startAdvertising(AdvertisingID, AdvertisingIntent)

@@ -101,6 +101,23 @@ struct OwnerTests {
     #expect(bench.recipients.suffix(2) == [.owner(Self.first), .everyone], "the subscription, then the link")
   }
 
+  @Test func storedValuesAreNotReportedToAnOwnerThatDoesNotWantThem() throws {
+    var (bench, handles) = try serving(dynamic: false)
+    let stored: (HostEvent) -> Bool = { if case .stored = $0 { true } else { false } }
+    bench.perform(.reportStoredWrites(false), from: Self.second)
+    #expect(bench.att(0x40, [0x12, handles[1], 0, 5]) == [[0x13]])
+    #expect(recipients(bench, where: stored) == [])
+    #expect(bench.att(0x40, [0x0A, handles[1], 0]) == [[0x0B, 5]])
+    #expect(bench.att(0x40, [0x12, handles[0], 0, 6]) == [[0x13]])
+    #expect(recipients(bench, where: stored) == [.owner(Self.first)], "it has not asked")
+    bench.perform(.reportStoredWrites(true), from: Self.second)
+    #expect(bench.att(0x40, [0x12, handles[1], 0, 7]) == [[0x13]])
+    #expect(recipients(bench, where: stored) == [.owner(Self.first), .owner(Self.second)])
+    for owner in [Self.first, Self.second] { bench.perform(.reportStoredWrites(false), from: owner) }
+    for handle in handles { #expect(bench.att(0x40, [0x12, handle, 0, 8]) == [[0x13]]) }
+    #expect(recipients(bench, where: stored) == [.owner(Self.first), .owner(Self.second)], "none of these")
+  }
+
   @Test func aQueuedWriteOfTwoOwnersIsAnsweredWhenBothHave() throws {
     var (bench, handles) = try serving()
     for handle in handles { #expect(bench.att(0x40, [0x16, handle, 0, 0, 0, handle]).count == 1) }

@@ -368,6 +368,33 @@ import Testing
     #expect(throws: BluetoothError.self) { try fixture.manager.setStoredValue(Data([1]), for: constant("2A38", [1])) }
   }
 
+  @Test func storedWritesAreReportedOnlyToADelegateWithTheMethod() {
+    final class Deaf: NSObject, PeripheralManagerDelegate {
+      func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}
+    }
+    let fixture = PeripheralFixture()
+    let characteristic = MutableCharacteristic(
+      type: "2A37", properties: [.read, .write], storedValue: Data([1]), permissions: [.readable, .writeable])
+    fixture.publish(characteristic)
+    let central = fixture.connect(1)
+    let (first, second) = (Deaf(), Deaf())
+    fixture.manager.delegate = first
+    _ = fixture.host.takeCommands()
+    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [2]))
+    #expect(fixture.host.takeCommands() == ["report stored writes false"])
+    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [3]))
+    #expect(fixture.host.takeCommands() == [], "asked once")
+    fixture.manager.delegate = second
+    #expect(fixture.host.takeCommands() == ["report stored writes true"], "it may have the method")
+    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [4]))
+    #expect(fixture.host.takeCommands() == ["report stored writes false"])
+    fixture.manager.delegate = fixture.recorder
+    _ = fixture.takeCalls()
+    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [5]))
+    #expect(fixture.takeCalls() == ["stored 1 2A37"])
+    #expect(fixture.host.takeCommands() == ["report stored writes true"])
+  }
+
   @Test(arguments: [(512, true), (513, false)])
   func aCachedValueHoldsUpTo512Octets(count: Int, isTaken: Bool) {
     let (answer, text, _) = added(constant("2A38", Array(repeating: 1, count: count)))

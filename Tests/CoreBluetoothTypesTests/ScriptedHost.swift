@@ -122,6 +122,7 @@ final class ScriptedHost: Sendable {
     case .setValue(_, let value): "set \(hex(value))"
     case .setIdentity(let name, let appearance):
       "identity \(name ?? "-") \(appearance.map { "\($0)" } ?? "-")"
+    case .reportStoredWrites(let reports): "report stored writes \(reports)"
     case .startAdvertising(_, let intent): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
     case .stopAdvertising: "stop advertising"
     case .respond(let peer, _, .success(let value)): "respond \(peer.rawValue) success \(hex(value))"

@@ -40,6 +40,8 @@ public struct AttributeDatabase: Sendable {
   /// are assigned again only when no others are left.
   var nextHandle = 1
   var index = DatabaseIndex()
+  /// Whether servers report what clients write to stored values, ``GATTServer/Event/stored(_:)``.
+  package var reportsStoredWrites = true
   let databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
   /// A service: the group of attributes that begins with a service declaration (Vol 3, Part G, 3.1).

@@ -142,7 +142,7 @@ extension GATTServer {
       switch attribute.kind {
       case .stored:
         database.replace(at: place, with: write.value.span)
-        if attribute.id != .stack { output.events.append(.stored(attribute.id)) }
+        if attribute.id != .stack, database.reportsStoredWrites { output.events.append(.stored(attribute.id)) }
       case .clientConfiguration:
         configure(attribute, Subscription(rawValue: write.value.span.uint16(at: 0) ?? 0), into: &output)
       case .clientFeatures: _ = setFeatures(ClientSupportedFeatures(rawValue: write.value.first ?? 0))

@@ -52,7 +52,7 @@ extension GATTServer {
       } else {
         database.replace(at: place, with: value)
       }
-      if attribute.id != .stack { output.events.append(.stored(attribute.id)) }
+      if attribute.id != .stack, database.reportsStoredWrites { output.events.append(.stored(attribute.id)) }
       return .written
     }
     return write(value, to: attribute, for: opcode, now: now, into: &output)

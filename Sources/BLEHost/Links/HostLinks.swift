@@ -61,7 +61,7 @@ struct HostLinks: Sendable {
   /// Performs a command about services, values, bonds, pairing or one link.
   mutating func perform(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
     switch command {
-    case .addService, .removeService, .setValue, .setIdentity:
+    case .addService, .removeService, .setValue, .setIdentity, .reportStoredWrites:
       withServices(&host) { $0.perform(command, from: owner, into: &$1) }
     case .setPairing(let settings):
       policy.settings = settings

@@ -245,8 +245,10 @@ struct LinkServer: Sendable {
       if let token { request = PendingAnswer(token: token, owners: shares.map(\.owner)) }
       for share in shares { effects.append(.event(.write(peer, token, share.parts), to: share.owner.recipient)) }
     case .stored(let attribute):
+      let owner = services.owners.owner(of: attribute) ?? .process
+      guard services.owners.reportsStoredWrites(to: owner) else { return }
       let value = services.database.storedValue(of: attribute) ?? []
-      effects.append(.event(.stored(peer, attribute, value), to: services.recipient(of: attribute)))
+      effects.append(.event(.stored(peer, attribute, value), to: owner.recipient))
     case .subscription(let attribute, let subscription):
       reported[attribute] = subscription.isEmpty ? nil : subscription
       effects.append(.event(.subscription(peer, attribute, subscription), to: services.recipient(of: attribute)))

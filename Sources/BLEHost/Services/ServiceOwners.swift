@@ -7,6 +7,8 @@ struct ServiceOwners: Sendable {
   private var owners: [ServiceID: OwnerID] = [:]
   private var attributes = IdentifierTable<AttributeID, OwnerID>()
   private var contents: [ServiceID: [AttributeID]] = [:]
+  /// The owners that do not want to receive what clients write to stored values.
+  private var silent: Set<OwnerID> = []
 
   mutating func add(_ service: ServiceDefinition, of owner: OwnerID) {
     let members = service.characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) }
@@ -18,6 +20,16 @@ struct ServiceOwners: Sendable {
     owners[service] = nil
     for attribute in contents.removeValue(forKey: service) ?? [] { attributes[attribute] = nil }
   }
+
+  /// Sets whether an owner receives what clients write to stored values.
+  mutating func setReportsStoredWrites(_ reports: Bool, to owner: OwnerID) {
+    if reports { silent.remove(owner) } else { silent.insert(owner) }
+  }
+
+  /// Whether an owner receives what clients write to stored values.
+  func reportsStoredWrites(to owner: OwnerID) -> Bool { !silent.contains(owner) }
+  /// Whether the owner of any service does.
+  var reportsStoredWrites: Bool { silent.isEmpty || owners.values.contains { !silent.contains($0) } }
 
   /// The owner; nil where there is no such service.
   func owner(of service: ServiceID) -> OwnerID? { owners[service] }

@@ -34,8 +34,10 @@ struct ServiceRegistry: Sendable {
     case .removeService(let id): remove(id, of: owner, into: &effects)
     case .setValue(let attribute, let value): setValue(attribute, value, from: owner, into: &effects)
     case .setIdentity(let name, let appearance): setIdentity(name: name, appearance: appearance)
+    case .reportStoredWrites(let reports): owners.setReportsStoredWrites(reports, to: owner)
     default: break
     }
+    database.reportsStoredWrites = owners.reportsStoredWrites
   }
 
   mutating func add(_ service: ServiceDefinition, for owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
@@ -65,6 +67,8 @@ struct ServiceRegistry: Sendable {
   /// Removes all services of an owner that detaches.
   mutating func removeAll(of owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
     for service in owners.services(of: owner) { remove(service, of: owner, into: &effects) }
+    owners.setReportsStoredWrites(true, to: owner)
+    database.reportsStoredWrites = owners.reportsStoredWrites
   }
 
   /// Changes a value that the stack keeps.

@@ -39,7 +39,8 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
   }
 
   /// A characteristic whose value the stack keeps: it answers reads, takes writes that the permissions and `length`
-  /// allow, and tells ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``. The application changes
+  /// allow, and tells ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``; where the delegate does not have
+  /// that method, ``value`` does not follow the writes. The application changes
   /// it with ``CBPeripheralManager/setStoredValue(_:for:)-(_,CBMutableCharacteristic)``. CoreBluetooth has no such thing.
   ///
   /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).

@@ -24,6 +24,14 @@ extension CBPeripheralManager {
     descriptor.held = .data(value)
   }
 
+  /// The delegate has no method for values that centrals write: no more of them are reported, until there is another delegate.
+  ///
+  /// - Parameter delegate: that one; an earlier delegate decides nothing.
+  final func ignoresStoredValues(_ delegate: any CBPeripheralManagerDelegate) {
+    guard self.delegate === delegate else { return }
+    run { $0.setReportsStoredWrites(false, into: &$1) }
+  }
+
   /// Sets the Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2), for all
   /// managers of the adapter; nil leaves one as it is. The name in an advertisement is another matter.
   ///

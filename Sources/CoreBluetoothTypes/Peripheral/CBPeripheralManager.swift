@@ -109,7 +109,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       delegateLock.withLock { _ in found = heldDelegate }
       return found
     }
-    set { delegateLock.withLock { _ in heldDelegate = newValue } }
+    set {
+      delegateLock.withLock { _ in heldDelegate = newValue }
+      // The new delegate may have the method.
+      run { $0.setReportsStoredWrites(true, into: &$1) }
+    }
   }
 
   /// Whether the manager advertises. Advertising is paused while the adapter is not powered on.

@@ -75,7 +75,10 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
 
-  /// A central wrote a characteristic or a descriptor whose value the stack keeps.
+  /// A central wrote a characteristic or a descriptor whose value the stack keeps; its ``CBCharacteristic/value`` is the written one.
+  ///
+  /// A delegate without this method costs such a write nothing: the stack keeps the value to itself, and the objects keep the value
+  /// that they have.
   func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 
   /// Advertising is paused by a connection or by the controller, and resumes automatically.
@@ -137,7 +140,9 @@ extension CBPeripheralManagerDelegate {
   ) {}
   public func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute
-  ) {}
+  ) {
+    peripheral.ignoresStoredValues(self)
+  }
   public func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?) {}
   public func peripheralManagerDidResumeAdvertising(_ peripheral: CBPeripheralManager) {}
 }

@@ -126,6 +126,13 @@ extension PeripheralRole {
     effects.commands.append(.setValue(id, value))
   }
 
+  /// Sets whether the host reports what centrals write to stored values: a write that nobody wants to hear of never leaves the host.
+  mutating func setReportsStoredWrites(_ reports: Bool, into effects: inout PeripheralEffects) {
+    guard reports != reportsStoredWrites else { return }
+    reportsStoredWrites = reports
+    effects.commands.append(.reportStoredWrites(reports))
+  }
+
   mutating func stored(
     _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
   ) {

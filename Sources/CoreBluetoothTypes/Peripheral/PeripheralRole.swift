@@ -36,6 +36,9 @@ struct PeripheralRole: Sendable {
   /// The characteristic whose value was sent last, and what its subscribers need; nil after each change of these.
   var updateTarget: UpdateTarget?
 
+  /// Whether the host reports what centrals write to stored values.
+  var reportsStoredWrites = true
+
   /// The effects of the last step without lines for the log, which the next one uses the memory of.
   var spareEffects = PeripheralEffects()
 
