@@ -108,6 +108,7 @@ extension HostCore {
       for link in links.table.reversed() { links.remove(link.handle, reason: .hardwareFailure, &turn) }
       links.table.reset()
       radio.suspend()
+      lendAddresses()
     case .stop:
       withRadio { $0.stop(&$1) }
       for index in links.table.indices {
@@ -155,7 +156,7 @@ extension HostCore {
     turn.apply(own.effects)
   }
 
-  /// The links need our addresses.
+  /// The links need our addresses, which only the radio changes.
   mutating func lendAddresses() {
     (turn.ownIdentity, turn.ownAddress) = (radio.identity, radio.address)
     turn.withholdsIdentity = radio.privacy.map { !$0.distributesIdentityWhenUnauthenticated } ?? false

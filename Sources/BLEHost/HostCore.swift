@@ -21,6 +21,7 @@ package struct HostCore: Sendable {
     radio = Radio(configuration, SecurityToolbox(cryptography))
     links = HostLinks(configuration, cryptography)
     turn = HostTurn(configuration, random: random)
+    lendAddresses()
   }
 
   package var state: AdapterState { turn.session.state }
@@ -160,7 +161,6 @@ package struct HostCore: Sendable {
   /// Events of the call come after those that the output has already.
   private mutating func begin(_ now: Instant, _ output: inout HostOutput) {
     turn.now = now
-    lendAddresses()
     swap(&output, &turn.output)
   }
 

@@ -123,18 +123,29 @@ struct LinkServer: Sendable {
     }
   }
 
-  /// How the client gets the values of a characteristic; ``update(_:to:as:tag:_:_:now:into:)`` does what is no notification.
-  func updateKind(
-    of attribute: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry
-  ) -> GATTServer.UpdateKind {
-    gatt.updateKind(of: attribute, security: security, database: services.database)
+  /// How the client gets a value.
+  enum ValueWay: Equatable, Sendable {
+    /// Not at all.
+    case nothing
+    /// By a notification of at most so many octets, its header included.
+    case notification(longest: Int)
+    /// By ``update(_:to:as:tag:_:_:now:into:)``.
+    case other
   }
 
-  /// The octets of the longest notification.
-  var longestNotification: Int { 3 + gatt.maximumUpdateLength }
-
-  /// A notification of an update was handed to the scheduler, without an input of the link.
-  mutating func notified(_ token: UpdateToken) { notifications.append(token) }
+  /// Notes that a value is on its way, where the client gets it by a notification, which the caller hands to the scheduler. It is no
+  /// input of the link.
+  mutating func beginNotification(
+    of attribute: AttributeHandle, as token: UpdateToken, _ security: SecurityState, _ services: ServiceRegistry
+  ) -> ValueWay {
+    switch gatt.updateKind(of: attribute, security: security, database: services.database) {
+    case .nothing: return .nothing
+    case .other: return .other
+    case .notification:
+      notifications.append(token)
+      return .notification(longest: 3 + gatt.maximumUpdateLength)
+    }
+  }
 
   /// Notifies or indicates a value, where the client has subscribed to it.
   ///

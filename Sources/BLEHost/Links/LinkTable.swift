@@ -169,6 +169,11 @@ extension LinkTable {
     updates.finishCopy(of: token).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
   }
 
+  /// The same for the value whose frames have this mark.
+  mutating func finishCopy(of token: UpdateToken, tag: UInt32) -> AddressedEvent<HostEvent>? {
+    updates.finishCopy(tag: tag).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
+  }
+
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
   mutating func completed(
     _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
@@ -190,7 +195,7 @@ extension LinkTable {
     for frames in transmitted {
       guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { continue }
       for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
-        if let event = finishCopy(of: token) { events.append(event) }
+        if let event = finishCopy(of: token, tag: frames.tag) { events.append(event) }
       }
     }
     return congested.isEmpty ? [] : takeRelieved().map { ($0, .relieved) }

@@ -46,9 +46,18 @@ struct PendingUpdates: Sendable {
     entries[index].copies += 1
   }
 
+  /// The same for the value whose frames have this mark.
+  mutating func addCopy(tag: UInt32) {
+    if let index = index(ofTag: tag) { entries[index].copies += 1 }
+  }
+
   /// The owner of the value, where it was the last copy.
-  mutating func finishCopy(of token: UpdateToken) -> OwnerID? {
-    guard let index = index(of: token) else { return nil }
+  mutating func finishCopy(of token: UpdateToken) -> OwnerID? { index(of: token).flatMap { finishCopy(at: $0) } }
+
+  /// The same for the value whose frames have this mark.
+  mutating func finishCopy(tag: UInt32) -> OwnerID? { index(ofTag: tag).flatMap { finishCopy(at: $0) } }
+
+  private mutating func finishCopy(at index: Int) -> OwnerID? {
     entries[index].copies -= 1
     guard entries[index].copies <= 0 else { return nil }
     count -= 1
@@ -61,10 +70,13 @@ struct PendingUpdates: Sendable {
     return owner
   }
 
-  func token(of tag: UInt32) -> UpdateToken? {
+  func token(of tag: UInt32) -> UpdateToken? { index(ofTag: tag).map { entries[$0].token } }
+
+  /// The entry of a value that is on its way.
+  private func index(ofTag tag: UInt32) -> Int? {
     guard tag >= firstTag, Int(tag - firstTag) < entries.count - start else { return nil }
-    let entry = entries[start + Int(tag - firstTag)]
-    return entry.copies > 0 ? entry.token : nil
+    let index = start + Int(tag - firstTag)
+    return entries[index].copies > 0 ? index : nil
   }
 
   private mutating func removeFinished() {

@@ -7,7 +7,11 @@ import BLEWire
 /// one for the kernel's.
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
-  var settings: PairingSettings?
+  var settings: PairingSettings? { didSet { noteSettings() } }
+  /// Whether our central secures a link whose peer refuses an operation for want of security. Stored, because each packet reads it.
+  private(set) var pairsOnDemand = false
+  /// Whether operations wait on a link whose bond is lost; else they fail at once. Stored, because each packet reads it.
+  private(set) var queuesOperationsAfterBondLoss = false
   private var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
@@ -16,6 +20,12 @@ struct SecurityPolicy: Sendable {
 
   init(_ settings: PairingSettings?, kernel: KernelPairings? = nil) {
     (self.settings, self.kernel) = (settings, kernel)
+    noteSettings()
+  }
+
+  private mutating func noteSettings() {
+    pairsOnDemand = settings?.pairsOnDemand == true
+    queuesOperationsAfterBondLoss = settings?.queuesOperationsAfterBondLoss == true
   }
 
   /// The security manager of a new link.
@@ -45,10 +55,6 @@ struct SecurityPolicy: Sendable {
     attempts.failed(identity, failure, now: now)
   }
 
-  /// Whether our central secures a link whose peer refuses an operation for want of security.
-  @inline(__always) var pairsOnDemand: Bool { settings?.pairsOnDemand == true }
-  /// Whether operations wait on a link whose bond is lost; else they fail at once.
-  @inline(__always) var queuesOperationsAfterBondLoss: Bool { settings?.queuesOperationsAfterBondLoss == true }
   /// How many bonds may be made without authentication and without consent.
   var unconfirmedBonds: UnconfirmedBondLimit { settings?.unconfirmedBonds ?? UnconfirmedBondLimit() }
 }

@@ -48,7 +48,7 @@ enum ServerRouter {
       }
     }
     host.reuse(notification: &pdu)
-    if let event = links.table.finishCopy(of: token) { host.output.events.append(event) }
+    if let event = links.table.finishCopy(of: token, tag: tag) { host.output.events.append(event) }
   }
 
   /// Sends a notification on a link, where its client has subscribed to notifications. It is no input of the link, whose deadlines do
@@ -60,15 +60,15 @@ enum ServerRouter {
     _ pdu: Span<UInt8>, of attribute: AttributeHandle, on index: Int, as token: UpdateToken, tag: UInt32,
     _ links: inout HostLinks, _ host: inout HostTurn
   ) -> Bool {
-    let security = links.table[index].security
-    switch links.table[index].server.updateKind(of: attribute, security, links.services) {
+    // In place: a function that does not mutate would copy the server of the link.
+    let security = links.table[index].device.security
+    let length: Int
+    switch links.table[unreviewed: index].server.beginNotification(of: attribute, as: token, security, links.services) {
     case .nothing: return true
     case .other: return false
-    case .notification: break
+    case .notification(let longest): length = min(pdu.count, longest)
     }
-    let length = min(pdu.count, links.table[index].server.longestNotification)
-    links.table.updates.addCopy(of: token)
-    links.table[unreviewed: index].server.notified(token)
+    links.table.updates.addCopy(tag: tag)
     guard let handle = links.table.openHandle(index) else { return true }
     let refusal = links.table.acl.send(
       pdu.extracting(0..<length), on: handle, .attributeProtocol, tag: tag, into: &host.output.packets)
