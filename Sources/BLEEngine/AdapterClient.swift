@@ -135,6 +135,19 @@ package final class AdapterClient: Sendable {
   /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``).
   package func perform(_ command: HostCommand, octets: Span<UInt8>) { link.post(command, octets: octets) }
 
+  /// As ``perform(_:)``, for a caller that holds a lock.
+  ///
+  /// - Returns: whether ``wake()`` has to follow after the lock.
+  package func enqueue(_ command: HostCommand) -> Bool { link.enqueue(command) }
+
+  /// As ``perform(_:octets:)``, for a caller that holds a lock.
+  ///
+  /// - Returns: whether ``wake()`` has to follow after the lock.
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool { link.enqueue(command, octets: octets) }
+
+  /// Wakes the host for the commands that were enqueued.
+  package func wake() { link.wake() }
+
   /// Ends the events; commands have no effect from now on. It may be called more than once, on any thread.
   package func detach() {
     guard !isDetached.exchange(true, ordering: .acquiringAndReleasing) else { return }

@@ -13,6 +13,15 @@ package protocol AdapterLink: AnyObject, Sendable {
   func post(_ command: HostCommand)
   /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``), without an allocation.
   func post(_ command: HostCommand, octets: Span<UInt8>)
+  /// As ``post(_:)``, without waking the host. A caller that holds a lock which the host's thread needs enqueues under it, and
+  /// wakes the host after it: the woken thread would find the lock taken, and spin.
+  ///
+  /// - Returns: whether ``wake()`` has to follow.
+  func enqueue(_ command: HostCommand) -> Bool
+  /// As ``enqueue(_:)``, for a command whose value is in `octets`.
+  func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool
+  /// Wakes the host for the commands that were enqueued.
+  func wake()
   /// As ``post(_:)``.
   ///
   /// - Returns: false where the command is lost, because too many wait for the host.
@@ -33,6 +42,19 @@ package protocol AdapterLink: AnyObject, Sendable {
 extension AdapterLink {
   /// A link whose commands have their values.
   package func post(_ command: HostCommand, octets: Span<UInt8>) { post(command.value(octets)) }
+
+  /// A link whose host needs no waking.
+  package func enqueue(_ command: HostCommand) -> Bool {
+    post(command)
+    return false
+  }
+  /// A link whose host needs no waking.
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
+    post(command, octets: octets)
+    return false
+  }
+  /// A link whose host needs no waking.
+  package func wake() {}
 
   /// A link that loses no command.
   package func offer(_ command: HostCommand) -> Bool {
@@ -79,26 +101,44 @@ package final class HostConnection: AdapterLink {
   package func post(_ command: HostCommand) { _ = offer(command) }
 
   package func offer(_ command: HostCommand) -> Bool {
-    phase.withLock { phase in
+    let (attachment, isTaken) = phase.withLock { phase -> (HostAttachment?, Bool) in
       switch phase {
       case .idle(var waiting):
-        guard waiting.count < Self.waitingLimit else { return false }
+        guard waiting.count < Self.waitingLimit else { return (nil, false) }
         waiting.append(command)
         phase = .idle(waiting: waiting)
-        return true
-      case .open(let attachment): return attachment.post(command)
-      case .failed, .detached: return true
+        return (nil, true)
+      case .open(let attachment): return (attachment, true)
+      case .failed, .detached: return (nil, true)
       }
     }
+    // Not under the lock, which the thread of the host needs as soon as it is woken.
+    return attachment?.post(command) ?? isTaken
   }
 
   package func post(_ command: HostCommand, octets: Span<UInt8>) {
-    let isPosted = phase.withLock { phase in
-      guard case .open(let attachment) = phase else { return false }
-      attachment.post(command, octets: octets)
-      return true
+    if let attachment { attachment.post(command, octets: octets) } else { post(command.value(octets)) }
+  }
+
+  package func enqueue(_ command: HostCommand) -> Bool {
+    if let attachment { return attachment.enqueue(command) }
+    post(command)
+    return false
+  }
+
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
+    if let attachment { return attachment.enqueue(command, octets: octets) }
+    post(command.value(octets))
+    return false
+  }
+
+  package func wake() { attachment?.wake() }
+
+  /// The attachment, while it is open.
+  private var attachment: HostAttachment? {
+    phase.withLock { phase in
+      if case .open(let attachment) = phase { attachment } else { nil }
     }
-    if !isPosted { post(command.value(octets)) }
   }
 
   package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
@@ -137,8 +177,7 @@ package final class HostConnection: AdapterLink {
 
   package func consumed(_ count: Int) {
     // The lock is held while the sink is attached, so events find the attachment here.
-    guard case .open(let attachment) = phase.withLock({ $0 }) else { return }
-    attachment.consumed(count)
+    attachment?.consumed(count)
   }
 
   package func detach() {

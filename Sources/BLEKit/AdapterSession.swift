@@ -33,8 +33,8 @@ final class AdapterSession: Sendable {
     var advertisements = Waiters<AdvertisingID, Void>()
     var updates = Waiters<UpdateToken, Void>()
     var queuedUpdates = UpdateQueue()
-    /// The handlers that are answering a request.
-    var runningRequests: [RequestName: Task<Void, Never>] = [:]
+    /// The requests of each link for handlers that run in tasks, where there was one.
+    var requestQueues = IdentifierTable<PeerID, RequestQueue>()
 
     // Links (AdapterSession+Links).
     var links = IdentifierTable<PeerID, LinkState>()
@@ -68,13 +68,16 @@ final class AdapterSession: Sendable {
 
   /// Changes the state, posts the commands that this causes, then makes the calls.
   func run<Value: Sendable>(_ change: (inout State, inout Actions) -> Value) -> Value {
-    let (value, calls) = state.withLock { state in
+    let (value, calls, wakes) = state.withLock { state in
       var actions = Actions()
+      var wakes = false
       let value = change(&state, &actions)
-      // Under the lock, so that commands leave in the order of the changes.
-      for command in actions.commands { client.perform(command) }
-      return (value, actions.calls)
+      // Under the lock, so that commands leave in the order of the changes. The host is woken after it, as tasks are resumed after it:
+      // a thread that finds the lock taken spins before it waits.
+      for command in actions.commands where client.enqueue(command) { wakes = true }
+      return (value, actions.calls, wakes)
     }
+    if wakes { client.wake() }
     for call in calls { call() }
     return value
   }
@@ -95,9 +98,13 @@ final class AdapterSession: Sendable {
         let waits = state.withLock { $0.isClosed ? false : $0.discovered(discoveries) }
         isAwaited = isAwaited || waits
       case .read(let peer, let token, let attribute, let offset):
-        if !readAtOnce(attribute, from: offset, as: token, by: peer) { receive(event) }
+        if readAtOnce(attribute, from: offset, as: token, by: peer) { continue }
+        let queue = state.withLock { $0.queue(of: peer, for: CollectionOfOne(attribute)) }
+        self.queue(.read(token, attribute, offset: offset), in: queue, of: peer)
       case .write(let peer, let token, let parts):
-        if !writeAtOnce(parts, as: token, by: peer) { receive(event) }
+        if writeAtOnce(parts, as: token, by: peer) { continue }
+        let queue = state.withLock { $0.queue(of: peer, for: parts.lazy.map(\.attribute)) }
+        self.queue(.write(token, parts), in: queue, of: peer)
       default: receive(event)
       }
     }
@@ -137,10 +144,6 @@ final class AdapterSession: Sendable {
         state.pairings.fail(BLEError(.security, "\(loss)"), where: { $0.peer == peer }, into: &actions)
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
-      case .read(let peer, let token, let attribute, let offset):
-        state.request(.read(token, attribute, offset: offset), of: peer, in: self, into: &actions)
-      case .write(let peer, let token, let parts):
-        state.request(.write(token, parts), of: peer, in: self, into: &actions)
       case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
       case .subscription(let peer, let attribute, let subscription):
         state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
@@ -153,7 +156,7 @@ final class AdapterSession: Sendable {
       case .stoppedListening(let psm): state.listenEnds.answer(psm, .success(()), into: &actions)
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
-      case .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
+      case .read, .write, .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
         .pairingQuestionWithdrawn,
         .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
         .foreignLink,

@@ -16,8 +16,7 @@ struct LinkState: Sendable {
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?
 
-  // Our server (Requests.swift, Updates.swift). The first request makes the queue.
-  var requests: RequestQueue?
+  // Our server (Requests.swift, Updates.swift).
   /// The value that the last read of a client was cut from.
   var snapshot: ValueSnapshot?
   var subscriptions: [AttributeID: SubscriptionTask] = [:]
@@ -54,7 +53,7 @@ extension AdapterSession.State {
 
   /// The device at the other end of a link; nil where the link has ended.
   func device(_ peer: PeerID, of session: AdapterSession) -> RemoteDevice? {
-    links[peer].map { RemoteDevice(session: session, peer: peer, address: $0.address, isCentral: $0.isCentral) }
+    clients[peer].map { RemoteDevice(session: session, peer: peer, address: $0.address, isCentral: $0.isCentral) }
   }
 
   mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into actions: inout Actions) {
@@ -65,7 +64,7 @@ extension AdapterSession.State {
   mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
     clients[peer] = nil
-    link.requests?.finish(into: &actions)
+    if let requests = requestQueues.removeValue(forKey: peer) { actions.later { requests.finish() } }
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
     rssiReads[peer] = nil

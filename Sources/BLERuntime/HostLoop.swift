@@ -91,15 +91,19 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         let deadline = stack.machine.deadline
         let count = try poller.wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline), on: clock)
         stack.now = clock.now()
-        for index in 0..<count where poller[index].token == Token.mailbox { mailbox.waker.drain() }
+        var isWoken = hasItems
+        for index in 0..<count where poller[index].token == Token.mailbox {
+          mailbox.waker.drain()
+          isWoken = true
+        }
         // The mailbox first: a sink that was attached before a packet arrived receives its events.
-        takeItems()
+        if isWoken { takeItems() }
         for index in 0..<count { handle(poller[index]) }
         if let reopenTime, reopenTime <= stack.now { reopen() }
         if let acceptTime, acceptTime <= stack.now { accept() }
         if let deadline, deadline <= stack.now { tickIfDue() }
-        finishRound()
-        if takeItems() { finishRound() }
+        // What a sink has posted.
+        if finishRound(), takeItems() { finishRound() }
       }
     } catch {
       stack.transportFailed(
@@ -312,7 +316,9 @@ extension HostLoop where Transport: ~Copyable {
     stack.machine.shutdown(now: stack.now, into: &stack.output)
   }
 
-  private mutating func finishRound() {
+  /// - Returns: whether a sink was called.
+  @discardableResult
+  private mutating func finishRound() -> Bool {
     send()
     // The input that sending causes at once, such as completed packets of the kernel adapter; it can allow more output.
     while transport.hasPendingInput {
@@ -320,11 +326,13 @@ extension HostLoop where Transport: ~Copyable {
       receive()
       send()
     }
-    deliverEvents()
+    return deliverEvents()
   }
 
-  private mutating func deliverEvents() {
-    guard !stack.output.events.isEmpty else { return }
+  /// - Returns: whether there were events.
+  @discardableResult
+  private mutating func deliverEvents() -> Bool {
+    guard !stack.output.events.isEmpty else { return false }
     for (owner, sink) in sinks {
       // Not a function of the output: in another module it would not be specialized.
       batch.removeAll(keepingCapacity: true)
@@ -335,5 +343,6 @@ extension HostLoop where Transport: ~Copyable {
     }
     batch.removeAll(keepingCapacity: true)
     stack.output.events.removeAll(keepingCapacity: true)
+    return true
   }
 }

@@ -22,8 +22,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     var octets: [UInt8] = []
 
     mutating func removeAll() {
-      items.removeAll(keepingCapacity: true)
-      octets.removeAll(keepingCapacity: true)
+      if !items.isEmpty { items.removeAll(keepingCapacity: true) }
+      if !octets.isEmpty { octets.removeAll(keepingCapacity: true) }
     }
   }
 
@@ -73,18 +73,41 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has detached, or
   ///   the stack has ended.
   package func post(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
-    let (isTaken, wakes) = state.withLock { state in
-      guard !state.isEnding, owner == .process || state.backlogs.contains(owner) else { return (false, false) }
-      guard state.commandCount < commandLimit else {
-        return (false, state.refused.insert(owner).inserted && state.wakesLoop())
-      }
+    let (isTaken, wakes) = state.withLock { append(command, octets, from: owner, wakesLoop: true, &$0) }
+    if wakes { waker.wake() }
+    return isTaken
+  }
+
+  /// As ``post(_:octets:from:)``, without waking the loop.
+  ///
+  /// - Returns: whether ``wake()`` has to follow.
+  package func enqueue(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
+    state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }.wakes
+  }
+
+  /// Wakes the loop for commands that were enqueued.
+  package func wake() {
+    let wakes = state.withLock { state in
+      guard !state.waiting.items.isEmpty || !state.refused.isEmpty else { return false }
+      return state.wakesLoop()
+    }
+    if wakes { waker.wake() }
+  }
+
+  /// - Returns: `wakes`: whether the loop is to be woken.
+  private func append(
+    _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, wakesLoop: Bool, _ state: inout State
+  ) -> (isTaken: Bool, wakes: Bool) {
+    guard !state.isEnding, owner == .process || state.backlogs.contains(owner) else { return (false, false) }
+    let isTaken = state.commandCount < commandLimit
+    if isTaken {
       state.commandCount += 1
       state.waiting.items.append(.command(command, owner, octets: octets.count))
       if !octets.isEmpty { state.waiting.octets.append(copying: octets) }
-      return (true, state.wakesLoop())
+    } else if !state.refused.insert(owner).inserted {
+      return (false, false)
     }
-    if wakes { waker.wake() }
-    return isTaken
+    return (isTaken, wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
   }
 
   /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
@@ -174,11 +197,15 @@ extension HostMailbox {
     }
   }
 
-  /// Counts events that the sink of an owner is about to get.
+  /// Counts events that the sink of an owner is about to get. The loop takes what the sink posts before it waits again, and is not
+  /// woken for it.
   ///
   /// - Returns: false where the owner has detached.
   func willDeliver(_ count: Int, to owner: OwnerID) -> Bool {
-    state.withLock { $0.backlogs.deliver(count, to: owner) }
+    state.withLock { state in
+      state.isLoopAwake = true
+      return state.backlogs.deliver(count, to: owner)
+    }
   }
 
   /// The loop has ended: nothing is taken any more.
@@ -271,6 +298,16 @@ package final class HostAttachment: Sendable {
   package func post(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
     host.mailbox.post(command, octets: octets, from: owner)
   }
+
+  /// As ``post(_:)``, without waking the loop.
+  ///
+  /// - Returns: whether ``wake()`` has to follow.
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8> = Span()) -> Bool {
+    host.mailbox.enqueue(command, octets: octets, from: owner)
+  }
+
+  /// Wakes the loop for the commands that were enqueued.
+  package func wake() { host.mailbox.wake() }
 
   /// The owner has handled `count` of its events.
   package func consumed(_ count: Int) { host.mailbox.consumed(count, by: owner) }

@@ -21,6 +21,9 @@ where Key.RawValue == UInt32 {
   /// The values in the order of their keys.
   @inlinable public var values: [Value] { slots.compactMap { $0 } }
 
+  /// Whether there is a value for a key.
+  @inlinable public func contains(_ key: Key) -> Bool { has(key, at: place(of: key)) }
+
   /// The value of a key; setting nil removes it. A value is changed in place.
   @inlinable public subscript(key: Key) -> Value? {
     get {

@@ -41,6 +41,69 @@ import Testing
     _ = publication
   }
 
+  @Test func aCancelledHandlerDoesNotCancelTheNextOne() async throws {
+    let adapter = try await host.open()
+    let notes = Notes<String>()
+    let (publication, attribute) = try await host.publish(
+      LocalCharacteristic("2A37").write { octets, _ in
+        if octets == [0] {
+          notes.note("begins")
+          try? await Task.sleep(for: .seconds(60))
+        }
+        notes.note("\(octets) \(Task.isCancelled)")
+      }, on: adapter)
+    host.connect()
+    for number in UInt8(0)..<3 {
+      let part = WritePart(attribute: attribute, offset: 0, value: [number])
+      host.say(.write(client, RequestToken(number: UInt64(number)), [part]))
+    }
+    #expect(try await notes.next() == "begins")
+    // The second one waits: its handler is called all the same, and the host drops the answer.
+    host.say(.requestTimedOut(client, RequestToken(number: 1)))
+    host.say(.requestTimedOut(client, RequestToken(number: 0)))
+    for expected in ["[0] true", "[1] false", "[2] false"] { #expect(try await notes.next() == expected) }
+    host.say(.disconnected(client, .remoteUserTerminatedConnection))
+    _ = publication
+  }
+
+  @Test func theEndOfALinkCancelsItsHandlerAndDropsWhatWaits() async throws {
+    let adapter = try await host.open()
+    let notes = Notes<String>()
+    let (publication, attribute) = try await host.publish(
+      LocalCharacteristic("2A37").write { octets, _ in
+        notes.note("\(octets)")
+        if octets == [0] { try? await Task.sleep(for: .seconds(60)) }
+      }, on: adapter)
+    host.connect()
+    for number in UInt8(0)..<3 {
+      let part = WritePart(attribute: attribute, offset: 0, value: [number])
+      host.say(.write(client, RequestToken(number: UInt64(number)), [part]))
+    }
+    #expect(try await notes.next() == "[0]")
+    host.say(.disconnected(client, .remoteUserTerminatedConnection))
+    // A link that comes up later has a queue of its own.
+    host.connect()
+    let part = WritePart(attribute: attribute, offset: 0, value: [3])
+    host.say(.write(client, RequestToken(number: 1), [part]))
+    #expect(try await notes.next() == "[3]")
+    #expect(notes.all == ["[0]", "[3]"])
+    _ = publication
+  }
+
+  /// The host's thread needs the lock for its events: woken under it, it would spin.
+  @Test func theHostIsWokenWithoutTheLock() async throws {
+    let adapter = try await host.open()
+    let notes = Notes<Adapter.State>()
+    host.whenWoken { [weak adapter] in if let adapter { notes.note(adapter.state) } }
+    let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").read { _ in [1] }, on: adapter)
+    #expect(try await notes.next() == .poweredOn)
+    host.connect()
+    host.say(.read(client, RequestToken(number: 1), attribute, offset: 0))
+    #expect(try await answers(1) == [.success([1])])
+    #expect(try await notes.next() == .poweredOn)
+    _ = publication
+  }
+
   @Test func requestsBeyondTheLimitGetInsufficientResources() async throws {
     let adapter = try await host.open()
     let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").readable(), on: adapter)

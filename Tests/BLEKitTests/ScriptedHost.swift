@@ -16,9 +16,15 @@ final class ScriptedHost: AdapterLink {
     var sink: (@Sendable ([HostEvent]) -> Void)?
     var taken = 0
     var isDetached = false
+    var woken: (@Sendable () -> Void)?
   }
 
   func post(_ command: HostCommand) { posted.note(command) }
+  func enqueue(_ command: HostCommand) -> Bool {
+    posted.note(command)
+    return true
+  }
+  func wake() { state.withLock { $0.woken }?() }
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
     state.withLock { $0.sink = sink }
     sink([.state(.poweredOn, nil)])
@@ -27,6 +33,9 @@ final class ScriptedHost: AdapterLink {
   func detach() { state.withLock { ($0.sink, $0.isDetached) = (nil, true) } }
   var failure: AdapterError? { nil }
   var hub: AdapterHub? { nil }
+
+  /// Sets what happens when the host is woken.
+  func whenWoken(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.woken = action } }
 
   /// How many events the adapter has taken.
   var taken: Int { state.withLock { $0.taken } }

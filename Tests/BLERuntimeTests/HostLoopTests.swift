@@ -44,6 +44,24 @@ import Testing
     }
   }
 
+  @Test func performsEnqueuedCommandsInOrderWhenItIsWoken() throws {
+    try withLoop { (mailbox, far) throws in
+      let log = EventLog<ToyMachine.Event>()
+      _ = mailbox.attach(log.sink)
+      #expect(mailbox.post(.mark(0)))
+      #expect(log.wait(for: .performed(0)))
+      for round in 0..<100 {
+        // False only where the loop is awake, and takes the command by itself.
+        var wakes = false
+        for number in 1...10 where mailbox.enqueue(.mark(round * 10 + number)) { wakes = true }
+        if wakes { mailbox.wake() }
+        #expect(log.wait(for: .performed(round * 10 + 10)))
+      }
+      let performed = log.events.compactMap { if case .performed(let number) = $0 { number } else { nil } }
+      #expect(performed == Array(0...1_000))
+    }
+  }
+
   /// Two packets, cut at each place there is.
   @Test func assemblesPacketsFromAnyReads() throws {
     let first: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]

@@ -2,40 +2,122 @@ import BLEATT
 import BLEGATT
 import BLEHost
 import BLEWire
+import Synchronization
 
 /// The requests of one client for values with a handler, in the order in which they came.
 ///
 /// One task handles them one after the other: a client has one request on its way (Vol 3, Part F, 3.3.2), and commands before
-/// it take effect before it. The first request starts it: most clients never use such a value.
-struct RequestQueue: Sendable {
-  private let continuation: AsyncStream<IncomingRequest>.Continuation
-  private let task: Task<Void, Never>
+/// it take effect before it. The first request starts the task, and it ends when none waits. A request that takes too long cancels
+/// its task; those that follow get a new one.
+///
+/// ```
+///   idle ──append──▶ running ──append──▶ running     finish: the task is cancelled, and what waits is dropped
+///     ▲── none waits ───┘ └── cancel ──▶ running, in a new task after the cancelled request
+/// ```
+final class RequestQueue: Sendable {
+  private struct Contents {
+    var waiting: [IncomingRequest] = []
+    /// The requests of ``waiting`` that were taken out.
+    var taken = 0
+    /// The number of the task that runs; nil for none.
+    var run: Int?
+    var lastRun = 0
+    /// The task of ``run``, as soon as it is known.
+    var task: Task<Void, Never>?
+    /// The request that the task handles; nil for a command.
+    var current: RequestToken?
+    var isFinished = false
+
+    /// Begins a run.
+    mutating func start() -> Int {
+      lastRun += 1
+      (run, task, current) = (lastRun, nil, nil)
+      return lastRun
+    }
+
+    mutating func take() -> IncomingRequest? {
+      guard taken < waiting.count else {
+        waiting.removeAll(keepingCapacity: true)
+        taken = 0
+        return nil
+      }
+      // Before as many have been taken as may wait, so that a queue that never empties is bounded, too.
+      if taken >= RequestQueue.commandLimit {
+        waiting.removeFirst(taken)
+        taken = 0
+      }
+      defer { taken += 1 }
+      return waiting[taken]
+    }
+  }
+
+  private let contents = Mutex(Contents())
+  private let peer: PeerID
   /// Write Commands that wait; one more is dropped, as the specification allows (Vol 3, Part F, 3.3.2).
   static let commandLimit = 256
 
-  init(of peer: PeerID, in session: AdapterSession) {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: IncomingRequest.self, bufferingPolicy: .bufferingOldest(Self.commandLimit))
-    self.continuation = continuation
-    task = Task { [weak session] in
-      for await request in stream {
-        guard let session else { return }
-        guard let device = session.run({ state, _ in state.device(peer, of: session) }) else { return }
-        await session.handle(request, of: device)
-      }
-    }
-  }
+  init(of peer: PeerID) { self.peer = peer }
 
   /// - Returns: whether there was room.
-  func append(_ request: IncomingRequest) -> Bool {
-    if case .enqueued = continuation.yield(request) { true } else { false }
+  func append(_ request: IncomingRequest, of session: AdapterSession) -> Bool {
+    let (hasRoom, run) = contents.withLock { contents -> (Bool, Int?) in
+      guard !contents.isFinished, contents.waiting.count - contents.taken < Self.commandLimit else {
+        return (contents.isFinished, nil)
+      }
+      contents.waiting.append(request)
+      return (true, contents.run == nil ? contents.start() : nil)
+    }
+    if let run { start(run, of: session) }
+    return hasRoom
   }
 
-  func finish(into actions: inout Actions) {
-    actions.later { [continuation, task] in
-      continuation.finish()
-      task.cancel()
+  /// Starts the task of a run; not under a lock, because it may begin at once.
+  private func start(_ run: Int, of session: AdapterSession) {
+    let task = Task { [weak session] in
+      while let request = next(of: run) {
+        guard let session else { return finish() }
+        await session.handle(request, of: peer)
+        guard Task.isCancelled else { continue }
+        if let next = contents.withLock({ $0.isFinished ? nil : $0.start() }) { start(next, of: session) }
+        return
+      }
     }
+    let isOver = contents.withLock { contents in
+      if contents.run == run { contents.task = task }
+      return contents.isFinished
+    }
+    if isOver { task.cancel() }
+  }
+
+  /// The next request of a run, which ends where there is none.
+  private func next(of run: Int) -> IncomingRequest? {
+    contents.withLock { contents in
+      guard contents.run == run else { return nil }
+      let request = contents.isFinished ? nil : contents.take()
+      contents.current = request?.token
+      if request == nil { (contents.run, contents.task) = (nil, nil) }
+      return request
+    }
+  }
+
+  /// Cancels the handler of a request.
+  ///
+  /// - Returns: false where it does not run.
+  func cancel(_ token: RequestToken) -> Bool {
+    let task = contents.withLock { $0.current == token ? $0.task : nil }
+    task?.cancel()
+    return task != nil
+  }
+
+  /// Drops what waits and cancels the handler that runs.
+  func finish() {
+    let task = contents.withLock { contents in
+      contents.isFinished = true
+      contents.waiting = []
+      contents.taken = 0
+      return contents.task
+    }
+    task?.cancel()
   }
 }
 
@@ -43,13 +125,6 @@ enum IncomingRequest: Sendable {
   case read(RequestToken, AttributeID, offset: Int)
   /// Without a token it is a command.
   case write(RequestToken?, [WritePart])
-
-  var attributes: [AttributeID] {
-    switch self {
-    case .read(_, let attribute, _): [attribute]
-    case .write(_, let parts): parts.map(\.attribute)
-    }
-  }
 
   var token: RequestToken? {
     switch self {
@@ -71,89 +146,80 @@ extension AdapterSession.State {
     clients[peer]?.snapshot = snapshot.attribute
   }
 
-  mutating func request(
-    _ request: IncomingRequest, of peer: PeerID, in session: AdapterSession, into actions: inout Actions
-  ) {
-    guard let link = links[peer], request.attributes.contains(where: { attributes[$0] != nil }) else { return }
-    let queue = link.requests ?? RequestQueue(of: peer, in: session)
-    if link.requests == nil { links[peer]?.requests = queue }
-    // Yielded under the lock: the order is the host's, and no code of others runs.
-    if queue.append(request) { return }
-    if let token = request.token {
-      actions.commands.append(.respond(peer, token, .failure(.insufficientResources)))
-    } else {
-      actions.later {
-        BluetoothLog.write(.notice, "more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
-      }
+  /// The queue for a request, which the first one of a client makes; nil where no value is concerned that is published.
+  mutating func queue(of peer: PeerID, for attributes: some Sequence<AttributeID>) -> RequestQueue? {
+    guard !isClosed, clients.contains(peer), attributes.contains(where: { self.attributes.contains($0) }) else {
+      return nil
     }
+    if let queue = requestQueues[peer] { return queue }
+    let queue = RequestQueue(of: peer)
+    requestQueues[peer] = queue
+    return queue
   }
 
-  mutating func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into actions: inout Actions) {
-    guard let task = runningRequests.removeValue(forKey: RequestName(peer: peer, token: token)) else { return }
+  func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into actions: inout Actions) {
+    guard let queue = requestQueues[peer] else { return }
     actions.later {
-      task.cancel()
+      guard queue.cancel(token) else { return }
       BluetoothLog.write(.misuse, "a handler took longer than the client waits, and was cancelled: the client got 0x0E")
     }
   }
 }
 
-/// One request that a handler is answering.
-struct RequestName: Hashable, Sendable {
-  var peer: PeerID
-  var token: RequestToken
-}
-
 // MARK: - Handling
 
 extension AdapterSession {
-  fileprivate func handle(_ request: IncomingRequest, of device: RemoteDevice) async {
-    guard let token = request.token else { return await perform(request, of: device) }
-    let name = RequestName(peer: device.peer, token: token)
-    let task = Task { await perform(request, of: device) }
-    run { state, _ in if state.links[device.peer] != nil { state.runningRequests[name] = task } }
-    await withTaskCancellationHandler {
-      await task.value
-    } onCancel: {
-      task.cancel()
+  /// Gives a request to the task of its client, on the thread of the host and without the lock: the task begins at once.
+  func queue(_ request: IncomingRequest, in queue: RequestQueue?, of peer: PeerID) {
+    guard let queue, !queue.append(request, of: self) else { return }
+    if let token = request.token {
+      client.perform(.respond(peer, token, .failure(.insufficientResources)))
+    } else {
+      BluetoothLog.write(.notice, "more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
     }
-    run { state, _ in state.runningRequests[name] = nil }
   }
 
-  private func perform(_ request: IncomingRequest, of device: RemoteDevice) async {
+  func handle(_ request: IncomingRequest, of peer: PeerID) async {
+    guard let device = run({ state, _ in state.device(peer, of: self) }) else { return }
     switch request {
     case .read(let token, let attribute, let offset):
-      respond(device.peer, token, await read(attribute, from: offset, for: device))
+      let (answer, snapshot) = await read(attribute, from: offset, for: device)
+      respond(peer, token, answer, keeping: snapshot)
     case .write(let token, let parts):
       let answer = await write(parts, isPrepared: token != nil, for: device)
-      if let token { respond(device.peer, token, answer) }
+      if let token { respond(peer, token, answer) }
     }
   }
 
-  private func respond(_ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer) {
+  private func respond(
+    _ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer, keeping snapshot: ValueSnapshot? = nil
+  ) {
     run { state, actions in
-      guard state.links[peer] != nil, !state.isClosed else { return }
+      guard state.clients.contains(peer), !state.isClosed else { return }
+      if let snapshot { state.keep(snapshot, for: peer) }
       actions.commands.append(.respond(peer, token, answer))
     }
   }
 
-  /// The value of an attribute from `offset` on.
-  private func read(_ attribute: AttributeID, from offset: Int, for device: RemoteDevice) async -> RequestAnswer {
+  /// The value of an attribute from `offset` on, and the whole value where it is to be kept.
+  private func read(
+    _ attribute: AttributeID, from offset: Int, for device: RemoteDevice
+  ) async -> (RequestAnswer, ValueSnapshot?) {
     do {
       var octets: [UInt8]
-      let snapshot = run { state, _ in state.links[device.peer]?.snapshot }
-      if offset > 0, let snapshot, snapshot.attribute == attribute {
-        octets = snapshot.octets
+      var new: ValueSnapshot?
+      let kept = offset > 0 ? run { state, _ in state.links[device.peer]?.snapshot } : nil
+      if let kept, kept.attribute == attribute {
+        octets = kept.octets
       } else {
         octets = try await value(of: attribute, for: device)
-        run { [octets] state, _ in
-          state.keep(ValueSnapshot(attribute: attribute, octets: octets), for: device.peer)
-        }
+        new = ValueSnapshot(attribute: attribute, octets: octets)
       }
-      guard offset <= octets.count else { return .failure(.invalidOffset) }
-      octets.removeFirst(offset)
-      return .success(octets)
+      guard offset <= octets.count else { return (.failure(.invalidOffset), new) }
+      if offset > 0 { octets.removeFirst(offset) }
+      return (.success(octets), new)
     } catch {
-      return .failure(code(of: error, "read", attribute))
+      return (.failure(code(of: error, "read", attribute)), nil)
     }
   }
 

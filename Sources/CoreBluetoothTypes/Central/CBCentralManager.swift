@@ -272,14 +272,16 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   private func step<Result: Sendable>(
     _ body: (inout CentralState, inout CentralEffects) -> Result
   ) -> (Result, hasCalls: Bool) {
-    let (result, effects) = machine.withLock { state in
+    let (result, effects, wakes) = machine.withLock { state in
       var effects = CentralEffects()
+      var wakes = false
       let result = body(&state, &effects)
-      for command in effects.commands { client.perform(command) }
+      for command in effects.commands where client.enqueue(command) { wakes = true }
       activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
       append(effects.calls) { .central($0) }
-      return (result, effects)
+      return (result, effects, wakes)
     }
+    if wakes { client.wake() }
     for fact in effects.facts { client.hub?.devices.note(fact) }
     if !effects.seenAgain.isEmpty { client.hub?.devices.noteAgain(effects.seenAgain) }
     for line in effects.misuses { misuse(line) }

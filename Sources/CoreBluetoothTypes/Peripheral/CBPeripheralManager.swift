@@ -230,7 +230,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   }
 
   /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
-  /// it changed, delegate calls on the queue.
+  /// it changed, delegate calls on the queue. The host is woken after the lock, which its thread needs.
   final func run<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -246,9 +246,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       var effects = PeripheralEffects()
       swap(&effects, &state.spareEffects)
       let result = try body(&state, &effects)
-      perform(effects)
+      let wakesHost = effects.post(to: client)
       append(effects.calls) { .peripheral($0) }
-      var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)
+      var outcome = StepOutcome(
+        hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty, wakesHost: wakesHost)
       if effects.misuses.isEmpty, effects.warnings.isEmpty {
         effects.removeAll()
         swap(&effects, &state.spareEffects)
@@ -257,6 +258,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       }
       return (result, outcome)
     }
+    if outcome.wakesHost { client.wake() }
     if let lines = outcome.lines {
       for line in lines.misuses { misuse(line) }
       for line in lines.warnings { warn(line) }
@@ -270,19 +272,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private struct StepOutcome {
     var hasCalls: Bool
     var hasCommands: Bool
+    var wakesHost: Bool
     /// Effects with lines for the log.
     var lines: PeripheralEffects?
-  }
-
-  private func perform(_ effects: borrowing PeripheralEffects) {
-    let last = effects.commands.count - 1
-    for index in effects.commands.indices {
-      if index == last, let value = effects.value {
-        client.perform(effects.commands[index], octets: value.span)
-      } else {
-        client.perform(effects.commands[index])
-      }
-    }
   }
 
   override func peer(named name: PeerID) -> CBPeer? {

@@ -71,18 +71,42 @@ extension CBPeripheralManager {
   ///
   /// - Returns: whether it was taken; nil where it is another one.
   final func updateAgain(_ value: Data, for characteristic: CBMutableCharacteristic) -> Bool? {
-    machine.withLock { role in
-      guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else { return nil }
+    let (isTaken, wakes) = machine.withLock { role -> (Bool?, Bool) in
+      guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else {
+        return (nil, false)
+      }
       guard role.updateCount < role.limits.pendingUpdates else {
         role.owesReady = true
-        return false
+        return (false, false)
       }
       role.updateCount += 1
-      // Under the lock, so that values leave in the order of the calls.
-      client.perform(
+      // Under the lock, so that values leave in the order of the calls; the host is woken after it.
+      let wakes = client.enqueue(
         .update(HostNames.update(), target.attribute, [], to: nil), octets: value.span.extracting(first: target.length))
-      return true
+      return (true, wakes)
     }
+    if wakes { client.wake() }
+    return isTaken
+  }
+}
+
+extension PeripheralEffects {
+  /// Posts the commands, for a caller that holds the lock of the role.
+  ///
+  /// - Returns: whether the host has to be woken after the lock.
+  func post(to client: AdapterClient) -> Bool {
+    let last = commands.count - 1
+    var wakesHost = false
+    for index in commands.indices {
+      let wakes =
+        if index == last, let value {
+          client.enqueue(commands[index], octets: value.span)
+        } else {
+          client.enqueue(commands[index])
+        }
+      wakesHost = wakesHost || wakes
+    }
+    return wakesHost
   }
 }
 
