@@ -6,6 +6,7 @@
 #
 # With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails. The third
 # column there is the number of allocations that an operation may make, in all threads; a row without one is not checked.
+# The application's own are among them: one for each value that a handler makes, and three for one that is a Data.
 set -euo pipefail
 cd "$(dirname "$0")"
 rounds=${1:-5}
