@@ -55,7 +55,7 @@ public struct BTSnoopFile: Sequence, Sendable {
   private static let identification = Array("btsnoop\0".utf8)
   private static let headerLength = 16
   /// The octets of a record before its packet.
-  fileprivate static let recordHeaderLength = 24
+  package static let recordHeaderLength = 24
   /// Microseconds from 0000-01-01, the origin of btsnoop's time, to 1970-01-01.
   fileprivate static let origin: Int64 = 0x00DC_DDB3_0F2F_8000
 

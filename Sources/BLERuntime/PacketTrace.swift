@@ -60,7 +60,7 @@ package struct PacketTrace: ~Copyable, Sendable {
   /// Appends one whole H4 packet.
   package mutating func record(_ packet: Span<UInt8>, _ direction: Direction) throws(TransportError) {
     guard !packet.isEmpty else { return }
-    if buffer.count + packet.count > Self.bufferLimit { try flush() }
+    if buffer.count + BTSnoopFile.recordHeaderLength + packet.count > Self.bufferLimit { try flush() }
     BTSnoopFile.append(packet, direction, at: now(), to: &buffer)
     redactor?.erase(&buffer, from: buffer.count - packet.count, isReceived: direction == .controllerToHost)
   }

@@ -248,6 +248,18 @@ import Testing
     #expect(lines.take().first == "bonds of 4 devices are loaded now")
   }
 
+  /// Of more, those that were removed first are loaded again.
+  @Test(arguments: [0, 1]) func removalsBeforeTheStoreIsLoadedAreLimited(more: Int) {
+    let known = BondFixtures.record(5, bonds: BondStorage.removedLimit + more)
+    store.content.withLock { $0 = known }
+    store.loadFailure.withLock { $0 = "not now" }
+    let keeper = keeper()
+    for bond in known.bonds { keeper.receive(.bondRemoved(bond.record.identity)) }
+    store.loadFailure.withLock { $0 = nil }
+    clock.advance(.seconds(60))
+    #expect(keeper.bonds == Array(known.bonds.prefix(more)))
+  }
+
   private static func key(_ keeper: BondStorage) -> SecretKey? {
     if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
       settings.identityResolvingKey

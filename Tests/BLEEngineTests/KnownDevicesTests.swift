@@ -65,6 +65,16 @@ import Testing
     #expect(devices.device(of: PeerIdentifier(address(3))) != nil)
   }
 
+  @Test(arguments: [0, 1]) func theFileHasAsManyDevicesAsItsLimitAtMost(more: Int) throws {
+    let folder = try BondFixtures.Folder()
+    let count = KnownDevices.fileLimit + more
+    let all = (1...UInt64(count)).map { KnownDevices.Device(address: address($0), name: nil) }
+    let file = DeviceFile(path: folder.file, log: { _, _ in })
+    file.save { () -> [KnownDevices.Device]? in nil }
+    file.settle(all)
+    #expect(DeviceFile(path: folder.file, log: { _, _ in }).load() == Array(all.suffix(KnownDevices.fileLimit)))
+  }
+
   @Test func anIdentifierOfAnEarlierRunNamesItsDevice() throws {
     let folder = try BondFixtures.Folder()
     let first = store(folder)

@@ -2,6 +2,7 @@ import BLECrypto
 import BLEGATT
 import BLESMP
 import BLEWire
+import Synchronization
 import Testing
 
 @testable import BLEHost
@@ -231,5 +232,44 @@ import Testing
     #expect(words(effects) == ["report 1"])
     #expect(table[device(1)]?.peerSignCounter == 8)
     #expect(table.store(of: device(1)) == SignCounters.StoreState(peerEnd: 8, isFailing: false))
+  }
+
+  /// Counts the calls of AES, which resolving an address needs.
+  private final class CountingCryptography: Cryptography {
+    let calls = Mutex(0)
+    func encrypt(_ plaintext: UInt128, key: UInt128) throws(CryptographyError) -> UInt128 {
+      calls.withLock { $0 += 1 }
+      return try LibCrypto().encrypt(plaintext, key: key)
+    }
+    func cmac(_ message: Span<UInt8>, key: UInt128) throws(CryptographyError) -> UInt128 {
+      try LibCrypto().cmac(message, key: key)
+    }
+    func publicKey(of privateKey: P256PrivateKey) throws(CryptographyError) -> P256PublicKey {
+      try LibCrypto().publicKey(of: privateKey)
+    }
+    func sharedSecret(_ privateKey: P256PrivateKey, with peer: P256PublicKey) throws(CryptographyError) -> UInt256 {
+      try LibCrypto().sharedSecret(privateKey, with: peer)
+    }
+    func areEqual(_ a: UInt128, _ b: UInt128) -> Bool { LibCrypto().areEqual(a, b) }
+  }
+
+  /// An address of the cache costs no AES; one more than its limit empties it.
+  @Test func resolvedAddressesAreKeptUpToTheLimit() {
+    let counting = CountingCryptography()
+    let toolbox = SecurityToolbox(counting)
+    var bond = bond(1)
+    bond.identityResolvingKey = SecretKey(7)
+    var list = BondList()
+    list.replaceAll(with: [bond], limit: 8)
+    func calls(_ number: UInt64) -> Int {
+      let before = counting.calls.withLock { $0 }
+      let address = DeviceAddress(octets: BD_ADDR(0x4000_0000_0000 + number), kind: .random)
+      _ = list.identity(of: address, toolbox)
+      return counting.calls.withLock { $0 } - before
+    }
+    for number in 0..<UInt64(BondList.maximumResolved) { #expect(calls(number) == 1) }
+    for number in 0..<UInt64(BondList.maximumResolved) { #expect(calls(number) == 0) }
+    #expect(calls(UInt64(BondList.maximumResolved)) == 1)
+    #expect(calls(0) == 1, "the cache was emptied")
   }
 }

@@ -125,6 +125,9 @@ import Testing
 
   @Test func theBufferIsBoundedForEachMTU() {
     #expect(ReadingOrder.buffer(mtu: 2_048) == 524_288)
+    // 16,384 octets have exactly the largest buffer.
+    #expect(ReadingOrder.buffer(mtu: 16_383) == 4 << 20 - 256)
+    for mtu in [16_384, 16_385] as [UInt16] { #expect(ReadingOrder.buffer(mtu: mtu) == 4 << 20) }
     #expect(ReadingOrder.buffer(mtu: 0xFFFF) == 4 << 20)
   }
 }

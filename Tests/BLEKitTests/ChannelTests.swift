@@ -249,6 +249,29 @@ import Testing
     withExtendedLifetime(adapter) {}
   }
 
+  @Test func aChannelPastTheLimitOfWaitingOnesIsClosed() async throws {
+    let (adapter, _) = try await connect()
+    let publication = try await publish(adapter, psm: 0x80)
+    func incoming(_ number: UInt32) -> HostEvent {
+      .channelOpened(
+        OpenedChannel(
+          id: L2CAPChannelID(rawValue: number), peer: ScriptedHost.client, spsm: SPSM(rawValue: 0x80), isIncoming: true,
+          request: nil, localMTU: 2048, remoteMTU: 10))
+    }
+    for number in 1...33 as ClosedRange<UInt32> { host.say(incoming(number)) }
+    while true {
+      guard case .closeChannel(let id) = try await host.next() else { continue }
+      #expect(id == L2CAPChannelID(rawValue: 33))
+      break
+    }
+    var channels = 0
+    for await _ in publication {
+      channels += 1
+      if channels == 32 { break }
+    }
+    #expect(channels == 32)
+  }
+
   @Test func aPSMThatIsTakenIsAnError() async throws {
     let adapter = try await host.open()
     let publishing = Task { try await adapter.publishChannel(psm: 0x80) }

@@ -85,6 +85,25 @@ struct TraceReader {
     #expect(file.rest == 0)
   }
 
+  /// Each record has 24 octets before its packet.
+  @Test func recordsWaitUpToTheLimitOfTheBuffer() throws {
+    let folder = try TemporaryFolder()
+    var trace = try PacketTrace(at: folder.file("t"))
+    let packet = [UInt8](repeating: 0x02, count: 1_000)
+    let last = [UInt8](repeating: 0x02, count: PacketTrace.bufferLimit % 1_024 + 1_000)
+    for _ in 0..<PacketTrace.bufferLimit / 1_024 - 1 { try trace.record(packet.span, .controllerToHost) }
+    try trace.record(last.span, .controllerToHost)
+    #expect(try TraceReader(folder.file("t")).records.isEmpty, "exactly the limit")
+    try trace.record([0x02].span, .controllerToHost)
+    #expect(try TraceReader(folder.file("t")).records.count == PacketTrace.bufferLimit / 1_024)
+    // One octet more than fits is not kept together with the rest.
+    try trace.flush()
+    for _ in 0..<PacketTrace.bufferLimit / 1_024 - 1 { try trace.record(packet.span, .controllerToHost) }
+    let before = try TraceReader(folder.file("t")).records.count
+    try trace.record((last + [0x02]).span, .controllerToHost)
+    #expect(try TraceReader(folder.file("t")).records.count == before + PacketTrace.bufferLimit / 1_024 - 1)
+  }
+
   @Test func reportsAFullDisk() throws {
     let error = try #require(throws: TransportError.self) { _ = try PacketTrace(at: "/dev/full") }
     #expect(error.cause?.description.contains("ENOSPC") == true && error.place == "/dev/full")

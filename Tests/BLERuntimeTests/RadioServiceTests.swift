@@ -64,6 +64,15 @@ import Testing
     #expect(try good.isEnded())
   }
 
+  @Test func requestsWaitForTheThreadUpToTheLimit() throws {
+    let mailbox = try RadioLoop.Mailbox(commandLimit: RadioLoop.requestLimit, eventBacklogLimit: 1)
+    func post() -> Bool {
+      mailbox.post(.addListener(OneShot(StreamPort(.tcpServer(host: nil, port: 0))), name: "tcp"))
+    }
+    for _ in 0..<RadioLoop.requestLimit { #expect(post()) }
+    #expect(!post())
+  }
+
   @Test func rejectsClientsPastTheLimit() throws {
     let (radio, log) = radio { $0.clientLimit = 2 }
     let first = try radio.attach(named: "a")

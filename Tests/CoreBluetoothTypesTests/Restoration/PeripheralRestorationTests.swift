@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEHost
+import BLEWire
 import BluetoothLE
 import EngineFixtures
 import Testing
@@ -56,6 +57,14 @@ import Testing
     later.manager.removeAllServices()
     later.manager.stopAdvertising()
     #expect(later.host.takeCommands() == ["remove", "stop advertising"])
+  }
+
+  @Test(arguments: [0, 1]) func theNumberOfServicesIsBounded(more: Int) {
+    let uuid = RestoredUUID(BluetoothUUID(0x180D))
+    let services = (0..<RestoredServices.limit + more).map { _ in RestoredServices.Service(uuid: uuid, isPrimary: true)
+    }
+    let restored = PeripheralRole.Restoration(RestoredServices(services: services))
+    #expect(restored.services.count == RestoredServices.limit)
   }
 
   @Test func everythingOfAServiceIsRestored() throws {

@@ -1,0 +1,46 @@
+import BLEWire
+import EngineFixtures
+import Testing
+
+@testable import BLEEngine
+
+/// The limits of what a manager keeps between runs.
+@Suite struct RestorationStoreTests {
+  private let folder: BondFixtures.Folder
+  private let lines = Lines()
+
+  init() throws { folder = try BondFixtures.Folder() }
+
+  private var options: AdapterOptions {
+    var options = AdapterOptions()
+    options.transport = "virtual"
+    options.pairing.storage = .file(folder.file)
+    return options
+  }
+
+  private func open(_ identifier: String) -> RestorationStore? {
+    .open(identifier, .central, options, log: { [lines] in lines.append($1) })
+  }
+
+  @Test func anIdentifierHasAsManyOctetsAsTheLimitAtMost() {
+    #expect(open(String(repeating: "x", count: RestorationStore.identifierLimit)) != nil && lines.take().isEmpty)
+    #expect(open(String(repeating: "x", count: RestorationStore.identifierLimit + 1)) == nil)
+    #expect(lines.take().allSatisfy { $0.contains("1025 octets is not allowed") })
+    #expect(open("") == nil && lines.take().count == 1)
+  }
+
+  @Test(arguments: [false, true]) func aStateHasAsManyOctetsAsTheLimitAtMost(isInFile: Bool) throws {
+    func opened() throws -> RestorationStore {
+      let store = RestorationStore.open(
+        "main \(isInFile) \(folder.path)", .central, beside: isInFile ? folder.file : nil, "virtual",
+        log: { [lines] in lines.append($1) })
+      return try #require(store)
+    }
+    let longest = [UInt8](repeating: 1, count: RestorationStore.lengthLimit)
+    try opened().settle { longest }
+    #expect(try opened().load() == longest && lines.take().isEmpty)
+    try opened().settle { longest + [2] }
+    #expect(lines.take().count == 1)
+    #expect(try opened().load() == longest)
+  }
+}
