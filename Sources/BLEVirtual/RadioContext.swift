@@ -7,6 +7,8 @@ struct RadioContext: Sendable {
   let pacing: VirtualRadio.Pacing
   let cryptography: any Cryptography
   var now = Instant.start
+  /// Whether a controller has faults of packets.
+  var hasPacketFaults = false
   var output = VirtualRadioOutput()
   /// The links and their connection events, with ``VirtualRadio/Pacing/airtime``.
   var connections = ConnectionTable()

@@ -18,6 +18,8 @@ struct VirtualController: Sendable {
   var random: RandomSource
   var complaints: [Complaint] = []
   var faultsDoneUpTo: Instant?
+  /// The faults of packets between this controller and its host; nil without one.
+  var packetFaults: PacketFaults?
 
   var eventMask = HCI.EventMask.standard
   var eventMaskPage2: HCI.EventMaskPage2 = []
@@ -58,6 +60,7 @@ struct VirtualController: Sendable {
     let count = Int(max(1, configuration.totalNumACLDataPackets))
     buffers = Array(repeating: [], count: count)
     freeBuffers = Array((0..<count).reversed())
+    packetFaults = PacketFaults(configuration.faults, random: random)
   }
 
   /// The greatest length of an ACL packet in octets, without the header.
@@ -110,12 +113,12 @@ struct VirtualController: Sendable {
 
   /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
-    var nearest = scanner.deadline
+    var nearest = Instant?.nearer(scanner.deadline, packetFaults?.deadline)
     for set in advertisingSets { nearest = .nearer(nearest, set.deadline) }
     for link in links { nearest = .nearer(nearest, link.deadline) }
     for fault in configuration.faults {
       switch fault {
-      case .dropsLinks(let time), .sends(_, let time):
+      case .dropsLinks(let time), .sends(_, let time), .restarts(let time, _):
         if faultsDoneUpTo.map({ time > $0 }) ?? true { nearest = .nearer(nearest, time) }
       default: break
       }
@@ -138,6 +141,9 @@ struct VirtualController: Sendable {
       case .dropsLinks(let time) where time <= context.now && done.map({ time > $0 }) ?? true: cutAllLinks(&context)
       case .sends(let octets, let time) where time <= context.now && done.map({ time > $0 }) ?? true:
         context.output.append(to: id) { $0 += octets }
+      case .restarts(let time, let code) where time <= context.now && done.map({ time > $0 }) ?? true:
+        resetState(&context)
+        if let code { send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
       default: break
       }
     }

@@ -37,6 +37,14 @@ public enum VirtualFault: Hashable, Sendable {
   case dropsLinks(at: Instant)
   /// At this time these octets are sent to the host.
   case sends([UInt8], at: Instant)
+  /// Packets between the controller and its host are lost, delayed, repeated, changed, or exchanged.
+  case packets(PacketFault)
+  /// After this number of HCI packets in both directions, counted from the time at which the fault was set, every link ends with
+  /// this reason on both sides.
+  case disconnects(afterPackets: Int, HCIErrorCode)
+  /// At this time the controller restarts: all its state is that after a reset, and its links end for their peers by supervision
+  /// timeout. With a code it then sends Hardware Error (Vol 4, Part E, 7.7.16); without one its host gets no event.
+  case restarts(at: Instant, hardwareError: UInt8?)
 }
 
 /// An HCI violation of a host.

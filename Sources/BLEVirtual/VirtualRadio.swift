@@ -62,6 +62,7 @@ public struct VirtualRadio: Sendable {
     let controller = VirtualController(
       id: id, configuration: configuration, random: .seeded(random.next()), attachedAt: now)
     if slot == controllers.count { controllers.append(controller) } else { controllers[slot] = controller }
+    context.hasPacketFaults = controllers.contains { $0.packetFaults != nil }
     return id
   }
 
@@ -90,6 +91,11 @@ public struct VirtualRadio: Sendable {
     defer { swap(&context.output, &output) }
     if let due = deadline, due <= now { advance(to: now) }
     context.now = now
+    if context.hasPacketFaults { receiveWithFaults(packet, slot: slot) } else { perform(packet, slot: slot) }
+  }
+
+  /// Performs one packet of the host of the controller in `slot`.
+  mutating func perform(_ packet: Span<UInt8>, slot: Int) {
     if packet.count > 0, packet[0] == 0x02 {
       receiveData(packet.extracting(1...), slot: slot)
     } else {
@@ -117,6 +123,8 @@ public struct VirtualRadio: Sendable {
     while let due = deadline, due <= now {
       cachedDeadline = nil
       context.now = due
+      if context.hasPacketFaults { releaseHeldPackets() }
+      let first = context.output.count
       for slot in controllers.indices {
         guard controllers[slot].isAttached, let own = controllers[slot].deadline, own <= due else { continue }
         controllers[slot].tick(&context)
@@ -124,6 +132,7 @@ public struct VirtualRadio: Sendable {
         advertise(from: slot)
       }
       runConnectionEvents()
+      if context.hasPacketFaults { applyFaults(toOutputFrom: first) }
     }
   }
 
@@ -146,6 +155,9 @@ public struct VirtualRadio: Sendable {
     cachedDeadline = nil
     controllers[slot].configuration.faults = faults
     controllers[slot].faultsDoneUpTo = nil
+    let random = controllers[slot].random
+    controllers[slot].packetFaults = PacketFaults(faults, random: random, holding: controllers[slot].packetFaults)
+    context.hasPacketFaults = controllers.contains { $0.packetFaults != nil }
   }
 
   /// Takes a controller out of range of its peers: each of its links ends by supervision timeout on both sides.

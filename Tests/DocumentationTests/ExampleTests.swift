@@ -5,6 +5,7 @@ import BLEHCI
 import BLEKit
 import BLEL2CAP
 import BLESMP
+import BLEVirtual
 import BLEVirtualServer
 import BLEWire
 import Testing
@@ -129,6 +130,14 @@ import Testing
     let received = try advertisements(of: Beacon(), for: .seconds(10))
     #expect(received.count >= 7)
     #expect(received.allSatisfy { $0 == [0x02, 0x01, 0x06, 0x02, 0x0A, 0x04] })
+  }
+
+  @Test func aSeedDeterminesTheFaults() throws {
+    let all = try reports(with: [], seed: 1)
+    let some = try reportsOfAnUnreliableController(seed: 1)
+    #expect(all >= 7 && (1..<all).contains(some))
+    #expect(try some == reportsOfAnUnreliableController(seed: 1))
+    #expect(try reports(with: [.packets(PacketFault(.drop, .all, .toHost))], seed: 1) == 0)
   }
 
   @Test func radioIsServed() throws {
