@@ -30,8 +30,8 @@ def bumble(name, folder, *options):
 
 
 @contextlib.contextmanager
-def ours(name, folder, *options):
-    command = [*product("virtual-radio"), "--tcp", 0, *options]
+def ours(name, folder, *options, before=()):
+    command = [*before, *product("virtual-radio"), "--tcp", 0, *options]
     with Program(command, folder / f"{name}.log") as program:
         port = int(program.wait_for("READY").rsplit(":", 1)[1])
         yield Radio(name, program, port)

@@ -1,0 +1,92 @@
+"""System calls that are cut, interrupted, or fail: both ends of the heart-rate pair with a library that is loaded before libc."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+import traces
+from programs import HERE, Program, product
+from radios import have_tshark, ours
+
+# What a kernel may do at any time, and nobody may notice.
+HARMLESS = ",".join(
+    [
+        *(f"{call}:EINTR:15" for call in ("read", "write", "recv", "send", "accept", "wait")),
+        *(f"{call}:EAGAIN:15" for call in ("recv", "send")),
+        *(f"{call}:short:40" for call in ("read", "write", "recv", "send")),
+    ]
+)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    built = tmp_path_factory.mktemp("faults") / "system_faults.so"
+    source = HERE / "faults/system_faults.c"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", built, source, "-ldl", "-lpthread"]
+    subprocess.run(command, check=True, timeout=60)
+    return built
+
+
+def with_faults(library, faults, log, seed=1, first=0):
+    """The beginning of a command whose program has these faults."""
+    return [
+        "env",
+        f"LD_PRELOAD={library}",
+        f"FAULTS={faults}",
+        f"FAULT_SEED={seed}",
+        f"FAULT_FIRST={first}",
+        f"FAULT_LOG={log}",
+    ]
+
+
+def number_of_faults(log):
+    return {name: int(faults) for name, _, faults in (line.split() for line in log.read_text().splitlines())}
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_short_and_interrupted_calls_change_nothing(library, tmp_path, seed):
+    trace, log = tmp_path / "demo.btsnoop", tmp_path / "faults"
+    command = [*with_faults(library, HARMLESS, log, seed), *product("heart-rate"), "--snoop", trace]
+    with Program(command, tmp_path / "heart-rate.log") as program:
+        assert program.wait_for_end(120) == 0, program.output
+    assert program.output.count("bpm") == 5, program.output
+    faults = number_of_faults(log)
+    assert min(faults[call] for call in ("write", "recv", "send")) > 10, faults
+    if have_tshark():
+        traces.check(trace, least=10)
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize(
+    ("faults", "first", "text"),
+    [
+        ("send:ENOMEM:100", 40, "ENOMEM"),
+        ("recv:ENOMEM:100", 40, "ENOMEM"),
+        ("send:ENOBUFS:100", 40, "ENOBUFS"),
+        ("socket:EMFILE:100", 0, "EMFILE"),
+    ],
+)
+def test_a_failing_call_is_an_error_with_its_reason(library, tmp_path, faults, first, text):
+    command = [*with_faults(library, faults, tmp_path / "faults", first=first), *product("heart-rate")]
+    with Program(command, tmp_path / "heart-rate.log") as program:
+        status = program.wait_for_end(120)
+    assert 0 < status < 128, (status, program.output)
+    assert re.search(rf"{text}|the simulated radio has ended", program.output), program.output
+
+
+@pytest.mark.limit(180)
+def test_a_radio_without_descriptors_accepts_later(library, tmp_path):
+    """EMFILE of the first calls of accept: the connection waits, and is accepted when a descriptor is free."""
+    command = with_faults(library, "accept:EMFILE:50", tmp_path / "faults", seed=os.getpid())
+    with ours("radio", tmp_path, before=command) as radio:
+        pair = [*product("heart-rate"), "--transport", radio.transport, "--role"]
+        with Program([*pair, "peripheral"], tmp_path / "peripheral.log") as monitor:
+            with Program([*pair, "central"], tmp_path / "central.log") as collector:
+                assert collector.wait_for_end(90) == 0, collector.output + monitor.output
+            assert monitor.wait_for_end(60) == 0, monitor.output
