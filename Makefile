@@ -15,7 +15,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs pictures api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long clean
+.PHONY: help demo test check docs pictures api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -35,7 +35,9 @@ help:
 	@echo "make check-fuzzers   whether each fuzzer finds the fault that is planted in its harness within a minute"
 	@echo "make test-asan       the unit tests with the address sanitizer"
 	@echo "make test-tsan       the unit tests with the thread sanitizer"
-	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, both sanitizers"
+	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, the soak, both sanitizers"
+	@echo "make soak            50 links, ten million PDUs, faults throughout; draws Docs/soak.svg"
+	@echo "make coverage        the lines of the protocol layers that unit tests and the inputs of the fuzzers cover"
 	@echo "make clean           removes what these commands made"
 
 demo:
@@ -155,6 +157,14 @@ test-tsan:
 test-long:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3
 	@SWIFT="$(SWIFT)" scripts/test-long
+
+soak:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3-venv
+	@SWIFT="$(SWIFT)" scripts/soak
+
+coverage:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@SWIFT="$(SWIFT)" scripts/coverage
 
 clean:
 	rm -rf .build .cache Benchmarks/.build demo.btsnoop

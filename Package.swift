@@ -134,6 +134,12 @@ let package = Package(
       name: "avatar-agent", dependencies: ["BluetoothLE"], path: "Tests/Interop/Avatar/Agent", packageAccess: false,
       swiftSettings: strict),
 
+    // Run by scripts/soak.
+    .executableTarget(
+      name: "soak",
+      dependencies: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEVirtual", "BLEWire"],
+      path: "Tests/Soak", swiftSettings: strict),
+
     program("room-sensor", in: "RoomSensor", mode: .v5),
     program("room-reader", in: "RoomReader", mode: .v5),
     program("hello", in: "Hello", mode: .v6),
