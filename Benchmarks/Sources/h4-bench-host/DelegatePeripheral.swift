@@ -7,15 +7,27 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
   private let dynamic = MutableCharacteristic(type: "FFF2", properties: [.read], value: nil, permissions: [.readable])
   private let sink: MutableCharacteristic
   private let stream = MutableCharacteristic(type: "FFF4", properties: [.notify], value: nil, permissions: [.readable])
-  private let filler: Int
+  /// Services to publish beside FFF0, or only to construct.
+  private let filler: [MutableService]
+  private let publishesFiller: Bool
   private var reads: UInt32 = 0
   private var writes: UInt32 = 0
   private var number: UInt32 = 0
   private var subscribers = 0
 
   /// - Parameter storesWrites: whether the stack keeps what clients write, instead of handing it to the delegate.
-  init(filler: Int, storesWrites: Bool) {
-    self.filler = filler
+  init(filler: Int, publishesFiller: Bool, storesWrites: Bool) {
+    // A service with ten characteristics is 21 attributes.
+    self.filler = (0..<filler / 21).map { index in
+      let more = MutableService(type: CBUUID(string: String(format: "%04X", 0x8000 + index)), primary: true)
+      more.characteristics = (0..<10).map { number in
+        MutableCharacteristic(
+          type: CBUUID(string: String(format: "%04X", 0xA000 + (index * 10 + number) % 0x4000)),
+          properties: [.read], value: Data(count: 20), permissions: [.readable])
+      }
+      return more
+    }
+    self.publishesFiller = publishesFiller
     sink =
       storesWrites
       ? MutableCharacteristic(
@@ -29,15 +41,8 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
     let service = MutableService(type: "FFF0", primary: true)
     service.characteristics = [fixed, dynamic, sink, stream]
     peripheral.add(service)
-    // A service with ten characteristics is 21 attributes.
-    for index in 0..<(filler / 21) {
-      let more = MutableService(type: CBUUID(string: String(format: "%04X", 0x8000 + index)), primary: true)
-      more.characteristics = (0..<10).map { number in
-        MutableCharacteristic(
-          type: CBUUID(string: String(format: "%04X", 0xA000 + (index * 10 + number) % 0x4000)),
-          properties: [.read], value: Data(count: 20), permissions: [.readable])
-      }
-      peripheral.add(more)
+    if publishesFiller {
+      for more in filler { peripheral.add(more) }
     }
     peripheral.startAdvertising([AdvertisementDataLocalNameKey: "h4bench"])
   }

@@ -17,8 +17,10 @@ final class BenchmarkCounters: Sendable {
 
 /// The service FFF0 as handlers of the Swift API serve it.
 ///
-/// - Parameter isSynchronous: whether reads and writes are handled on the thread of the stack.
-func servePeripheral(_ options: AdapterOptions, isSynchronous: Bool) async throws {
+/// - Parameters:
+///   - isSynchronous: whether reads and writes are handled on the thread of the stack.
+///   - more: services to publish beside it.
+func servePeripheral(_ options: AdapterOptions, isSynchronous: Bool, beside more: [LocalService]) async throws {
   let counters = BenchmarkCounters()
   let (value, sink) = (LocalCharacteristic("FFF2"), LocalCharacteristic("FFF3"))
   let service = LocalService(
@@ -34,7 +36,20 @@ func servePeripheral(_ options: AdapterOptions, isSynchronous: Bool) async throw
       },
     ])
   let adapter = try await Adapter.open(options)
-  try await adapter.serve([service], advertisingAs: "h4bench")
+  try await adapter.serve(
+    [service] + more, advertising: Advertisement(localName: "h4bench", serviceUUIDs: ["FFF0"]))
+}
+
+/// Services of 21 attributes, with ten values of 20 octets each.
+func fillerServices(_ attributes: Int) -> [LocalService] {
+  (0..<attributes / 21).map { index in
+    LocalService(
+      BluetoothUUID(UInt16(truncatingIfNeeded: 0x8000 + index)),
+      (0..<10).map { number in
+        LocalCharacteristic(BluetoothUUID(UInt16(truncatingIfNeeded: 0xA000 + (index * 10 + number) % 0x4000)))
+          .value((0..<20).map { UInt8(truncatingIfNeeded: $0 + index) })
+      })
+  }
 }
 
 /// Counts what a scan of the Swift API reports, and ends with the marker.

@@ -1,28 +1,31 @@
 import BluetoothLE
 
-/// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER]`.
+/// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER [constructed]]`.
 ///
 /// The modes peripheral, scan and scan-once use the types of CoreBluetooth with a queue of their own; peripheral-swift,
 /// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a number of
-/// attributes to publish beside the service FFF0, whose characteristics the load generator uses.
+/// attributes to publish beside the service FFF0, whose characteristics the load generator uses. With "constructed" their objects are
+/// made and not published.
 
 let words = CommandLine.arguments
 guard words.count >= 3 else {
   print(
-    "usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|peripheral-synchronous|scan-swift TRANSPORT [FILLER]"
+    "usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|peripheral-synchronous|scan-swift TRANSPORT [FILLER [constructed]]"
   )
   exit(64)
 }
 var options = AdapterOptions(transport: words[2], deviceName: "h4bench")
 options.pairing.storage = .memory
 let filler = words.count > 3 ? Int(words[3]) ?? 0 : 0
+let publishesFiller = words.count < 5
 
 /// What the program serves with, for as long as it runs.
 var retained: [AnyObject] = []
 switch words[1] {
 // In the second mode the stack keeps what is written to FFF3.
 case "peripheral", "peripheral-stored":
-  let served = DelegatePeripheral(filler: filler, storesWrites: words[1] == "peripheral-stored")
+  let served = DelegatePeripheral(
+    filler: filler, publishesFiller: publishesFiller, storesWrites: words[1] == "peripheral-stored")
   let manager = PeripheralManager(delegate: served, queue: DispatchQueue(label: "app"), adapter: options)
   retained = [served, manager]
 case "scan", "scan-once":
@@ -31,7 +34,11 @@ case "scan", "scan-once":
   retained = [scanner, manager]
 case "peripheral-swift", "peripheral-synchronous":
   let isSynchronous = words[1] == "peripheral-synchronous"
-  Task.detached { [options] in try await servePeripheral(options, isSynchronous: isSynchronous) }
+  let more = fillerServices(filler)
+  Task.detached { [options] in
+    try await servePeripheral(
+      options, isSynchronous: isSynchronous, beside: publishesFiller ? more : [])
+  }
 case "scan-swift":
   Task.detached { [options] in try await scanAll(options) }
 default:

@@ -195,10 +195,11 @@ void controller_start_operations(struct controller *c) {
 }
 
 bool controller_set_scenario(struct controller *c, const char *name) {
-  static const char *names[] = {"read", "dynamic", "command", "notification", "scan", "discovery", "memory"};
-  for (int i = 0; i < 7; i++) {
+  static const char *names[] = {"read", "dynamic", "command", "notification", "scan", "discovery", "memory", "publication"};
+  for (int i = 0; i < SCENARIOS; i++) {
     if (strcmp(name, names[i]) == 0) {
       c->scenario = (enum scenario)i;
+      c->discovers = c->scenario == DISCOVERY || c->scenario == PUBLICATION;
       return true;
     }
   }

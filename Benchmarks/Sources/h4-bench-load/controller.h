@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum { MAX_LINKS = 64, FIRST_HANDLE = 0x40 };
-enum scenario { READ, DYNAMIC, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY };
+enum scenario { READ, DYNAMIC, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, SCENARIOS };
 
 // One device that is connected to the host as a central.
 struct link {
@@ -24,6 +24,8 @@ struct link {
 struct controller {
   int descriptor;
   enum scenario scenario;
+  // Whether the devices discover everything: services, characteristics and descriptors.
+  bool discovers;
   int link_count, active, ready_links;
   uint16_t packet_length, buffers;
   bool advertising, connects, scanning, is_running, reports_sent;

@@ -25,7 +25,7 @@ static void set_ready(struct controller *c, int i) {
 
 void device_connected(struct controller *c, int i) {
   c->links[i].next = 1;
-  if (c->scenario == DISCOVERY) {
+  if (c->discovers) {
     uint8_t request[3] = {0x02, 0x05, 0x02};  // Exchange MTU: 517
     controller_send_att(c, i, request, sizeof request);
   } else {
@@ -47,7 +47,7 @@ void device_start(struct controller *c, int i) {
     read_value(c, i, link->values[0]);
     break;
   }
-  case NOTIFICATION: case SCAN: case DISCOVERY: case MEMORY: break;
+  case NOTIFICATION: case SCAN: case DISCOVERY: case MEMORY: case PUBLICATION: case SCENARIOS: break;
   }
 }
 
@@ -120,7 +120,7 @@ void device_received(struct controller *c, int i, const uint8_t *pdu, size_t len
     controller_send_att(c, i, (uint8_t[]){0x03, 23, 0}, 3);
   } else if (pdu[0] == 0x1B) {
     c->operations++;
-  } else if (c->scenario == DISCOVERY) {
+  } else if (c->discovers) {
     continue_discovery(c, i, pdu, length);
   } else if (!link->is_ready && pdu[0] == 0x09 && length > 2) {
     take_characteristics(link, pdu, length);

@@ -3,7 +3,8 @@
 //
 //   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
 //
-// SCENARIO is read, dynamic, command, notification, scan, discovery or memory: that prints the resident and the anonymous memory of
+// SCENARIO is read, dynamic, command, notification, scan, discovery, publication or memory. In discovery and publication the devices
+// discover everything; publication counts the host's time from its start on, so with what it publishes. memory prints the resident and the anonymous memory of
 // the host in kB, when it advertises and each link is up. LINKS is the number of devices that advertise where it is
 // scan: each of them has sent one report when the measurement begins. "%P" in an argument of the program is the socket. It
 // prints one line: nanoseconds of processor time for each operation.
@@ -172,10 +173,10 @@ int main(int count, char **arguments) {
     c.target = c.last_report;
     run(&c, scan_is_over);
   } else {
-    if (c.scenario == DISCOVERY) {
+    if (c.discovers) {
       // The host is ready when it advertises; the discovery itself is measured.
       run(&c, controller_is_advertising);
-      before = host_time();
+      before = c.scenario == PUBLICATION ? 0 : host_time();
       controller_connect_links(&c);
       run(&c, links_are_ready);
       operations = 1;

@@ -29,6 +29,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// The links of other programs of this machine.
   var foreign = ForeignLinks()
 
+  /// The links that there is room for from the first one on; more are possible.
+  private static let expectedLinks = 64
+
   init(_ configuration: HostConfiguration = HostConfiguration()) {
     acl = ACLScheduler(limits: configuration.linkQueue)
     congestion = configuration.congestion
@@ -66,6 +69,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// - Returns: its index.
   mutating func append(_ link: Link) -> Int {
     let index = links.count
+    // Address space alone: memory is taken as links come up. An array that grows leaves copies of its links behind.
+    if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
     links.append(link)
     places.append(link.handle, link.peer)
     rebuildDeadlines()
