@@ -113,6 +113,7 @@ test-kernel:
 	@$(SWIFT) build --product reference-peripheral
 	@$(SWIFT) build --product heart-rate
 	@$(SWIFT) build --product managers
+	@$(SWIFT) build --product ble
 	@for program in room-sensor room-reader hello hello-reader; do $(SWIFT) build --product $$program || exit 1; done
 	@SWIFT="$(SWIFT)" KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel
 

@@ -183,3 +183,15 @@ def test_table_of_devices_fits_a_terminal_of_80_columns(thermometer, radio):
     assert head.startswith("RSSI  ADDRESS            NAME")
     assert any("Thermometer" in row and "Environmental Sensing" in row for row in rows)
     assert all(len(row) <= 80 for row in rows)
+
+
+@pytest.mark.skipif(os.path.exists("/sys/module/bluetooth"), reason="this machine has Bluetooth")
+def test_doctor_on_a_machine_without_bluetooth():
+    """The other states of a machine are in kernel/test_doctor.py."""
+    output = run("doctor", "--transport", "linux", status=69)
+    assert "has no Bluetooth" in output and "sudo modprobe bluetooth" in output
+
+
+def test_doctor_of_a_simulated_controller(radio):
+    output = run("doctor", "--transport", radio.transport)
+    assert "The adapter works." in output and "ACL buffers" in output

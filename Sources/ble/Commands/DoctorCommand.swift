@@ -33,8 +33,10 @@ enum DoctorCommand {
     var checks = usesKernel ? Diagnosis.checks(.current()) : []
     var controller: ControllerFacts?
     var status: Int32 = 0
-    // A kernel without Bluetooth has no adapter to open.
-    if checks.first.map({ $0.verdict != .failure }) ?? true {
+    // Where one of these fails, the adapter cannot be opened, for the reason that the check has.
+    if let failure = checks.first(where: { $0.verdict == .failure }) {
+      status = failure.name == Diagnosis.permissions ? 77 : 69
+    } else {
       do {
         let facts = try await Self.controller(transport)
         controller = facts
@@ -46,8 +48,6 @@ enum DoctorCommand {
         checks.append(Diagnosis.failure("the adapter does not become ready: \(error.description)"))
         status = 69
       }
-    } else {
-      status = 69
     }
     if arguments.has("json") {
       Output.json(Report(works: controller != nil, checks: checks, controller: controller))

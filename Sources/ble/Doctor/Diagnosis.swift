@@ -12,6 +12,8 @@ struct Check: Encodable, Sendable {
 
 /// The checks of a system.
 enum Diagnosis {
+  /// The name of the check of the rights of this process.
+  static let permissions = "permissions"
   private static let noAddressFamily: Int32 = 97
   private static let notPermitted: Set<Int32> = [1, 13]
 
@@ -78,10 +80,10 @@ enum Diagnosis {
     let missing =
       (facts.mayUseRawSockets ? [] : ["cap_net_raw"]) + (facts.mayAdministrate ? [] : ["cap_net_admin"])
     guard !missing.isEmpty else {
-      return Check(name: "permissions", verdict: .good, finding: "cap_net_raw and cap_net_admin")
+      return Check(name: permissions, verdict: .good, finding: "cap_net_raw and cap_net_admin")
     }
     return Check(
-      name: "permissions", verdict: .failure, finding: "this process has no \(missing.joined(separator: " and no "))",
+      name: permissions, verdict: .failure, finding: "this process has no \(missing.joined(separator: " and no "))",
       remedy: "Run: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(facts.program)")
   }
 
@@ -91,8 +93,8 @@ enum Diagnosis {
     }
     return Check(
       name: "bluetoothd", verdict: .information,
-      finding: "running: it shares the adapter with --transport linux, and prevents --transport hci-socket",
-      remedy: "For hci-socket, run: sudo systemctl stop bluetooth")
+      finding: "running: it shares the adapter with --transport linux, and loses it to --transport hci-socket",
+      remedy: "If it changes the adapter while your program runs: sudo systemctl stop bluetooth")
   }
 
   /// The check of an adapter that did not open.
