@@ -10,18 +10,24 @@ TEST_PACKAGES := $(BUILD_PACKAGES) python3-venv tshark
 KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin
 
+# The place of `make install`.
+PREFIX ?= /usr/local
+
 # Seconds of `make fuzz`, divided among the targets.
 SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test check docs pictures api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
+.PHONY: help demo test check docs pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
+	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
+	@echo "make deb             builds the Debian package of the tool in .cache/packages"
+	@echo "make test-deb        installs that package in a fresh Debian 12, runs it and removes it (needs root)"
 	@echo "make pictures        draws the ladder diagram of the demo anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C, and the memory of a peripheral"
@@ -72,6 +78,19 @@ check:
 	$(SWIFT) test --skip-build
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
+
+# Below DESTDIR, for packages.
+install:
+	@scripts/debian-packages $(BUILD_PACKAGES)
+	@SWIFT="$(SWIFT)" scripts/install "$(DESTDIR)/" "$(PREFIX)"
+
+deb:
+	@scripts/debian-packages $(BUILD_PACKAGES) dpkg-dev
+	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages
+
+test-deb:
+	@scripts/debian-packages $(BUILD_PACKAGES) dpkg-dev debootstrap
+	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages)"
 
 # The ladder diagram of the demo in Docs/Pictures.
 pictures:
