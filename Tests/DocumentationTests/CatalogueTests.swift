@@ -35,4 +35,11 @@ import Testing
     }
     #expect(shown == compiled, "a file of Examples is in no catalogue")
   }
+
+  @Test func theTestOfAServiceInTheReadmeIsTheOneThatRuns() throws {
+    let root = Self.tests.deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    let test = try String(contentsOf: Self.tests.appending(path: "Examples/TestAService.swift"), encoding: .utf8)
+    #expect(Self.examples(in: readme).contains(test))
+  }
 }

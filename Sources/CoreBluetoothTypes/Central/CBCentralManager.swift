@@ -134,8 +134,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// Whether the adapters of this process have these features. It is false before an adapter is powered on, because an adapter
   /// reports its features then.
   open class func supports(_ features: Feature) -> Bool {
+    supports(features, on: AdapterHub.capabilities)
+  }
+
+  static func supports(_ features: Feature, on adapters: [ControllerCapabilities]) -> Bool {
     if features.isEmpty { return true }
-    let adapters = AdapterHub.capabilities
     guard !adapters.isEmpty, features == .extendedScanAndConnect else { return false }
     return adapters.allSatisfy(\.scansByExtendedCommands)
   }
