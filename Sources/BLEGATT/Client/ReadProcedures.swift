@@ -8,8 +8,17 @@ struct ValueRead: ClientProcedure {
   func begin(mtu: Int) -> ClientStep { .send(ReadRequest(handle: handle)) }
 
   func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
-    .finish(.value([UInt8](copying: response.extracting(1...))))
+    let value = [UInt8](copying: response.extracting(1...))
+    try checkLength(of: value, in: response)
+    return .finish(.value(value))
   }
+}
+
+/// - Throws: where the value is longer than any attribute's (Vol 3, Part F, 3.2.9): an ATT_MTU of 517 has room for 516 octets.
+private func checkLength(of value: [UInt8], in response: Span<UInt8>) throws(GATTClientError) {
+  guard value.count > ATT.maximumValueLength else { return }
+  throw .malformedResponse(
+    ATTOpcode(rawValue: response[0]), reason: "the value is longer than \(ATT.maximumValueLength) octets")
 }
 
 /// Read Long Characteristic Value and Read Long Characteristic Descriptors (Vol 3, Part G, 4.8.3 and 4.12.2): a Read Request,
@@ -30,10 +39,7 @@ struct LongValueRead: ClientProcedure {
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let part = response.extracting(1...)
     value.append(copying: part)
-    guard value.count <= ATT.maximumValueLength else {
-      throw .malformedResponse(
-        ATTOpcode(rawValue: response[0]), reason: "the value is longer than \(ATT.maximumValueLength) octets")
-    }
+    try checkLength(of: value, in: response)
     guard part.count >= requestMTU - 1, value.count < ATT.maximumValueLength else { return .finish(.value(value)) }
     requestMTU = mtu
     return .send(ReadBlobRequest(handle: handle, valueOffset: UInt16(truncatingIfNeeded: value.count)))

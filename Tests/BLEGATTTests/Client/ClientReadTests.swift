@@ -64,6 +64,12 @@ struct ClientReadTests {
     #expect(
       try larger.run(.readLong(3), [("0a0300", "0b" + octets(513).hexadecimal)])
         == .failure(.malformedResponse(.readResponse, reason: "the value is longer than 512 octets")))
+    // Found by the fuzzer of the client.
+    #expect(
+      try larger.run(.read(3), [("0a0300", "0b" + octets(513).hexadecimal)])
+        == .failure(.malformedResponse(.readResponse, reason: "the value is longer than 512 octets")))
+    #expect(
+      try larger.run(.read(3), [("0a0300", "0b" + octets(512).hexadecimal)]) == .success(.value(octets(512))))
   }
 
   /// Octets after the ATT_MTU are ignored.
