@@ -179,46 +179,45 @@ def running(*hosts):
             host.program.stop()
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_a_peripheral_outlives_its_central(radio, tmp_path, step):
+@contextlib.contextmanager
+def within(step, radio, folder):
+    """Both hosts, at a random time within a procedure, and their options. A failure names the seed and the time."""
     options = ("--mtu", "23") if step is preparing else ()
-    peripheral, central = Peripheral(radio, tmp_path, *options), Central(radio, tmp_path, *options)
+    peripheral, central = Peripheral(radio, folder, *options), Central(radio, folder, *options)
     with running(peripheral, central):
-        step(central, peripheral, tmp_path)
+        step(central, peripheral, folder)
         delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
         time.sleep(delay)
-        central.kill()
         try:
-            if step is not connecting or "p1 connected" in peripheral.program.output:
-                wait_for_one_of(peripheral, ("p1 disconnected",), REPORTED)
-            written = peripheral.program.output.count("p1 written")
-            assert written == 0 or step is writing, "prepared writes end with their link"
-            second = Central(radio, tmp_path, *options)
-            with running(second):
-                converse(second, peripheral, tmp_path)
+            yield peripheral, central, options
         except AssertionError as error:
             raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_a_peripheral_outlives_its_central(radio, tmp_path, step):
+    with within(step, radio, tmp_path) as (peripheral, central, options):
+        central.kill()
+        if step is not connecting or "p1 connected" in peripheral.program.output:
+            wait_for_one_of(peripheral, ("p1 disconnected",), REPORTED)
+        written = peripheral.program.output.count("p1 written")
+        assert written == 0 or step is writing, "prepared writes end with their link"
+        second = Central(radio, tmp_path, *options)
+        with running(second):
+            converse(second, peripheral, tmp_path)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_a_central_outlives_its_peripheral(radio, tmp_path, step):
-    options = ("--mtu", "23") if step is preparing else ()
-    peripheral, central = Peripheral(radio, tmp_path, *options), Central(radio, tmp_path, *options)
-    with running(peripheral, central):
-        step(central, peripheral, tmp_path)
-        delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
-        time.sleep(delay)
+    with within(step, radio, tmp_path) as (peripheral, central, options):
         peripheral.kill()
-        try:
-            if step is not connecting:
-                # Each procedure under way ends with an error; a subscription and a pairing that is done have none.
-                wait_for_one_of(central, ("k ended", "k failed"), REPORTED)
-            second = Peripheral(radio, tmp_path, *options)
-            with running(second):
-                central.skip()
-                converse(central, second, tmp_path)
-        except AssertionError as error:
-            raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
+        if step is not connecting:
+            # Each procedure under way ends with an error; a subscription and a pairing that is done have none.
+            wait_for_one_of(central, ("k ended", "k failed"), REPORTED)
+        second = Peripheral(radio, tmp_path, *options)
+        with running(second):
+            central.skip()
+            converse(central, second, tmp_path)
 
 
 def wait_for_one_of(host, texts, seconds):
