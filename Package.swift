@@ -55,6 +55,7 @@ let package = Package(
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
     .library(name: "BLEKit", targets: ["BLEKit"]),
+    .library(name: "BLEProfiles", targets: ["BLEProfiles"]),
     .library(name: "BLEAssignedNumbers", targets: ["BLEAssignedNumbers"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
     .library(name: "BLECrypto", targets: ["BLECrypto"]),
@@ -107,6 +108,7 @@ let package = Package(
     layer(
       "BLEKit",
       on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
@@ -114,9 +116,8 @@ let package = Package(
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual",
-        "BLEVirtualServer",
-        "BLEWire", "CLinux",
+        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLESMP",
+        "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
       ], swiftSettings: strict),
 
     example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
@@ -156,8 +157,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEVirtual",
-        "BluetoothLE",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLESMP",
+        "BLEVirtual", "BluetoothLE",
         "BLEVirtualServer", "CoreBluetooth",
         "BLEWire",
       ],
@@ -202,6 +203,7 @@ let package = Package(
         "BLESMP",
         "BLEWire",
       ]),
+    tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP", "BLEKit", "BLEWire"]),
     tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
     tests(
       "CoreBluetoothTypesTests",

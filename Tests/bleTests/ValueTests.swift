@@ -9,12 +9,18 @@ struct ValueTests {
   /// Octets, UUID, text: the formats of the GATT Specification Supplement.
   @Test(arguments: [
     ("64", "2A19", "100 %"), ("", "2A19", "empty"), ("6464", "2A19", "64 64"),
-    ("0648", "2A37", "72 bpm, skin contact"), ("01480102", "2A37", "328 bpm"),
+    ("0648", "2A37", "72 bpm, skin contact"), ("014801", "2A37", "328 bpm"), ("01480102", "2A37", "01 48 01 02"),
     ("0E500a00", "2A37", "80 bpm, skin contact, 10 kJ"), ("105000040008", "2A37", "80 bpm, RR 1000 2000 ms"),
     ("08", "2A37", "08"), ("01", "2A38", "chest"), ("09", "2A38", "09"),
     ("6608", "2A6E", "21.50 °C"), ("18fc", "2A6E", "-10.00 °C"), ("fbff", "2A6E", "-0.05 °C"),
     ("0310", "2A6F", "40.99 %"), ("10270000", "2A6D", "1000.0 Pa"),
     ("006d0100ff", "2A1C", "36.5 °C"), ("01d70300ff", "2A1C", "98.3 °F"), ("00ffff7f00", "2A1C", "not a number"),
+    ("046c0100ff02", "2A1C", "36.4 °C, Body (general)"), ("04", "2A0F", "04"), ("0804", "2A0F", "UTC+2:00"),
+    ("eeff", "2A0F", "UTC-4:30"), ("002347", "2BED", "charging, charge low"),
+    ("0200040000000000", "2A22", "modifiers: Left Shift, keys: key 0x04"), ("0101", "2908", "input report 1"),
+    ("11010002", "2A4A", "version 1.11, Normally Connectable"), ("bc9a785634563412", "2A23", "OUI 123456, 3456789ABC"),
+    ("3c00", "2A21", "every 60 s"), ("0080", "2A6E", "unknown"),
+    ("01080017", "2A14", "source: Network Time Protocol (0x01)"),
     ("4003", "2A01", "Generic Heart Rate Sensor"),
     ("1800280000 00f401", "2A04", "interval 30.0 ms to 50.0 ms, latency 0, timeout 5000 ms"),
     ("e907010203040500 00 00", "2A2B", "2025-01-02 03:04:05"), ("0100", "2902", "notifications"),
@@ -61,6 +67,8 @@ struct ValueTests {
         == "iBeacon E2C56DB5-DFFB-48D2-B060-D0F5A71096E0 1/2, -59 dBm at 1 m")
     let url = try #require([UInt8](hexadecimal: "0303aafe0e16aafe10f8036578616d706c6507"))
     #expect(AdvertisementText.line(url[...]).contains("Eddystone-URL https://example.com"))
+    let telemetry = try #require([UInt8](hexadecimal: "0303aafe1116aafe20000bb8154000000064 0000012c"))
+    #expect(AdvertisementText.line(telemetry[...]).contains("Eddystone-TLM battery 3000 mV, 21.3 °C"))
     let bare = try #require([UInt8](hexadecimal: "05ff4c001234"))
     #expect(AdvertisementText.line(bare[...]) == "Apple, Inc. 12 34")
   }

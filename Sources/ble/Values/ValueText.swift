@@ -1,4 +1,5 @@
 import BLEAssignedNumbers
+import BLEProfiles
 import BLEWire
 
 /// The value of a characteristic or descriptor in plain words (GATT Specification Supplement).
@@ -49,19 +50,35 @@ enum ValueText {
       octets.exactly(1)?.first.flatMap { ["no alert", "mild alert", "high alert"][ifPresent: Int($0)] }
     },
     0x2A07: { $0.exactly(1)?.first.map { "\(Int8(bitPattern: $0)) dBm" } },
-    0x2A19: { $0.exactly(1)?.first.map { "\($0) %" } },
-    0x2A2B: currentTime,
+    0x2A08: { DateTime(octets: Array($0)).map { "\($0)" } },
+    0x2A19: { BatteryLevel(octets: Array($0)).map { "\($0.percent) %" } },
+    0x2A23: systemID,
+    0x2A2B: { CurrentTimeValue(octets: Array($0)).map { "\($0.time.dateTime)" } },
     0x2A37: heartRate,
-    0x2A38: { octets in
-      octets.exactly(1)?.first.flatMap {
-        ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"][ifPresent: Int($0)]
-      }
-    },
+    0x2A38: { BodySensorLocation(octets: Array($0))?.name?.lowercased() },
+    0x2A0F: localTime,
+    0x2A14: { ReferenceTimeInformation(octets: Array($0)).map { "source: \($0.source)" } },
     0x2A1C: temperatureMeasurement,
+    0x2A1D: { TemperatureType(octets: Array($0))?.name },
+    0x2A1E: temperatureMeasurement,
+    0x2A21: { UInt16(octets: Array($0)).map { $0 == 0 ? "no periodic measurement" : "every \($0) s" } },
+    0x2A22: { KeyboardReport(octets: Array($0)).map(keyboard) },
+    0x2A32: { KeyboardLEDs(octets: Array($0)).map { "lights: \($0)" } },
+    0x2A4A: hidInformation,
+    0x2A4C: { HIDControl(octets: Array($0)).map { $0 == .suspend ? "suspend" : "exit suspend" } },
+    0x2A4E: { HIDProtocolMode(octets: Array($0)).map { "\($0) protocol" } },
     0x2A50: pnpIdentifier,
-    0x2A6D: { $0.exactly(4)?.uint32.map { "\(fixed(Int64($0), digits: 1)) Pa" } },
-    0x2A6E: { $0.exactly(2)?.uint16(at: 0).map { "\(fixed(Int64(Int16(bitPattern: $0)), digits: 2)) °C" } },
-    0x2A6F: { $0.exactly(2)?.uint16(at: 0).map { "\(fixed(Int64($0), digits: 2)) %" } },
+    0x2908: { HIDReportReference(octets: Array($0)).map { "\($0.kind) report \($0.id)" } },
+    0x2BED: batteryStatus,
+    0x2A2C: environmental(MagneticDeclination.self), 0x2A6C: environmental(Elevation.self),
+    0x2A6D: environmental(Pressure.self), 0x2A6E: environmental(Temperature.self),
+    0x2A6F: environmental(Humidity.self), 0x2A70: environmental(TrueWindSpeed.self),
+    0x2A71: environmental(TrueWindDirection.self), 0x2A72: environmental(ApparentWindSpeed.self),
+    0x2A73: environmental(ApparentWindDirection.self), 0x2A74: environmental(GustFactor.self),
+    0x2A75: environmental(PollenConcentration.self), 0x2A76: environmental(UVIndex.self),
+    0x2A77: environmental(Irradiance.self), 0x2A78: environmental(Rainfall.self),
+    0x2A79: environmental(WindChill.self), 0x2A7A: environmental(HeatIndex.self),
+    0x2A7B: environmental(DewPoint.self),
     0x2AA6: { $0.exactly(1)?.first.map { $0 == 0 ? "resolution is not supported" : "resolution is supported" } },
     0x2B29: { $0.first.map { "client features: \(flags($0, ["robust caching", "EATT", "multiple notifications"]))" } },
     0x2B3A: { $0.first.map { "server features: \(flags($0, ["EATT"]))" } },
@@ -88,59 +105,77 @@ enum ValueText {
     return "interval \(interval(minimum)) to \(interval(maximum)), latency \(latency), timeout \(end)"
   }
 
-  /// Heart Rate Measurement: flags, the rate in 8 or 16 bits, energy in kJ, RR intervals in 1/1024 s.
+  private static func environmental<Quantity: EnvironmentalQuantity>(_ quantity: Quantity.Type) -> Decode {
+    { EnvironmentalValue<Quantity>(octets: Array($0)).map { "\($0)" } }
+  }
+
   private static func heartRate(_ octets: Bytes) -> String? {
-    guard let flags = octets.first else { return nil }
-    var rest = octets.dropFirst()
-    let rate: Int
-    if flags & 1 == 0 {
-      guard let octet = rest.popFirst() else { return nil }
-      rate = Int(octet)
-    } else {
-      guard let number = rest.uint16(at: 0) else { return nil }
-      rate = Int(number)
-      rest = rest.dropFirst(2)
+    guard let value = HeartRateMeasurement(octets: Array(octets)) else { return nil }
+    var text = "\(value.beatsPerMinute) bpm"
+    switch value.contact {
+    case .notSupported: break
+    case .notDetected: text += ", no skin contact"
+    case .detected: text += ", skin contact"
     }
-    var text = "\(rate) bpm"
-    if flags & 0b100 != 0 { text += flags & 0b10 != 0 ? ", skin contact" : ", no skin contact" }
-    if flags & 0b1000 != 0 {
-      guard let energy = rest.uint16(at: 0) else { return nil }
-      text += ", \(energy) kJ"
-      rest = rest.dropFirst(2)
-    }
-    if flags & 0b1_0000 != 0 {
-      let intervals = stride(from: 0, to: rest.count - 1, by: 2).compactMap { rest.uint16(at: $0) }
-      text += ", RR " + intervals.map { "\(Int($0) * 1000 / 1024)" }.joined(separator: " ") + " ms"
+    if let energy = value.energyExpended { text += ", \(energy) kJ" }
+    if !value.rrIntervals.isEmpty {
+      text += ", RR " + value.rrIntervals.map { "\(Int($0) * 1000 / 1024)" }.joined(separator: " ") + " ms"
     }
     return text
   }
 
-  /// Temperature Measurement: flags, then an IEEE 11073 32-bit float: 24 bits of mantissa, 8 bits of exponent.
   private static func temperatureMeasurement(_ octets: Bytes) -> String? {
-    guard octets.count >= 5, let flags = octets.first, let number = octets.dropFirst().prefix(4).uint32 else {
-      return nil
-    }
-    let mantissa = Int64(Int32(bitPattern: number << 8) / 256)
-    guard mantissa != 0x7F_FFFF else { return "not a number" }
-    let exponent = Int(Int8(bitPattern: UInt8(truncatingIfNeeded: number >> 24)))
-    guard -6...3 ~= exponent else { return nil }
-    let unit = flags & 1 == 0 ? "°C" : "°F"
-    if exponent <= 0 { return "\(fixed(mantissa, digits: -exponent)) \(unit)" }
-    return "\((0..<exponent).reduce(mantissa) { value, _ in value * 10 }) \(unit)"
+    guard let value = TemperatureMeasurement(octets: Array(octets)) else { return nil }
+    let (number, unit) =
+      switch value.temperature {
+      case .celsius(let number): (number, "°C")
+      case .fahrenheit(let number): (number, "°F")
+      }
+    var text = number.special == nil ? "\(number) \(unit)" : "\(number)"
+    if let time = value.timeStamp { text += ", \(time)" }
+    if let type = value.type { text += ", \(type.name ?? "\(type)")" }
+    return text
   }
 
-  private static func currentTime(_ octets: Bytes) -> String? {
-    guard octets.count == 10, let year = octets.uint16(at: 0) else { return nil }
-    let parts = octets.dropFirst(2).prefix(5).map { $0 < 10 ? "0\($0)" : "\($0)" }
-    return "\(year)-\(parts[0])-\(parts[1]) \(parts[2]):\(parts[3]):\(parts[4])"
+  private static func localTime(_ octets: Bytes) -> String? {
+    guard let value = LocalTimeInformation(octets: Array(octets)) else { return nil }
+    guard value.timeZone != -128 else { return "unknown time zone" }
+    let minutes = Int(value.timeZone.magnitude) * 15
+    let sign = value.timeZone < 0 ? "-" : "+"
+    return "UTC\(sign)\(minutes / 60):\(minutes % 60 < 10 ? "0" : "")\(minutes % 60)"
+  }
+
+  private static func systemID(_ octets: Bytes) -> String? {
+    guard let value = SystemID(octets: Array(octets)) else { return nil }
+    func digits(_ number: UInt64, _ count: Int) -> String {
+      let text = String(number, radix: 16, uppercase: true)
+      return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+    return
+      "OUI \(digits(UInt64(value.organizationallyUniqueIdentifier), 6)), \(digits(value.manufacturerIdentifier, 10))"
+  }
+
+  private static func batteryStatus(_ octets: Bytes) -> String? {
+    guard let value = BatteryLevelStatus(octets: Array(octets)) else { return nil }
+    return "\(value.powerState.chargeState), charge \(value.powerState.chargeLevel)"
+      + (value.level.map { ", \($0) %" } ?? "")
+  }
+
+  private static func keyboard(_ report: KeyboardReport) -> String {
+    let keys = report.keys.map { "\($0)" }.joined(separator: ", ")
+    return "modifiers: \(report.modifiers), keys: \(keys.isEmpty ? "none" : keys)"
+  }
+
+  private static func hidInformation(_ octets: Bytes) -> String? {
+    guard let value = HIDInformation(octets: Array(octets)) else { return nil }
+    return "version \(String(value.version >> 8, radix: 16)).\(String(value.version & 0xFF, radix: 16)), \(value.flags)"
   }
 
   private static func pnpIdentifier(_ octets: Bytes) -> String? {
-    guard octets.count == 7, let source = octets.first, let vendor = octets.uint16(at: 1),
-      let product = octets.uint16(at: 3), let version = octets.uint16(at: 5)
-    else { return nil }
-    let name = source == 1 ? AssignedNames.company(vendor) ?? hex(vendor) : "USB vendor \(hex(vendor))"
-    return "\(name), product \(hex(product)), version \(hex(version))"
+    guard let value = PnPID(octets: Array(octets)) else { return nil }
+    let company = value.source == .bluetooth ? AssignedNames.company(value.vendor) ?? hex(value.vendor) : nil
+    let name = company ?? "USB vendor \(hex(value.vendor))"
+    return "\(name), product \(hex(value.product)), version \(hex(value.version))"
   }
 
   /// A Characteristic Declaration (Vol 3, Part G, 3.3.1).
@@ -160,14 +195,6 @@ enum ValueText {
     let digits = String(number, radix: 16, uppercase: true)
     return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
   }
-
-  /// A number with `digits` digits after the point: 2150 with 2 digits is `21.50`.
-  private static func fixed(_ number: Int64, digits: Int) -> String {
-    guard digits > 0 else { return "\(number)" }
-    let magnitude = String(number.magnitude)
-    let padded = String(repeating: "0", count: max(0, digits + 1 - magnitude.count)) + magnitude
-    return (number < 0 ? "-" : "") + padded.dropLast(digits) + "." + padded.suffix(digits)
-  }
 }
 
 extension Bytes {
@@ -176,12 +203,6 @@ extension Bytes {
 
   /// Self where there are `count` octets; else nil.
   fileprivate func exactly(_ count: Int) -> Bytes? { self.count == count ? self : nil }
-
-  /// The number in four octets, least significant first.
-  fileprivate var uint32: UInt32? {
-    guard count == 4, let low = uint16(at: 0), let high = uint16(at: 2) else { return nil }
-    return UInt32(high) << 16 | UInt32(low)
-  }
 }
 
 extension Array {

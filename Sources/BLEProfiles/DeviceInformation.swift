@@ -1,0 +1,190 @@
+/// The Device Information Service (DIS 1.2). All characteristics are optional, and constant while a client is connected.
+///
+/// ```swift
+/// var information = DeviceInformation()
+/// information.manufacturerName = "BluetoothLE for Swift"
+/// information.modelNumber = "Chest strap 1"
+/// try await adapter.publish([information.localService()])
+/// let found = try await device.readDeviceInformation()
+/// ```
+public struct DeviceInformation: Hashable, Sendable {
+  /// The service, 0x180A.
+  public static let service: BluetoothUUID = "180A"
+
+  /// System ID, 0x2A23.
+  public var systemID: SystemID?
+  /// Model Number String, 0x2A24.
+  public var modelNumber: String?
+  /// Serial Number String, 0x2A25. A serial number identifies its owner: consider to require encryption.
+  public var serialNumber: String?
+  /// Firmware Revision String, 0x2A26.
+  public var firmwareRevision: String?
+  /// Hardware Revision String, 0x2A27.
+  public var hardwareRevision: String?
+  /// Software Revision String, 0x2A28.
+  public var softwareRevision: String?
+  /// Manufacturer Name String, 0x2A29.
+  public var manufacturerName: String?
+  /// IEEE 11073-20601 Regulatory Certification Data List, 0x2A2A: the octets of the list, most significant octet of each number first.
+  public var regulatoryCertification: [UInt8]?
+  /// PnP ID, 0x2A50.
+  public var pnpID: PnPID?
+  /// UDI for Medical Devices, 0x2BFF.
+  public var deviceIdentifier: MedicalDeviceIdentifier?
+
+  /// No information.
+  public init() {}
+
+  private static let texts: [(BluetoothUUID, any WritableKeyPath<Self, String?> & Sendable)] = [
+    ("2A29", \.manufacturerName), ("2A24", \.modelNumber), ("2A25", \.serialNumber), ("2A27", \.hardwareRevision),
+    ("2A26", \.firmwareRevision), ("2A28", \.softwareRevision),
+  ]
+
+  /// The service with a characteristic for each property that is not nil.
+  ///
+  /// - Parameter security: what the link must have.
+  public func localService(security: RequiredSecurity = .none) -> LocalService {
+    var values: [(BluetoothUUID, [UInt8]?)] = Self.texts.map { ($0, self[keyPath: $1]?.octets) }
+    values += [
+      ("2A23", systemID?.octets), ("2A2A", regulatoryCertification), ("2A50", pnpID?.octets),
+      ("2BFF", deviceIdentifier?.octets),
+    ]
+    let characteristics = values.compactMap { uuid, octets in
+      octets.map { LocalCharacteristic(uuid).value($0, security: security) }
+    }
+    return LocalService(Self.service, characteristics)
+  }
+}
+
+extension RemoteDevice {
+  /// Reads the Device Information Service; a characteristic that the device does not have, or that is malformed, is nil.
+  ///
+  /// - Throws: ``BLEKit/BLEError/Kind/notFound`` where the device does not have the service.
+  public func readDeviceInformation() async throws(BLEError) -> DeviceInformation {
+    var information = DeviceInformation()
+    for characteristic in try await service(DeviceInformation.service).characteristics {
+      information.set(characteristic.uuid, try await read(characteristic))
+    }
+    return information
+  }
+}
+
+extension DeviceInformation {
+  /// Sets the property of a characteristic to the value of its octets, without the NULs that some devices append to strings.
+  public mutating func set(_ characteristic: BluetoothUUID, _ octets: [UInt8]) {
+    if let text = Self.texts.first(where: { $0.0 == characteristic }) {
+      let end = octets.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
+      self[keyPath: text.1] = String(octets: Array(octets[..<end]))
+      return
+    }
+    switch characteristic {
+    case "2A23": systemID = SystemID(octets: octets)
+    case "2A2A": regulatoryCertification = octets
+    case "2A50": pnpID = PnPID(octets: octets)
+    case "2BFF": deviceIdentifier = MedicalDeviceIdentifier(octets: octets)
+    default: break
+    }
+  }
+}
+
+/// The value of System ID (0x2A23), eight octets (DIS 1.2, 3.8).
+public struct SystemID: ProfileValue {
+  /// The identifier that the manufacturer assigns, 40 bits.
+  public var manufacturerIdentifier: UInt64 = 0
+  /// The Organizationally Unique Identifier of the manufacturer, 24 bits.
+  public var organizationallyUniqueIdentifier: UInt32 = 0
+
+  /// All zero.
+  public init() {}
+
+  /// An identifier of 40 bits and an OUI of 24 bits; further bits are dropped.
+  public init(manufacturerIdentifier: UInt64, organizationallyUniqueIdentifier: UInt32) {
+    self.manufacturerIdentifier = manufacturerIdentifier & 0xFF_FFFF_FFFF
+    self.organizationallyUniqueIdentifier = organizationallyUniqueIdentifier & 0xFF_FFFF
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    var number =
+      UInt64(organizationallyUniqueIdentifier & 0xFF_FFFF) << 40 | manufacturerIdentifier & 0xFF_FFFF_FFFF
+    try field.integer("System ID", &number)
+    manufacturerIdentifier = number & 0xFF_FFFF_FFFF
+    organizationallyUniqueIdentifier = UInt32(truncatingIfNeeded: number >> 40)
+  }
+}
+
+/// The value of PnP ID (0x2A50), seven octets (DIS 1.2, 3.9).
+public struct PnPID: ProfileValue {
+  /// Who has assigned the vendor.
+  public var source = Source.bluetooth
+  /// The vendor: a company identifier, or a vendor ID of the USB Implementer's Forum.
+  public var vendor: UInt16 = 0
+  /// The product, as the vendor numbers them.
+  public var product: UInt16 = 0
+  /// The version of the product, in binary coded decimal 0xJJMN: 2.1.3 is 0x0213.
+  public var version: UInt16 = 0
+
+  /// The list that has the vendor.
+  public struct Source: AssignedNumber {
+    public var rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// The company identifiers of the Bluetooth SIG (1).
+    public static let bluetooth = Self(rawValue: 1)
+    /// The vendor IDs of the USB Implementer's Forum (2).
+    public static let usb = Self(rawValue: 2)
+    public static let spaceName: StaticString = "vendor ID source"
+    public static let names: [Self: StaticString] = [.bluetooth: "Bluetooth SIG", .usb: "USB Implementer's Forum"]
+  }
+
+  /// All zero.
+  public init() {}
+
+  /// A product of a vendor.
+  public init(source: Source = .bluetooth, vendor: UInt16, product: UInt16, version: UInt16) {
+    (self.source, self.vendor, self.product, self.version) = (source, vendor, product, version)
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Vendor ID Source", &source)
+    try field.integer("Vendor ID", &vendor)
+    try field.integer("Product ID", &product)
+    try field.integer("Product Version", &version)
+  }
+}
+
+/// The value of UDI for Medical Devices (0x2BFF): flags, then up to four texts that end with a NUL each (DIS 1.2, 3.10).
+public struct MedicalDeviceIdentifier: ProfileValue {
+  /// The Unique Device Identifier as on the label.
+  public var label: String?
+  /// The device identifier, the fixed part of the UDI.
+  public var deviceIdentifier: String?
+  /// The object identifier of the issuer of the UDI.
+  public var issuer: String?
+  /// The object identifier of the authority that regulates the UDI.
+  public var authority: String?
+
+  /// No text.
+  public init() {}
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    let texts = [label, deviceIdentifier, issuer, authority]
+    var flags = texts.indices.reduce(UInt8(0)) { $0 | (texts[$1] == nil ? 0 : 1 << UInt8($1)) }
+    try field.integer("UDI Flags", &flags)
+    var content = Text(parts: texts.compactMap { $0 })
+    try field.rest("UDI", &content.octets)
+    var parts = content.parts[...]
+    func part(_ bit: UInt8) -> String? { flags >> bit & 1 == 0 ? nil : parts.popFirst() ?? "" }
+    label = part(0)
+    deviceIdentifier = part(1)
+    issuer = part(2)
+    authority = part(3)
+  }
+
+  /// Texts that end with a NUL each.
+  private struct Text {
+    var octets: Bytes
+    init(parts: [String]) { octets = Bytes(parts.flatMap { Array($0.utf8.filter { $0 != 0 }) + [0] }) }
+    var parts: [String] {
+      octets.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    }
+  }
+}

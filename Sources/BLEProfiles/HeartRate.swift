@@ -1,0 +1,183 @@
+/// The Heart Rate Service (HRS 1.0).
+///
+/// ```swift
+/// let monitor = HeartRate.localService(location: .chest) { subscriber in
+///   while true {
+///     try await subscriber.send(HeartRateMeasurement(beatsPerMinute: 72))
+///     try await Task.sleep(for: .seconds(1))
+///   }
+/// }
+/// ```
+public enum HeartRate {
+  /// The service, 0x180D.
+  public static let service: BluetoothUUID = "180D"
+  /// Heart Rate Measurement, 0x2A37: notified.
+  public static let measurement = ProfileCharacteristic<HeartRateMeasurement>("2A37", in: service)
+  /// Body Sensor Location, 0x2A38: read.
+  public static let bodySensorLocation = ProfileCharacteristic<BodySensorLocation>("2A38", in: service)
+  /// Heart Rate Control Point, 0x2A39: written. There if the measurements have the energy expended.
+  public static let controlPoint = ProfileCharacteristic<HeartRateCommand>("2A39", in: service)
+
+  /// The answer to a command that the sensor does not support (HRS 1.0, 1.6).
+  public static let controlPointNotSupported = ATTErrorCode(rawValue: 0x80)
+
+  /// The service of a sensor.
+  ///
+  /// - Parameters:
+  ///   - location: where the sensor is worn; nil leaves the characteristic out.
+  ///   - resetEnergyExpended: sets the energy expended to 0. It is required where measurements have it; nil leaves the control point out.
+  ///     Other commands are answered with ``controlPointNotSupported``.
+  ///   - measurements: runs for each subscriber, and sends a measurement about every second (HRS 1.0, 3.1.1).
+  public static func localService(
+    location: BodySensorLocation? = nil, resetEnergyExpended: (@Sendable (RemoteDevice) async throws -> Void)? = nil,
+    measurements: @escaping @Sendable (Subscriber) async throws -> Void
+  ) -> LocalService {
+    var characteristics = [LocalCharacteristic(measurement).notify(measurements)]
+    if let location { characteristics.append(LocalCharacteristic(bodySensorLocation).value(location)) }
+    if let resetEnergyExpended {
+      characteristics.append(
+        LocalCharacteristic(controlPoint).write(HeartRateCommand.self) { command, device in
+          guard command.operation == .resetEnergyExpended else { throw controlPointNotSupported }
+          try await resetEnergyExpended(device)
+        })
+    }
+    return LocalService(service, characteristics)
+  }
+}
+
+/// The value of Heart Rate Measurement (0x2A37): flags, the rate, and three optional fields (HRS 1.0, 3.1.1).
+public struct HeartRateMeasurement: ProfileValue {
+  /// Beats per minute; sent in one octet up to 255, else in two.
+  public var beatsPerMinute: UInt16 = 0
+  /// Whether the sensor touches the skin.
+  public var contact = Contact.notSupported
+  /// The energy expended since the last reset in kilojoules; 0xFFFF is that or more. Nil where the value does not have it.
+  public var energyExpended: UInt16?
+  /// The times between beats in units of 1/1024 s, the oldest first. At most 9 fit in a notification with the smallest ATT_MTU.
+  public var rrIntervals: [UInt16] = []
+
+  /// The contact of the sensor with the skin.
+  public enum Contact: Sendable {
+    /// The sensor does not detect it.
+    case notSupported
+    /// No or poor contact.
+    case notDetected
+    /// Contact.
+    case detected
+  }
+
+  /// A rate of 0 without other fields.
+  public init() {}
+
+  /// A measurement.
+  public init(
+    beatsPerMinute: UInt16, contact: Contact = .notSupported, energyExpended: UInt16? = nil, rrIntervals: [UInt16] = []
+  ) {
+    (self.beatsPerMinute, self.contact) = (beatsPerMinute, contact)
+    (self.energyExpended, self.rrIntervals) = (energyExpended, rrIntervals)
+  }
+
+  private static let hasLongRate: UInt8 = 0x01
+  private static let detectsContact: UInt8 = 0x04
+  private static let hasContact: UInt8 = 0x02
+  private static let hasEnergy: UInt8 = 0x08
+  private static let hasIntervals: UInt8 = 0x10
+
+  private var flags: UInt8 {
+    var flags: UInt8 = beatsPerMinute > 255 ? Self.hasLongRate : 0
+    if contact != .notSupported { flags |= Self.detectsContact }
+    if contact == .detected { flags |= Self.hasContact }
+    if energyExpended != nil { flags |= Self.hasEnergy }
+    if !rrIntervals.isEmpty { flags |= Self.hasIntervals }
+    return flags
+  }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    var flags = flags
+    try field.integer("Flags", &flags)
+    contact =
+      flags & Self.detectsContact == 0 ? .notSupported : flags & Self.hasContact == 0 ? .notDetected : .detected
+    if flags & Self.hasLongRate != 0 {
+      try field.integer("Heart Rate Measurement Value", &beatsPerMinute)
+    } else {
+      var rate = UInt8(truncatingIfNeeded: beatsPerMinute)
+      try field.integer("Heart Rate Measurement Value", &rate)
+      beatsPerMinute = UInt16(rate)
+    }
+    try field.optional("Energy Expended", &energyExpended, if: flags & Self.hasEnergy != 0)
+    var intervals = rrIntervals.map { Interval(number: $0) }
+    if flags & Self.hasIntervals != 0 {
+      try field.rest("RR-Interval", atLeast: 1, each: 2, &intervals)
+    } else {
+      intervals = []
+      try field.ignoreRest(if: flags & 0xE0 != 0)
+    }
+    rrIntervals = intervals.map(\.number)
+  }
+
+  private struct Interval: FieldGroup {
+    var number: UInt16 = 0
+    mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("RR-Interval", &number)
+    }
+  }
+}
+
+/// The value of Body Sensor Location (0x2A38), one octet (HRS 1.0, 3.2.1).
+public struct BodySensorLocation: AssignedNumber, ProfileValue {
+  public var rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+  /// Other.
+  public init() { self = .other }
+
+  /// Other (0).
+  public static let other = Self(rawValue: 0)
+  /// Chest (1).
+  public static let chest = Self(rawValue: 1)
+  /// Wrist (2).
+  public static let wrist = Self(rawValue: 2)
+  /// Finger (3).
+  public static let finger = Self(rawValue: 3)
+  /// Hand (4).
+  public static let hand = Self(rawValue: 4)
+  /// Ear Lobe (5).
+  public static let earLobe = Self(rawValue: 5)
+  /// Foot (6).
+  public static let foot = Self(rawValue: 6)
+
+  public static let spaceName: StaticString = "body sensor location"
+  public static let names: [Self: StaticString] = [
+    .other: "Other", .chest: "Chest", .wrist: "Wrist", .finger: "Finger", .hand: "Hand", .earLobe: "Ear Lobe",
+    .foot: "Foot",
+  ]
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.integer("Body Sensor Location", &rawValue)
+  }
+}
+
+/// The value of Heart Rate Control Point (0x2A39), one octet (HRS 1.0, 3.3.1).
+public struct HeartRateCommand: ProfileValue {
+  /// The command.
+  public var operation = Operation.resetEnergyExpended
+
+  /// The commands of the control point.
+  public struct Operation: AssignedNumber {
+    public var rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Reset Energy Expended (1).
+    public static let resetEnergyExpended = Self(rawValue: 1)
+    public static let spaceName: StaticString = "heart rate command"
+    public static let names: [Self: StaticString] = [.resetEnergyExpended: "Reset Energy Expended"]
+  }
+
+  /// Resets the energy expended.
+  public init() {}
+
+  /// A command.
+  public init(_ operation: Operation) { self.operation = operation }
+
+  public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+    try field.value("Heart Rate Control Point", &operation)
+  }
+}
