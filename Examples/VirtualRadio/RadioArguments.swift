@@ -12,6 +12,7 @@ struct RadioArguments {
       --pty PATH                 make a pseudo-terminal for one host, with a symbolic link at PATH
       --acl-length N             octets of an ACL packet, 27 to 65535 (251)
       --acl-count N              ACL packets that a controller holds, 1 to 255 (8)
+      --rssi DBM                 signal strength with which each device is received, -127 to 20 (-50)
       --no-extended-advertising  controllers without extended advertising, as before Bluetooth 5.0
       --pace                     real timing: connection intervals, airtime, advertising intervals, scan windows;
                                  without it data moves at once and every scanner receives every advertisement
@@ -45,6 +46,7 @@ struct RadioArguments {
       case "--pty": endpoints.append(.pseudoTerminal(path: try value(of: option)))
       case "--acl-length": configuration.controller.aclDataPacketLength = try number(of: option, in: 27...65_535)
       case "--acl-count": configuration.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
+      case "--rssi": configuration.controller.rssi = try number(of: option, in: -127...20)
       case "--no-extended-advertising": configuration.controller.features.remove(.extendedAdvertising)
       case "--pace": configuration.pacing = .airtime
       case "--seed": configuration.seed = try number(of: option, in: 0...UInt64.max)

@@ -20,6 +20,7 @@ enum RadioCommand {
       .value("seed", "N", "the seed of all random numbers (0)"),
       .value("acl-length", "N", "octets of an ACL packet, 27 to 65535 (251)"),
       .value("acl-count", "N", "ACL packets that a controller holds, 1 to 255 (8)"),
+      .value("rssi", "DBM", "the signal strength with which each device is received, -127 to 20 (-50)"),
       .value("traces", "FOLDER", "writes one packet trace for each host", isFile: true),
     ],
     examples: [
@@ -38,6 +39,7 @@ enum RadioCommand {
     if let count = try arguments.number("acl-count", in: UInt8(1)...UInt8.max) {
       configuration.controller.totalNumACLDataPackets = count
     }
+    if let rssi = try arguments.number("rssi", in: Int8(-127)...20) { configuration.controller.rssi = rssi }
     if let folder = arguments.value("traces") {
       do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
         throw ToolError.output("\(folder): \(error.localizedDescription)")
