@@ -1,0 +1,217 @@
+public import BLEWire
+
+/// Which gateway serves which device.
+///
+/// Each gateway publishes for each device that it hears a claim: how strong the signal is, whether it serves the device, whether it is
+/// connected to it. All gateways receive all claims and decide by the same rules, so that one of them serves a device:
+///
+/// - A gateway that is connected to the device keeps it.
+/// - Otherwise the one with the strongest signal serves it. It takes the device over from another one only if its signal is
+///   stronger by ``hysteresis``.
+/// - A claim is valid for ``lifetime``. A gateway that is gone or no longer hears the device so loses it.
+/// - Of two that serve the same device, the one with the lower rank gives it up. Connected comes before not connected, then the
+///   stronger signal, then the name that is first in the alphabet.
+///
+/// Times are durations on one clock that does not go backwards.
+public struct DeviceClaims: Sendable {
+  /// What a gateway says about itself and one device.
+  public struct Claim: Codable, Equatable, Sendable {
+    /// The signal strength in dBm, smoothed.
+    public var rssi: Int
+    /// Whether the gateway serves the device.
+    public var serves: Bool
+    /// Whether the gateway is connected to the device.
+    public var connected: Bool
+
+    public init(rssi: Int, serves: Bool, connected: Bool) {
+      self.rssi = rssi
+      self.serves = serves
+      self.connected = connected
+    }
+  }
+
+  /// What ``update(now:)`` has decided.
+  public enum Change: Equatable, Sendable {
+    /// This gateway serves the device from now on.
+    case taken(BD_ADDR)
+    /// This gateway does not serve the device any more.
+    case released(BD_ADDR)
+  }
+
+  /// dB by which another gateway must hear a device better to take it over.
+  public static let hysteresis = 6
+  /// How long a claim is valid.
+  public static let lifetime = Duration.seconds(30)
+  /// How often a claim is published again.
+  public static let interval = Duration.seconds(10)
+  /// How long a gateway listens to the claims of others before it takes a device.
+  public static let settlingTime = Duration.seconds(3)
+  /// Devices that are remembered; the one that was heard least recently and is not served makes room.
+  public static let deviceLimit = 4096
+  /// Other gateways that are remembered for one device; the weakest makes room.
+  public static let gatewayLimit = 32
+
+  private struct Other {
+    var claim: Claim
+    var expires: Duration
+  }
+
+  private struct Device {
+    /// The signal strength in sixteenths of a dB.
+    var strength: Int
+    var heard: Duration
+    var serves = false
+    var isConnected = false
+    var published: Duration?
+    var publishedClaim: Claim?
+    var others: [String: Other] = [:]
+
+    var claim: Claim { Claim(rssi: strength / 16, serves: serves, connected: isConnected) }
+  }
+
+  private let gateway: String
+  private var devices: [BD_ADDR: Device] = [:]
+  private var started: Duration?
+
+  public init(gateway: String) { self.gateway = gateway }
+
+  /// The devices that this gateway serves.
+  public func serves(_ address: BD_ADDR) -> Bool { devices[address]?.serves ?? false }
+
+  /// Whether any gateway serves or hears the device.
+  public func isKnown(_ address: BD_ADDR, now: Duration) -> Bool {
+    guard let device = devices[address] else { return false }
+    return device.isConnected || now - device.heard < Self.lifetime
+      || device.others.values.contains { $0.expires > now }
+  }
+
+  public var count: Int { devices.count }
+
+  /// The connection to the broker exists since `now`, or is lost.
+  ///
+  /// Without it nothing is known of the other gateways, so nothing changes.
+  public mutating func brokerChanged(isConnected: Bool, now: Duration) {
+    started = isConnected ? now : nil
+    // All are published again.
+    for address in devices.keys { devices[address]?.published = nil }
+  }
+
+  /// Another gateway has started: it needs the claims of this one.
+  public mutating func gatewayAppeared() {
+    for address in devices.keys { devices[address]?.published = nil }
+  }
+
+  /// Another gateway has ended: its claims are void.
+  public mutating func gatewayEnded(_ other: String) {
+    for address in devices.keys { devices[address]?.others[other] = nil }
+  }
+
+  /// The device was heard.
+  ///
+  /// - Parameter rssi: the signal strength in dBm, -127 to 20.
+  public mutating func heard(_ address: BD_ADDR, rssi: Int, now: Duration) {
+    guard var device = devices[address] else {
+      makeRoom()
+      devices[address] = Device(strength: rssi * 16, heard: now)
+      return
+    }
+    // A moving average: one eighth of the difference for each report. The first report after a pause begins anew.
+    let isContinued = now - device.heard < Self.lifetime
+    device.strength = isContinued ? device.strength + (rssi * 16 - device.strength) / 8 : rssi * 16
+    device.heard = now
+    devices[address] = device
+  }
+
+  private mutating func makeRoom() {
+    guard devices.count >= Self.deviceLimit else { return }
+    let least = devices.filter { !$0.value.serves && !$0.value.isConnected }.min { $0.value.heard < $1.value.heard }
+    guard let least = least ?? devices.min(by: { $0.value.heard < $1.value.heard }) else { return }
+    devices[least.key] = nil
+  }
+
+  /// A claim of another gateway was received.
+  public mutating func received(_ claim: Claim, of other: String, for address: BD_ADDR, now: Duration) {
+    guard other != gateway else { return }
+    if devices[address] == nil {
+      // Heard by the other one only: a request for the device is its matter.
+      makeRoom()
+      devices[address] = Device(strength: -128 * 16, heard: now - Self.lifetime)
+    }
+    devices[address]?.others[other] = Other(claim: claim, expires: now + Self.lifetime)
+    if let others = devices[address]?.others, others.count > Self.gatewayLimit,
+      let weakest = others.min(by: { $0.value.claim.rssi < $1.value.claim.rssi })
+    {
+      devices[address]?.others[weakest.key] = nil
+    }
+  }
+
+  /// This gateway is connected to the device, or no longer.
+  public mutating func connectionChanged(_ address: BD_ADDR, isConnected: Bool, now: Duration) {
+    devices[address]?.isConnected = isConnected
+    // A connected device may not have advertised: it has the time of a claim to be heard again.
+    if !isConnected { devices[address]?.heard = now }
+  }
+
+  /// Decides anew. To be called once a second.
+  ///
+  /// - Returns: the devices that this gateway takes and releases, in the order of their addresses.
+  public mutating func update(now: Duration) -> [Change] {
+    guard let started, now - started >= Self.settlingTime else { return [] }
+    var changes: [Change] = []
+    for (address, device) in devices {
+      let others = device.others.filter { $0.value.expires > now }
+      devices[address]?.others = others
+      let isHeard = device.isConnected || now - device.heard < Self.lifetime
+      let serves = isHeard && shouldServe(device, others)
+      if serves != device.serves {
+        devices[address]?.serves = serves
+        changes.append(serves ? .taken(address) : .released(address))
+      }
+      if !isHeard, others.isEmpty { devices[address] = nil }
+    }
+    return changes.sorted { Self.address(of: $0).value < Self.address(of: $1).value }
+  }
+
+  private static func address(of change: Change) -> BD_ADDR {
+    switch change {
+    case .taken(let address), .released(let address): address
+    }
+  }
+
+  private func shouldServe(_ device: Device, _ others: [String: Other]) -> Bool {
+    let own = (device.claim, gateway)
+    let serving = others.filter { $0.value.claim.serves }.map { ($0.value.claim, $0.key) }
+      .max { Self.rank($1, isAbove: $0) }
+    if device.serves || device.isConnected {
+      guard let serving else { return true }
+      return Self.rank(own, isAbove: serving)
+    }
+    if let serving {
+      return !serving.0.connected && own.0.rssi >= serving.0.rssi + Self.hysteresis
+        && others.allSatisfy { Self.rank(own, isAbove: ($0.value.claim, $0.key)) }
+    }
+    return others.allSatisfy { Self.rank(own, isAbove: ($0.value.claim, $0.key)) }
+  }
+
+  private static func rank(_ one: (Claim, String), isAbove other: (Claim, String)) -> Bool {
+    if one.0.connected != other.0.connected { return one.0.connected }
+    if one.0.rssi != other.0.rssi { return one.0.rssi > other.0.rssi }
+    return one.1 < other.1
+  }
+
+  /// The claims that are to be published now: new ones, changed ones, and those that were last published ``interval`` ago.
+  public mutating func claimsToPublish(now: Duration) -> [(BD_ADDR, Claim)] {
+    var claims: [(BD_ADDR, Claim)] = []
+    for (address, device) in devices where device.isConnected || now - device.heard < Self.lifetime {
+      let claim = device.claim
+      let isDue = device.published.map { now - $0 >= Self.interval } ?? true
+      let isNew =
+        device.publishedClaim.map { $0.serves != claim.serves || $0.connected != claim.connected } ?? true
+      guard isDue || isNew else { continue }
+      devices[address]?.published = now
+      devices[address]?.publishedClaim = claim
+      claims.append((address, claim))
+    }
+    return claims.sorted { $0.0.value < $1.0.value }
+  }
+}

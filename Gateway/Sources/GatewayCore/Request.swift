@@ -1,0 +1,89 @@
+public import Foundation
+
+/// A request of a client of the broker for a characteristic.
+public struct Request: Equatable, Sendable {
+  public enum Kind: Equatable, Sendable {
+    case read
+    /// A Write Request, or a Write Command where no response is wanted.
+    case write([UInt8], wantsResponse: Bool)
+  }
+
+  public let kind: Kind
+  /// What the client has chosen to find the answer by; at most 64 octets.
+  public let id: String?
+
+  /// The word in the answer.
+  public var operation: String {
+    switch kind {
+    case .read: "read"
+    case .write: "write"
+    }
+  }
+
+  public init(kind: Kind, id: String? = nil) {
+    self.kind = kind
+    self.id = id
+  }
+
+  private struct Fields: Decodable {
+    var hex: String?
+    var text: String?
+    var id: String?
+    var response: Bool?
+  }
+
+  /// Reads the payload of a read request: nothing, or `{"id":"7"}`.
+  ///
+  /// - Throws: ``GatewayError`` with the kind `request`.
+  public static func read(_ payload: Data) throws(GatewayError) -> Self {
+    if payload.isEmpty { return Self(kind: .read) }
+    return Self(kind: .read, id: try identifier(fields(payload)))
+  }
+
+  /// Reads the payload of a write request: `01ff`, `{"hex":"01ff","id":"7","response":false}` or `{"text":"on"}`.
+  ///
+  /// - Throws: ``GatewayError`` with the kind `request`.
+  public static func write(_ payload: Data) throws(GatewayError) -> Self {
+    guard payload.first == UInt8(ascii: "{") else {
+      return Self(kind: .write(try octets(String(decoding: payload, as: UTF8.self)), wantsResponse: true))
+    }
+    let fields = try fields(payload)
+    let value: [UInt8]
+    switch (fields.hex, fields.text) {
+    case (let hex?, nil): value = try octets(hex)
+    case (nil, let text?): value = Array(text.utf8)
+    default: throw GatewayError(.request, "a write needs either 'hex' or 'text', such as {\"hex\":\"01ff\"}")
+    }
+    // An attribute value has at most 512 octets (Vol 3, Part F, 3.2.9).
+    guard value.count <= 512 else {
+      throw GatewayError(.request, "the value has \(value.count) octets; 512 are the maximum")
+    }
+    return Self(kind: .write(value, wantsResponse: fields.response ?? true), id: try identifier(fields))
+  }
+
+  private static func fields(_ payload: Data) throws(GatewayError) -> Fields {
+    guard payload.count <= 4096, let fields = try? JSONDecoder().decode(Fields.self, from: payload) else {
+      throw GatewayError(.request, "the payload is not a JSON object such as {\"id\":\"7\"}")
+    }
+    return fields
+  }
+
+  private static func identifier(_ fields: Fields) throws(GatewayError) -> String? {
+    guard let id = fields.id, id.utf8.count > 64 else { return fields.id }
+    throw GatewayError(.request, "'id' is longer than 64 octets")
+  }
+
+  private static func octets(_ hex: String) throws(GatewayError) -> [UInt8] {
+    let digits = Array(hex.utf8)
+    let malformed = GatewayError(.request, "'\(hex.prefix(40))' is not an even number of hexadecimal digits")
+    guard digits.count.isMultiple(of: 2), digits.count <= 1024 else { throw malformed }
+    var octets: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      // UInt8(_:radix:) takes a sign, too.
+      let pair = String(decoding: digits[index...index + 1], as: UTF8.self)
+      guard pair.allSatisfy(\.isHexDigit), let octet = UInt8(pair, radix: 16) else { throw malformed }
+      octets.append(octet)
+    }
+    return octets
+  }
+}

@@ -1,0 +1,100 @@
+public import BLEWire
+
+/// The topics of a gateway.
+///
+/// | topic | payload |
+/// |---|---|
+/// | `ble/gateways/ID/status` | retained: `online`, `offline` |
+/// | `ble/gateways/ID/info` | retained: version, adapter, counters |
+/// | `ble/gateways/ID/lost` | the number of values that were not kept, and when |
+/// | `ble/claims/ADDRESS/ID` | how well a gateway hears a device, and whether it serves it |
+/// | `ble/devices/ADDRESS/advertisement` | the latest advertisement |
+/// | `ble/devices/ADDRESS/connection` | whether a gateway is connected to the device |
+/// | `ble/devices/ADDRESS/SERVICE/CHARACTERISTIC/value` | a value that was received or read |
+/// | `ble/devices/ADDRESS/SERVICE/CHARACTERISTIC/read`, `…/write` | a request |
+/// | `ble/devices/ADDRESS/SERVICE/CHARACTERISTIC/result` | the answer to a request |
+public struct Topics: Sendable {
+  public let prefix: String
+  public let gateway: String
+
+  public init(prefix: String, gateway: String) {
+    self.prefix = prefix
+    self.gateway = gateway
+  }
+
+  /// One level of a topic: no separator, no wildcard, no NUL (MQTT 3.1.1, 4.7).
+  public static func isLevel(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.count <= 64 && !text.unicodeScalars.contains { "/+#\0".unicodeScalars.contains($0) }
+  }
+
+  /// One or several levels.
+  public static func isPrefix(_ text: String) -> Bool {
+    text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { isLevel(String($0)) }
+  }
+
+  public var status: String { "\(prefix)/gateways/\(gateway)/status" }
+  public var info: String { "\(prefix)/gateways/\(gateway)/info" }
+  public var lost: String { "\(prefix)/gateways/\(gateway)/lost" }
+
+  public func claim(_ address: BD_ADDR) -> String { "\(prefix)/claims/\(address)/\(gateway)" }
+  public func advertisement(_ address: BD_ADDR) -> String { "\(prefix)/devices/\(address)/advertisement" }
+  public func connection(_ address: BD_ADDR) -> String { "\(prefix)/devices/\(address)/connection" }
+  public func value(_ attribute: AttributeName) -> String { "\(path(attribute))/value" }
+  public func result(_ attribute: AttributeName) -> String { "\(path(attribute))/result" }
+
+  private func path(_ attribute: AttributeName) -> String {
+    "\(prefix)/devices/\(attribute.address)/\(attribute.service.uuidString)/\(attribute.characteristic.uuidString)"
+  }
+
+  /// The topics to which a gateway subscribes at the broker.
+  public var subscriptions: [String] {
+    [
+      "\(prefix)/gateways/+/status", "\(prefix)/claims/+/+", "\(prefix)/devices/+/+/+/read",
+      "\(prefix)/devices/+/+/+/write",
+    ]
+  }
+
+  /// What a received topic is about.
+  public enum Received: Equatable, Sendable {
+    case status(gateway: String)
+    case claim(BD_ADDR, gateway: String)
+    case read(AttributeName)
+    case write(AttributeName)
+  }
+
+  /// Reads a topic of ``subscriptions``; nil for any other one, and for one with a malformed address or UUID.
+  public func parse(_ topic: String) -> Received? {
+    guard topic.hasPrefix(prefix + "/") else { return nil }
+    let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+    switch (levels.first, levels.count) {
+    case ("gateways", 3) where levels[2] == "status": return .status(gateway: String(levels[1]))
+    case ("claims", 3):
+      guard let address = DeviceAddress(levels[1], kind: .public) else { return nil }
+      return .claim(address.octets, gateway: String(levels[2]))
+    case ("devices", 5):
+      guard let address = DeviceAddress(levels[1], kind: .public), let service = BluetoothUUID(levels[2]),
+        let characteristic = BluetoothUUID(levels[3])
+      else { return nil }
+      let attribute = AttributeName(address: address.octets, service: service, characteristic: characteristic)
+      switch levels[4] {
+      case "read": return .read(attribute)
+      case "write": return .write(attribute)
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+}
+
+/// A characteristic of a device.
+public struct AttributeName: Hashable, Sendable {
+  public let address: BD_ADDR
+  public let service: BluetoothUUID
+  public let characteristic: BluetoothUUID
+
+  public init(address: BD_ADDR, service: BluetoothUUID, characteristic: BluetoothUUID) {
+    self.address = address
+    self.service = service
+    self.characteristic = characteristic
+  }
+}

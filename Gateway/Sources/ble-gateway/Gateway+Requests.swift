@@ -1,0 +1,74 @@
+import BLEWire
+import Foundation
+import GatewayCore
+
+/// Requests of clients of the broker. Each gateway receives each of them; the one that serves the device answers.
+extension Gateway {
+  /// Requests that wait until a gateway serves their device.
+  private static let waitingRequestLimit = 64
+  private static let waitingRequestTime = Duration.seconds(5)
+
+  /// - Parameter rejected: the request of the answer where the payload is malformed.
+  func accept(
+    _ attribute: AttributeName, _ rejected: Request, _ parse: () throws(GatewayError) -> Request
+  ) {
+    do throws(GatewayError) {
+      assign(attribute, try parse())
+    } catch {
+      // One gateway answers.
+      if serves(attribute.address) || !claims.isKnown(attribute.address, now: now) && isFirst {
+        answer(attribute, rejected, .failure(error))
+      }
+    }
+  }
+
+  private func serves(_ address: BD_ADDR) -> Bool { claims.serves(address) }
+
+  /// Whether this gateway answers for devices that none hears.
+  private var isFirst: Bool { (gateways.min() ?? configuration.identifier) == configuration.identifier }
+
+  private func assign(_ attribute: AttributeName, _ request: Request) {
+    if serves(attribute.address) { return forward(attribute, request) }
+    guard waiting.count < Self.waitingRequestLimit else {
+      return answer(attribute, request, .failure(GatewayError(.busy, "the gateway has too many requests that wait")))
+    }
+    waiting.append((attribute, request, now + Self.waitingRequestTime))
+  }
+
+  /// Assigns requests that waited for a decision of the gateways.
+  func assignWaiting() {
+    let requests = waiting
+    waiting = []
+    for (attribute, request, until) in requests {
+      if serves(attribute.address) {
+        forward(attribute, request)
+      } else if now < until {
+        waiting.append((attribute, request, until))
+      } else if !claims.isKnown(attribute.address, now: now), isFirst {
+        answer(
+          attribute, request,
+          .failure(
+            GatewayError(.notFound, "no gateway hears \(attribute.address). Is it switched on and near? Run: ble scan"))
+        )
+      }
+    }
+  }
+
+  func forward(_ attribute: AttributeName, _ request: Request) {
+    let session = session(with: attribute.address)
+    if !session.add(DeviceSession.Work(attribute: attribute, request: request)) {
+      answer(
+        attribute, request,
+        .failure(GatewayError(.busy, "\(DeviceSession.requestLimit) requests for the device wait already")))
+    }
+  }
+
+  /// Publishes the answer to a request.
+  func answer(_ attribute: AttributeName, _ request: Request, _ outcome: Result<[UInt8], GatewayError>) {
+    if case .failure = outcome { rejectedRequests += 1 }
+    enqueue(
+      ValueQueue.Message(
+        topic: topics.result(attribute),
+        payload: Messages.result(of: request, outcome, uuid: attribute.characteristic, at: Date())))
+  }
+}

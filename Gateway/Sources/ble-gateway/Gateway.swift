@@ -1,0 +1,301 @@
+import BLEGAP
+import BLEKit
+import BLEWire
+import Foundation
+import GatewayCore
+
+/// The gateway: scans, decides with the other gateways which devices it serves, and publishes.
+actor Gateway {
+  static let version = "0.1.0"
+  let configuration: GatewayConfiguration
+  let topics: Topics
+  let adapter: Adapter
+  private let client: MQTTClient
+  private let clock = ContinuousClock()
+  private let start: ContinuousClock.Instant
+  private var isConnected = false
+  private var wasConnected = false
+  var claims: DeviceClaims
+  private var table: AdvertisementTable
+  private var queue: ValueQueue
+  private var homeAssistant: HomeAssistant?
+  private var sessions: [BD_ADDR: DeviceSession] = [:]
+  private var connected: Set<BD_ADDR> = []
+  var gateways: Set<String> = []
+  var waiting: [(attribute: AttributeName, request: Request, until: Duration)] = []
+  var rejectedRequests = 0
+  private var published: Messages.Counters?
+  /// Why the broker does not accept this gateway.
+  private var rejection: GatewayError?
+
+  init(_ configuration: GatewayConfiguration, adapter: Adapter) throws(GatewayError) {
+    self.configuration = configuration
+    self.adapter = adapter
+    topics = Topics(prefix: configuration.prefix, gateway: configuration.identifier)
+    client = try MQTTClient(configuration, topics: topics)
+    start = clock.now
+    claims = DeviceClaims(gateway: configuration.identifier)
+    table = AdvertisementTable(interval: .seconds(configuration.advertisementInterval))
+    queue = ValueQueue(limit: configuration.keptValues)
+    homeAssistant = configuration.homeAssistant.map { [topics] in HomeAssistant(prefix: $0, topics: topics) }
+  }
+
+  var now: Duration { clock.now - start }
+
+  /// Runs until the task is cancelled.
+  ///
+  /// - Throws: ``GatewayError`` if the broker rejects the gateway at its first connection; `BLEError`, `AdapterError`.
+  func run() async throws {
+    client.start(configuration.broker)
+    // Until the connection has ended: acknowledgements are received during the shutdown, too.
+    let events = Task { await handleEvents() }
+    let failure: (any Error)?
+    do {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        defer { group.cancelAll() }
+        group.addTask { try await self.scan() }
+        group.addTask { try await self.tick() }
+        try await group.next()
+      }
+      failure = nil
+    } catch { failure = error }
+    await Task { await shutDown() }.value
+    client.end()
+    await events.value
+    if let failure { throw failure }
+  }
+
+  /// Ends the links, then gives the broker a few seconds to take what is left.
+  private func shutDown() async {
+    for session in sessions.values { session.task.cancel() }
+    for session in sessions.values { await session.task.value }
+    for _ in 0..<30 where isConnected && queue.count > 0 {
+      send()
+      try? await Task.sleep(for: .milliseconds(100))
+    }
+    if isConnected { client.publish(topics.status, Data("offline".utf8), qos: 1, isRetained: true) }
+    if queue.count > 0 { Log.line("\(queue.count) values were not acknowledged by the broker") }
+  }
+
+  // MARK: - The broker
+
+  private func handleEvents() async {
+    for await event in client.events {
+      switch event {
+      case .connected: brokerConnected()
+      case .disconnected(let reason): brokerDisconnected(reason)
+      case .rejected(let reason):
+        let text = "the broker \(configuration.broker.host) rejects the gateway: \(reason)"
+        if wasConnected {
+          Log.line(text)
+        } else {
+          rejection = GatewayError(.broker, "\(text). Check the user name and the password file of the configuration")
+        }
+      case .message(let topic, let payload):
+        let dropped = client.messageHandled()
+        if dropped > 0 { Log.line("\(dropped) messages of the broker were dropped: more than 4096 waited") }
+        received(topic, payload)
+      case .acknowledged(let identifier):
+        queue.acknowledged(identifier)
+        send()
+      }
+    }
+  }
+
+  private func brokerConnected() {
+    Log.line("connected to the broker \(configuration.broker.host):\(configuration.broker.effectivePort)")
+    isConnected = true
+    wasConnected = true
+    published = nil
+    homeAssistant?.forget()
+    claims.brokerChanged(isConnected: true, now: now)
+    for topic in topics.subscriptions { client.subscribe(topic) }
+    if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
+    client.publish(topics.status, Data("online".utf8), qos: 1, isRetained: true)
+    send()
+    Log.ready()
+  }
+
+  private func brokerDisconnected(_ reason: String) {
+    if isConnected || !wasConnected {
+      let kept = isConnected ? "; up to \(queue.limit) values are kept" : ""
+      Log.line("no connection to the broker \(configuration.broker.host): \(reason)\(kept)")
+    }
+    guard isConnected else { return }
+    isConnected = false
+    claims.brokerChanged(isConnected: false, now: now)
+  }
+
+  /// Gives the library as many messages as may be on the way.
+  private func send() {
+    guard isConnected else { return }
+    while let next = queue.next {
+      let identifier =
+        switch next {
+        case .loss(let loss): client.publish(topics.lost, Messages.lost(loss), qos: 1)
+        case .message(let message):
+          client.publish(message.topic, message.payload, qos: 1, isRetained: message.isRetained)
+        }
+      guard let identifier else { return }
+      queue.sent(identifier)
+    }
+  }
+
+  func enqueue(_ message: ValueQueue.Message) {
+    queue.append(message, at: Date())
+    send()
+  }
+
+  private func received(_ topic: String, _ payload: Data) {
+    if topic == homeAssistant?.statusTopic {
+      if payload == Data("online".utf8) { homeAssistant?.forget() }
+      return
+    }
+    switch topics.parse(topic) {
+    case .status(let gateway): gatewayChanged(gateway, isOnline: payload == Data("online".utf8))
+    case .claim(let address, let gateway):
+      guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
+      claims.received(claim, of: gateway, for: address, now: now)
+    case .read(let attribute):
+      accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
+    case .write(let attribute):
+      accept(attribute, Request(kind: .write([], wantsResponse: true))) { () throws(GatewayError) in
+        try Request.write(payload)
+      }
+    case nil: break
+    }
+  }
+
+  private func gatewayChanged(_ gateway: String, isOnline: Bool) {
+    if isOnline { gateways.insert(gateway) } else { gateways.remove(gateway) }
+    guard gateway != configuration.identifier else { return }
+    if isOnline { claims.gatewayAppeared() } else { claims.gatewayEnded(gateway) }
+  }
+
+  // MARK: - Devices
+
+  private func scan() async throws {
+    var options = ScanOptions()
+    options.allowsDuplicates = true
+    while true {
+      do throws(BLEError) {
+        for try await result in adapter.scan(options) { heard(result) }
+      } catch {
+        if error.kind == .cancelled { throw CancellationError() }
+        Log.line("the scan has ended: \(error.description)")
+      }
+      try await Task.sleep(for: .seconds(1))
+      try await adapter.waitUntilPoweredOn()
+    }
+  }
+
+  private func heard(_ result: ScanResult) {
+    let address = result.address.octets
+    if let rssi = result.rssi { claims.heard(address, rssi: rssi, now: now) }
+    table.add(
+      AdvertisementTable.Entry(
+        address: result.address, contents: result.contents, rssi: result.rssi, isConnectable: result.isConnectable),
+      now: now)
+    // A name or a service that was not in the first advertisement.
+    if claims.serves(address), sessions[address] == nil { connectIfConfigured(address) }
+  }
+
+  /// The latest advertisement of a device.
+  func advertisement(of address: BD_ADDR) -> AdvertisementTable.Entry? { table[address] }
+
+  func subscriptions(of address: BD_ADDR) -> [GatewayConfiguration.Subscription] {
+    guard claims.serves(address), let contents = table[address]?.contents else { return [] }
+    return configuration.subscriptions(
+      address: address, name: contents.localName?.displayText, services: contents.serviceUUIDs)
+  }
+
+  private func connectIfConfigured(_ address: BD_ADDR) {
+    guard table[address]?.isConnectable == true, !subscriptions(of: address).isEmpty else { return }
+    _ = session(with: address)
+  }
+
+  func session(with address: BD_ADDR) -> DeviceSession {
+    if let session = sessions[address] { return session }
+    let session = DeviceSession(address, of: self)
+    sessions[address] = session
+    return session
+  }
+
+  /// The session has ended. Requests that came meanwhile begin a new one.
+  func ended(_ session: DeviceSession) {
+    guard sessions[session.address] === session else { return }
+    sessions[session.address] = nil
+    for work in session.rest() { forward(work.attribute, work.request) }
+  }
+
+  /// The device is connected, or no longer.
+  func connectionChanged(_ address: BD_ADDR, isConnected: Bool, reason: String? = nil) {
+    if isConnected { connected.insert(address) } else { connected.remove(address) }
+    claims.connectionChanged(address, isConnected: isConnected, now: now)
+    Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
+    enqueue(
+      ValueQueue.Message(
+        topic: topics.connection(address),
+        payload: Messages.connection(
+          isConnected: isConnected, gateway: configuration.identifier, at: Date(), reason: reason), isRetained: true))
+  }
+
+  /// A value of the device was received or read.
+  func received(_ octets: [UInt8], of attribute: AttributeName) {
+    let name = table[attribute.address]?.contents.localName?.displayText
+    if isConnected, let announcement = homeAssistant?.announcement(of: attribute, deviceName: name) {
+      enqueue(announcement)
+    }
+    enqueue(
+      ValueQueue.Message(
+        topic: topics.value(attribute), payload: Messages.value(octets, of: attribute.characteristic, at: Date())))
+  }
+
+  // MARK: - The clock
+
+  private func tick() async throws {
+    while true {
+      try await Task.sleep(for: .seconds(1))
+      if let rejection { throw rejection }
+      for change in claims.update(now: now) {
+        switch change {
+        case .taken(let address): connectIfConfigured(address)
+        case .released(let address): sessions[address]?.task.cancel()
+        }
+      }
+      table.forget(notHeardFor: DeviceClaims.lifetime * 4, now: now)
+      assignWaiting()
+      guard isConnected else { continue }
+      for (address, claim) in claims.claimsToPublish(now: now) {
+        client.publish(topics.claim(address), Messages.encode(claim), qos: 0)
+      }
+      if configuration.advertisements { publishAdvertisements() }
+      publishCounters()
+      send()
+    }
+  }
+
+  private func publishAdvertisements() {
+    for entry in table.due(now: now, where: { [claims] in claims.serves($0) }) {
+      client.publish(
+        topics.advertisement(entry.address.octets),
+        Messages.advertisement(entry, gateway: configuration.identifier, at: Date()), qos: 0)
+    }
+  }
+
+  private func publishCounters() {
+    var counters = Messages.Counters(version: Self.version)
+    counters.adapter = adapter.address?.octets.description
+    counters.devices = claims.count
+    counters.connected = connected.count
+    counters.kept = queue.count
+    counters.keptLimit = queue.limit
+    counters.acknowledged = queue.acknowledged
+    counters.lost = queue.lost
+    counters.coalescedAdvertisements = table.coalesced
+    counters.rejectedRequests = rejectedRequests
+    guard counters != published else { return }
+    published = counters
+    client.publish(topics.info, Messages.encode(counters), qos: 0, isRetained: true)
+  }
+}

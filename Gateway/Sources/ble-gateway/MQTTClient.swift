@@ -1,0 +1,181 @@
+import CMosquitto
+import Foundation
+import GatewayCore
+import Synchronization
+
+/// A connection to a broker by libmosquitto (MQTT 3.1.1), which is made again whenever it ends.
+///
+/// The library runs on a thread of this object and calls its handlers there. They do no work: what they receive is an element of
+/// ``events``.
+final class MQTTClient: Sendable {
+  /// What the broker or the library reports.
+  enum Event: Sendable {
+    case connected
+    /// The connection has ended or could not be made.
+    case disconnected(reason: String)
+    /// The broker does not accept this client.
+    case rejected(reason: String)
+    case message(topic: String, payload: Data)
+    /// The broker has a message of QoS 1.
+    case acknowledged(Int32)
+  }
+
+  /// Received messages that wait; further ones are dropped and counted.
+  private static let messageLimit = 4096
+  /// Octets of a received payload that are kept; more than a request can have.
+  private static let payloadLimit = 8192
+  private static let longestPause: UInt32 = 30
+
+  let events: AsyncStream<Event>
+  private let continuation: AsyncStream<Event>.Continuation
+  /// The library's functions may be called on any thread (mosquitto_threaded_set).
+  nonisolated(unsafe) private let handle: OpaquePointer
+  private let state = Mutex(State())
+
+  private struct State {
+    var waitingMessages = 0
+    var dropped = 0
+    var hasEnded = false
+  }
+
+  /// - Throws: ``GatewayError`` if a file of the configuration cannot be used.
+  init(_ configuration: GatewayConfiguration, topics: Topics) throws(GatewayError) {
+    mosquitto_lib_init()
+    guard let handle = unsafe mosquitto_new("ble-gateway-\(topics.gateway)", true, nil) else {
+      throw GatewayError(.broker, "the client of the broker cannot be created: \(String(cString: strerror(errno)))")
+    }
+    unsafe self.handle = handle
+    (events, continuation) = AsyncStream.makeStream()
+    unsafe mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
+    mosquitto_threaded_set(handle, true)
+    mosquitto_reconnect_delay_set(handle, 1, Self.longestPause, true)
+    mosquitto_max_inflight_messages_set(handle, UInt32(ValueQueue.inFlightLimit * 2))
+    let offline = Array("offline".utf8)
+    mosquitto_will_set(handle, topics.status, Int32(offline.count), offline, 1, true)
+    try logIn(configuration.broker)
+    setHandlers()
+  }
+
+  deinit {
+    mosquitto_destroy(handle)
+  }
+
+  private func logIn(_ broker: GatewayConfiguration.Broker) throws(GatewayError) {
+    var password: String?
+    if let file = broker.passwordFile {
+      guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+        throw GatewayError(.input, "the password file \(file) cannot be read: \(String(cString: strerror(errno)))")
+      }
+      password = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+      var status = stat()
+      if stat(file, &status) == 0, status.st_mode & 0o077 != 0 {
+        Log.line("other users can read the password file \(file). Run: chmod 600 \(file)")
+      }
+    }
+    if let username = broker.username { mosquitto_username_pw_set(handle, username, password) }
+    if let file = broker.certificateAuthorities {
+      let code = mosquitto_tls_set(handle, file, nil, nil, nil, nil)
+      guard code == MOSQ_ERR_SUCCESS.rawValue else {
+        throw GatewayError(.input, "the certificates in \(file) cannot be used: \(Self.text(of: code))")
+      }
+    }
+  }
+
+  private func setHandlers() {
+    mosquitto_connect_callback_set(handle) { _, object, code in
+      MQTTClient.of(object)?.connectionAnswered(code)
+    }
+    mosquitto_disconnect_callback_set(handle) { _, object, code in
+      MQTTClient.of(object)?.continuation.yield(.disconnected(reason: MQTTClient.text(of: code)))
+    }
+    mosquitto_publish_callback_set(handle) { _, object, identifier in
+      MQTTClient.of(object)?.continuation.yield(.acknowledged(identifier))
+    }
+    mosquitto_message_callback_set(handle) { _, object, message in
+      guard let message = unsafe message?.pointee, let topic = unsafe message.topic else { return }
+      let count = min(Int(message.payloadlen), MQTTClient.payloadLimit)
+      let payload = unsafe message.payload.map { unsafe Data(bytes: $0, count: count) } ?? Data()
+      unsafe MQTTClient.of(object)?.received(String(cString: topic), payload)
+    }
+  }
+
+  private static func of(_ object: UnsafeMutableRawPointer?) -> MQTTClient? {
+    unsafe object.map { unsafe Unmanaged<MQTTClient>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private func connectionAnswered(_ code: Int32) {
+    if code == 0 { return _ = continuation.yield(.connected) }
+    continuation.yield(.rejected(reason: String(cString: mosquitto_connack_string(code))))
+  }
+
+  private func received(_ topic: String, _ payload: Data) {
+    let isKept = state.withLock { state in
+      guard state.waitingMessages < Self.messageLimit else {
+        state.dropped += 1
+        return false
+      }
+      state.waitingMessages += 1
+      return true
+    }
+    if isKept { continuation.yield(.message(topic: topic, payload: payload)) }
+  }
+
+  /// A message of ``events`` was handled. Returns the messages that were dropped since the last call.
+  func messageHandled() -> Int {
+    state.withLock { state in
+      state.waitingMessages -= 1
+      defer { state.dropped = 0 }
+      return state.dropped
+    }
+  }
+
+  /// Connects, and connects again whenever the connection ends, until ``end()``.
+  func start(_ broker: GatewayConfiguration.Broker) {
+    let thread = Thread { [self] in
+      var pause: UInt32 = 1
+      while !state.withLock({ $0.hasEnded }) {
+        let code = mosquitto_connect(handle, broker.host, Int32(broker.effectivePort), 30)
+        if code == MOSQ_ERR_SUCCESS.rawValue {
+          pause = 1
+          // Makes the connection again by itself; returns after mosquitto_disconnect and after an error that has no remedy.
+          mosquitto_loop_forever(handle, 1000, 1)
+        } else {
+          continuation.yield(.disconnected(reason: Self.text(of: code)))
+        }
+        if state.withLock({ $0.hasEnded }) { break }
+        sleep(pause)
+        pause = min(pause * 2, Self.longestPause)
+      }
+      continuation.finish()
+    }
+    thread.name = "mqtt"
+    thread.start()
+  }
+
+  /// Ends the connection in good order: the broker does not publish the will.
+  func end() {
+    state.withLock { $0.hasEnded = true }
+    mosquitto_disconnect(handle)
+  }
+
+  func subscribe(_ topic: String) { mosquitto_subscribe(handle, nil, topic, 1) }
+
+  /// Gives a message to the library.
+  ///
+  /// - Parameter qos: 0, or 1 for a message that ``Event/acknowledged(_:)`` reports.
+  /// - Returns: its identifier; nil where there is no connection.
+  @discardableResult
+  func publish(_ topic: String, _ payload: Data, qos: Int32, isRetained: Bool = false) -> Int32? {
+    var identifier: Int32 = 0
+    let code = payload.withUnsafeBytes { octets in
+      unsafe mosquitto_publish(
+        handle, &identifier, topic, Int32(octets.count), octets.baseAddress, qos, isRetained)
+    }
+    return code == MOSQ_ERR_SUCCESS.rawValue ? identifier : nil
+  }
+
+  private static func text(of code: Int32) -> String {
+    code == MOSQ_ERR_ERRNO.rawValue
+      ? String(cString: strerror(errno)) : String(cString: mosquitto_strerror(code))
+  }
+}

@@ -1,0 +1,181 @@
+import BLEWire
+import GatewayCore
+import Testing
+
+/// Several gateways that receive each other's claims, with the clock in the hands of the test.
+private struct Gateways {
+  var machines: [String: DeviceClaims] = [:]
+  var now = Duration.zero
+  let device = BD_ADDR(0xC0_11_22_33_44_55)
+
+  init(_ names: String...) {
+    for name in names {
+      machines[name] = DeviceClaims(gateway: name)
+      machines[name]?.brokerChanged(isConnected: true, now: now)
+    }
+  }
+
+  /// The gateways that serve the device.
+  var serving: [String] { machines.keys.sorted().filter { machines[$0]?.serves(device) == true } }
+
+  /// Lets seconds pass, in each of which every named gateway hears the device.
+  mutating func pass(_ seconds: Int, heard: [String: Int] = [:], separated: Set<String> = []) {
+    for _ in 0..<seconds {
+      now += .seconds(1)
+      for (name, rssi) in heard { machines[name]?.heard(device, rssi: rssi, now: now) }
+      for name in machines.keys.sorted() { _ = machines[name]?.update(now: now) }
+      for name in machines.keys.sorted() where !separated.contains(name) {
+        for (address, claim) in machines[name]?.claimsToPublish(now: now) ?? [] {
+          for other in machines.keys where !separated.contains(other) {
+            machines[other]?.received(claim, of: name, for: address, now: now)
+          }
+        }
+      }
+    }
+  }
+}
+
+struct DeviceClaimsTests {
+  @Test func aSingleGatewayServesWhatItHears() {
+    var gateways = Gateways("a")
+    gateways.pass(5, heard: ["a": -90])
+    #expect(gateways.serving == ["a"])
+  }
+
+  @Test func nothingIsTakenBeforeTheClaimsOfOthersCanArrive() {
+    var gateways = Gateways("a")
+    gateways.pass(2, heard: ["a": -40])
+    #expect(gateways.serving == [])
+  }
+
+  @Test func theStrongestSignalServes() {
+    var gateways = Gateways("a", "b", "c")
+    gateways.pass(12, heard: ["a": -70, "b": -50, "c": -60])
+    #expect(gateways.serving == ["b"])
+  }
+
+  @Test func ofEqualSignalsTheFirstNameServes() {
+    var gateways = Gateways("b", "a")
+    gateways.pass(12, heard: ["a": -60, "b": -60])
+    #expect(gateways.serving == ["a"])
+  }
+
+  @Test func aSlightlyStrongerSignalTakesNothingOver() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -60])
+    gateways.pass(60, heard: ["a": -60, "b": -55])
+    #expect(gateways.serving == ["a"])
+  }
+
+  @Test func aSignalStrongerByTheHysteresisTakesOver() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -60])
+    gateways.pass(60, heard: ["a": -60, "b": -54])
+    #expect(gateways.serving == ["b"])
+  }
+
+  @Test func aConnectedGatewayKeepsTheDevice() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -80])
+    gateways.machines["a"]?.connectionChanged(gateways.device, isConnected: true, now: gateways.now)
+    gateways.pass(60, heard: ["b": -40])
+    #expect(gateways.serving == ["a"])
+    gateways.machines["a"]?.connectionChanged(gateways.device, isConnected: false, now: gateways.now)
+    gateways.pass(45, heard: ["b": -40])
+    #expect(gateways.serving == ["b"])
+  }
+
+  @Test func aGatewayThatIsGoneLosesItsDevices() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -50, "b": -80])
+    gateways.machines["a"] = nil
+    gateways.pass(20, heard: ["b": -80])
+    #expect(gateways.serving == [])
+    gateways.pass(15, heard: ["b": -80])
+    #expect(gateways.serving == ["b"])
+  }
+
+  @Test func theWillOfAGatewayVoidsItsClaimsAtOnce() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -50, "b": -80])
+    gateways.machines["a"] = nil
+    gateways.machines["b"]?.gatewayEnded("a")
+    gateways.pass(1, heard: ["b": -80])
+    #expect(gateways.serving == ["b"])
+  }
+
+  @Test func aDeviceThatNobodyHearsIsReleasedAndForgotten() {
+    var gateways = Gateways("a")
+    gateways.pass(5, heard: ["a": -50])
+    gateways.pass(31)
+    #expect(gateways.serving == [])
+    #expect(gateways.machines["a"]?.count == 0)
+  }
+
+  @Test func nothingChangesWhileTheBrokerIsAway() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -50, "b": -80])
+    for name in ["a", "b"] { gateways.machines[name]?.brokerChanged(isConnected: false, now: gateways.now) }
+    gateways.pass(60, heard: ["b": -40], separated: ["a", "b"])
+    #expect(gateways.serving == ["a"])
+  }
+
+  @Test func twoThatServeTheSameDeviceAgreeWhenTheyMeet() {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -60, "b": -70], separated: ["a", "b"])
+    #expect(gateways.serving == ["a", "b"])
+    gateways.machines["a"]?.gatewayAppeared()
+    gateways.machines["b"]?.gatewayAppeared()
+    gateways.pass(2, heard: ["a": -60, "b": -70])
+    #expect(gateways.serving == ["a"])
+  }
+
+  @Test(arguments: 1...20)
+  func exactlyOneServesWhateverTheSignals(seed: UInt64) {
+    var generator = SplitMix(state: seed)
+    var gateways = Gateways("a", "b", "c", "d")
+    for _ in 0..<20 {
+      let heard = Dictionary(
+        uniqueKeysWithValues: ["a", "b", "c", "d"].map { ($0, Int.random(in: -100 ... -30, using: &generator)) })
+      gateways.pass(Int.random(in: 1...20, using: &generator), heard: heard)
+    }
+    gateways.pass(30, heard: ["a": -50, "b": -58, "c": -59, "d": -90])
+    #expect(gateways.serving.count == 1)
+  }
+
+  @Test func theNumberOfDevicesIsLimited() {
+    var claims = DeviceClaims(gateway: "a")
+    for number in 0..<UInt64(DeviceClaims.deviceLimit + 10) {
+      claims.heard(BD_ADDR(number), rssi: -50, now: .milliseconds(Int(number)))
+    }
+    #expect(claims.count == DeviceClaims.deviceLimit)
+    #expect(!claims.isKnown(BD_ADDR(9), now: .seconds(5)))
+    #expect(claims.isKnown(BD_ADDR(10), now: .seconds(5)))
+  }
+
+  @Test func aClaimIsPublishedEveryTenSecondsAndWhenItChanges() {
+    var claims = DeviceClaims(gateway: "a")
+    claims.brokerChanged(isConnected: true, now: .zero)
+    let device = BD_ADDR(1)
+    var published: [Int] = []
+    for second in 1...25 {
+      claims.heard(device, rssi: -50, now: .seconds(second))
+      _ = claims.update(now: .seconds(second))
+      if !claims.claimsToPublish(now: .seconds(second)).isEmpty { published.append(second) }
+    }
+    // At 3 s it begins to serve the device.
+    #expect(published == [1, 3, 13, 23])
+  }
+}
+
+/// A generator that always gives the same numbers for a seed.
+struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,203 @@
+import BLEGAP
+import BLEWire
+import Foundation
+import GatewayCore
+import Testing
+
+private let noon = Date(timeIntervalSince1970: 1_769_860_800)
+
+struct MessageTests {
+  @Test func aQuantityHasItsNumberAndUnit() {
+    #expect(
+      String(decoding: Messages.value([0x66, 0x08], of: "2A6E", at: noon), as: UTF8.self)
+        == #"{"hex":"6608","time":"2026-01-31T12:00:00.000Z","unit":"°C","value":21.5}"#)
+  }
+
+  @Test func otherValuesAreOctetsAndText() {
+    #expect(
+      String(decoding: Messages.value(Array("on".utf8), of: "FFE1", at: noon), as: UTF8.self)
+        == #"{"hex":"6f6e","text":"on","time":"2026-01-31T12:00:00.000Z"}"#)
+    #expect(
+      String(decoding: Messages.value([0, 255], of: "FFE1", at: noon), as: UTF8.self)
+        == #"{"hex":"00ff","time":"2026-01-31T12:00:00.000Z"}"#)
+  }
+
+  /// The values are those of the GATT Specification Supplement; "not known" is no number.
+  @Test(
+    arguments: [
+      ("2A19", [0x61], 97), ("2A6E", [0x30, 0xF8], -20), ("2A6E", [0x00, 0x80], nil), ("2A6F", [0x10, 0x27], 100),
+      ("2A6F", [0xFF, 0xFF], nil), ("2A6D", [0xD0, 0x78, 0x0F, 0x00], 101_396.8), ("2A37", [0x00, 0x48], 72),
+      ("2A37", [0x01, 0x2C, 0x01], 300), ("2A37", [0x01, 0x2C], nil), ("2A1C", [0x00, 0x6C, 0x01, 0x00, 0xFF], 36.4),
+      ("2A1C", [0x01, 0xDA, 0x03, 0x00, 0xFF], 37), ("2A1C", [0x00, 0xFF, 0xFF, 0x7F, 0x00], nil),
+      ("2A6E", [0x30], nil),
+      ("2AFB", [0x10, 0x27, 0x00], 100), ("2A7B", [0xF6], -10), ("2A00", [0x41], nil),
+    ] as [(String, [UInt8], Double?)])
+  func numbers(characteristic: String, octets: [UInt8], number: Double?) {
+    let found = Quantity.of(BluetoothUUID(stringLiteral: characteristic))?.number(in: octets)
+    #expect(found == number)
+  }
+
+  @Test func anAdvertisementHasWhatTheDeviceSends() throws {
+    var contents = AdvertisedData()
+    contents.localName = LocalName("Thermometer")
+    contents.serviceUUIDLists = [AdvertisedUUIDList(["181A"], size: .uuid16, isComplete: true)]
+    contents.manufacturerData = [ManufacturerData(company: CompanyIdentifier(rawValue: 0x4C), data: [2, 21])]
+    let address = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random)
+    let entry = AdvertisementTable.Entry(address: address, contents: contents, rssi: -61, isConnectable: true)
+    let payload = Messages.advertisement(entry, gateway: "kitchen", at: noon)
+    let fields = try #require(JSONSerialization.jsonObject(with: payload) as? [String: Any])
+    #expect(fields["name"] as? String == "Thermometer")
+    #expect(fields["address"] as? String == "C0:11:22:33:44:55")
+    #expect(fields["addressType"] as? String == "random")
+    #expect(fields["rssi"] as? Int == -61)
+    #expect(fields["manufacturerData"] as? [String: String] == ["004c": "0215"])
+    #expect(fields["gateway"] as? String == "kitchen")
+  }
+
+  @Test func aResultHasTheIdentifierOfItsRequest() throws {
+    let request = try Request.read(Data(#"{"id":"7"}"#.utf8))
+    #expect(
+      String(decoding: Messages.result(of: request, .success([0x61]), uuid: "2A19", at: noon), as: UTF8.self)
+        == #"{"hex":"61","id":"7","operation":"read","time":"2026-01-31T12:00:00.000Z","value":97}"#)
+    let failure = GatewayError(.notFound, "no gateway hears it")
+    #expect(
+      String(decoding: Messages.result(of: request, .failure(failure), uuid: "2A19", at: noon), as: UTF8.self)
+        == #"{"error":{"kind":"notFound","text":"no gateway hears it"},"id":"7","operation":"read","#
+        + #""time":"2026-01-31T12:00:00.000Z"}"#)
+  }
+}
+
+struct RequestTests {
+  @Test(
+    arguments: [
+      ("", []), ("01ff", [1, 255]), (#"{"hex":"01FF"}"#, [1, 255]), (#"{"text":"on"}"#, [0x6F, 0x6E]),
+    ] as [(String, [UInt8])])
+  func aWriteTakesOctetsOrText(payload: String, octets: [UInt8]) throws {
+    #expect(try Request.write(Data(payload.utf8)) == Request(kind: .write(octets, wantsResponse: true)))
+  }
+
+  @Test func aWriteCanGoWithoutResponse() throws {
+    let request = try Request.write(Data(#"{"hex":"01","response":false,"id":"x"}"#.utf8))
+    #expect(request == Request(kind: .write([1], wantsResponse: false), id: "x"))
+  }
+
+  @Test(arguments: ["0", "zz", "+1-1", "{", "{}", #"{"hex":"01","text":"a"}"#, #"{"hex":7}"#, "é"])
+  func rejectsMalformedWrites(payload: String) {
+    #expect(throws: GatewayError.self) { try Request.write(Data(payload.utf8)) }
+  }
+
+  @Test func rejectsAValueThatIsLongerThanAnyAttribute() throws {
+    let longest = String(repeating: "00", count: 512)
+    #expect(
+      try Request.write(Data(longest.utf8)).kind == .write([UInt8](repeating: 0, count: 512), wantsResponse: true))
+    #expect(throws: GatewayError.self) { try Request.write(Data((longest + "00").utf8)) }
+    let text = #"{"text":""# + String(repeating: "a", count: 513) + #""}"#
+    #expect(throws: GatewayError.self) { try Request.write(Data(text.utf8)) }
+  }
+
+  @Test func rejectsAnIdentifierOfMoreThan64Octets() throws {
+    #expect(throws: GatewayError.self) {
+      try Request.read(Data((#"{"id":""# + String(repeating: "a", count: 65) + #""}"#).utf8))
+    }
+  }
+}
+
+struct TopicTests {
+  private let topics = Topics(prefix: "home/ble", gateway: "kitchen")
+  private let attribute = AttributeName(
+    address: BD_ADDR(0xC0_11_22_33_44_55), service: "181A", characteristic: "2A6E")
+
+  @Test func topicsAreReadAsTheyAreWritten() {
+    #expect(topics.parse(topics.status) == .status(gateway: "kitchen"))
+    #expect(topics.parse(topics.claim(attribute.address)) == .claim(attribute.address, gateway: "kitchen"))
+    let path = "home/ble/devices/C0:11:22:33:44:55/181A/2A6E"
+    #expect(topics.value(attribute) == "\(path)/value")
+    #expect(topics.parse("\(path)/read") == .read(attribute))
+    #expect(topics.parse("\(path)/write") == .write(attribute))
+  }
+
+  @Test(arguments: [
+    "", "home/ble", "home/ble/devices/C0:11:22:33:44:55/181A/2A6E/value", "home/ble/devices/nobody/181A/2A6E/read",
+    "home/ble/devices/C0:11:22:33:44:55/18/2A6E/read", "home/blue/gateways/a/status", "home/ble/claims/x/a",
+  ])
+  func otherTopicsAreIgnored(topic: String) { #expect(topics.parse(topic) == nil) }
+
+  @Test(arguments: ["", "a/b", "a+", "#", "a\0b"])
+  func rejectsNamesThatAreNoLevel(name: String) { #expect(!Topics.isLevel(name)) }
+}
+
+struct HomeAssistantTests {
+  @Test func aQuantityIsAnnouncedOnce() throws {
+    let topics = Topics(prefix: "ble", gateway: "kitchen")
+    var assistant = HomeAssistant(prefix: "homeassistant", topics: topics)
+    let attribute = AttributeName(address: BD_ADDR(0xC0_11_22_33_44_55), service: "181A", characteristic: "2A6E")
+    let first = assistant.announcement(of: attribute, deviceName: "Thermometer")
+    let announcement = try #require(first)
+    #expect(announcement.topic == "homeassistant/sensor/ble_c01122334455_181a_2a6e/config")
+    #expect(announcement.isRetained)
+    let fields = try #require(JSONSerialization.jsonObject(with: announcement.payload) as? [String: Any])
+    #expect(fields["state_topic"] as? String == topics.value(attribute))
+    #expect(fields["unit_of_measurement"] as? String == "°C")
+    #expect(fields["device_class"] as? String == "temperature")
+    #expect(fields["name"] as? String == "Temperature")
+    let second = assistant.announcement(of: attribute, deviceName: "Thermometer")
+    #expect(second == nil)
+    assistant.forget()
+    let third = assistant.announcement(of: attribute, deviceName: nil)
+    #expect(
+      third == first.map { ValueQueue.Message(topic: $0.topic, payload: third?.payload ?? Data(), isRetained: true) })
+  }
+
+  @Test func octetsWithoutAQuantityAreNotAnnounced() {
+    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
+    let attribute = AttributeName(address: BD_ADDR(1), service: "1800", characteristic: "2A00")
+    let announcement = assistant.announcement(of: attribute, deviceName: nil)
+    #expect(announcement == nil)
+  }
+}
+
+struct AdvertisementTableTests {
+  private func entry(_ number: UInt64, rssi: Int = -50, name: String? = nil) -> AdvertisementTable.Entry {
+    var contents = AdvertisedData()
+    contents.localName = name.map { LocalName($0) }
+    return AdvertisementTable.Entry(
+      address: DeviceAddress(octets: BD_ADDR(number), kind: .random), contents: contents, rssi: rssi,
+      isConnectable: true)
+  }
+
+  @Test func theLatestOfAnIntervalIsPublished() {
+    var table = AdvertisementTable(interval: .seconds(10))
+    for rssi in [-70, -60, -50] { table.add(entry(1, rssi: rssi), now: .zero) }
+    func published(_ second: Int) -> [Int?] { table.due(now: .seconds(second)) { _ in true }.map(\.rssi) }
+    #expect(published(1) == [-50])
+    #expect(table.coalesced == 2)
+    table.add(entry(1, rssi: -40), now: .seconds(2))
+    #expect(published(10) == [])
+    #expect(published(11) == [-40])
+    #expect(published(30) == [])
+  }
+
+  @Test func devicesOfOtherGatewaysAreNotPublished() {
+    var table = AdvertisementTable(interval: .seconds(10))
+    table.add(entry(1), now: .zero)
+    table.add(entry(2), now: .zero)
+    let published = table.due(now: .seconds(1)) { $0 == BD_ADDR(2) }
+    #expect(published.map(\.address.octets) == [BD_ADDR(2)])
+  }
+
+  @Test func aNameOfTheScanResponseIsKept() {
+    var table = AdvertisementTable(interval: .seconds(10))
+    table.add(entry(1, name: "Thermometer"), now: .zero)
+    table.add(entry(1), now: .seconds(1))
+    #expect(table[BD_ADDR(1)]?.contents.localName?.text == "Thermometer")
+  }
+
+  @Test func theNumberOfDevicesIsLimited() {
+    var table = AdvertisementTable(interval: .seconds(10))
+    for number in 0...UInt64(AdvertisementTable.limit) {
+      table.add(entry(number), now: .milliseconds(Int(number)))
+    }
+    #expect(table.count == AdvertisementTable.limit)
+    #expect(table[BD_ADDR(0)] == nil)
+  }
+}
