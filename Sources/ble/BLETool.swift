@@ -11,7 +11,8 @@ struct BLETool {
     DemoCommand.declaration, DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration,
     ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
     PairCommand.pair, PairCommand.bonds,
-    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, LogCommand.declaration,
+    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, GatewayCommand.declaration,
+    LogCommand.declaration,
     CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 

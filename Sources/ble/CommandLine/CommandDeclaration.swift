@@ -11,6 +11,8 @@ struct CommandDeclaration: Sendable {
   var operands: [Operand] = []
   var options: [Option] = []
   var examples: [Example] = []
+  /// Whether another program reads the options: every word is an operand.
+  var forwardsOptions = false
   /// Runs the command.
   let run: @Sendable (ParsedArguments) async throws -> Void
 

@@ -11,6 +11,10 @@ struct ParsedArguments: Sendable {
   /// - Throws: ``ToolError`` with status 64 (EX_USAGE), which names the word at fault.
   init(_ command: CommandDeclaration, _ words: some Sequence<String>) throws(ToolError) {
     self.command = command
+    if command.forwardsOptions {
+      operands = Array(words)
+      return
+    }
     var rest = Array(words)[...]
     var onlyOperands = false
     while let word = rest.popFirst() {

@@ -1,0 +1,41 @@
+import Foundation
+
+/// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT.
+enum GatewayCommand {
+  static let declaration = CommandDeclaration(
+    name: "gateway", summary: "publishes advertisements and values at an MQTT broker",
+    details: [
+      "It starts the program ble-gateway, from the folder of this program or from PATH, with the same words. ble gateway --help has "
+        + "its options."
+    ],
+    operands: [.init(name: "WORD...", help: "the options of ble-gateway", isRequired: false)],
+    examples: [
+      .init(
+        commandLine: "ble gateway --broker mqtt.local --subscribe 181A/2A6E",
+        effect: "publishes what the thermometers in range say")
+    ],
+    forwardsOptions: true, run: run)
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    guard let path = path() else {
+      throw ToolError(
+        description: "ble-gateway is not installed. Run: make gateway, or install the package ble-gateway", status: 69)
+    }
+    let words = [path] + arguments.operands
+    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { unsafe strdup($0) } + [nil]
+    // The signals that this program ignores would be ignored by the next one, too.
+    for number in [SIGINT, SIGTERM, SIGPIPE] { signal(number, SIG_DFL) }
+    unsafe execv(path, &pointers)
+    throw ToolError(description: "\(path) cannot be started: \(String(cString: strerror(errno)))", status: 71)
+  }
+
+  /// The program beside this one, else the first in PATH.
+  private static func path() -> String? {
+    let files = FileManager.default
+    let own = (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    let folders =
+      [URL(fileURLWithPath: own).deletingLastPathComponent().path]
+      + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+    return folders.map { "\($0)/ble-gateway" }.first { files.isExecutableFile(atPath: $0) }
+  }
+}
