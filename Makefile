@@ -5,7 +5,9 @@ PYTHON := .cache/python
 
 # What the package links against; what the tests need beside it.
 BUILD_PACKAGES := libbluetooth-dev libssl-dev pkg-config
-TEST_PACKAGES := $(BUILD_PACKAGES) python3-venv tshark
+# What the gateway links against.
+GATEWAY_PACKAGES := $(BUILD_PACKAGES) libmosquitto-dev
+TEST_PACKAGES := $(GATEWAY_PACKAGES) mosquitto python3-venv tshark
 # And for the virtual machine with a real kernel's Bluetooth.
 KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin
@@ -16,18 +18,20 @@ PREFIX ?= /usr/local
 # Seconds of `make fuzz`, divided among the targets.
 SECONDS ?= 600
 
-SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources) \
+  Gateway/Package.swift Gateway/Sources Gateway/Tests
 
-.PHONY: help demo test check docs pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
+.PHONY: help demo test check docs gateway pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
+	@echo "make gateway         builds the gateway to MQTT, a package of its own, in Gateway/.build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
-	@echo "make deb             builds the Debian package of the tool in .cache/packages"
-	@echo "make test-deb        installs that package in a fresh Debian 12, runs it and removes it (needs root)"
+	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages"
+	@echo "make test-deb        installs these packages in a fresh Debian 12, runs them and removes them (needs root)"
 	@echo "make pictures        draws the ladder diagram of the demo anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C, and the memory of a peripheral"
@@ -79,18 +83,24 @@ check:
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
 
+gateway:
+	@scripts/debian-packages $(GATEWAY_PACKAGES)
+	@$(SWIFT) build --package-path Gateway --product ble-gateway
+
 # Below DESTDIR, for packages.
 install:
 	@scripts/debian-packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" scripts/install "$(DESTDIR)/" "$(PREFIX)"
 
 deb:
-	@scripts/debian-packages $(BUILD_PACKAGES) dpkg-dev
+	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev
 	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages
+	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway
 
 test-deb:
-	@scripts/debian-packages $(BUILD_PACKAGES) dpkg-dev debootstrap
+	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev debootstrap
 	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages)"
+	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway)"
 
 # The ladder diagram of the demo in Docs/Pictures.
 pictures:
