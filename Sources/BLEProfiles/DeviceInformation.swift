@@ -59,7 +59,7 @@ public struct DeviceInformation: Hashable, Sendable {
 extension RemoteDevice {
   /// Reads the Device Information Service; a characteristic that the device does not have, or that is malformed, is nil.
   ///
-  /// - Throws: ``BLEKit/BLEError/Kind/notFound`` where the device does not have the service.
+  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have the service.
   public func readDeviceInformation() async throws(BLEError) -> DeviceInformation {
     var information = DeviceInformation()
     for characteristic in try await service(DeviceInformation.service).characteristics {

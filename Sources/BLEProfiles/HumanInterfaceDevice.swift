@@ -120,7 +120,7 @@ public enum HumanInterfaceDevice {
   ///   - map: the report map.
   ///   - reports: the reports that the map describes.
   ///   - information: version, country and flags.
-  ///   - security: what the link must have, at least ``BLEKit/RequiredSecurity/encrypted`` by the profile.
+  ///   - security: what the link must have, at least ``RequiredSecurity/encrypted`` by the profile.
   ///   - suspended: receives whether the host suspends (true) or resumes (false).
   public static func localService(
     _ map: ReportMap, reports: [Report], information: HIDInformation = HIDInformation(),

@@ -1,7 +1,7 @@
 /// A value of a characteristic whose fields a specification of the Bluetooth SIG, or of a vendor, defines.
 ///
 /// The fields are declared once, in wire order; numbers are sent least significant octet first. `init(decoding:)` throws a `CodecError`
-/// that names the field at fault; ``BLEKit/GATTValue/init(octets:)`` returns nil for the same octets. Octets after the last field are an
+/// that names the field at fault; ``GATTValue/init(octets:)`` returns nil for the same octets. Octets after the last field are an
 /// error, except where flags of a later version announce them.
 ///
 /// ```swift
@@ -43,7 +43,7 @@ public struct ProfileCharacteristic<Value: GATTValue>: Hashable, Sendable {
 extension RemoteDevice {
   /// Discovers a characteristic, unless it is known, and reads it.
   ///
-  /// - Throws: ``BLEKit/BLEError/Kind/notFound`` where the device does not have it, ``BLEKit/BLEError/Kind/invalidValue`` where its octets
+  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have it, ``BLEError/Kind/invalidValue`` where its octets
   ///   are no `Value`.
   public func read<Value>(_ characteristic: ProfileCharacteristic<Value>) async throws(BLEError) -> Value {
     try await read(characteristic.uuid, in: characteristic.service, as: Value.self)
@@ -63,7 +63,7 @@ extension RemoteDevice {
     try await write(value, to: characteristic.uuid, in: characteristic.service)
   }
 
-  /// Discovers a characteristic, unless it is known, and writes a value of at most ``BLEKit/RemoteDevice/mtu`` - 3 octets, which the
+  /// Discovers a characteristic, unless it is known, and writes a value of at most ``RemoteDevice/mtu`` - 3 octets, which the
   /// device does not answer.
   public func writeWithoutResponse<Value>(
     _ value: Value, to characteristic: ProfileCharacteristic<Value>
