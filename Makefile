@@ -27,7 +27,7 @@ help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
-	@echo "make docs            the documentation of every library product in .cache/documentation; a warning fails"
+	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
 	@echo "make gateway         builds the gateway to MQTT, a package of its own, in Gateway/.build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages"
@@ -79,6 +79,7 @@ check:
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-clients
 	@SWIFT="$(SWIFT)" scripts/check-substitutions
+	@SWIFT="$(SWIFT)" scripts/check-snippets
 	$(SWIFT) test --skip-build
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
