@@ -7,7 +7,7 @@ PYTHON := .cache/python
 BUILD_PACKAGES := libbluetooth-dev libssl-dev pkg-config
 # What the gateway links against.
 GATEWAY_PACKAGES := $(BUILD_PACKAGES) libmosquitto-dev
-TEST_PACKAGES := $(GATEWAY_PACKAGES) mosquitto python3-venv tshark
+TEST_PACKAGES := $(GATEWAY_PACKAGES) mosquitto python3-venv tmux tshark
 # And for the virtual machine with a real kernel's Bluetooth.
 KERNEL_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin

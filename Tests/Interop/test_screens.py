@@ -1,0 +1,126 @@
+"""What `ble` shows on a terminal of 80 columns, captured with tmux."""
+
+import itertools
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+import pytest
+from programs import Program, product
+from radios import ours
+from test_ble_tool import run
+
+NUMBERS = itertools.count()
+
+INSPECTED = """\
+ADDRESS (public), ATT_MTU 517
+├─ Generic Access (1800)
+│  ├─ Device Name (2A00)  [read]
+│  │    "Thermometer"
+│  ├─ Appearance (2A01)  [read]
+│  │    Generic Thermometer
+│  └─ Central Address Resolution (2AA6)  [read]
+│       resolution is supported
+├─ Generic Attribute (1801)
+│  ├─ Service Changed (2A05)  [indicate]
+│  │  · Client Characteristic Configuration (2902): indications
+│  ├─ Client Supported Features (2B29)  [read, write]
+│  │    client features: none
+│  └─ Database Hash (2B2A)  [read]
+│       HASH
+├─ Environmental Sensing (181A)
+│  ├─ Temperature (2A6E)  [read, notify]
+│  │    21.50 °C
+│  │  · Client Characteristic Configuration (2902): off
+│  │  · Characteristic User Description (2901): "Room temperature"
+│  └─ String (2A3D)  [read, write]
+│       "kitchen" (6b 69 74 63 68 65 6e)
+└─ Battery (180F)
+   └─ Battery Level (2A19)  [read, notify]
+        100 %
+      · Client Characteristic Configuration (2902): off"""
+
+# The last reads and notifications of the demonstration; continuation lines are indented below the text.
+LOGGED = """\
+   TIME < ATT   Read Request: 0x0015 Body Sensor Location
+   TIME > ATT   Read Response: chest
+   TIME < ATT   Find Information Request: 0x0013-0x0013
+   TIME > ATT   Find Information Response: 0x0013 Client Characteristic
+                    Configuration
+   TIME < ATT   Write Request: 0x0013 Client Characteristic Configuration =
+                    notifications
+   TIME > ATT   Write Response
+   TIME > ATT   Handle Value Notification: 0x0012 Heart Rate Measurement =
+                    71 bpm, skin contact"""
+
+
+class Screen:
+    """A terminal of 80 columns in which a command of the tool runs."""
+
+    def __init__(self, *words, rows=24):
+        assert shutil.which("tmux"), "tmux is missing: make test installs it"
+        self.name = f"ble-{next(NUMBERS)}-{time.monotonic_ns()}"
+        command = shlex.join([*product("ble"), *map(str, words)])
+        # The screen stays when the command has ended.
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", str(rows), f"{command}; echo ENDED; sleep 600")
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-u", "-L", self.name, *words], capture_output=True, text=True, timeout=20, check=True).stdout
+
+    def wait_for(self, text):
+        """The screen once it shows a text, without spaces at the ends of its lines."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            shown = "\n".join(line.rstrip() for line in self.tmux("capture-pane", "-p").splitlines()).rstrip()
+            if text in shown:
+                return shown
+            time.sleep(0.1)
+        raise AssertionError(f"{text!r} is not on the screen:\n{shown}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.tmux("kill-server")
+
+
+@pytest.fixture
+def air(tmp_path):
+    with ours("screens", tmp_path) as radio:
+        description = tmp_path / "thermometer.json"
+        description.write_text(run("serve", "--example"))
+        command = [*product("ble"), "serve", description, "--transport", radio.transport]
+        with Program(command, tmp_path / "serve.log") as program:
+            program.wait_for("READY")
+            yield radio
+
+
+def without_address(text):
+    return re.sub(r"(?:[0-9A-F]{2}:){5}[0-9A-F]{2}", "ADDRESS", text)
+
+
+def test_scan_draws_a_table_that_stays_in_its_place(air):
+    table = (
+        "RSSI  ADDRESS            NAME                CONTENT\n"
+        " -50  ADDRESS  Thermometer         Environmental Sensing, Battery"
+    )
+    with Screen("scan", "--duration", 3, "--transport", air.transport) as screen:
+        assert without_address(screen.wait_for("Thermometer")) == table
+        # Each refresh draws over the one before.
+        assert without_address(screen.wait_for("ENDED")) == table + "\nENDED"
+
+
+def test_inspect_draws_the_services_as_a_tree(air):
+    with Screen("inspect", "Thermometer", "--transport", air.transport, rows=40) as screen:
+        shown = without_address(screen.wait_for("ENDED"))
+        assert re.sub(r"(?:[0-9a-f]{2} ){15}[0-9a-f]{2}", "HASH", shown) == INSPECTED + "\nENDED"
+
+
+def test_log_wraps_its_lines(tmp_path):
+    run("demo", cwd=tmp_path)
+    with Screen("log", tmp_path / "demo.btsnoop", rows=200) as screen:
+        shown = re.sub(r"\d+\.\d{6}", "TIME", screen.wait_for("ENDED"))
+        assert LOGGED in shown
+        assert max(map(len, shown.splitlines())) <= 80
