@@ -21,6 +21,7 @@ let package = Package(
       dependencies: [
         .product(name: "BLEAssignedNumbers", package: "BluetoothLE"),
         .product(name: "BLEGAP", package: "BluetoothLE"),
+        .product(name: "BLEProfiles", package: "BluetoothLE"),
         .product(name: "BLEWire", package: "BluetoothLE"),
       ], swiftSettings: strict),
     .executableTarget(

@@ -30,7 +30,7 @@ struct MessageTests {
       ("2A37", [0x01, 0x2C, 0x01], 300), ("2A37", [0x01, 0x2C], nil), ("2A1C", [0x00, 0x6C, 0x01, 0x00, 0xFF], 36.4),
       ("2A1C", [0x01, 0xDA, 0x03, 0x00, 0xFF], 37), ("2A1C", [0x00, 0xFF, 0xFF, 0x7F, 0x00], nil),
       ("2A6E", [0x30], nil),
-      ("2AFB", [0x10, 0x27, 0x00], 100), ("2A7B", [0xF6], -10), ("2A00", [0x41], nil),
+      ("2A1C", [0x00, 0xFE, 0xFF, 0x7F, 0x00], nil), ("2A78", [0x10, 0x27], 10_000), ("2A7B", [0xF6], -10), ("2A00", [0x41], nil),
     ] as [(String, [UInt8], Double?)])
   func numbers(characteristic: String, octets: [UInt8], number: Double?) {
     let found = Quantity.of(BluetoothUUID(stringLiteral: characteristic))?.number(in: octets)
