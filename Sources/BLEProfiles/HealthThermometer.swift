@@ -102,7 +102,7 @@ public struct TemperatureMeasurement: ProfileValue {
   public var celsius: Double {
     switch temperature {
     case .celsius(let number): number.value
-    case .fahrenheit(let number): (number.value - 32) / 1.8
+    case .fahrenheit(let number): (number.value - 32) * 5 / 9
     }
   }
 
