@@ -41,6 +41,22 @@ import Testing
     #expect(values == Array(0..<50))
   }
 
+  @Test func aSubscribedIteratorIsSubscribedBeforeItsFirstElement() async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<String>()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      notes.note("begins")
+      try await subscriber.send(UInt8(7))
+    }
+    let service = air.service
+    try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      var values = try await device.values(of: found, as: UInt8.self).subscribed()
+      #expect(try await notes.next() == "begins")
+      #expect(try await values.next() == 7)
+    }
+  }
+
   @Test func leavingTheSequenceEndsTheSubscriptionAndItsHandler() async throws {
     let air = try await OnTheAir()
     let notes = Notes<String>()

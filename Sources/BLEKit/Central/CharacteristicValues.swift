@@ -15,6 +15,18 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
     Iterator(device: device, characteristic: characteristic, values: nil)
   }
 
+  /// Subscribes at once, and returns when the device has answered: for a request whose answer is a notification. The iterator has the
+  /// values from then on.
+  ///
+  /// ```swift
+  /// var answers = try await device.values(of: answer).subscribed()
+  /// try await device.write(request, to: controlPoint)
+  /// let first = try await answers.next()
+  /// ```
+  public func subscribed() async throws(BLEError) -> Iterator {
+    Iterator(device: device, characteristic: characteristic, values: try await device.subscribe(to: characteristic))
+  }
+
   /// Subscribes with the first element.
   public struct Iterator: AsyncIteratorProtocol {
     let device: RemoteDevice
