@@ -1,3 +1,4 @@
+import BLEProfiles
 import BluetoothLE
 
 /// The central: a watch that finds a monitor and receives its measurements.
@@ -30,23 +31,22 @@ final class HeartRateCollector: Sendable {
       say("watch", "finds \(service.uuid): \(service.characteristics.map { "\($0.uuid)" }.joined(separator: " "))")
     }
 
-    if let maker = found[HeartRateProfile.manufacturerName], let model = found[HeartRateProfile.modelNumber] {
+    if let maker = found["2A29"], let model = found["2A24"] {
       let names = (try await read(maker, as: String.self), try await read(model, as: String.self))
       say("watch", "reads: made by \(names.0), model \(names.1)")
     }
-    if let location = found[HeartRateProfile.bodySensorLocation] {
-      let number = Int(try await read(location, as: UInt8.self))
-      let names = HeartRateProfile.bodySensorLocations
-      say("watch", "reads: worn on the \(names.indices.contains(number) ? names[number] : "body (location \(number))")")
+    if let location = found[HeartRate.bodySensorLocation.uuid] {
+      let place = try await read(location, as: BodySensorLocation.self)
+      say("watch", "reads: worn on the \(place.name?.lowercased() ?? "body (location \(place.rawValue))")")
     }
-    if let battery = found[HeartRateProfile.batteryLevel] {
-      say("watch", "reads: battery at \(try await read(battery, as: UInt8.self)) %")
+    if let battery = found[Battery.level.uuid] {
+      say("watch", "reads: battery at \(try await read(battery, as: BatteryLevel.self).percent) %")
     }
-    guard let measurement = found[HeartRateProfile.measurement] else {
-      throw Disappointment("the monitor has no characteristic \(HeartRateProfile.measurement)")
+    guard let measurement = found[HeartRate.measurement.uuid] else {
+      throw Disappointment("the monitor has no characteristic \(HeartRate.measurement.uuid)")
     }
     try await receive(beats, of: measurement, from: monitor)
-    if let controlPoint = found[HeartRateProfile.controlPoint] { try await command(controlPoint, of: monitor) }
+    if let controlPoint = found[HeartRate.controlPoint.uuid] { try await command(controlPoint, of: monitor) }
 
     func read<Value: GATTValue>(_ characteristic: RemoteCharacteristic, as type: Value.Type) async throws -> Value {
       try await within(limit, "the value of \(characteristic.uuid)") {
@@ -58,7 +58,7 @@ final class HeartRateCollector: Sendable {
   private func find() async throws -> ScanResult {
     say("watch", "scans for a heart rate monitor")
     let found = try await within(limit, "an advertisement of a monitor") { [adapter] in
-      for try await result in adapter.scan(ScanOptions(services: [HeartRateProfile.heartRate]))
+      for try await result in adapter.scan(ScanOptions(services: [HeartRate.service]))
       where result.isConnectable {
         return result
       }
@@ -86,7 +86,7 @@ final class HeartRateCollector: Sendable {
   /// Resets the energy expended, then writes a value that no monitor supports.
   private func command(_ controlPoint: RemoteCharacteristic, of monitor: RemoteDevice) async throws {
     try await within(limit, "the reset of the energy expended") {
-      try await monitor.write(HeartRateProfile.resetEnergyExpended, to: controlPoint)
+      try await monitor.write(HeartRateCommand(.resetEnergyExpended), to: controlPoint)
     }
     say("watch", "resets the energy expended")
     do {

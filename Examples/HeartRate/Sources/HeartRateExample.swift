@@ -5,7 +5,7 @@ import BluetoothLE
 /// Without options both ends talk on a radio simulated in this process; with `--role` one of them uses any transport, and
 /// the other is a phone, a watch, or this program on another machine.
 @main
-struct HeartRate {
+struct HeartRateExample {
   static func main() async {
     Output.prepare()
     let signals = endingInGoodOrder(on: [SIGINT, SIGTERM])

@@ -1,3 +1,4 @@
+import BLEProfiles
 import BluetoothLE
 import Synchronization
 
@@ -59,29 +60,23 @@ final class HeartRateMonitor: Sendable {
       say("monitor", "publishes \(service.uuid) with \(service.characteristics.count) characteristics")
     }
     say("monitor", "advertises as \"Strap\"")
-    try await adapter.advertise(Advertisement(localName: "Strap", serviceUUIDs: [HeartRateProfile.heartRate]))
+    try await adapter.advertise(Advertisement(localName: "Strap", serviceUUIDs: [HeartRate.service]))
     withExtendedLifetime(publication) {}
   }
 
   private var services: [LocalService] {
-    [
-      LocalService(
-        HeartRateProfile.heartRate,
-        [
-          LocalCharacteristic(HeartRateProfile.measurement).notify { try await self.send(to: $0) },
-          LocalCharacteristic(HeartRateProfile.bodySensorLocation).value(UInt8(1)),
-          LocalCharacteristic(HeartRateProfile.controlPoint).write { octets, _ in try self.control(octets) },
-        ]),
-      LocalService(
-        HeartRateProfile.battery,
-        [LocalCharacteristic(HeartRateProfile.batteryLevel).read { _ in UInt8(87) }]),
-      LocalService(
-        HeartRateProfile.deviceInformation,
-        [
-          LocalCharacteristic(HeartRateProfile.manufacturerName).value("BluetoothLE for Swift"),
-          LocalCharacteristic(HeartRateProfile.modelNumber).value("Chest strap 1"),
-        ]),
-    ]
+    var information = DeviceInformation()
+    information.manufacturerName = "BluetoothLE for Swift"
+    information.modelNumber = "Chest strap 1"
+    let heartRate = LocalService(
+      HeartRate.service,
+      [
+        LocalCharacteristic(HeartRate.measurement).notify { try await self.send(to: $0) },
+        LocalCharacteristic(HeartRate.bodySensorLocation).value(BodySensorLocation.chest),
+        // All commands, so that unsupported ones are printed.
+        LocalCharacteristic(HeartRate.controlPoint).write { octets, _ in try self.control(octets) },
+      ])
+    return [heartRate, Battery.localService { BatteryLevel(percent: 87) }, information.localService()]
   }
 
   /// One measurement every 200 ms, until the subscription ends or all are sent.
@@ -95,14 +90,14 @@ final class HeartRateMonitor: Sendable {
         return body.energyExpended
       }
       let rate = UInt16(72 + [0, 2, 5, 3, 1][beat % 5])
-      try await subscriber.send(HeartRateMeasurement(beatsPerMinute: rate, energyExpended: energy))
+      try await subscriber.send(HeartRateMeasurement(beatsPerMinute: rate, contact: .detected, energyExpended: energy))
     }
   }
 
   private func control(_ octets: [UInt8]) throws {
-    guard octets == [HeartRateProfile.resetEnergyExpended] else {
+    guard HeartRateCommand(octets: octets) == HeartRateCommand(.resetEnergyExpended) else {
       say("monitor", "control point: unsupported value 0x\(octets.map(Self.hexadecimal).joined())")
-      throw HeartRateProfile.controlPointNotSupported
+      throw HeartRate.controlPointNotSupported
     }
     body.withLock { $0.energyExpended = 0 }
     say("monitor", "the energy expended is reset to 0 kJ")
