@@ -21,12 +21,13 @@ SECONDS ?= 600
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources) \
   Gateway/Package.swift Gateway/Sources Gateway/Tests
 
-.PHONY: help demo test check docs gateway pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
+.PHONY: help demo test check check-examples docs gateway pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            all tests: unit tests, then real hosts and controllers (Bumble), then a real Linux kernel"
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
+	@echo "make check-examples  builds each example as a package of its own, from a copy of its folder"
 	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
 	@echo "make gateway         builds the gateway to MQTT, a package of its own, in Gateway/.build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
@@ -87,6 +88,10 @@ check:
 gateway:
 	@scripts/debian-packages $(GATEWAY_PACKAGES)
 	@$(SWIFT) build --package-path Gateway --product ble-gateway
+
+check-examples:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3
+	@SWIFT="$(SWIFT)" scripts/check-examples
 
 # Below DESTDIR, for packages.
 install:

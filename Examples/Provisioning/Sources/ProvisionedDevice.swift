@@ -1,0 +1,61 @@
+import BLEProfiles
+import Synchronization
+
+/// The peripheral: it shows the digits of a pairing, takes credentials and joins the network.
+final class ProvisionedDevice: Sendable {
+  private let settings: Settings
+  private let state = Mutex(NetworkState.unconfigured)
+
+  init(_ settings: Settings) { self.settings = settings }
+
+  func serve(on adapter: Adapter) async throws {
+    let questions = Task {
+      for await request in adapter.pairingRequests { answer(request) }
+    }
+    defer { questions.cancel() }
+    let (joins, continuation) = AsyncStream.makeStream(
+      of: NetworkCredentials.self, bufferingPolicy: .bufferingNewest(1))
+    let service = LocalService(
+      ProvisioningService.service,
+      [
+        LocalCharacteristic(ProvisioningService.network)
+          .write(NetworkCredentials.self, security: .authenticated) { credentials, device in
+            guard credentials.isUsable else { throw ProvisioningService.invalidCredentials }
+            say("\(device) sets the network \"\(credentials.name)\"")
+            continuation.yield(credentials)
+          },
+        LocalCharacteristic(ProvisioningService.state)
+          .read(security: .authenticated) { _ in self.state.withLock { $0 } }
+          .notify(security: .authenticated),
+      ])
+    let publication = try await adapter.publish([service])
+    let joining = Task {
+      for await _ in joins { try await join(publication) }
+    }
+    defer { joining.cancel() }
+    say("advertises as \"Lamp\"")
+    try await adapter.advertise(
+      Advertisement(localName: "Lamp", serviceUUIDs: [ProvisioningService.service]))
+  }
+
+  /// A real device configures its network here, such as by NetworkManager.
+  private func join(_ publication: ServicePublication) async throws {
+    for next in [NetworkState.connecting, .connected] {
+      state.withLock { $0 = next }
+      say("state \(next)")
+      try await publication.send(next, for: ProvisioningService.state.uuid)
+      try await Task.sleep(for: .milliseconds(300))
+    }
+  }
+
+  private func answer(_ request: PairingRequest) {
+    switch request.question {
+    case .display(let passkey): say("type \(passkey) on the other device")
+    case .compare(let number):
+      // The user has pressed the button of the device, which says yes.
+      say("the other device shows \(number)")
+      request.reply.accept()
+    default: request.reply.reject()
+    }
+  }
+}
