@@ -69,7 +69,6 @@ let package = Package(
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
     .executable(name: "ble", targets: ["ble"]),
     .executable(name: "channel-transfer", targets: ["channel-transfer"]),
-    .executable(name: "heart-rate", targets: ["heart-rate"]),
     .executable(name: "reference-central", targets: ["reference-central"]),
     .executable(name: "reference-peripheral", targets: ["reference-peripheral"]),
     .executable(name: "virtual-radio", targets: ["virtual-radio"]),
