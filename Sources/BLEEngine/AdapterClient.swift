@@ -75,6 +75,8 @@ package final class AdapterClient: Sendable {
     updatesFinished: (@Sendable (Int) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
   ) {
     let inbox = EventInbox()
+    // One block for all batches, which so need no memory of their own.
+    let handleWaiting: @convention(block) @Sendable () -> Void = { [weak self] in self?.handle(inbox, handler) }
     link.attach { [weak self, queue] events in
       guard let self else { return }
       join()
@@ -83,7 +85,7 @@ package final class AdapterClient: Sendable {
         link.consumed(finished)
         updatesFinished?(finished)
       }
-      if waits { queue.async { [weak self] in self?.handle(inbox, handler) } }
+      if waits { queue.async(execute: handleWaiting) }
     }
   }
 

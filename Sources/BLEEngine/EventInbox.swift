@@ -1,4 +1,5 @@
 import BLEHost
+import BLEWire
 import Synchronization
 
 /// The batches of events that wait for the queue of a client, nearly always one. The memory of those that were handled is used again.
@@ -32,12 +33,13 @@ final class EventInbox: Sendable {
   func take() -> [HostEvent] {
     state.withLock { state in
       guard let count = state.counts.first else { return [] }
-      state.counts.removeFirst()
-      guard state.counts.isEmpty else {
+      guard state.counts.count == 1 else {
+        state.counts.removeFirst()
         let taken = Array(state.waiting.prefix(count))
         state.waiting.removeFirst(count)
         return taken
       }
+      state.counts.removeLast()
       var taken: [HostEvent] = []
       swap(&taken, &state.spare)
       swap(&taken, &state.waiting)
@@ -47,7 +49,7 @@ final class EventInbox: Sendable {
 
   /// Keeps the memory of events that were handled.
   func reuse(_ events: inout [HostEvent]) {
-    events.removeAll(keepingCapacity: true)
+    events.removeFew()
     state.withLock { state in
       if state.spare.capacity == 0 { swap(&state.spare, &events) }
     }

@@ -12,7 +12,7 @@ import Synchronization
 /// lock is released, so no code of the application runs under it. Synchronous handlers are called there, without the lock.
 final class AdapterSession: Sendable {
   let client: AdapterClient
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   struct State: Sendable {
     var isClosed = false

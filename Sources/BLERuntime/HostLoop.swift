@@ -335,14 +335,13 @@ extension HostLoop where Transport: ~Copyable {
     guard !stack.output.events.isEmpty else { return false }
     for (owner, sink) in sinks {
       // Not a function of the output: in another module it would not be specialized.
-      batch.removeAll(keepingCapacity: true)
       for index in stack.output.events.indices where stack.output.events[index].recipient.includes(owner) {
         batch.append(stack.output.events[index].event)
       }
       if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(batch) }
+      batch.removeFew()
     }
-    batch.removeAll(keepingCapacity: true)
-    stack.output.events.removeAll(keepingCapacity: true)
+    stack.output.events.removeFew()
     return true
   }
 }

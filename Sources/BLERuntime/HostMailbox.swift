@@ -22,7 +22,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     var octets: [UInt8] = []
 
     mutating func removeAll() {
-      if !items.isEmpty { items.removeAll(keepingCapacity: true) }
+      items.removeFew()
       if !octets.isEmpty { octets.removeAll(keepingCapacity: true) }
     }
   }

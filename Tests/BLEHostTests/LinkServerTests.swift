@@ -74,6 +74,25 @@ import Testing
     #expect(server.awaits(owner) == nil)
   }
 
+  /// The owner receives the events in order, and a provider would be ahead of them.
+  @Test mutating func noProviderIsCalledWhileAnEffectWaits() throws {
+    let value = AttributeID(rawValue: 90)
+    var service = ServiceDefinition(
+      id: ServiceID(rawValue: 9), uuid: "180F",
+      characteristics: [
+        CharacteristicDefinition(
+          id: value, uuid: "2A19", properties: [.read], permissions: .readable, value: .dynamic)
+      ])
+    service.providers = [value: ValueProvider(read: { _, _ in .success([42]) })]
+    let read = [0x0A] + littleEndian(try services.database.add(service).attributes[value]?.rawValue ?? 0)
+    #expect(receive(read) == [[0x0B, 42]] && takeEffects().isEmpty)
+    #expect(receive([0x12] + handle(1, after: 1) + [1, 0]) == [[0x13]])
+    #expect(receive(read).isEmpty)
+    #expect(takeEffects() == ["subscription 11 1", "recordChanged", "read 90 false"])
+  }
+
+  private func littleEndian(_ handle: UInt16) -> [UInt8] { [UInt8(handle & 0xFF), UInt8(handle >> 8)] }
+
   @Test mutating func aRequestThatItsOwnerDoesNotAnswerTimesOut() throws {
     _ = receive([0x0A] + handle(2))
     output.removeAll()

@@ -56,7 +56,10 @@ extension AttributeDatabase {
   private mutating func removeAttributes(where isRemoved: (AttributeHandle) -> Bool) {
     attributes.removeAll { attribute in
       guard isRemoved(attribute.handle) else { return false }
-      if attribute.id != .stack { handles[attribute.id] = nil }
+      if attribute.id != .stack {
+        handles[attribute.id] = nil
+        providers.removeValue(forKey: attribute.id)
+      }
       return true
     }
     packOctets()
@@ -118,6 +121,9 @@ extension AttributeDatabase {
         uuidSize: service.uuid.size == .uuid16 ? 2 : 16, isPrimary: service.isPrimary, includes: service.includes),
       at: services.firstIndex { $0.start > range.lowerBound } ?? services.count)
     for (id, handle) in builder.named.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { handles[id] = handle }
+    for (id, provider) in service.providers.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      providers[id] = provider
+    }
     nextHandle = max(nextHandle, Int(range.upperBound.rawValue) + 1)
     attributesChanged(from: range.lowerBound)
     return ServiceHandles(range: range, attributes: builder.named)

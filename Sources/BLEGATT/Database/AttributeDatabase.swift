@@ -34,6 +34,11 @@ public struct AttributeDatabase: Sendable {
   /// In ascending order of the handles.
   var services: [ServiceEntry] = []
   var handles = IdentifierTable<AttributeID, AttributeHandle>()
+  /// What makes or takes dynamic values without the application.
+  var providers = IdentifierTable<AttributeID, ValueProvider>()
+  /// Whether servers call providers. A host whose application has not received all earlier events clears it: the requests are events
+  /// behind them then.
+  package var callsProviders = true
   /// Increases with each change that a client can discover. A server compares it with the revision that its client knows.
   private(set) var revision: UInt64 = 0
   /// One above the highest handle that was ever assigned. A client can remember the handles of a removed service, so they

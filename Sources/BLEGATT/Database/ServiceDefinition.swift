@@ -1,3 +1,4 @@
+package import BLEATT
 public import BLEWire
 
 /// The identifier of a service, chosen by the application and unique in an ``AttributeDatabase``.
@@ -55,6 +56,8 @@ public struct ServiceDefinition: Sendable {
   public var includes: [ServiceID]
   /// The characteristics in the order of their handles.
   public var characteristics: [CharacteristicDefinition]
+  /// What makes or takes the values of dynamic characteristics, without events for the application.
+  package var providers: [AttributeID: ValueProvider] = [:]
 
   /// A service with these fields.
   public init(
@@ -136,6 +139,30 @@ public struct DescriptorDefinition: Sendable {
     self.permissions = permissions
     self.value = value
   }
+}
+
+/// What makes the value of a dynamic characteristic when it is read, and takes it when it is written whole. A server calls it while it
+/// handles the request, and the answer leaves with the other packets of the input (Docs/Decisions/0090).
+///
+/// Requests that it does not answer, prepared writes, and reads of several attributes are events for the application.
+package struct ValueProvider: Sendable {
+  /// The link of a request.
+  package struct Client: Sendable {
+    /// ``GATTServer/client``.
+    package var number: UInt32
+    /// The ATT_MTU of the bearer in octets.
+    package var mtu: Int
+  }
+
+  /// The whole value for a read from an offset on; nil leaves the request to the application.
+  package var read: (@Sendable (_ offset: Int, Client) -> Result<[UInt8], ATTErrorCode>?)?
+  /// Takes a whole value; nil leaves the request to the application.
+  package var write: (@Sendable (_ value: Span<UInt8>, Client) -> Result<Void, ATTErrorCode>?)?
+
+  package init(
+    read: (@Sendable (_ offset: Int, Client) -> Result<[UInt8], ATTErrorCode>?)? = nil,
+    write: (@Sendable (_ value: Span<UInt8>, Client) -> Result<Void, ATTErrorCode>?)? = nil
+  ) { (self.read, self.write) = (read, write) }
 }
 
 /// The source of an attribute value. A value has at most 512 octets (Vol 3, Part F, 3.2.9).

@@ -135,5 +135,5 @@ extension ApplicationResponse {
 
 extension ATTErrorCode {
   /// The code in an Error Response: 0x00 is no error.
-  fileprivate var sendable: Self { rawValue == 0 ? .unlikelyError : self }
+  var sendable: Self { rawValue == 0 ? .unlikelyError : self }
 }

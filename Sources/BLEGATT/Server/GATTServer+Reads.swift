@@ -23,6 +23,7 @@ extension GATTServer {
       return output.reject(opcode, handle: handle, error)
     }
     if attribute.kind == .dynamic {
+      if answer(attribute, from: offset, for: opcode, database, into: &output) { return }
       return requestValue(of: attribute, offset: offset, for: opcode, .read(handle), now: now, into: &output)
     }
     recordRead(of: attribute)
@@ -33,6 +34,29 @@ extension GATTServer {
       buffer.append(opcode.rawValue &+ 1)
       appendValue(of: attribute, in: database, from: offset, count: count, to: &buffer)
     }
+  }
+
+  /// Answers a read of a dynamic value that has a provider.
+  ///
+  /// - Returns: false where the application answers it.
+  private func answer(
+    _ attribute: AttributeEntry, from offset: Int, for opcode: ATTOpcode, _ database: AttributeDatabase,
+    into output: inout Output
+  ) -> Bool {
+    guard database.callsProviders, output.events.isEmpty, let read = database.providers[attribute.id]?.read,
+      let result = read(offset, ValueProvider.Client(number: client, mtu: mtu))
+    else { return false }
+    switch result {
+    case .success(let value) where offset <= value.count:
+      let end = min(value.count, offset + mtu - 1)
+      output.pdus.append { buffer in
+        buffer.append(opcode.rawValue &+ 1)
+        buffer.append(copying: value.span.extracting(offset..<end))
+      }
+    case .success: output.reject(opcode, handle: attribute.handle, .invalidOffset)
+    case .failure(let code): output.reject(opcode, handle: attribute.handle, code.sendable)
+    }
+    return true
   }
 
   /// Requests a dynamic value from the application.

@@ -55,7 +55,22 @@ extension GATTServer {
       if attribute.id != .stack, database.reportsStoredWrites { output.events.append(.stored(attribute.id)) }
       return .written
     }
+    if attribute.kind == .dynamic, let result = provide(value, to: attribute, database, output) { return result }
     return write(value, to: attribute, for: opcode, now: now, into: &output)
+  }
+
+  /// Gives a value to its provider; nil where the application takes it.
+  private func provide(
+    _ value: Span<UInt8>, to attribute: AttributeEntry, _ database: AttributeDatabase, _ output: borrowing Output
+  ) -> WriteResult? {
+    guard database.callsProviders, output.events.isEmpty, value.count <= ATT.maximumValueLength,
+      let write = database.providers[attribute.id]?.write
+    else { return nil }
+    return switch write(value, ValueProvider.Client(number: client, mtu: mtu)) {
+    case .success: .written
+    case .failure(let code): .rejected(code.sendable)
+    case nil: nil
+    }
   }
 
   /// Writes a value that is not stored in the database.

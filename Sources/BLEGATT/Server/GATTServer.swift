@@ -61,6 +61,8 @@ public struct GATTServer: Sendable {
     }
   }
 
+  /// The name of the client for the providers of values (``ValueProvider/Client``).
+  package var client: UInt32 = 0
   /// The limits, fixed for the life of the server.
   public let limits: Limits
   /// The ATT_MTU in force, in octets.

@@ -150,6 +150,8 @@ struct HostLinks: Sendable {
     _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
   ) {
     turn.begin(policy, now: host.now)
+    // A provider of values finds its owner as all earlier events leave it.
+    services.database.callsProviders = host.output.events.isEmpty
     body(&table[unreviewed: index], &services, &bonds, &turn)
     if turn.usesClient { table[unreviewed: index].finish(&bonds, &turn) }
     if !turn.keepsDeadline { table.noteChange(index) }

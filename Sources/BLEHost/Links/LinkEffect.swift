@@ -102,7 +102,7 @@ struct LinkTurn: Sendable {
     server.removeAll()
     client.removeAll()
     usesClient = false
-    if !effects.isEmpty { effects.removeAll(keepingCapacity: true) }
+    effects.removeFew()
     signalling.removeAll()
     hasChannelFrames = false
   }

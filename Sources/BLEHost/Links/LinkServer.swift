@@ -17,7 +17,7 @@ struct LinkServer: Sendable {
     mutating func removeAll() {
       gatt.removeAll()
       tag = 0
-      if !effects.isEmpty { effects.removeAll(keepingCapacity: true) }
+      effects.removeFew()
     }
   }
 
@@ -46,6 +46,7 @@ struct LinkServer: Sendable {
     storageTimeout = configuration.bondStorageTimeout
     gatt = GATTServer(limits: configuration.serverLimits)
     gatt.allowsEnhancedBearers = configuration.usesEnhancedBearers
+    gatt.client = peer.rawValue
   }
 
   /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
@@ -72,6 +73,7 @@ struct LinkServer: Sendable {
     into output: inout Output
   ) {
     guard signedWrites.isEmpty || isEnhanced else { return wait(.pdu([UInt8](copying: pdu)), now: now, into: &output) }
+    if !output.effects.isEmpty { services.database.callsProviders = false }
     gatt.receive(pdu, security: security, database: &services.database, now: now, into: &output.gatt)
     translate(services, into: &output)
   }
@@ -236,7 +238,7 @@ struct LinkServer: Sendable {
   private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
     guard !output.gatt.events.isEmpty else { return }
     for event in output.gatt.events { translate(event, services, into: &output.effects) }
-    output.gatt.events.removeAll(keepingCapacity: true)
+    output.gatt.events.removeFew()
   }
 
   private mutating func translate(
@@ -344,6 +346,7 @@ extension LinkServer {
       }
       signedWrites.removeFirst()
       guard let octets else { continue }
+      if !output.effects.isEmpty { services.database.callsProviders = false }
       gatt.receive(octets.span, security: security, database: &services.database, now: now, into: &output.gatt)
       translate(services, into: &output)
     }

@@ -233,6 +233,7 @@ extension Adapter {
       definition.characteristics.append(characteristic.definition(name, descriptorID: HostNames.attribute))
       // The stack alone serves the others.
       guard characteristic.needsSession else { continue }
+      definition.providers[name] = session.provider(of: name, characteristic)
       if characteristic.updateRequirement != nil {
         attributes.append(PublishedAttribute(id: name, uuid: characteristic.uuid))
       }

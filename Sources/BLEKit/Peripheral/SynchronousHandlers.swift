@@ -2,11 +2,12 @@ import BLEATT
 import BLEGATT
 import BLEHost
 import BLEWire
+import Synchronization
 
-/// Handlers that are called on the thread of the stack.
+/// Handlers that are called on the thread of the stack (Docs/Decisions/0090).
 ///
 /// ```
-///   packet ──► stack ──► readSynchronously { } ──► packet        one thread, nothing in between
+///   packet ──► stack ──► readSynchronously { } ──► packet        one thread, within the request (ValueProvider)
 ///   packet ──► stack ──► task: read { } ──► stack ──► packet     two changes of threads
 /// ```
 extension LocalCharacteristic {
@@ -113,24 +114,63 @@ extension AdapterSession {
   ///
   /// - Returns: false where the value has no synchronous handler.
   func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: PeerID) -> Bool {
-    let found = run { state, _ -> (SynchronousHandlers, ServedClient, ValueSnapshot?)? in
-      guard !state.isClosed, let handlers = state.synchronousHandlers[attribute], let client = state.clients[peer]
-      else { return nil }
-      let isKept = offset > 0 && client.snapshot == attribute
-      return (handlers, client, isKept ? state.links[peer]?.snapshot : nil)
-    }
-    guard let (handlers, client, snapshot) = found, let handler = handlers.read else { return false }
-    do {
-      let octets = try snapshot?.octets ?? limited(handler(device(peer, client)))
-      // The parts of a long read are cut from one value (Vol 3, Part G, 4.8.3).
-      let isLong = octets.count >= client.mtu - 1 || offset > 0
-      if snapshot == nil, isLong || client.snapshot == attribute { keep(octets, of: attribute, for: peer) }
-      guard offset <= octets.count else { throw ATTErrorCode.invalidOffset }
-      self.client.perform(.respond(peer, token, .success([])), octets: octets.span.extracting(offset...))
-    } catch {
-      self.client.perform(.respond(peer, token, .failure(code(of: error, "read", attribute))))
+    let handlers = state.withLock { $0.synchronousHandlers[attribute] }
+    switch handlers.flatMap({ value(of: attribute, $0, from: offset, by: peer) }) {
+    case .success(let octets) where offset <= octets.count:
+      client.perform(.respond(peer, token, .success([])), octets: octets.span.extracting(offset...))
+    case .success: client.perform(.respond(peer, token, .failure(.invalidOffset)))
+    case .failure(let code): client.perform(.respond(peer, token, .failure(code)))
+    case nil: return false
     }
     return true
+  }
+
+  /// The whole value, for a read from an offset on.
+  ///
+  /// - Parameter mtu: that of the bearer, where it is known.
+  /// - Returns: nil where no synchronous handler makes it.
+  private func value(
+    of attribute: AttributeID, _ handlers: SynchronousHandlers, from offset: Int, by peer: PeerID, mtu: Int? = nil
+  ) -> Result<[UInt8], ATTErrorCode>? {
+    guard let handler = handlers.read, let client = servedClient(peer, attribute) else { return nil }
+    var snapshot: [UInt8]?
+    if offset > 0, client.snapshot == attribute { snapshot = state.withLock { $0.links[peer]?.snapshot?.octets } }
+    do {
+      let octets = try snapshot ?? limited(handler(device(peer, client)))
+      // The parts of a long read are cut from one value (Vol 3, Part G, 4.8.3).
+      let isLong = octets.count >= (mtu ?? client.mtu) - 1 || offset > 0
+      if snapshot == nil, isLong || client.snapshot == attribute { keep(octets, of: attribute, for: peer) }
+      return .success(octets)
+    } catch {
+      return .failure(code(of: error, "read", attribute))
+    }
+  }
+
+  /// A client, while a value with synchronous handlers is published.
+  private func servedClient(_ peer: PeerID, _ attribute: AttributeID) -> ServedClient? {
+    state.withLock { state in
+      guard !state.isClosed, state.synchronousHandlers.contains(attribute) else { return nil }
+      return state.clients[peer]
+    }
+  }
+
+  /// The handlers of a characteristic for the host, which calls them while it handles a request.
+  ///
+  /// - Returns: nil where there are none.
+  func provider(of attribute: AttributeID, _ characteristic: LocalCharacteristic) -> ValueProvider? {
+    guard let handlers = SynchronousHandlers(characteristic) else { return nil }
+    var provider = ValueProvider()
+    if handlers.read != nil {
+      provider.read = { [weak self] offset, client in
+        self?.value(of: attribute, handlers, from: offset, by: PeerID(rawValue: client.number), mtu: client.mtu)
+      }
+    }
+    if let write = handlers.write {
+      provider.write = { [weak self] value, client in
+        self?.write([UInt8](copying: value), to: attribute, write, by: PeerID(rawValue: client.number))
+      }
+    }
+    return provider
   }
 
   private func keep(_ octets: [UInt8], of attribute: AttributeID, for peer: PeerID) {
@@ -186,21 +226,31 @@ extension AdapterSession {
 
   /// A whole value in one part, as nearly always.
   private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: PeerID) -> Bool {
-    let found = run { state, _ -> (SynchronousHandlers, ServedClient)? in
-      guard !state.isClosed, let handlers = state.synchronousHandlers[part.attribute],
-        let client = state.clients[peer]
-      else { return nil }
-      return (handlers, client)
+    guard let handler = state.withLock({ $0.synchronousHandlers[part.attribute]?.write }),
+      let result = write(part.value, to: part.attribute, handler, by: peer)
+    else { return false }
+    guard let token else { return true }
+    switch result {
+    case .success: client.perform(.respond(peer, token, .success([])))
+    case .failure(let code): client.perform(.respond(peer, token, .failure(code, attribute: part.attribute)))
     }
-    guard let (handlers, client) = found, let handler = handlers.write else { return false }
-    var answer = RequestAnswer.success([])
-    do {
-      try handler(part.value, device(peer, client))
-    } catch {
-      answer = .failure(code(of: error, "write", part.attribute), attribute: part.attribute)
-    }
-    if let token { self.client.perform(.respond(peer, token, answer)) }
     return true
+  }
+
+  /// Gives a whole value to its handler.
+  ///
+  /// - Returns: nil where the value is not published any more, or there is no such link.
+  private func write(
+    _ octets: [UInt8], to attribute: AttributeID, _ handler: @Sendable ([UInt8], RemoteDevice) throws -> Void,
+    by peer: PeerID
+  ) -> Result<Void, ATTErrorCode>? {
+    guard let client = servedClient(peer, attribute) else { return nil }
+    do {
+      try handler(octets, device(peer, client))
+      return .success(())
+    } catch {
+      return .failure(code(of: error, "write", attribute))
+    }
   }
 
   private func join(_ entry: SynchronousWrite, for device: RemoteDevice) throws -> [UInt8] {

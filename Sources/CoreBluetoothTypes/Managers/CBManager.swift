@@ -130,7 +130,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   func listen() {
     let manager = WeakObject(self)
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
-      for event in events {
+      for event in events where manager.object?.serve(event) == false {
         Self.makeCalls(manager.object?.take(event), of: manager)
       }
     }
@@ -145,6 +145,9 @@ open class CBManager: NSObject, @unchecked Sendable {
     receiveSecurity(event)
     return calls.withLock { $0.take() }
   }
+
+  /// Whether a call is in line; for a caller that holds the lock under which causes happen.
+  final var hasCalls: Bool { calls.withLock { !$0.waiting.isEmpty } }
 
   /// Puts calls in line. It is called with the lock held under which their cause happened, so that they have its order.
   final func append(_ new: [ManagerCall]) { calls.withLock { $0.waiting += new } }
@@ -189,6 +192,11 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// The device at the other end of a link of this manager's role; the roles override it.
   func peer(named name: PeerID) -> CBPeer? { nil }
+
+  /// Makes the call for a request of a client at once, on the queue. A role with such requests overrides it.
+  ///
+  /// - Returns: false where ``receive(_:)`` has to take the event.
+  func serve(_ event: HostEvent) -> Bool { false }
 
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}

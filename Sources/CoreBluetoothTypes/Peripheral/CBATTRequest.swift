@@ -61,6 +61,20 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     set { contents.withLock { $0 = .data(newValue) } }
   }
 
+  /// Lends the octets of ``value``.
+  final func withOctets<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    contents.withLock { contents in
+      switch contents {
+      case .data(let value?): body(value.span)
+      case .data(nil): body(Span())
+      case .octets(let octets): body(octets.span)
+      }
+    }
+  }
+
+  /// The link of the request, by which the host knows it with its token.
+  final func key(_ token: RequestToken) -> RequestKey { RequestKey(peer: sender.peer, token: token) }
+
   final var token: RequestToken? {
     switch ticket {
     case .read(let token), .write(let token, _, _): token

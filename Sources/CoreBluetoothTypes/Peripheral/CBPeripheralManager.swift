@@ -182,7 +182,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// A read with ``CBATTError/Code/success`` sends the request's value, which starts at its offset. Several writes are
   /// answered through the first of them. A second answer changes nothing and is logged.
   open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
-    run { $0.respond(to: request, result, into: &$1) }
+    answer(request, result)
   }
 
   /// Notifies or indicates a value, as each central has asked.
@@ -283,6 +283,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       return link.central
     }
   }
+
+  override func serve(_ event: HostEvent) -> Bool { serveRequest(event) }
 
   override func receive(_ event: HostEvent) {
     switch event {
