@@ -28,7 +28,7 @@ let package = Package(
       ]),
     .executableTarget(name: "att-bench-floor", dependencies: ["CEpoll", "SequentialPackets"]),
     .executableTarget(name: "att-bench-load", dependencies: ["SequentialPackets"]),
-    .executableTarget(name: "h4-bench-floor"),
+    .executableTarget(name: "h4-bench-floor", linkerSettings: [.linkedLibrary("dispatch")]),
     .executableTarget(name: "h4-bench-load"),
     .executableTarget(
       name: "memory-bench-database",

@@ -13,6 +13,11 @@ allocator_calls() { # file
     END { printf "%d", sum }' "$1"
 }
 
+# The words that start the host of a mode. With the mode hops it is no host of ours: the floor, with two changes of threads for a read.
+host() { # mode
+  if [ "$1" = hops ]; then echo "$bin/h4-bench-floor hops %P"; else echo "$bin/h4-bench-host $1 unix-client:%P"; fi
+}
+
 # Instructions and allocations of one operation: the difference of two runs, in which only the number of operations differs.
 counted() { # scenario links active buffers mode [argument of the host...]
   local few=500 many=4500 totals=() calls=()
@@ -21,7 +26,7 @@ counted() { # scenario links active buffers mode [argument of the host...]
   for count in $few $many; do
     local file; file=$(mktemp)
     "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
-      valgrind -q --tool=callgrind --callgrind-out-file="$file" "$bin/h4-bench-host" "$5" unix-client:%P "${@:6}" > /dev/null 2>&1
+      valgrind -q --tool=callgrind --callgrind-out-file="$file" $(host "$5") "${@:6}" > /dev/null 2>&1
     totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
     if [ -z "${totals[-1]}" ]; then
       echo "h4.sh: callgrind wrote no total for $count operations of: $*" >&2

@@ -1,12 +1,16 @@
 // The least that a host does on an H4 stream: wait, receive, divide, answer from fixed octets, send. It has no stack: it knows
 // the handles of its characteristics FFF1 to FFF4, and as much HCI as being connected or scanning needs.
 //
-//   h4-bench-floor peripheral|scan SOCKET
+//   h4-bench-floor peripheral|scan|hops SOCKET
+//
+// With `hops` a read is answered behind two changes of threads: a block on a serial queue of Dispatch, and back by an eventfd. It is
+// the least that a delegate on its queue can cost.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,10 +22,26 @@ static uint8_t input[65536], output[65536];
 static size_t input_length, output_length;
 static int buffers, subscribers;
 static bool is_subscribed[MAX_LINKS];
-static bool scans;
+static bool scans, hops;
 // Answers that wait for a buffer of the controller.
 static struct { uint8_t packet[32]; size_t length; } queue[QUEUE];
 static unsigned first, last;
+
+// Dispatch; its headers are not in the include path of a C target.
+typedef struct dispatch_queue_s *dispatch_queue_t;
+extern dispatch_queue_t dispatch_queue_create(const char *label, void *attributes);
+extern void dispatch_async_f(dispatch_queue_t queue, void *context, void (*work)(void *));
+
+static dispatch_queue_t queue_of_application;
+static int wakeup;
+// The links whose reads wait for the queue, and those that the loop answers: each has one at most.
+static uint64_t answered;
+
+static void hop(void *context) {
+  __atomic_fetch_or(&answered, UINT64_C(1) << (uintptr_t)context, __ATOMIC_RELEASE);
+  uint64_t one = 1;
+  if (write(wakeup, &one, sizeof one) < 0) _exit(1);
+}
 
 static void put(const uint8_t *octets, size_t length) {
   memcpy(output + output_length, octets, length);
@@ -46,7 +66,10 @@ static void advertise(void) { put((uint8_t[]){0x01, 0x0A, 0x20, 1, 1}, 5); }
 static void answer(uint8_t handle, const uint8_t *pdu) {
   static const uint8_t value[21] = {0x0B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
   switch (pdu[0]) {
-  case 0x0A: send_att(handle, value, sizeof value); break;
+  case 0x0A:
+    if (hops) dispatch_async_f(queue_of_application, (void *)(uintptr_t)(handle - FIRST_HANDLE), hop);
+    else send_att(handle, value, sizeof value);
+    break;
   case 0x12:
     is_subscribed[handle - FIRST_HANDLE] = true;
     subscribers++;
@@ -60,6 +83,17 @@ static void answer(uint8_t handle, const uint8_t *pdu) {
       send_att(handle, (uint8_t[]){0x09, 7, declaration, 0, 0x02, (uint8_t)(declaration + 1), 0, (uint8_t)(0xF0 + number), 0xFF}, 9);
     }
   }
+  }
+}
+
+// Answers the reads that have come back from the queue.
+static void take_answers(void) {
+  static const uint8_t value[21] = {0x0B};
+  uint64_t count;
+  if (read(wakeup, &count, sizeof count) < 0) return;
+  uint64_t links = __atomic_exchange_n(&answered, 0, __ATOMIC_ACQUIRE);
+  for (int link = 0; link < MAX_LINKS; link++) {
+    if (links >> link & 1) send_att((uint8_t)(FIRST_HANDLE + link), value, sizeof value);
   }
 }
 
@@ -118,19 +152,30 @@ static void divide(void) {
 int main(int count, char **arguments) {
   if (count != 3) return 64;
   scans = strcmp(arguments[1], "scan") == 0;
+  hops = strcmp(arguments[1], "hops") == 0;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strncpy(address.sun_path, arguments[2], sizeof address.sun_path - 1);
   connection = socket(AF_UNIX, SOCK_STREAM, 0);
   if (connect(connection, (struct sockaddr *)&address, sizeof address) < 0) return 1;
   int poll = epoll_create1(0);
-  struct epoll_event event = {.events = EPOLLIN};
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = connection};
   epoll_ctl(poll, EPOLL_CTL_ADD, connection, &event);
+  if (hops) {
+    queue_of_application = dispatch_queue_create("application", NULL);
+    wakeup = eventfd(0, EFD_NONBLOCK);
+    struct epoll_event answers = {.events = EPOLLIN, .data.fd = wakeup};
+    epoll_ctl(poll, EPOLL_CTL_ADD, wakeup, &answers);
+  }
   put((uint8_t[]){0x01, 0x03, 0x0C, 0}, 4);  // Reset
   for (;;) {
     notify();
     if (output_length && send(connection, output, output_length, 0) < 0) return 0;
     output_length = 0;
     if (epoll_wait(poll, &event, 1, -1) < 0) continue;
+    if (hops && event.data.fd == wakeup) {
+      take_answers();
+      continue;
+    }
     ssize_t received = recv(connection, input + input_length, sizeof input - input_length, MSG_DONTWAIT);
     if (received == 0) return 0;
     if (received > 0) input_length += (size_t)received;
