@@ -88,6 +88,17 @@ public struct EnvironmentalValue<Quantity: EnvironmentalQuantity>: ProfileValue,
     }
   }
 
+  /// Decodes a value that fills `bytes` exactly.
+  ///
+  /// - Throws: `CodecError` for another length, and for an integer that the quantity does not allow.
+  public init(decoding bytes: Bytes) throws(CodecError) {
+    self.init()
+    var decoder = Decoder(bytes)
+    try layout(&decoder)
+    guard decoder.remaining.isEmpty else { throw .trailing(count: decoder.remaining.count) }
+    if let rawValue, !Quantity.format.range.contains(rawValue) { throw .invalid(field: "Value") }
+  }
+
   /// The value in the unit of the quantity; nil where it is not known.
   public var value: Double? { rawValue.map { Double($0) / power(Quantity.format.decimals) } }
 

@@ -28,6 +28,19 @@ struct EnvironmentalTests {
     #expect(EnvironmentalValue<UVIndex>(rawValue: .max).octets == [0xFF])
   }
 
+  @Test func receivedValuesOutsideTheRangeAreRejected() throws {
+    #expect(throws: CodecError.invalid(field: "Value")) {
+      try EnvironmentalValue<Humidity>(decoding: [0x11, 0x27])
+    }
+    #expect(try EnvironmentalValue<Humidity>(decoding: [0x10, 0x27]).value == 100)
+    #expect(throws: CodecError.invalid(field: "Value")) {
+      try EnvironmentalValue<Temperature>(decoding: [0x4C, 0x95])
+    }
+    #expect(try EnvironmentalValue<Temperature>(decoding: [0x4D, 0x95]).value == -273.15)
+    #expect(EnvironmentalValue<TrueWindDirection>(octets: [0xA0, 0x8C]) == nil)
+    #expect(throws: CodecError.trailing(count: 1)) { try EnvironmentalValue<UVIndex>(decoding: [1, 2]) }
+  }
+
   @Test func fieldDensitiesHaveTwoOrThreeAxes() throws {
     let plane = MagneticFluxDensity(x: 1, y: -1)
     #expect(plane.octets == [1, 0, 0xFF, 0xFF] && MagneticFluxDensity(octets: plane.octets) == plane)
