@@ -76,13 +76,14 @@ package final class AdapterClient: Sendable {
   ) {
     let inbox = EventInbox()
     // One block for all batches, which so need no memory of their own.
-    let handleWaiting: @convention(block) @Sendable () -> Void = { [weak self] in self?.handle(inbox, handler) }
-    link.attach { [weak self, queue] events in
-      guard let self else { return }
-      join()
-      let (finished, waits) = inbox.append(route(events), keepingUpdates: updatesFinished == nil)
+    let client = WeakClient(self)
+    let handleWaiting: @convention(block) @Sendable () -> Void = { client.object?.handle(inbox, handler) }
+    link.attach { [queue] events in
+      guard let self = client.object else { return }
+      self.join()
+      let (finished, waits) = inbox.append(self.route(events), keepingUpdates: updatesFinished == nil)
       if finished > 0 {
-        link.consumed(finished)
+        self.link.consumed(finished)
         updatesFinished?(finished)
       }
       if waits { queue.async(execute: handleWaiting) }
@@ -251,6 +252,13 @@ extension AdapterClient {
     if case .display = question.kind { return }
     link.post(.answerPairing(question.peer, question.id, .reject))
   }
+}
+
+/// A client that is not kept alive. A constant: a capture list makes a variable, whose accesses are checked each time.
+private struct WeakClient: Sendable {
+  weak let object: AdapterClient?
+
+  init(_ object: AdapterClient) { self.object = object }
 }
 
 /// The events of a client. One task iterates over them, once.

@@ -235,7 +235,13 @@ private struct EventBacklogs {
   }
 
   func contains(_ owner: OwnerID) -> Bool { index(of: owner) != nil }
-  private func index(of owner: OwnerID) -> Int? { entries.firstIndex { $0.owner == owner } }
+
+  /// A plain loop: it is inlined, and a search with a closure is not.
+  @inline(__always)
+  private func index(of owner: OwnerID) -> Int? {
+    for index in entries.indices where entries[index].owner == owner { return index }
+    return nil
+  }
 
   mutating func add(_ owner: OwnerID) { entries.append((owner, 0)) }
 

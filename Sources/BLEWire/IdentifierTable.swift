@@ -24,6 +24,16 @@ where Key.RawValue == UInt32 {
   /// Whether there is a value for a key.
   @inlinable public func contains(_ key: Key) -> Bool { has(key, at: place(of: key)) }
 
+  /// A part of the value of a key, without a copy of the rest; nil where there is none.
+  @inlinable package func lend<Part>(_ key: Key, _ part: (borrowing Value) -> Part?) -> Part? {
+    let place = place(of: key)
+    guard has(key, at: place) else { return nil }
+    switch slots[place] {
+    case .some(let value): return part(value)
+    case nil: return nil
+    }
+  }
+
   /// The value of a key; setting nil removes it. A value is changed in place.
   @inlinable public subscript(key: Key) -> Value? {
     get {

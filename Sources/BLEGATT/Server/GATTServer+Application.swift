@@ -8,6 +8,9 @@ struct UnansweredRequest: Sendable {
   var deadline: Instant
   var step: Step
 
+  /// Whether it is a Read Request or a Read Blob Request.
+  var isRead: Bool { opcode == .readRequest || opcode == .readBlobRequest }
+
   enum Step: Sendable {
     case read(AttributeHandle)
     case readByType(AttributeHandle)
@@ -44,8 +47,10 @@ extension GATTServer {
     to token: RequestToken, withValue value: Span<UInt8>, security: SecurityState,
     database: inout AttributeDatabase, now: Instant, into output: inout Output
   ) -> Bool {
-    guard let request = unanswered, request.token == token else { return false }
-    guard case .read = request.step else {
+    // In place: a copy of the request would be one of its step, too.
+    guard unanswered?.token == token, let opcode = unanswered?.opcode else { return false }
+    guard unanswered?.isRead == true else {
+      guard let request = unanswered else { return false }
       let response = ApplicationResponse.value([UInt8](copying: value)[...])
       complete(request, with: response, security: security, database: &database, now: now, into: &output)
       return true
@@ -53,7 +58,7 @@ extension GATTServer {
     unanswered = nil
     let count = min(value.count, mtu - 1)
     output.pdus.append { buffer in
-      buffer.append(request.opcode.rawValue &+ 1)
+      buffer.append(opcode.rawValue &+ 1)
       buffer.append(copying: value.extracting(0..<count))
     }
     if !waiting.isEmpty { handleWaiting(security: security, database: &database, now: now, into: &output) }

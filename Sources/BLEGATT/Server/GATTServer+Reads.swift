@@ -43,7 +43,9 @@ extension GATTServer {
     _ attribute: AttributeEntry, from offset: Int, for opcode: ATTOpcode, _ database: AttributeDatabase,
     into output: inout Output
   ) -> Bool {
-    guard database.callsProviders, output.events.isEmpty, let read = database.providers[attribute.id]?.read,
+    // The first conditions are a few instructions; most values have no provider.
+    guard database.callsProviders, database.providers.contains(attribute.id), output.events.isEmpty,
+      let read = database.providers[attribute.id]?.read,
       let result = read(offset, ValueProvider.Client(number: client, mtu: mtu))
     else { return false }
     switch result {

@@ -63,7 +63,8 @@ extension GATTServer {
   private func provide(
     _ value: Span<UInt8>, to attribute: AttributeEntry, _ database: AttributeDatabase, _ output: borrowing Output
   ) -> WriteResult? {
-    guard database.callsProviders, output.events.isEmpty, value.count <= ATT.maximumValueLength,
+    guard database.callsProviders, database.providers.contains(attribute.id), output.events.isEmpty,
+      value.count <= ATT.maximumValueLength,
       let write = database.providers[attribute.id]?.write
     else { return nil }
     return switch write(value, ValueProvider.Client(number: client, mtu: mtu)) {

@@ -162,12 +162,31 @@ struct HostLinks: Sendable {
       if let refusal { sendingFailed(refusal, on: index, &host) }
       return
     }
+    if turn.hasServerEventsOnly { return deliverServerEvents(of: index, &host) }
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
     swap(&turn, &output)
     LinkRouter.finishInput(of: index, &output, &self, &host)
     output.removeAll()
     spareTurn = consume output
+  }
+
+  /// Sends the PDUs of an input that has caused events alone, which give no link an input: the output stays where it is.
+  private mutating func deliverServerEvents(of index: Int, _ host: inout HostTurn) {
+    let refusal = table.acl.send(
+      turn.server.gatt.pdus, on: table.openHandle(index), into: &host.output.packets)
+    turn.server.gatt.removeAll()
+    guard let refusal else {
+      for effect in turn.server.effects {
+        if case .event(let event, let recipient) = effect { host.output.append(event, to: recipient) }
+      }
+      return turn.server.effects.removeFew()
+    }
+    let effects = turn.server.effects
+    turn.server.effects = []
+    let peer = table[unreviewed: index].peer
+    sendingFailed(refusal, on: index, &host)
+    apply(effects, of: peer, &host)
   }
 
   /// The same by the name of the link, which may have ended.

@@ -82,8 +82,20 @@ struct LinkTurn: Sendable {
   /// Whether the input has written nothing but PDUs of the server, if anything, and has caused nothing. So it is for a request
   /// that the server answers by itself.
   @inline(__always)
-  var hasServerPDUsOnly: Bool {
-    !usesClient && effects.isEmpty && server.effects.isEmpty && server.tag == 0 && signalling.isEmpty
+  var hasServerPDUsOnly: Bool { hasServerOutputOnly && server.effects.isEmpty }
+
+  /// Whether the effects of the input are events of the server alone, as for a request that the application answers.
+  var hasServerEventsOnly: Bool {
+    guard hasServerOutputOnly else { return false }
+    for effect in server.effects {
+      guard case .event = effect else { return false }
+    }
+    return true
+  }
+
+  @inline(__always)
+  private var hasServerOutputOnly: Bool {
+    !usesClient && effects.isEmpty && server.tag == 0 && signalling.isEmpty
       && !hasChannelFrames && bearerFrames.isEmpty && client.isEmpty
   }
 

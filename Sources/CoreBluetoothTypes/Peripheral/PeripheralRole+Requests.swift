@@ -84,7 +84,9 @@ extension PeripheralRole {
   mutating func readRequest(
     _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int
   ) -> CBATTRequest? {
-    guard let central = links[peer]?.central, let characteristic = characteristic(attribute) else { return nil }
+    guard let central = links.lend(peer, { $0.central }), let characteristic = characteristic(attribute) else {
+      return nil
+    }
     pending.append(PendingRequest(key: RequestKey(peer: peer, token: token), isRead: true, attribute: attribute))
     return CBATTRequest(
       central: central, characteristic: characteristic, offset: offset, octets: nil, ticket: .read(token))
@@ -106,7 +108,14 @@ extension PeripheralRole {
   ///
   /// - Returns: the parts whose characteristics there are; empty where there is none, or no such link.
   mutating func writeRequests(_ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart]) -> [CBATTRequest] {
-    guard let central = links[peer]?.central else { return [] }
+    guard let central = links.lend(peer, { $0.central }) else { return [] }
+    // A command of one part, as nearly always: an array that grows takes more than the request.
+    if token == nil, parts.count == 1, let part = parts.first, let target = characteristic(part.attribute) {
+      return [
+        CBATTRequest(
+          central: central, characteristic: target, offset: part.offset, octets: part.value, ticket: .command)
+      ]
+    }
     var requests: [CBATTRequest] = []
     for part in parts {
       guard let characteristic = characteristic(part.attribute) else { continue }
