@@ -24,9 +24,8 @@ struct ACLLink: Sendable {
   init(handle: ConnectionHandle) { self.handle = handle }
 
   mutating func enqueue(cid: UInt16, payload: Span<UInt8>, tag: UInt32) {
-    octets.append(littleEndian: UInt16(truncatingIfNeeded: payload.count))
-    octets.append(littleEndian: cid)
-    octets.append(copying: payload)
+    let header: InlineArray<4, UInt8> = [payload.count.octet(0), payload.count.octet(1), cid.octet(0), cid.octet(1)]
+    octets.append(copying: header.span, payload)
     frames.append(Frame(length: payload.count + 4, tag: tag))
   }
 
@@ -35,10 +34,7 @@ struct ACLLink: Sendable {
     guard let frame = frames.first else { return }
     let length = min(limit, frame.length - sentOfFirst)
     let flag: PacketBoundaryFlag = sentOfFirst == 0 ? .firstNonFlushable : .continuing
-    out.append {
-      $0.append(aclHeader: handle, flag, length: length)
-      $0.append(copying: octets.span.extracting(head..<head + length))
-    }
+    out.append { $0.append(aclHeader: handle, flag, octets.span.extracting(head..<head + length)) }
     head += length
     sentOfFirst += length
     if sentOfFirst == frame.length {
@@ -65,16 +61,21 @@ struct ACLLink: Sendable {
 
 /// A queue in reused memory.
 struct FIFO<Element: Sendable>: Sendable {
+  /// The queue is from ``start`` to ``end``; the memory around it is used again.
   private var elements: [Element] = []
   private var start = 0
+  private var end = 0
 
-  var count: Int { elements.count - start }
-  var isEmpty: Bool { count == 0 }
+  var count: Int { end - start }
+  var isEmpty: Bool { start == end }
   var first: Element? { isEmpty ? nil : elements[start] }
 
-  mutating func append(_ element: Element) { elements.append(element) }
+  mutating func append(_ element: Element) {
+    if end < elements.count { elements[end] = element } else { elements.append(element) }
+    end += 1
+  }
 
-  func contains(where predicate: (Element) -> Bool) -> Bool { elements[start...].contains(where: predicate) }
+  func contains(where predicate: (Element) -> Bool) -> Bool { elements[start..<end].contains(where: predicate) }
 
   /// Removes the first element.
   ///
@@ -82,12 +83,11 @@ struct FIFO<Element: Sendable>: Sendable {
   mutating func removeFirst() -> Element? {
     guard let first else { return nil }
     start += 1
-    if start == elements.count {
-      elements.removeAll(keepingCapacity: true)
-      start = 0
-    } else if start >= 64, start > elements.count / 2 {
+    if start == end {
+      (start, end) = (0, 0)
+    } else if start >= 64, start > end / 2 {
       elements.removeSubrange(0..<start)
-      start = 0
+      (start, end) = (0, end - start)
     }
     return first
   }
@@ -96,26 +96,38 @@ struct FIFO<Element: Sendable>: Sendable {
 extension Array where Element == UInt8 {
   /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
   package mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
+    append(aclHeader: handle, flag, length: length, Span())
+  }
+
+  /// Appends the packet indicator and the header of an ACL packet, and its data.
+  mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, _ data: Span<UInt8>) {
+    append(aclHeader: handle, flag, length: data.count, data)
+  }
+
+  private mutating func append(
+    aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int, _ data: Span<UInt8>
+  ) {
     let field = handle.rawValue | flag.rawValue << 12
     let header: InlineArray<5, UInt8> = [
       HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
     ]
-    append(copying: header.span)
+    append(copying: header.span, data)
   }
 
-  /// Appends the same header and that of the L2CAP frame that begins in the packet (Vol 3, Part A, 3.1): one append costs a
-  /// third of five.
+  /// Appends the same header, that of the L2CAP frame that begins in the packet (Vol 3, Part A, 3.1), and the part of its payload that
+  /// is in the packet.
   ///
   /// - Parameter payload: the length of the payload of the frame, in octets.
   mutating func append(
-    aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int, frame payload: Int, _ cid: UInt16
+    aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, frame payload: Int, _ cid: UInt16,
+    _ data: Span<UInt8>
   ) {
-    let field = handle.rawValue | flag.rawValue << 12
+    let (field, length) = (handle.rawValue | flag.rawValue << 12, data.count + 4)
     let header: InlineArray<9, UInt8> = [
       HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
       payload.octet(0), payload.octet(1), cid.octet(0), cid.octet(1),
     ]
-    append(copying: header.span)
+    append(copying: header.span, data)
   }
 }
 

@@ -215,18 +215,14 @@ public struct ACLScheduler: Sendable {
     let handle = links[index].handle
     let first = min(payload.count, packetLength - 4)
     out.append {
-      $0.append(aclHeader: handle, .firstNonFlushable, length: first + 4, frame: payload.count, cid)
-      $0.append(copying: payload.extracting(0..<first))
+      $0.append(aclHeader: handle, .firstNonFlushable, frame: payload.count, cid, payload.extracting(0..<first))
     }
     var sent = first
     var packets = 1
     while sent < payload.count {
       links[index].inFlight.append(0)
       let next = min(payload.count, sent + packetLength)
-      out.append {
-        $0.append(aclHeader: handle, .continuing, length: next - sent)
-        $0.append(copying: payload.extracting(sent..<next))
-      }
+      out.append { $0.append(aclHeader: handle, .continuing, payload.extracting(sent..<next)) }
       sent = next
       packets += 1
     }

@@ -28,6 +28,8 @@ public struct H4Framer: Sendable {
   public private(set) var collected: [UInt8] = []
   private var isHandedOut = false
   private var failure: H4Error?
+  /// Whether nothing is collected, and the stream can be used.
+  private var isBetweenPackets = true
 
   /// A framer at the start of a stream.
   ///
@@ -47,6 +49,32 @@ public struct H4Framer: Sendable {
   /// - Returns: nil at the end of the input. The octets of an incomplete packet are kept.
   /// - Throws: ``H4Error`` where the stream cannot be used any more.
   public mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
+    // So it is for nearly all packets.
+    if isBetweenPackets, offset >= 0, let length = Self.dataOrEventLength(in: input, at: offset), length <= limit {
+      offset += length
+      return .input(offset - length..<offset)
+    }
+    let place = try search(input, from: &offset)
+    isBetweenPackets = collected.isEmpty
+    return place
+  }
+
+  /// The length of the ACL data packet or event at `offset`, packet indicator included; nil for another packet, an incomplete one, and
+  /// one of fewer than five octets.
+  @inline(__always)
+  private static func dataOrEventLength(in input: Span<UInt8>, at offset: Int) -> Int? {
+    let rest = input.count - offset
+    guard rest >= 5 else { return nil }
+    let length: Int
+    switch input[offset] {
+    case HCIPacketType.aclData.rawValue: length = 5 + (Int(input[offset + 3]) | Int(input[offset + 4]) << 8)
+    case HCIPacketType.event.rawValue: length = 3 + Int(input[offset + 2])
+    default: return nil
+    }
+    return length <= rest ? length : nil
+  }
+
+  private mutating func search(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
     if let failure { throw failure }
     if isHandedOut {
       collected.removeAll(keepingCapacity: true)
@@ -63,7 +91,7 @@ public struct H4Framer: Sendable {
       }
       return try collect(input, from: &offset) ? .collected : nil
     } catch {
-      failure = error
+      (failure, isBetweenPackets) = (error, false)
       throw error
     }
   }
@@ -88,7 +116,7 @@ public struct H4Framer: Sendable {
     if let failure { throw failure }
     guard isHandedOut || collected.isEmpty else {
       let error = H4Error.truncated(octets: collected)
-      failure = error
+      (failure, isBetweenPackets) = (error, false)
       throw error
     }
   }
@@ -98,6 +126,7 @@ public struct H4Framer: Sendable {
     collected.removeAll(keepingCapacity: true)
     isHandedOut = false
     failure = nil
+    isBetweenPackets = true
   }
 
   /// Moves octets from `input` to ``collected`` up to the end of the packet; returns false where the input ends before.

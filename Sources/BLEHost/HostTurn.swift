@@ -34,9 +34,12 @@ struct HostTurn: Sendable {
   mutating func notification(of handle: AttributeHandle, _ value: Span<UInt8>) -> [UInt8] {
     var pdu: [UInt8] = []
     swap(&pdu, &notification)
-    pdu.append(ATTOpcode.handleValueNotification.rawValue)
-    pdu.append(littleEndian: handle.rawValue)
-    pdu.append(copying: value)
+    let number = handle.rawValue
+    let header: InlineArray<3, UInt8> = [
+      ATTOpcode.handleValueNotification.rawValue, UInt8(truncatingIfNeeded: number),
+      UInt8(truncatingIfNeeded: number >> 8),
+    ]
+    pdu.append(copying: header.span, value)
     return pdu
   }
 

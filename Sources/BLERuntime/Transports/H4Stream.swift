@@ -78,7 +78,7 @@ struct H4Stream: ~Copyable, Sendable {
     let count = try write(octets.span)
     guard count < octets.count else { return }
     guard octets.count - count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
-    backlog.append(contentsOf: octets[count...])
+    backlog.append(contentsOf: octets.dropFirst(count))
   }
 
   /// Sends octets that wait, as many as the stream takes.
