@@ -60,7 +60,9 @@ extension GATTServer {
   }
 
   /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value of this characteristic.
-  package func updateKind(
+  ///
+  /// It changes nothing, and is mutating because a call of another function would copy the server of the link.
+  package mutating func updateKind(
     of handle: AttributeHandle, security: SecurityState, database: AttributeDatabase
   ) -> UpdateKind {
     guard !hasFailed, let place = database.place(of: handle) else { return .other }

@@ -263,13 +263,13 @@ extension ACLScheduler {
     _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, tag: UInt32 = 0, into packets: inout PacketBuffer
   ) -> ACLSchedulerError? {
     guard let handle else { return nil }
-    let octets = pdus.octets.span
-    for number in 0..<pdus.count {
-      let pdu = octets.extracting(pdus.range(number))
-      let isValue = pdu[0] == ATTOpcode.handleValueNotification.rawValue
-      let refusal = send(pdu, on: handle, .attributeProtocol, tag: isValue ? tag : 0, into: &packets)
-      if let refusal { return refusal }
-    }
-    return nil
+    do throws(ACLSchedulerError) {
+      try pdus.forEach { pdu throws(ACLSchedulerError) in
+        let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
+        let channel = ChannelID.attributeProtocol.rawValue
+        _ = try send(handle, cid: channel, payload: pdu, tag: isValue ? tag : 0, into: &packets)
+      }
+      return nil
+    } catch { return error }
   }
 }

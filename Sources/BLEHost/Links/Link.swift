@@ -130,9 +130,9 @@ extension Link {
       turn.usesClient = true
       client.receive(pdu, now: turn.now, into: &turn.client)
     } else {
-      let deadline = server.deadline
+      let changes = server.deadlineChanges
       server.receive(pdu, security, &services, now: turn.now, into: &turn.server)
-      turn.keepsDeadline = server.deadline == deadline
+      if let changes { turn.keepsDeadline = server.deadlineChanges == changes }
     }
   }
 

@@ -60,6 +60,8 @@ struct LinkDeadlines: Sendable {
   /// The links that have work, in order.
   func due(_ now: Instant) -> [Int] { tree.due(now) }
 
+  var hasChanges: Bool { changed != nil }
+
   mutating func noteChange(_ index: Int) {
     if changed == nil { changed = index }
     if changed != index, alsoChanged.last != index { alsoChanged.append(index) }

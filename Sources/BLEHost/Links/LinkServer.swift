@@ -34,7 +34,7 @@ struct LinkServer: Sendable {
   /// The subscriptions that were reported to their owners: those whose values may be sent on the link.
   private var reported: [AttributeID: Subscription] = [:]
   /// The updates whose notifications are on their way, in order.
-  private var notifications: [UpdateToken] = []
+  private var notifications = UpdateQueue()
   /// The update each indication belongs to, in the order they were handed to the server.
   private var indications: [Indication] = []
   /// The request that the owners of its attributes answer.
@@ -51,6 +51,8 @@ struct LinkServer: Sendable {
 
   /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
   var deadline: Instant? { .nearer(gatt.deadline, signedWrites.deadline) }
+  /// A number that differs after an input which may have changed ``deadline``; nil where every input may.
+  var deadlineChanges: UInt? { signedWrites.isEmpty ? gatt.deadlineChanges : nil }
   /// Whether signed writes have waited for the store too long.
   func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
   /// Whether an owner is to answer a request.
@@ -184,10 +186,7 @@ struct LinkServer: Sendable {
   /// - Returns: how many of them were on their way until now.
   mutating func transmitted(_ token: UpdateToken, count: Int) -> Int {
     var finished = 0
-    while finished < count, let first = notifications.firstIndex(of: token) {
-      notifications.remove(at: first)
-      finished += 1
-    }
+    while finished < count, notifications.remove(token) { finished += 1 }
     return finished
   }
 
@@ -231,7 +230,7 @@ struct LinkServer: Sendable {
     for attribute in reported.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       output.effects.append(.event(.subscription(peer, attribute, []), to: services.recipient(of: attribute)))
     }
-    for token in notifications + indications.map(\.update) { output.effects.append(.own(.copyFinished(token))) }
+    for token in notifications.tokens + indications.map(\.update) { output.effects.append(.own(.copyFinished(token))) }
   }
 
   /// Turns what the server found into effects.

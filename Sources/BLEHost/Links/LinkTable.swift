@@ -245,7 +245,10 @@ extension LinkTable {
   func due(_ now: Instant) -> [PeerID] { deadlines.due(now).map { links[$0].peer } }
 
   /// Takes note of the deadlines of the links that were changed.
-  mutating func review() {
+  @inline(__always)
+  mutating func review() { if deadlines.hasChanges { reviewChanges() } }
+
+  private mutating func reviewChanges() {
     while let index = deadlines.takeChange() { deadlines.set(index, links[index].nextDeadline()) }
   }
 

@@ -88,3 +88,39 @@ struct PendingUpdates: Sendable {
     entries[start...].firstIndex { $0.token == token && $0.copies > 0 }
   }
 }
+
+/// The updates whose notifications are on their way on one link, in the order in which they leave, nearly always.
+struct UpdateQueue: Sendable {
+  /// The queue is from ``start`` to ``end``; the memory around it is used again.
+  private var memory: [UpdateToken] = []
+  private var start = 0
+  private var end = 0
+
+  var tokens: [UpdateToken] { Array(memory[start..<end]) }
+
+  mutating func append(_ token: UpdateToken) {
+    if end < memory.count { memory[end] = token } else { memory.append(token) }
+    end += 1
+  }
+
+  /// Removes the first entry of an update.
+  ///
+  /// - Returns: false where there is none.
+  mutating func remove(_ token: UpdateToken) -> Bool {
+    guard start < end else { return false }
+    if memory[start] != token {
+      guard let index = memory[start..<end].firstIndex(of: token) else { return false }
+      memory.remove(at: index)
+      end -= 1
+      return true
+    }
+    start += 1
+    if start == end {
+      (start, end) = (0, 0)
+    } else if start >= 64, start > end / 2 {
+      memory.removeSubrange(0..<start)
+      (start, end) = (0, end - start)
+    }
+    return true
+  }
+}

@@ -36,7 +36,9 @@ struct Scanner: Sendable {
   /// Whether the controller does not scan.
   var isOff: Bool { phase == .off }
   /// When ``tick(now:)`` has work.
-  var deadline: Instant? { requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) } }
+  var deadline: Instant? {
+    requests.isEmpty ? assembler.deadline : requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) }
+  }
 
   /// Begins the scan of an owner, or changes it.
   ///
