@@ -65,6 +65,12 @@ extension HostLinks {
       isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.kernelLink(of: $0.device) })
     var effects: [Effect<KernelEffect>] = []
     body(&policy.kernel, context, &effects)
+    if !effects.isEmpty { apply(effects, &host) }
+  }
+
+  /// Not inlined: each use of ``withKernel(_:_:)`` would have its own copy of 15 kB.
+  @inline(never)
+  private mutating func apply(_ effects: [Effect<KernelEffect>], _ host: inout HostTurn) {
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .report(let report, let peer): links.withSecurity(of: peer, .report(report), &host)
