@@ -64,6 +64,9 @@ open class CBManager: NSObject, @unchecked Sendable {
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
   private let calls = Mutex(Calls())
+  /// Makes the calls in line. It is put on the queue again and again, because a closure would be allocated for each time; ``listen()``
+  /// sets it, before there are calls.
+  private var callMaker = DispatchWorkItem {}
   /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
   /// copied here, and used on the queue alone.
   let delegateLock = Mutex(())
@@ -129,6 +132,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The manager is taken hold of call by call: one that is released inside a callback ends there.
   func listen() {
     let manager = WeakObject(self)
+    callMaker = DispatchWorkItem { Self.makeCalls(of: manager) }
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
       for event in events where manager.object?.serve(event) == false {
         Self.makeCalls(manager.object?.take(event), of: manager)
@@ -159,15 +163,17 @@ open class CBManager: NSObject, @unchecked Sendable {
   }
 
   /// Makes the calls in line, on the queue, after what is on the queue already.
-  final func scheduleCalls() {
-    let manager = WeakObject(self)
-    client.queue.async { Self.makeCalls(manager.object?.calls.withLock { $0.take() }, of: manager) }
+  final func scheduleCalls() { client.queue.async(execute: callMaker) }
+
+  private static func makeCalls(of manager: WeakObject<CBManager>) {
+    makeCalls(manager.object?.calls.withLock { $0.take() }, of: manager)
   }
 
   /// Makes calls that were in line; on the queue only.
   private static func makeCalls(_ calls: consuming [ManagerCall]?, of manager: WeakObject<CBManager>) {
-    guard var calls else { return }
-    for call in calls { manager.object?.make(call) }
+    // With another reference to the array, of an iterator for example, the removal would make another array.
+    guard var calls = calls.take() else { return }
+    for index in calls.indices { manager.object?.make(calls[index]) }
     calls.removeAll(keepingCapacity: true)
     guard let manager = manager.object else { return }
     manager.calls.withLock { held in
