@@ -1,10 +1,11 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
-import BLEHost
 import BLEVirtual
 import BLEWire
 import Testing
+
+@testable import BLEHost
 
 /// Priorities of links: the commands to the controller, in their order, and what follows a refusal.
 @Suite("Priorities of links") struct LinkPriorityTests {
@@ -242,6 +243,45 @@ import Testing
       #expect(packets - sender.finished == buffers.count)
     }
     #expect(sender.finished > 8)
+    #expect(couple.world.complaints.isEmpty)
+  }
+
+  /// The same for writes without response. The application has 16 that the host has not sent, as a manager lets its own do.
+  @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
+  func writesWithoutResponseKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
+    var controller = VirtualControllerConfiguration()
+    controller.aclDataPacketLength = UInt16(buffers.length)
+    controller.totalNumACLDataPackets = UInt8(buffers.count)
+    var couple = Couple(controller: controller, pacing: .airtime) { _, host in host.priority = priority }
+    try couple.connect()
+    couple.world.run(for: .seconds(5))
+    let handle = try #require(couple.handles[Couple.plain])
+    let peer = try #require(couple.links[1]).central
+    couple.forget()
+    var (handedOver, sent) = (0, 0)
+    for _ in 0..<500 {
+      // What is sent at once makes room for more.
+      repeat {
+        let commands = (handedOver..<sent + 16).map { number in
+          HostCommand.client(
+            peer,
+            GATTClient.Operation(
+              id: GATTClient.OperationID(rawValue: UInt32(number) + 100),
+              .writeWithoutResponse(handle, [UInt8](repeating: 7, count: 20))))
+        }
+        handedOver = sent + 16
+        couple.world.ask(1, commands)
+        sent += couple.world.takeHeard(1).count {
+          if case .client(_, .finished(_, .success)) = $0 { true } else { false }
+        }
+      } while handedOver < sent + 16
+      couple.world.run(for: .milliseconds(1))
+      sent += couple.world.takeHeard(1).count {
+        if case .client(_, .finished(_, .success)) = $0 { true } else { false }
+      }
+      #expect(couple.world.hosts[1].links.table.acl.freeBuffers == 0)
+    }
+    #expect(sent > 40)
     #expect(couple.world.complaints.isEmpty)
   }
 }

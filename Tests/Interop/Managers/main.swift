@@ -1,4 +1,4 @@
-// managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--restore]
+// managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--priority throughput|balanced|lowPower] [--restore]
 //
 // Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call of a
 // delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral manager, c…
@@ -65,12 +65,13 @@ while let word = arguments.popFirst(), let value = arguments.popFirst() {
   case "--transport": options.transport = value
   case "--snoop": options.snoop = value
   case "--mtu": options.maximumMTU = Int(value)
+  case "--priority": options.connectionPriority = ConnectionPriority(rawValue: value)
   default: options.transport = nil
   }
 }
 guard options.transport != nil, words.count % 2 == 1 else {
   FileHandle.standardError.write(
-    Data("usage: managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--restore]\n".utf8))
+    Data("usage: managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--priority PRIORITY] [--restore]\n".utf8))
   exit(64)
 }
 let managers = Managers(options, restores: restores)

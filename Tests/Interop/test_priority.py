@@ -1,0 +1,116 @@
+"""The priority of connections (Docs/Decisions/0083) against Bumble's host in the other role: what really changes on the link."""
+
+import asyncio
+import contextlib
+import secrets
+
+import pytest
+from bumble import hci
+from bumble.device import AdvertisingType, Device, DeviceConfiguration
+from bumble.transport import open_transport
+from central import LINK, Central, acknowledge_at_once
+from programs import Program, product
+from radios import RADIOS
+
+SERVICE = "181A"
+# In milliseconds (Vol 4, Part E, 7.8.18), and as the peripheral one value, because iOS rejects a shorter one.
+INTERVALS = {
+    ("throughput", "central"): (7.5, 15),
+    ("throughput", "peripheral"): (15, 15),
+    ("balanced", "central"): (30, 50),
+    ("balanced", "peripheral"): (30, 50),
+    ("lowPower", "central"): (105, 120),
+    ("lowPower", "peripheral"): (105, 120),
+}
+
+
+# Bumble's controller has neither procedure.
+@pytest.fixture(scope="module")
+def radio(tmp_path_factory):
+    with RADIOS["virtual"](tmp_path_factory.mktemp("virtual")) as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+class Managers:
+    """The program `managers` with one priority for all its connections."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def do(self, line):
+        self.program.process.stdin.write(f"{line}\n".encode())
+        self.program.process.stdin.flush()
+
+    async def wait_for(self, prefix):
+        return await asyncio.to_thread(self.program.wait_for, prefix)
+
+
+@contextlib.contextmanager
+def managers(radio, folder, priority):
+    command = ["env", f"BLE_BONDS={folder / 'bonds.json'}", *product("managers"), "--transport", radio.transport]
+    with Program([*command, "--priority", priority], folder / "managers.log") as program:
+        yield Managers(program)
+        program.check_alive()
+
+
+@contextlib.asynccontextmanager
+async def advertiser(spec):
+    """A host of Bumble that advertises, and its connection, once there is one."""
+    transport = await asyncio.wait_for(open_transport(spec), LINK)
+    try:
+        acknowledge_at_once(transport)
+        address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
+        device = Device.from_config_with_hci(DeviceConfiguration("Fast", address), transport.source, transport.sink)
+        connection = asyncio.get_running_loop().create_future()
+        device.on("connection", connection.set_result)
+        await asyncio.wait_for(device.power_on(), LINK)
+        await device.start_advertising(
+            advertising_type=AdvertisingType.UNDIRECTED_CONNECTABLE_SCANNABLE,
+            advertising_data=b"\x02\x01\x06\x03\x03" + bytes.fromhex(SERVICE)[::-1] + b"\x05\x09Fast",
+            own_address_type=hci.OwnAddressType.RANDOM,
+            advertising_interval_min=30,
+            advertising_interval_max=30,
+        )
+        yield connection
+    finally:
+        await transport.close()
+
+
+async def settings(connection, priority, role):
+    """Waits until Bumble's host has the data length, the PHY and the interval of the priority."""
+    low, high = INTERVALS[priority, role]
+    wanted_phy = hci.Phy.LE_2M if priority == "throughput" else hci.Phy.LE_1M
+    found = None
+    for _ in range(100):
+        phy = await connection.get_phy()
+        interval = connection.parameters.connection_interval
+        octets = (connection.data_length.max_tx_octets, connection.data_length.max_rx_octets)
+        found = (octets, phy.tx_phy, phy.rx_phy, interval)
+        is_long = octets == (251, 251) or priority != "throughput"
+        if is_long and phy.tx_phy == phy.rx_phy == wanted_phy and low <= interval <= high:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{priority} as the {role}: {found}")
+
+
+@pytest.mark.parametrize("priority", ["throughput", "balanced", "lowPower"])
+async def test_a_central_brings_its_links_to_their_priority(radio, tmp_path, priority):
+    async with advertiser(radio.transport) as connection:
+        with managers(radio, tmp_path, priority) as ours:
+            ours.do(f"c1 scan {SERVICE}")
+            await ours.wait_for("c1 discovered Fast")
+            ours.do("c1 connect Fast")
+            await ours.wait_for("c1 connected Fast")
+            await settings(await asyncio.wait_for(connection, LINK), priority, "central")
+
+
+@pytest.mark.parametrize("priority", ["throughput", "balanced", "lowPower"])
+async def test_a_peripheral_asks_for_its_priority(radio, tmp_path, priority):
+    with managers(radio, tmp_path, priority) as ours:
+        ours.do(f"p1 publish {SERVICE} 2A6E text")
+        ours.do(f"p1 advertise Fast {SERVICE}")
+        await ours.wait_for("p1 advertises")
+        async with Central(radio.transport) as central:
+            link = await central.connect("Fast")
+            await settings(link.connection, priority, "peripheral")
