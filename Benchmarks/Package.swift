@@ -10,6 +10,7 @@ let package = Package(
     .executable(name: "h4-bench-host", targets: ["h4-bench-host"]),
     .executable(name: "h4-bench-floor", targets: ["h4-bench-floor"]),
     .executable(name: "h4-bench-load", targets: ["h4-bench-load"]),
+    .library(name: "allocation-counter", type: .dynamic, targets: ["allocation-counter"]),
     .executable(name: "memory-bench-database", targets: ["memory-bench-database"]),
     .executable(name: "memory-bench-empty", targets: ["memory-bench-empty"]),
     .executable(name: "memory-bench-peripheral", targets: ["memory-bench-peripheral"]),
@@ -30,6 +31,7 @@ let package = Package(
     .executableTarget(name: "att-bench-load", dependencies: ["SequentialPackets"]),
     .executableTarget(name: "h4-bench-floor", linkerSettings: [.linkedLibrary("dispatch")]),
     .executableTarget(name: "h4-bench-load"),
+    .target(name: "allocation-counter"),
     .executableTarget(
       name: "memory-bench-database",
       dependencies: [

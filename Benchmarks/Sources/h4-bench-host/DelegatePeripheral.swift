@@ -13,6 +13,8 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
   private var reads: UInt32 = 0
   private var writes: UInt32 = 0
   private var number: UInt32 = 0
+  /// The next value to be notified: changed in place, so that what is counted is not the program's own.
+  private var update = Data(benchmarkValue(0, 0))
   private var subscribers = 0
 
   /// - Parameter storesWrites: whether the stack keeps what clients write, instead of handing it to the delegate.
@@ -31,7 +33,7 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
     sink =
       storesWrites
       ? MutableCharacteristic(
-        type: "FFF3", properties: [.writeWithoutResponse], storedValue: Data(), permissions: [.writeable])
+        type: "FFF3", properties: [.write, .writeWithoutResponse], storedValue: Data(), permissions: [.writeable])
       : MutableCharacteristic(
         type: "FFF3", properties: [.writeWithoutResponse], value: nil, permissions: [.writeable])
   }
@@ -73,8 +75,9 @@ final class DelegatePeripheral: NSObject, PeripheralManagerDelegate, @unchecked 
 
   private func pump(_ peripheral: PeripheralManager) {
     guard subscribers > 0 else { return }
-    while peripheral.updateValue(Data(benchmarkValue(number, 0)), for: stream, onSubscribedCentrals: nil) {
+    while peripheral.updateValue(update, for: stream, onSubscribedCentrals: nil) {
       number &+= 1
+      update.withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, as: UInt32.self) }
     }
   }
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum { MAX_LINKS = 64, FIRST_HANDLE = 0x40 };
-enum scenario { READ, DYNAMIC, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, SCENARIOS };
+enum scenario { READ, DYNAMIC, WRITE, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, SCENARIOS };
 
 // One device that is connected to the host as a central.
 struct link {

@@ -39,6 +39,12 @@ void device_start(struct controller *c, int i) {
   switch (c->scenario) {
   case READ: read_value(c, i, link->values[0]); break;
   case DYNAMIC: read_value(c, i, link->values[1]); break;
+  case WRITE: {
+    uint8_t request[23] = {0x12, (uint8_t)link->values[2], (uint8_t)(link->values[2] >> 8)};
+    link->is_waiting = true;
+    controller_send_att(c, i, request, sizeof request);
+    break;
+  }
   case COMMAND: {
     uint8_t request[23] = {0x52, (uint8_t)link->values[2], (uint8_t)(link->values[2] >> 8)};
     for (link->commands = 0; link->commands < COMMANDS_PER_READ; link->commands++) {
@@ -130,7 +136,7 @@ void device_received(struct controller *c, int i, const uint8_t *pdu, size_t len
     finish_discovery(c, i);
   } else if (!link->is_ready && pdu[0] == 0x13) {
     set_ready(c, i);
-  } else if (pdu[0] == 0x0B && link->is_waiting) {
+  } else if ((pdu[0] == 0x0B || pdu[0] == 0x13) && link->is_waiting) {
     take_answer(c, i);
   } else if (pdu[0] == 0x01) {
     c->fault = "the host rejects a request";

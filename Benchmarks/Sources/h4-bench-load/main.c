@@ -3,18 +3,23 @@
 //
 //   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
 //
-// SCENARIO is read, dynamic, command, notification, scan, discovery, publication or memory. In discovery and publication the devices
+// SCENARIO is read, dynamic, write, command, notification, scan, discovery, publication or memory. In discovery and publication the devices
 // discover everything; publication counts the host's time from its start on, so with what it publishes. memory prints the resident and the anonymous memory of
 // the host in kB, when it advertises and each link is up. LINKS is the number of devices that advertise where it is
 // scan: each of them has sent one report when the measurement begins. "%P" in an argument of the program is the socket. It
-// prints one line: nanoseconds of processor time for each operation.
+// prints one line: nanoseconds of processor time for each operation, and the number of operations. With the library of
+// allocation-counter in the environment variable ALLOCATION_COUNTER two more numbers follow: the calls of the allocator in all threads of
+// the host during these operations, and those of dispatch_async.
+#define _GNU_SOURCE
 #include "controller.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -23,6 +28,9 @@
 
 static pid_t host;
 static char path[108];
+// The counters of the library that is loaded into the host; NULL without it.
+enum { COUNTERS = 2 };
+static _Atomic unsigned long *counters;
 
 static void fail(const char *text) {
   fprintf(stderr, "h4-bench-load: %s\n", text);
@@ -51,7 +59,18 @@ static double host_time(void) {
   return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
+// Memory that the host shares, by the number of a descriptor in its environment.
+static int share_counters(void) {
+  int descriptor = memfd_create("allocations", 0);
+  if (descriptor < 0 || ftruncate(descriptor, COUNTERS * sizeof *counters) < 0) fail("no memory for the counters");
+  counters = mmap(NULL, COUNTERS * sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (counters == MAP_FAILED) fail("no memory for the counters");
+  return descriptor;
+}
+
 static int start_host(char **arguments) {
+  const char *library = getenv("ALLOCATION_COUNTER");
+  int counter = library ? share_counters() : -1;
   snprintf(path, sizeof path, "/tmp/h4-bench-%d.socket", getpid());
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strcpy(address.sun_path, path);
@@ -68,6 +87,12 @@ static int start_host(char **arguments) {
   if (host == 0) {
     // What the host prints is not the result of this program.
     dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (library) {
+      char number[12];
+      snprintf(number, sizeof number, "%d", counter);
+      setenv("ALLOCATION_COUNTER_DESCRIPTOR", number, 1);
+      setenv("LD_PRELOAD", library, 1);
+    }
     execvp(arguments[0], arguments);
     _exit(127);
   }
@@ -150,6 +175,7 @@ int main(int count, char **arguments) {
   c.descriptor = start_host(arguments + 6);
 
   double before;
+  unsigned long calls[COUNTERS] = {0};
   if (c.scenario == MEMORY) {
     run(&c, controller_is_advertising);
     if (c.link_count) {
@@ -187,15 +213,19 @@ int main(int count, char **arguments) {
       controller_start_operations(&c);
       run(&c, operations_are_done);
       before = host_time();
+      for (int i = 0; counters && i < COUNTERS; i++) calls[i] = counters[i];
       long first = c.operations;
       c.target = first + operations;
       controller_start_operations(&c);
       run(&c, operations_are_done);
       operations = c.operations - first;
+      for (int i = 0; counters && i < COUNTERS; i++) calls[i] = counters[i] - calls[i];
     }
   }
   double spent = host_time() - before;
-  printf("%.0f %ld\n", spent / (double)operations, operations);
+  printf("%.0f %ld", spent / (double)operations, operations);
+  for (int i = 0; counters && i < COUNTERS; i++) printf(" %lu", calls[i]);
+  printf("\n");
   end_host();
   unlink(path);
   return 0;
