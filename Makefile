@@ -35,7 +35,7 @@ help:
 	@echo "make test-deb        installs these packages in a fresh Debian 12, runs them and removes them (needs root)"
 	@echo "make pictures        draws the ladder diagram of the demo anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
-	@echo "make bench           the cost of a request, against the reference server in C, and the memory of a peripheral"
+	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
@@ -128,10 +128,12 @@ api:
 	@SWIFT="$(SWIFT)" scripts/check-api --write
 
 bench:
-	@scripts/debian-packages $(BUILD_PACKAGES)
+	@scripts/debian-packages $(BUILD_PACKAGES) python3 python3-venv
+	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
 	Benchmarks/run.sh
-	Benchmarks/h4.sh
+	BUMBLE_PYTHON="$(CURDIR)/$(PYTHON)/bin/python" Benchmarks/h4.sh
 	Benchmarks/memory.sh
+	Benchmarks/allocations.sh
 
 bench-instructions:
 	@scripts/debian-packages $(BUILD_PACKAGES) valgrind

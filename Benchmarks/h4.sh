@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What an operation costs the whole host, from the H4 transport to the application: processor time as a ratio to the least that
-# a host can do, and instructions in user space.
+# a host can do, and what Bumble takes in the same run; and instructions in user space.
 #
 #   Benchmarks/h4.sh [ROUNDS] [--instructions]
 #
@@ -11,10 +11,14 @@
 #
 # The row "floor of two hops" is no host of ours: it is the floor, which answers each read behind a block on a serial queue of Dispatch
 # and a wakeup of its loop. A dynamic read of a delegate or a task cannot cost less.
+#
+# Bumble is measured where its Python environment is (BUMBLE_PYTHON, or that of the end-to-end tests), with a twentieth of the operations.
 set -euo pipefail
 cd "$(dirname "$0")"
 rounds=${1:-5}
 instructions=${2:-}
+python=${BUMBLE_PYTHON:-../.cache/python/bin/python}
+if [ -n "$instructions" ] || ! "$python" -c 'import bumble' 2> /dev/null; then python=""; fi
 swift build -c release
 bin=$(swift build -c release --show-bin-path)
 source ./counting.sh
@@ -27,18 +31,26 @@ load() { # scenario count links active buffers program...
 }
 
 failures=0
-layout='%-40s %10s %10s %7s %13s %9s %12s %6s\n'
-printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "instructions" "limit" "allocations" "limit"
+layout='%-40s %10s %10s %7s %11s %12s %13s %9s %12s %6s\n'
+printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "Bumble, ns" "Bumble/ours" "instructions" "limit" "allocations" "limit"
 row() { # label scenario count links active buffers mode
-  local floor=() ours=() mode=peripheral counts
+  local floor=() ours=() bumble=() mode=peripheral counts
   if [ "$2" = scan ]; then mode=scan; fi
   for _ in $(seq "$rounds"); do
     floor+=("$(load "$2" "$3" "$4" "$5" "$6" "$bin/h4-bench-floor" "$mode" %P)")
     ours+=("$(load "$2" "$3" "$4" "$5" "$6" $(host "$7"))")
+    # The other modes are those of our APIs.
+    if [ -n "$python" ] && [ "$7" = "$mode" ]; then
+      bumble+=("$(load "$2" $(($3 / 20)) "$4" "$5" "$6" "$python" bumble_host.py "$mode" %P)")
+    fi
   done
-  local f o n="-" limit="-" allocations="-" most="-"
+  local f o b="-" share="-" n="-" limit="-" allocations="-" most="-"
   f=$(printf '%s\n' "${floor[@]}" | median)
   o=$(printf '%s\n' "${ours[@]}" | median)
+  if [ "${#bumble[@]}" -gt 0 ]; then
+    b=$(printf '%s\n' "${bumble[@]}" | median)
+    share=$(awk -v o="$o" -v b="$b" 'BEGIN { printf "%.0f", b / o }')
+  fi
   if [ -n "$instructions" ]; then
     counts=$(counted "$2" "$4" "$5" "$6" "$7") || exit 1
     read -r n allocations <<< "$counts"
@@ -47,7 +59,7 @@ row() { # label scenario count links active buffers mode
     if [ -n "$limit" ] && [ "$n" -gt "$limit" ]; then failures=$((failures + 1)); fi
     if [ -n "$most" ] && awk "BEGIN { exit !($allocations > $most) }"; then failures=$((failures + 1)); fi
   fi
-  printf "$layout" "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" \
+  printf "$layout" "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" "$b" "$share" \
     "$n" "$limit" "$allocations" "$most"
 }
 # The processor time of a host that publishes 10,500 attributes, from its start until a central has discovered them, less that of a

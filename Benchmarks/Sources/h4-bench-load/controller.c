@@ -33,7 +33,7 @@ static size_t answer(struct controller *c, uint16_t opcode, uint8_t *values) {
   uint8_t length = (uint8_t)c->packet_length, high = (uint8_t)(c->packet_length >> 8);
   switch (opcode) {
   case 0x1001: memcpy(values, (uint8_t[]){9, 0, 0, 9, 0xFF, 0xFF, 0, 0}, 8); return 8;
-  case 0x1002: return 64;                                          // no optional commands
+  case 0x1002: values[14] = 0x80; values[25] = 0x02; return 64;     // of the optional commands those that read the buffers
   case 0x1003: values[4] = 0x60; return 8;                         // LE, no BR/EDR
   case 0x1005: values[0] = length; values[1] = high; values[3] = (uint8_t)c->buffers; return 7;
   case 0x1009: memcpy(values, address, 6); return 6;
@@ -195,7 +195,7 @@ void controller_start_operations(struct controller *c) {
 }
 
 bool controller_set_scenario(struct controller *c, const char *name) {
-  static const char *names[] = {"read", "dynamic", "command", "notification", "scan", "discovery", "memory", "publication"};
+  static const char *names[] = {"read", "dynamic", "write", "command", "notification", "scan", "discovery", "memory", "publication"};
   for (int i = 0; i < SCENARIOS; i++) {
     if (strcmp(name, names[i]) == 0) {
       c->scenario = (enum scenario)i;
