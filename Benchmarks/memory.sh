@@ -14,9 +14,9 @@ held() { # links program... : resident and anonymous memory in kB
   local links=$1; shift
   "$bin/h4-bench-load" memory 1 "$links" 0 251x8 "$@" 2> /dev/null
 }
-empty() { # the same of a program that does nothing
+empty() { # program : the same of one that does nothing
   local fifo process; fifo=$(mktemp -u); mkfifo "$fifo"
-  "$bin/memory-bench-empty" > "$fifo" & process=$!
+  "$1" > "$fifo" & process=$!
   read -r _ < "$fifo"
   awk '/^Rss:/ { r = $2 } /^Anonymous:/ { a = $2 } END { print r, a }' "/proc/$process/smaps_rollup"
   kill "$process"; wait "$process" 2> /dev/null || true
@@ -31,7 +31,19 @@ row() { # label octets
   if [ -n "$limit" ] && [ "$2" -gt "$limit" ]; then failures=$((failures + 1)); fi
   printf '%-52s %12s %12s\n' "$1" "$2" "${limit:--}"
 }
-read -r empty_resident empty_anonymous <<< "$(empty)"
+# The same program with the libraries of Swift in it, linked from the objects of the build above: another build would compile the whole
+# package once more. SwiftPM gives the function main of a program a name of its own.
+static=$(mktemp -d)
+trap 'rm -rf "$static"' EXIT
+link() { # program library...
+  swiftc -O -static-stdlib -emit-executable "@$bin/$1.product/Objects.LinkFileList" -o "$static/$1" -Xlinker --gc-sections \
+    -Xlinker "--defsym=main=${1//-/_}_main" "${@:2}" 2> "$static/log" || { cat "$static/log" >&2; exit 1; }
+}
+link memory-bench-empty -lcrypto
+link memory-bench-peripheral -lcrypto -lbluetooth -lFoundationEssentials -l_FoundationCollections -l_FoundationCShims -lstdc++
+read -r empty_resident empty_anonymous <<< "$(empty "$bin/memory-bench-empty")"
+read -r static_empty _ <<< "$(empty "$static/memory-bench-empty")"
+read -r static_resident static_anonymous <<< "$(held 0 "$static/memory-bench-peripheral" unix-client:%P)"
 read -r resident anonymous <<< "$(held 0 "$peripheral" unix-client:%P)"
 read -r _ many <<< "$(held 0 "$peripheral" unix-client:%P 21000)"
 read -r _ one_link <<< "$(held 1 "$peripheral" unix-client:%P)"
@@ -40,6 +52,9 @@ row "an empty program, resident" $((empty_resident * 1024))
 row "an empty program, anonymous" $((empty_anonymous * 1024))
 row "a peripheral, resident, above the empty program" $(((resident - empty_resident) * 1024))
 row "a peripheral, anonymous" $((anonymous * 1024))
+row "an empty program, linked statically, resident" $((static_empty * 1024))
+row "a peripheral, linked statically, above that" $(((static_resident - static_empty) * 1024))
+row "a peripheral, linked statically, anonymous" $((static_anonymous * 1024))
 row "1,000 attributes, the database" "$("$bin/memory-bench-database" 21000)"
 row "1,000 attributes, through the Swift API" $(((many - anonymous) * 1024 / 21))
 row "an idle link" $(((all_links - one_link) * 1024 / 63))
