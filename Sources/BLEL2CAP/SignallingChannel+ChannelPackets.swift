@@ -198,7 +198,8 @@ extension SignallingChannel {
     channels.outstanding[identifier] = nil
   }
 
-  /// Other sizes of the peer (Vol 3, Part A, 4.27).
+  /// Other sizes of the peer (Vol 3, Part A, 4.27). A request that names a channel twice has no meaning of its own: it is rejected like
+  /// other parameters that cannot be used.
   private mutating func receive(
     _ request: CreditBasedReconfigureRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
@@ -209,7 +210,9 @@ extension SignallingChannel {
         || known.contains(where: { $0.mode != .enhancedCreditBased })
       {
         .invalidDestinationCID
-      } else if !sizes.isValid(for: .enhancedCreditBased) || known.count > CreditBasedChannels.maximumPerRequest {
+      } else if !sizes.isValid(for: .enhancedCreditBased) || known.count > CreditBasedChannels.maximumPerRequest
+        || Set(request.destinationCIDs).count != known.count
+      {
         .unacceptableParameters
       } else if known.contains(where: { request.mtu < $0.remote.mtu }) {
         .mtuReductionNotAllowed

@@ -400,9 +400,10 @@ private let first = ChannelID(rawValue: 0x0040)
   }
 
   static let badReconfigurations: [(String, String)] = [
-    // MTU smaller than before; MPS smaller for two channels; a channel that does not exist; an MPS below 64.
+    // MTU smaller than before; MPS smaller for two channels; a channel that does not exist; an MPS below 64; a channel named twice.
     ("19090600410046004000", "1a0902000100"), ("1909080064004100" + "40004100", "1a0902000200"),
     ("19090600640064004500", "1a0902000300"), ("19090600640030004000", "1a0902000400"),
+    ("1909080064006400" + "40004000", "1a0902000400"), ("1909080064004100" + "40004000", "1a0902000400"),
   ]
 
   @Test(arguments: badReconfigurations) func refusesAReconfiguration(pdu: String, answer: String) throws {
