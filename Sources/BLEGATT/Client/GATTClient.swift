@@ -136,8 +136,7 @@ public struct GATTClient: Sendable {
       follow(next, of: current, now: now, into: &output)
     case .malformed(_, let opcode, let error):
       endActive(.failure(.malformedResponse(opcode, reason: error.description)), into: &output)
-    case .notification(let handle):
-      output.events.append(.notification(handle, [UInt8](copying: pdu.extracting(3...))))
+    case .notification(let handle): reportNotification(of: handle, pdu.extracting(3...), into: &output)
     case .multipleNotification: reportValues(of: pdu, into: &output)
     case .indication(let handle): reportIndication(of: handle, pdu.extracting(3...), into: &output)
     case .unexpected(let opcode, let error?):

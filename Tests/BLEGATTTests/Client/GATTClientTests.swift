@@ -79,6 +79,24 @@ struct GATTClientTests {
     #expect(talk.events() == [.notification(3, [1, 2, 3]), .indication(3, [1, 2, 3])])
   }
 
+  /// An ATT_MTU of 517 has room for 514 octets, and no attribute has so many (Vol 3, Part F, 3.2.9).
+  @Test(arguments: [("1b", ATTOpcode.handleValueNotification), ("1d", .handleValueIndication)])
+  func reportsNoValueThatIsLongerThanAnyAttribute(opcode: String, type: ATTOpcode) throws {
+    var talk = ClientConversation(mtu: 517)
+    let longest = [UInt8](repeating: 0xAA, count: 512)
+    try talk.receive(opcode + "0300" + longest.hexadecimal)
+    #expect(talk.events() == [type == .handleValueIndication ? .indication(3, longest) : .notification(3, longest)])
+    for length in 513...514 {
+      try talk.receive(opcode + "0300" + [UInt8](repeating: 0xAA, count: length).hexadecimal)
+      #expect(
+        talk.events() == [
+          .violation(.malformedResponse(type, reason: "the value is longer than 512 octets"))
+        ])
+    }
+    // An indication is confirmed whatever its value.
+    #expect(talk.sent() == (type == .handleValueIndication ? ["1e", "1e", "1e"] : []))
+  }
+
   @Test func reportsEachValueOfAMultipleNotification() throws {
     var talk = ClientConversation()
     try talk.receive("23" + "0300" + "0200" + "0102" + "0500" + "0000" + "0900" + "0100" + "07")
