@@ -94,6 +94,17 @@ import Testing
     #expect(!manager.isUnderWay)
   }
 
+  /// The device has no bond to lose: it encrypts with a key that the pairing has not made.
+  @Test func refusesAnotherKeyThanThatOfAFirstPairingAndReportsNoLostBond() {
+    var (manager, effects) = (manager(isCentral: false), Effects())
+    var context = context()
+    manager.receive([1, 3, 0, 1, 16, 0, 0].span, &context, now: now, into: &effects)
+    #expect(manager.isPairing)
+    effects = []
+    manager.keyRequested(ediv: 7, rand: 7, context, into: &effects)
+    #expect(words(effects) == ["no key", "report"])
+  }
+
   @Test func givesNoKeyAsTheCentral() {
     var (manager, effects) = (manager(isCentral: true), Effects())
     manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, into: &effects)

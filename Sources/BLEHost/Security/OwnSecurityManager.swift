@@ -221,6 +221,11 @@ extension OwnSecurityManager {
     guard !isCentral, let found else {
       effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
       guard !isCentral else { return }
+      // Without a bond a pairing is under way: its key has other numbers, or is not there yet. No bond is lost.
+      guard context.bond != nil || !isPairing else {
+        let text = "encryption with another key than that of the pairing under way is rejected"
+        return effects.append(.report(.peer, text, peer: peer))
+      }
       let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
       return effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
     }
