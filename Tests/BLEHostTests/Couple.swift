@@ -26,11 +26,11 @@ struct Couple {
   init(
     centrals: Int = 1, peripheral: PairingSettings? = .with(), central: (Int) -> PairingSettings? = { _ in .with() },
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration(),
-    pacing: VirtualRadio.Pacing = .immediate,
+    pacing: VirtualRadio.Pacing = .immediate, seed: UInt64 = 1,
     configure: (Int, inout HostConfiguration) -> Void = { _, _ in }
   ) {
     world = World(
-      centrals + 1, pacing: pacing, controller: { _ in controller },
+      centrals + 1, seed: seed, pacing: pacing, controller: { _ in controller },
       host: {
         var host = HostConfiguration()
         host.pairing = $0 == 0 ? peripheral : central($0)
@@ -79,13 +79,21 @@ struct Couple {
   }
 
   mutating func connect(_ central: Int = 1) throws {
+    let isConnected = attemptConnection(central)
+    try #require(isConnected)
+  }
+
+  /// Connects, where no fault prevents it.
+  mutating func attemptConnection(_ central: Int = 1) -> Bool {
     world.ask(
       central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters()))
     world.run(for: .seconds(1))
     var (ours, theirs): (PeerID?, PeerID?)
     for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }
     for event in world.heard[0] { if case .connected(let connection) = event { theirs = connection.peer } }
-    links[central] = (try #require(ours), try #require(theirs))
+    guard let ours, let theirs else { return false }
+    links[central] = (ours, theirs)
+    return true
   }
 
   /// Connects a central that does not encrypt by itself: its host gets the key of `bond` only when the link is up.
