@@ -134,7 +134,12 @@ enum BluetoothSockets {
         unsafe ble_connection_list(number, adapter, $0.baseAddress, Int32(clamping: $0.count))
       }
     }
-    return links.prefix(Int(count)).filter { $0.type == lowEnergyLink && $0.state == connectedState }.map { link in
+    return Self.links(in: links, count: Int(count))
+  }
+
+  /// Those of the first `count` entries of a list that are Low Energy links; a count that the list does not have is no fault.
+  static func links(in list: [hci_conn_info], count: Int) -> [Link] {
+    list.prefix(max(0, count)).filter { $0.type == lowEnergyLink && $0.state == connectedState }.map { link in
       Link(
         handle: ConnectionHandle(rawValue: link.handle), peer: BD_ADDR(octets(of: link.bdaddr)),
         role: link.link_mode & UInt32(HCI_LM_MASTER) != 0 ? .central : .peripheral)

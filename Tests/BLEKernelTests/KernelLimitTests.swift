@@ -1,6 +1,7 @@
 import BLEHCI
 import BLELinux
 import BLEWire
+import CBluetoothLinux
 import Glibc
 import Testing
 
@@ -86,5 +87,21 @@ import Testing
     // One octet is lost, so that it is no message.
     try pair.say(answer(ManagementSocket.messageLimit + 1))
     #expect(try management.request(request, to: Management.noIndex).status == nil)
+  }
+
+  /// The kernel fills as many entries as it was asked for. One that reports one more has not written it.
+  @Test func aListOfLinksHasAsManyAsTheLimitAtMost() {
+    var link = hci_conn_info()
+    (link.type, link.state) = (0x80, 1)
+    let list = (0..<BluetoothSockets.linkLimit).map { number in
+      link.handle = UInt16(number)
+      return link
+    }
+    for count in [BluetoothSockets.linkLimit, BluetoothSockets.linkLimit + 1] {
+      let handles = BluetoothSockets.links(in: list, count: count).map(\.handle.rawValue)
+      #expect(handles == list.map(\.handle))
+    }
+    #expect(BluetoothSockets.links(in: list, count: 1).count == 1)
+    #expect(BluetoothSockets.links(in: list, count: -1).isEmpty)
   }
 }

@@ -4,14 +4,8 @@ import Synchronization
 
 /// A table of devices that is drawn again twice a second, the strongest signal first.
 final class DeviceTable: Sendable {
-  private struct Row {
-    var result: ScanResult
-    var reports: Int
-    var last: ContinuousClock.Instant
-  }
-
   private struct State {
-    var rows: [DeviceAddress: Row] = [:]
+    var rows = DeviceRows<ScanResult>()
     var drawn: ContinuousClock.Instant?
     var lines = 0
   }
@@ -25,13 +19,7 @@ final class DeviceTable: Sendable {
   func add(_ result: ScanResult) {
     let now = ContinuousClock.now
     state.withLock { state in
-      let reports = (state.rows[result.address]?.reports ?? 0) + 1
-      state.rows[result.address] = Row(result: result, reports: reports, last: now)
-      if state.rows.count > Self.limit,
-        let weakest = state.rows.min(by: { Self.strength($0.value) < Self.strength($1.value) })
-      {
-        state.rows[weakest.key] = nil
-      }
+      state.rows.add(result, of: result.address, strength: result.rssi)
       if state.drawn.map({ now - $0 >= .milliseconds(500) }) ?? true {
         draw(&state, height: Style.rows)
         state.drawn = now
@@ -43,15 +31,12 @@ final class DeviceTable: Sendable {
   func end() { state.withLock { draw(&$0, height: .max) } }
 
   private func draw(_ state: inout State, height: Int) {
-    let rows = state.rows.values.sorted { Self.strength($0) > Self.strength($1) }.map(\.result)
-    let lines = Self.lines(rows, width: Style.columns).prefix(max(2, height - 1))
+    let lines = Self.lines(state.rows.strongestFirst, width: Style.columns).prefix(max(2, height - 1))
     // Back to the first line of the table; what is below it is erased (ECMA-48, 8.3.22 and 8.3.39).
     let back = state.lines == 0 ? "" : "\u{1B}[\(state.lines)A\r\u{1B}[J"
     Output.text(back + lines.map { $0 + "\n" }.joined())
     state.lines = lines.count
   }
-
-  private static func strength(_ row: Row) -> Int { row.result.rssi ?? -128 }
 
   /// The head and a line for each device, in `width` columns.
   static func lines(_ results: [ScanResult], width: Int) -> [String] {
@@ -67,4 +52,21 @@ final class DeviceTable: Sendable {
         return line.shortened(to: width)
       }
   }
+}
+
+/// The last report of each device, for as many devices as the limit says.
+struct DeviceRows<Report> {
+  private var rows: [DeviceAddress: (report: Report, strength: Int)] = [:]
+
+  /// Stores the report of a device; without a strength in dBm it is the weakest. With more devices than the limit the weakest is
+  /// left out.
+  mutating func add(_ report: Report, of device: DeviceAddress, strength: Int?) {
+    rows[device] = (report, strength ?? -128)
+    guard rows.count > DeviceTable.limit, let weakest = rows.min(by: { $0.value.strength < $1.value.strength }) else {
+      return
+    }
+    rows[weakest.key] = nil
+  }
+
+  var strongestFirst: [Report] { rows.values.sorted { $0.strength > $1.strength }.map(\.report) }
 }
