@@ -185,6 +185,7 @@ let package = Package(
     tests(
       "bleTests",
       on: ["ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("BLEWireTests", on: ["BLEWire"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire"]),
     tests("BLEHCITests", on: ["BLEHCI", "BLEWire"]),
@@ -202,7 +203,9 @@ let package = Package(
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
-    tests("BLEKernelTests", on: ["BLEKernel", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
+    tests(
+      "BLEKernelTests",
+      on: ["BLEKernel", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire", "CBluetoothLinux"]),
     tests(
       "BLERuntimeTests",
       on: [
