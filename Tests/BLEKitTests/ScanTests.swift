@@ -102,10 +102,16 @@ import Testing
     }
     try await untilTaken(1031)
     var strengths: [Int] = []
-    while strengths.count < 1024, let result = try await scan.next() { strengths.append(result.rssi ?? 0) }
+    var dropped: [Int] = []
+    while strengths.count < 1024, let result = try await scan.next() {
+      strengths.append(result.rssi ?? 0)
+      dropped.append(result.droppedBefore)
+    }
     #expect(strengths == (6..<1030).map { $0 % 100 })
+    #expect(dropped.first == 6 && dropped.dropFirst().allSatisfy { $0 == 0 })
     try advertise(clock, named("Clock"))
-    #expect(try await scan.next()?.address == clock)
+    let next = try await scan.next()
+    #expect(next?.address == clock && next?.droppedBefore == 0)
   }
 
   @Test func aCancelledReaderGetsWhatIsThereThenTheEnd() async throws {

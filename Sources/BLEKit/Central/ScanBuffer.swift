@@ -2,7 +2,7 @@ import Synchronization
 
 /// The results of a scan that wait for its reader, who takes all of them at once.
 final class ScanBuffer: Sendable {
-  /// Results that wait for the reader; the oldest is dropped then.
+  /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one counts it.
   static let limit = 1024
 
   /// Results in order.
@@ -12,6 +12,8 @@ final class ScanBuffer: Sendable {
     fileprivate var first = 0
     /// The number of results that were handed out.
     private var taken = 0
+    /// The number of results before the first that were dropped.
+    private var dropped = 0
 
     init() {}
 
@@ -20,19 +22,23 @@ final class ScanBuffer: Sendable {
       guard taken < results.count else { return nil }
       let index = first + taken
       taken += 1
-      return results[index < results.count ? index : index - results.count]
+      guard dropped > 0 else { return results[index < results.count ? index : index - results.count] }
+      var result = results[index < results.count ? index : index - results.count]
+      (result.droppedBefore, dropped) = (dropped, 0)
+      return result
     }
 
     /// Adds a result, in the place of the oldest where there are too many.
     mutating func append(_ result: ScanResult) {
       if results.count < ScanBuffer.limit { return results.append(result) }
       results[first] = result
+      dropped += 1
       first = (first + 1) % ScanBuffer.limit
     }
 
     fileprivate mutating func removeAll() {
       results.removeAll(keepingCapacity: true)
-      (first, taken) = (0, 0)
+      (first, taken, dropped) = (0, 0, 0)
     }
   }
 

@@ -7,6 +7,9 @@ public import BLEWire
 public struct ScanResult: Sendable {
   /// The address to connect to: the identity address where a bond resolves a private one.
   public let address: DeviceAddress
+  /// The number of results between the previous one and this one that were dropped, because more than 1024 have waited for the
+  /// reader: 0 for a reader that keeps up. The results that were dropped are older than this one.
+  public internal(set) var droppedBefore = 0
   /// What the scan reports; results with the same content share it.
   private let device: DiscoveredDevice
 
@@ -110,8 +113,8 @@ extension Adapter {
   /// }
   /// ```
   ///
-  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024 that wait, beside those that it has taken. The sequence
-  /// ends with an error if the controller refuses the scan; a reset of the controller does not end it.
+  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024 that wait, beside those that it has taken:
+  /// ``ScanResult/droppedBefore`` counts them. The sequence ends with an error if the controller refuses the scan; a reset of the controller does not end it.
   public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
     ScanResults(session: session, options: options)
   }
