@@ -36,7 +36,7 @@ struct Soak {
   }
 
   let centrals: Int
-  /// Whether a steady central loses notifications: a fault that the soak has to find.
+  /// Whether five steady centrals lose packets, notifications among them: a fault that the soak has to find.
   let hasPlantedFault: Bool
   private(set) var world: SoakWorld
   private(set) var violations: [String] = []
@@ -79,8 +79,8 @@ struct Soak {
   private func isWild(_ central: Int) -> Bool { central > centrals / 2 }
   private func permanentFaults(of host: Int) -> [VirtualFault] {
     let faults = SoakFaults.permanent(host, isWild: host > 0 && isWild(host))
-    guard hasPlantedFault, host == 1 else { return faults }
-    return [.packets(PacketFault(.drop, .data, .toHost, percent: 1))] + faults
+    guard hasPlantedFault, (1...5).contains(host) else { return faults }
+    return [.packets(PacketFault(.drop, .data, .toHost, percent: 10))] + faults
   }
 
   private var service: ServiceDefinition {
