@@ -4,162 +4,19 @@ Docs/Robustness.md states the times. Each link has a supervision timeout of 1 s.
 """
 
 import contextlib
-import itertools
-import os
-import random
-import signal
-import time
+from types import SimpleNamespace
 
 import pytest
+from procedures import CHARACTERISTIC, SERVICE, STEPS, Central, Peripheral
+from procedures import connecting, converse, running, subscribed, wait_for_one_of, within, writing
 from programs import HERE, Program, free_ports, product
 from radios import RADIOS, Radio, bumble, peripheral
 from test_transports import wait_for_path
 
-SERVICE, CHARACTERISTIC, PSM = "181A", "2A6E", "80"
-TIMING = "15 15 0 1000"  # milliseconds: the shortest and the longest interval, latency, supervision timeout
 # The survivor reports the end of the link within the supervision timeout; a second more is for a loaded computer.
 REPORTED = 2.0
 # Hosts are at their controller again within so many seconds after it has returned: they try every 2 s.
 RETURNED = 6.0
-# And a new process is connected, paired, subscribed and served within so many seconds after its start.
-SERVED = 15.0
-SEED = int(os.environ.get("KILL_SEED", time.time_ns() % 1_000_000))
-
-
-class Host:
-    """The program `managers`: what it says after the last line that was waited for."""
-
-    numbers = itertools.count(1)
-
-    def __init__(self, radio, folder, name, *options):
-        number = next(self.numbers)
-        command = ["env", f"BLE_BONDS={folder / f'{name}-{number}.json'}", *product("managers")]
-        command += ["--transport", radio.transport, *options]
-        self.program = Program(command, folder / f"{name}-{number}.log")
-        self.position = 0
-
-    def tell(self, *lines):
-        for line in lines:
-            self.program.process.stdin.write(f"{line}\n".encode())
-        self.program.process.stdin.flush()
-
-    def wait_for(self, text, seconds=SERVED):
-        """The next line with `text`; a failure of BLEKit ends the wait unless it is waited for."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            self.program.check_alive()
-            lines = self.program.output.split("\n")[:-1]
-            for index in range(self.position, len(lines)):
-                if text in lines[index]:
-                    self.position = index + 1
-                    return lines[index]
-                assert "k failed" not in lines[index], f"{lines[index]!r} instead of {text!r}"
-            time.sleep(0.01)
-        raise AssertionError(f"no {text!r} in {seconds:g} s:\n{self.program.output[-2000:]}")
-
-    def skip(self):
-        """What was said until now is waited for by nobody."""
-        self.position = self.program.output.count("\n")
-
-    def kill(self):
-        self.program.process.send_signal(signal.SIGKILL)
-        self.program.process.wait(10)
-
-
-class Peripheral(Host):
-    def __init__(self, radio, folder, *options):
-        super().__init__(radio, folder, "peripheral", *options)
-        self.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} hello", f"p1 advertise Clock {SERVICE}")
-        self.tell(f"k publish {PSM} none", "k address")
-        self.address = self.wait_for("k address").split()[2]
-        if "p1 advertises" not in self.program.output:
-            self.wait_for("p1 advertises")
-
-
-class Central(Host):
-    def __init__(self, radio, folder, *options):
-        super().__init__(radio, folder, "central", *options)
-
-    def connect(self, peripheral):
-        self.tell(f"k connect {peripheral.address} {TIMING}")
-        self.wait_for("k connected")
-
-
-def converse(central, peripheral, folder):
-    """Everything that two hosts do: connect, pair, subscribe, write in parts, and a transfer over a channel."""
-    central.skip()
-    peripheral.skip()
-    central.connect(peripheral)
-    central.tell("k pair")
-    central.wait_for("k paired")
-    central.tell(f"k subscribe {SERVICE} {CHARACTERISTIC}")
-    peripheral.wait_for(f"p1 subscribed {CHARACTERISTIC}")
-    peripheral.tell("p1 notify tick")
-    central.wait_for("k notified 4")
-    central.tell(f"k write {SERVICE} {CHARACTERISTIC} 300")
-    peripheral.wait_for("p1 written")
-    central.wait_for("k wrote 300")
-    file = folder / "octets"
-    file.write_bytes(bytes(20_000))
-    central.tell(f"k open {PSM}")
-    opened = central.wait_for("k opened").split()[2]
-    accepted = peripheral.wait_for("k accepted").split()[2]
-    peripheral.tell(f"k receive {accepted} {folder / 'received'}")
-    central.tell(f"k send {opened} {file} 1000")
-    central.wait_for("k sent")
-    central.tell(f"k close {opened}")
-    peripheral.wait_for("k received")
-    central.tell("k disconnect")
-    peripheral.wait_for("p1 disconnected")
-
-
-def connecting(central, peripheral, folder):
-    central.tell(f"k connect {peripheral.address} {TIMING}")
-
-
-def discovering(central, peripheral, folder):
-    central.connect(peripheral)
-    central.tell("k database")
-
-
-def pairing(central, peripheral, folder):
-    central.connect(peripheral)
-    central.tell("k pair")
-
-
-def subscribed(central, peripheral, folder):
-    central.connect(peripheral)
-    central.tell(f"k subscribe {SERVICE} {CHARACTERISTIC}")
-    peripheral.wait_for(f"p1 subscribed {CHARACTERISTIC}")
-    peripheral.tell(*[f"p1 notify {number}" for number in range(20)])
-
-
-def writing(central, peripheral, folder):
-    central.connect(peripheral)
-    central.tell(f"k writes {SERVICE} {CHARACTERISTIC} 500")
-    peripheral.wait_for("p1 written")
-
-
-def preparing(central, peripheral, folder):
-    """A value of 512 octets takes 29 Prepare Write Requests, one in each connection event of 15 ms at best."""
-    central.connect(peripheral)
-    central.tell(f"k write {SERVICE} {CHARACTERISTIC} 512")
-
-
-def transferring(central, peripheral, folder):
-    central.connect(peripheral)
-    central.tell(f"k open {PSM}")
-    opened = central.wait_for("k opened").split()[2]
-    accepted = peripheral.wait_for("k accepted").split()[2]
-    file = folder / "long"
-    file.write_bytes(bytes(4_000_000))
-    peripheral.tell(f"k receive {accepted} {folder / 'received'}")
-    central.tell(f"k send {opened} {file} 1000")
-
-
-# Seconds after which the kill comes: discovery precedes the prepared writes.
-DELAYS = {preparing: (0.3, 0.7)}
-STEPS = [connecting, discovering, pairing, subscribed, writing, preparing, transferring]
 
 
 @pytest.fixture(scope="module")
@@ -168,30 +25,6 @@ def radio(tmp_path_factory):
     with RADIOS["virtual-paced"](tmp_path_factory.mktemp("radio")) as radio:
         yield radio
         radio.program.check_alive()
-
-
-@contextlib.contextmanager
-def running(*hosts):
-    try:
-        yield
-    finally:
-        for host in hosts:
-            host.program.stop()
-
-
-@contextlib.contextmanager
-def within(step, radio, folder):
-    """Both hosts, at a random time within a procedure, and their options. A failure names the seed and the time."""
-    options = ("--mtu", "23") if step is preparing else ()
-    peripheral, central = Peripheral(radio, folder, *options), Central(radio, folder, *options)
-    with running(peripheral, central):
-        step(central, peripheral, folder)
-        delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
-        time.sleep(delay)
-        try:
-            yield peripheral, central, options
-        except AssertionError as error:
-            raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
@@ -218,18 +51,6 @@ def test_a_central_outlives_its_peripheral(radio, tmp_path, step):
         with running(second):
             central.skip()
             converse(central, second, tmp_path)
-
-
-def wait_for_one_of(host, texts, seconds):
-    """Until one of the texts was said, whatever else was."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        host.program.check_alive()
-        rest = host.program.output.split("\n")[host.position :]
-        if any(text in line for line in rest for text in texts):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"none of {texts} in {seconds:g} s:\n{host.program.output[-2000:]}")
 
 
 @contextlib.contextmanager
@@ -282,3 +103,40 @@ def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "third") as third:
         with bumble("bumble", tmp_path, f"unix-client:{path}"):
             third.wait_for("READY")
+
+
+def test_a_second_process_on_a_port_is_told_so(tmp_path):
+    """As with the socket: the first process keeps its port, and the next one has it at once after a kill."""
+    (port,) = free_ports(1)
+    for name in ("first", "second", "third"):
+        (tmp_path / name).mkdir()
+    with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "first") as first:
+        first.wait_for_port(port)
+        with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "second") as second:
+            assert second.wait_for_end(10) != 0
+            assert "another program" in second.output and str(port) in second.output, second.output
+        first.check_alive()
+        with bumble("bumble", tmp_path, f"tcp-client:127.0.0.1:{port}"):
+            first.wait_for("READY")
+            first.process.kill()
+            first.process.wait(10)
+    with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "third") as third:
+        third.wait_for_port(port)
+        with bumble("bumble", tmp_path, f"tcp-client:127.0.0.1:{port}"):
+            third.wait_for("READY")
+
+
+def test_a_serial_line_that_vanishes_and_returns(tmp_path):
+    """An adapter on a serial line is unplugged with its host at work, and plugged in again: a pseudo-terminal takes its place."""
+    path = tmp_path / "tty"
+    with contextlib.ExitStack() as stack:
+        with bumble("first", tmp_path, f"pty:{path}"):
+            peripheral = Peripheral(SimpleNamespace(transport=f"serial:{path},115200,none"), tmp_path)
+            stack.enter_context(running(peripheral))
+            peripheral.skip()
+        path.unlink(missing_ok=True)
+        peripheral.wait_for("p1 resetting", REPORTED)
+        with bumble("second", tmp_path, f"pty:{path}"):
+            peripheral.wait_for("p1 poweredOn", RETURNED)
+            peripheral.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} again", f"p1 advertise Clock {SERVICE}")
+            peripheral.wait_for("p1 advertises")
