@@ -155,14 +155,7 @@ struct HostLinks: Sendable {
     body(&table[unreviewed: index], &services, &bonds, &turn)
     if turn.usesClient { table[unreviewed: index].finish(&bonds, &turn) }
     if !turn.keepsDeadline { table.noteChange(index) }
-    if turn.hasServerPDUsOnly {
-      let handle = table.openHandle(index)
-      let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
-      turn.server.gatt.removeAll()
-      if let refusal { sendingFailed(refusal, on: index, &host) }
-      return
-    }
-    if turn.hasServerEventsOnly { return deliverServerEvents(of: index, &host) }
+    if turn.hasServerEventsOnly { return deliverServerOutput(of: index, &host) }
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
     swap(&turn, &output)
@@ -171,10 +164,10 @@ struct HostLinks: Sendable {
     spareTurn = consume output
   }
 
-  /// Sends the PDUs of an input that has caused events alone, which give no link an input: the output stays where it is.
-  private mutating func deliverServerEvents(of index: Int, _ host: inout HostTurn) {
-    let refusal = table.acl.send(
-      turn.server.gatt.pdus, on: table.openHandle(index), into: &host.output.packets)
+  /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output stays where it is.
+  private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
+    let handle = table.openHandle(index)
+    let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
     turn.server.gatt.removeAll()
     guard let refusal else {
       for effect in turn.server.effects {

@@ -79,12 +79,7 @@ struct LinkTurn: Sendable {
   /// The input has not changed when the link next has work.
   var keepsDeadline = false
 
-  /// Whether the input has written nothing but PDUs of the server, if anything, and has caused nothing. So it is for a request
-  /// that the server answers by itself.
-  @inline(__always)
-  var hasServerPDUsOnly: Bool { hasServerOutputOnly && server.effects.isEmpty }
-
-  /// Whether the effects of the input are events of the server alone, as for a request that the application answers.
+  /// Whether the input has caused no effects but events of the server, or none: a request that the application answers, or the server.
   var hasServerEventsOnly: Bool {
     guard hasServerOutputOnly else { return false }
     for effect in server.effects {
