@@ -71,11 +71,22 @@ extension FieldVisitor {
   }
 
   /// One octet with a count, then at most `limit` octets. A longer value is cut there, so that all fields fit in the
-  /// 255 octets of a packet.
+  /// 255 octets of a packet; a longer one that was received is an error.
   mutating func counted(_ name: FieldName, limit: Int, _ octets: inout Bytes) throws(Failure) {
     if octets.count > limit { octets = octets.prefix(limit) }
     try counted(name, &octets)
+    if octets.count > limit {
+      var refused = NoValue()
+      try value(name, &refused)
+    }
   }
+}
+
+/// A field that no octet fits.
+private struct NoValue: RawRepresentable {
+  var rawValue: UInt8 { 0 }
+  init() {}
+  init?(rawValue: UInt8) { nil }
 }
 
 /// The two values of a flag octet.

@@ -6,6 +6,16 @@ import Testing
 @Suite struct LECommandTests {
   @Test(arguments: golden) func commandHasTheOctetsOfItsDefinition(of golden: Golden) throws { try golden.check() }
 
+  /// Found by the fuzzer: octets beyond the limit were accepted, and then cut in the encoding.
+  @Test(arguments: [251: true, 252: false, 255: false])
+  func rejectsMoreAdvertisingDataThanAPacketHolds(count: Int, isAccepted: Bool) {
+    let octets: [UInt8] = [0x00, 0x03, 0x01, UInt8(count)] + [UInt8](repeating: 0, count: count)
+    for rest in [[], [0x00]] as [[UInt8]] {
+      let command = try? HCI.LESetExtendedAdvertisingData(decoding: (octets + rest)[...])
+      #expect((command != nil) == (isAccepted && rest.isEmpty))
+    }
+  }
+
   static let golden: [Golden] = controller + advertising + extendedAdvertising + scanning
 
   static let controller: [Golden] = [
