@@ -2,7 +2,9 @@
 # Whether an operation allocates memory, through the whole stack: reads, writes and write commands of stored values, and notifications
 # by a delegate, over H4.
 #
-#   Benchmarks/allocations.sh
+#   Benchmarks/allocations.sh [--build]
+#
+# With --build the programs are built, and no more.
 #
 # The calls of the allocator in all threads of the host are counted during 20,000 operations. The two that DispatchQueue.async can make for each
 # hop to the queue of a delegate do not count. A row above its limit fails: one call in a thousand operations, because threads begin and
@@ -11,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 : "${SWIFT:=swift}"
 for product in h4-bench-load h4-bench-host allocation-counter; do "$SWIFT" build -c release --product "$product" | tail -n 1; done
+[ "${1:-}" != --build ] || exit 0
 bin=$("$SWIFT" build -c release --show-bin-path)
 operations=20000
 failures=0
