@@ -33,7 +33,7 @@ help:
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages"
 	@echo "make test-deb        installs these packages in a fresh Debian 12, runs them and removes them (needs root)"
-	@echo "make pictures        draws the ladder diagram of the demo anew, in Docs/Pictures"
+	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
@@ -108,13 +108,11 @@ test-deb:
 	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages)"
 	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway)"
 
-# The ladder diagram of the demo in Docs/Pictures.
+# The pictures of the documentation, in Docs/Pictures.
 pictures:
-	@scripts/debian-packages $(BUILD_PACKAGES)
+	@scripts/debian-packages $(BUILD_PACKAGES) graphviz python3-venv tmux
 	@$(SWIFT) build --product ble
-	@mkdir -p Docs/Pictures .cache
-	@$(SWIFT) run --skip-build ble demo --snoop .cache/ladder.btsnoop
-	@$(SWIFT) run --skip-build ble log .cache/ladder.btsnoop --svg Docs/Pictures/ladder.svg
+	@scripts/pictures "$$($(SWIFT) build --show-bin-path)/ble"
 
 docs:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3
