@@ -38,8 +38,9 @@ def test_a_peripheral_outlives_its_central_on_adapters_of_the_kernel(controllers
         central.kill()
         if step is not connecting or "p1 connected" in peripheral.program.output:
             wait_for_one_of(peripheral, ("p1 disconnected",), REPORTED.get(step, 5.0))
-        written = peripheral.program.output.count("p1 written")
-        assert written == 0 or step is writing, "prepared writes end with their link"
+        # These controllers have no airtime: the write in parts may have been executed. It is whole then.
+        written = [line.split()[-1] for line in peripheral.program.output.splitlines() if "p1 written" in line]
+        assert step is writing or all(value == "w" * 512 for value in written), "prepared writes end with their link"
         second = Central(CENTRAL, tmp_path, *options)
         with running(second):
             reads(second, peripheral)
