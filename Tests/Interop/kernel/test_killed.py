@@ -46,7 +46,8 @@ def test_a_peripheral_outlives_its_central_on_adapters_of_the_kernel(controllers
             reads(second, peripheral)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+# Without the pairing: where it was complete, the central has a bond that the new process lacks, and rightly ends each link.
+@pytest.mark.parametrize("step", [step for step in STEPS if step is not pairing], ids=lambda step: step.__name__)
 def test_a_central_outlives_its_peripheral_on_adapters_of_the_kernel(controllers, tmp_path, step):
     with within(step, PERIPHERAL, tmp_path, CENTRAL) as (peripheral, central, options):
         peripheral.kill()
