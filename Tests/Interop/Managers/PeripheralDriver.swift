@@ -101,7 +101,12 @@ import BluetoothLE
 
   func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
     say("\(name) read \(request.characteristic.uuid)")
-    request.value = Data(text.utf8)
+    let value = Data(text.utf8)
+    guard request.offset <= value.count else {
+      peripheral.respond(to: request, withResult: .invalidOffset)
+      return
+    }
+    request.value = value.dropFirst(request.offset)
     peripheral.respond(to: request, withResult: .success)
   }
 
