@@ -41,7 +41,7 @@ extension ReturnParameters {
   /// - Throws: ``/BLEWire/CodecError`` where a successful command returns too few octets.
   public init(returned octets: Bytes) throws(CodecError) {
     self.init()
-    var decoder = Decoder(octets)
+    var decoder = PacketDecoder(octets)
     do throws(CodecError) {
       try layout(&decoder)
     } catch {

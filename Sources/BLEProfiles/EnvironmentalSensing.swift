@@ -93,7 +93,7 @@ public struct EnvironmentalValue<Quantity: EnvironmentalQuantity>: ProfileValue,
   /// - Throws: `CodecError` for another length, and for an integer that the quantity does not allow.
   public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
-    var decoder = Decoder(bytes)
+    var decoder = PacketDecoder(bytes)
     try layout(&decoder)
     guard decoder.remaining.isEmpty else { throw .trailing(count: decoder.remaining.count) }
     if let rawValue, !Quantity.format.range.contains(rawValue) { throw .invalid(field: "Value") }

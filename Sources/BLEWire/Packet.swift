@@ -25,7 +25,7 @@ public protocol Packet: FieldGroup {
 extension Packet {
   @inlinable public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
-    var decoder = Decoder(bytes)
+    var decoder = PacketDecoder(bytes)
     try layout(&decoder)
     guard decoder.remaining.isEmpty else { throw .trailing(count: decoder.remaining.count) }
   }
@@ -35,14 +35,14 @@ extension Packet {
   /// - Throws: ``CodecError`` where the octets end early or hold a forbidden value.
   @inlinable public init(decodingPrefixOf bytes: inout Bytes) throws(CodecError) {
     self.init()
-    var decoder = Decoder(bytes)
+    var decoder = PacketDecoder(bytes)
     try layout(&decoder)
     bytes = decoder.remaining
   }
 
   @inlinable public func encode(to buffer: inout [UInt8]) {
     var copy = self
-    var encoder = Encoder(taking: &buffer)
+    var encoder = PacketEncoder(taking: &buffer)
     copy.layout(&encoder)
     encoder.returnBuffer(to: &buffer)
   }

@@ -104,7 +104,7 @@ enum JSONValue: Decodable, Sendable {
   case object([String: JSONValue])
   case none
 
-  init(from decoder: any Swift.Decoder) throws {
+  init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .none

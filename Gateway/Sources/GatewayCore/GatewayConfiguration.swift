@@ -18,7 +18,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
     enum CodingKeys: String, CodingKey, CaseIterable { case host, port, username, passwordFile, certificateAuthorities }
 
-    public init(from decoder: any Swift.Decoder) throws {
+    public init(from decoder: any Decoder) throws {
       try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
       let values = try decoder.container(keyedBy: CodingKeys.self)
       host = try values.decodeIfPresent(String.self, forKey: .host) ?? host
@@ -47,7 +47,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       self.characteristic = characteristic
     }
 
-    public init(from decoder: any Swift.Decoder) throws {
+    public init(from decoder: any Decoder) throws {
       let value = try decoder.singleValueContainer()
       let text = try value.decode(String.self)
       guard let subscription = Self(text) else {
@@ -57,7 +57,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       self = subscription
     }
 
-    public func encode(to encoder: any Swift.Encoder) throws {
+    public func encode(to encoder: any Encoder) throws {
       var value = encoder.singleValueContainer()
       try value.encode(description)
     }
@@ -81,7 +81,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
     enum CodingKeys: String, CodingKey, CaseIterable { case address, name, subscribe }
 
-    public init(from decoder: any Swift.Decoder) throws {
+    public init(from decoder: any Decoder) throws {
       try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
       let values = try decoder.container(keyedBy: CodingKeys.self)
       address = try values.decodeIfPresent(String.self, forKey: .address)
@@ -115,7 +115,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
     case identifier, broker, prefix, homeAssistant, advertisements, advertisementInterval, devices, keptValues
   }
 
-  public init(from decoder: any Swift.Decoder) throws {
+  public init(from decoder: any Decoder) throws {
     try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
     let values = try decoder.container(keyedBy: CodingKeys.self)
     identifier = try values.decodeIfPresent(String.self, forKey: .identifier) ?? identifier
@@ -205,7 +205,7 @@ private struct AnyKey: CodingKey {
 }
 
 /// A misspelt field would otherwise be ignored.
-private func rejectUnknownKeys<Keys: CodingKey & CaseIterable>(of decoder: any Swift.Decoder, known: Keys.Type) throws {
+private func rejectUnknownKeys<Keys: CodingKey & CaseIterable>(of decoder: any Decoder, known: Keys.Type) throws {
   let names = known.allCases.map(\.stringValue)
   let values = try decoder.container(keyedBy: AnyKey.self)
   for key in values.allKeys where !names.contains(key.stringValue) {

@@ -13,7 +13,7 @@ extension BondRecord: Codable {
 
   private enum Keys: String, CodingKey { case version, identityResolvingKey, bonds }
 
-  public init(from decoder: any Swift.Decoder) throws {
+  public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: Keys.self)
     let version = try container.decode(Int.self, forKey: .version)
     guard version == Self.version else {
@@ -24,7 +24,7 @@ extension BondRecord: Codable {
     bonds = try container.decode([Bond].self, forKey: .bonds)
   }
 
-  public func encode(to encoder: any Swift.Encoder) throws {
+  public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Keys.self)
     try container.encode(Self.version, forKey: .version)
     try container.encodeIfPresent(identityResolvingKey.map(HexadecimalKey.init), forKey: .identityResolvingKey)
@@ -95,7 +95,7 @@ extension Bond: Codable {
     var attributes: AttributeCacheForm?
   }
 
-  public init(from decoder: any Swift.Decoder) throws {
+  public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let form = try container.decode(Form.self)
     func corrupted(_ what: String) -> DecodingError {
@@ -139,7 +139,7 @@ extension Bond: Codable {
     self.init(record)
   }
 
-  public func encode(to encoder: any Swift.Encoder) throws {
+  public func encode(to encoder: any Encoder) throws {
     func strength(_ strength: KeyStrength) -> Form.Strength {
       Form.Strength(
         size: strength.size, authenticated: strength.isAuthenticated, secureConnections: strength.isSecureConnections)
@@ -173,7 +173,7 @@ private struct HexadecimalKey: Codable {
 
   init(key: SecretKey) { self.key = key }
 
-  init(from decoder: any Swift.Decoder) throws {
+  init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
     guard let octets = [UInt8](hexadecimal: text), let value = UInt128(bigEndian: octets) else {
@@ -182,7 +182,7 @@ private struct HexadecimalKey: Codable {
     key = SecretKey(value)
   }
 
-  func encode(to encoder: any Swift.Encoder) throws {
+  func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(key.value.bigEndianOctets.hexadecimal)
   }

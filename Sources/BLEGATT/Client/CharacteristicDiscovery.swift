@@ -44,7 +44,7 @@ struct CharacteristicDiscovery: ClientProcedure {
   private func declaration(
     _ entry: ReadByTypeResponse.AttributeData
   ) throws(GATTClientError) -> DiscoveredCharacteristic {
-    var value = Decoder(entry.value)
+    var value = PacketDecoder(entry.value)
     var properties: GATTCharacteristicProperties = []
     var valueHandle = AttributeHandle.none
     var uuid = BluetoothUUID(0)

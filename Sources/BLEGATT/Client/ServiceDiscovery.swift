@@ -96,7 +96,7 @@ struct IncludedServiceDiscovery: ClientProcedure {
     }
     for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
       try search.advance(past: entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
-      var value = Decoder(entry.value)
+      var value = PacketDecoder(entry.value)
       var (start, end) = (AttributeHandle.none, AttributeHandle.none)
       do throws(CodecError) {
         try value.value("Included Service Attribute Handle", &start)

@@ -52,7 +52,7 @@ struct RestoredUUID: Codable, Hashable {
 
   init(_ uuid: BluetoothUUID) { self.uuid = uuid }
 
-  init(from decoder: any Swift.Decoder) throws {
+  init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
     let octets = stride(from: 0, to: text.utf8.count, by: 2).map { offset in
       UInt8(text.dropFirst(offset).prefix(2), radix: 16)
@@ -63,7 +63,7 @@ struct RestoredUUID: Codable, Hashable {
     self.uuid = uuid
   }
 
-  func encode(to encoder: any Swift.Encoder) throws {
+  func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(
       uuid.littleEndian.reversed().map { String(format: "%02x", Int($0)) }.joined())

@@ -2,7 +2,7 @@
 ///
 /// A value that is longer than its field (255 octets in a counted field, the block in a padded field) is cut there. The
 /// encoder never traps; the packet types state their limits.
-public struct Encoder: FieldVisitor {
+public struct PacketEncoder: FieldVisitor {
   @usableFromInline var buffer: [UInt8]
 
   /// An encoder that appends to `buffer` in place, without a copy; ``returnBuffer(to:)`` returns the buffer.

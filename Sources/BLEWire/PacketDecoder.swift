@@ -1,5 +1,5 @@
 /// Decodes the fields of a packet from octets.
-public struct Decoder: FieldVisitor {
+public struct PacketDecoder: FieldVisitor {
   /// The octets after the fields that have been decoded.
   public var remaining: Bytes
 
