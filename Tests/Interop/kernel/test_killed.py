@@ -18,12 +18,14 @@ STEPS = [connecting, discovering, pairing, subscribed, writing, preparing]
 
 
 def reads(central, peripheral, seconds=20.0):
-    """Connects and reads. A link that the kernel has kept for the killed process may end meanwhile: then once more."""
+    """Connects and reads. The central may be connected already, by the attempt that the kill interrupted. A link that the kernel has kept for
+    the killed process may end meanwhile: then once more."""
     deadline = time.monotonic() + seconds
     while True:
         central.skip()
         central.tell(f"k connect {peripheral.address} 15 15 0 1000")
         wait_for_one_of(central, ("k connected", "k failed"), seconds)
+        central.skip()
         central.tell("k read 181A 2A6E")
         wait_for_one_of(central, ("k value", "k failed"), seconds)
         if "k value" in "\n".join(central.program.output.split("\n")[central.position :]):
