@@ -34,13 +34,14 @@ class Host:
         self.program.process.stdin.flush()
 
     def wait_for(self, text, seconds=SERVED):
-        """The next line with `text`; a failure of BLEKit ends the wait unless it is waited for."""
+        """The next line with `text`, or with one of several; a failure of BLEKit ends the wait unless it is waited for."""
+        texts = (text,) if isinstance(text, str) else text
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.program.check_alive()
             lines = self.program.output.split("\n")[:-1]
             for index in range(self.position, len(lines)):
-                if text in lines[index]:
+                if any(text in lines[index] for text in texts):
                     self.position = index + 1
                     return lines[index]
                 assert "k failed" not in lines[index], f"{lines[index]!r} instead of {text!r}"
@@ -71,8 +72,9 @@ class Central(Host):
         super().__init__(radio, folder, "central", *options)
 
     def connect(self, peripheral):
+        """The attempt that a kill has interrupted may have connected it already."""
         self.tell(f"k connect {peripheral.address} {TIMING}")
-        self.wait_for("k connected")
+        self.wait_for(("k connected", "is connected already"))
 
 
 def converse(central, peripheral, folder):
