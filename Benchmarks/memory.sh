@@ -40,7 +40,7 @@ link() { # program library...
     -Xlinker "--defsym=main=${1//-/_}_main" "${@:2}" 2> "$static/log" || { cat "$static/log" >&2; exit 1; }
 }
 link memory-bench-empty -lcrypto
-link memory-bench-peripheral -lcrypto -lbluetooth -lFoundationEssentials -l_FoundationCollections -l_FoundationCShims -lstdc++
+link memory-bench-peripheral -lcrypto -lbluetooth
 read -r empty_resident empty_anonymous <<< "$(empty "$bin/memory-bench-empty")"
 read -r static_empty _ <<< "$(empty "$static/memory-bench-empty")"
 read -r static_resident static_anonymous <<< "$(held 0 "$static/memory-bench-peripheral" unix-client:%P)"

@@ -4,7 +4,6 @@ import BLEGATT
 import BLEHost
 import BLESMP
 import BLEWire
-import FoundationEssentials
 
 /// The form of ``BondRecord`` in a file: JSON, octets as hexadecimal digits, keys most significant octet first.
 extension BondRecord: Codable {
@@ -53,18 +52,14 @@ extension BondRecord {
   /// Reads the whole content of a file.
   init(decoding octets: [UInt8]) throws(CorruptRecord) {
     do {
-      self = try JSONDecoder().decode(BondRecord.self, from: Data(octets))
+      self = try JSONDecoding.value(BondRecord.self, of: JSON(decoding: octets))
     } catch {
       throw CorruptRecord(error)
     }
   }
 
   /// The content of a file.
-  func encoded() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    return [UInt8](try encoder.encode(self))
-  }
+  func encoded() throws -> [UInt8] { try JSONEncoding.json(of: self).encoded }
 }
 
 extension Bond: Codable {

@@ -1,7 +1,6 @@
 import BLELinux
 import BLEWire
 import Dispatch
-import FoundationEssentials
 import Synchronization
 
 /// Keeps the devices that an adapter knows in a file, so that an identifier of an earlier run still names its device.
@@ -78,9 +77,7 @@ package final class DeviceFile: Sendable {
           Content.Device(
             address: "\(device.address.octets)", random: device.address.kind == .random, name: device.name)
         })
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-      try folder.replace(name, with: [UInt8](try encoder.encode(content)))
+      try folder.replace(name, with: try JSONEncoding.json(of: content).encoded)
       lock.release()
     } catch {
       report("the identifiers of devices cannot be saved", error)
@@ -89,7 +86,7 @@ package final class DeviceFile: Sendable {
 
   private func read(_ name: String, in folder: borrowing PrivateFolder) throws -> [KnownDevices.Device] {
     guard let octets = try folder.read(name) else { return [] }
-    let content = try JSONDecoder().decode(Content.self, from: Data(octets))
+    let content = try JSONDecoding.value(Content.self, of: JSON(decoding: octets))
     return content.devices.suffix(KnownDevices.fileLimit).compactMap { device in
       guard let address = DeviceAddress(device.address, kind: device.random ? .random : .public),
         address.isIdentityAddress

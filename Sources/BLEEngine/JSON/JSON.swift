@@ -1,0 +1,92 @@
+import BLEWire
+
+/// A JSON value (RFC 8259), for the files of bonds and of devices.
+///
+/// FoundationEssentials has an encoder of its own, but takes 2 MB in each program that is linked with it (Docs/Decisions/0093). The
+/// octets that are written are those of its `JSONEncoder` with the options `prettyPrinted` and `sortedKeys`.
+///
+/// ```
+///   octets ──JSONParser──► JSON ──JSONDecoding──► Decodable          Encodable ──JSONEncoding──► JSON ──encoded──► octets
+/// ```
+enum JSON: Equatable, Sendable {
+  case null
+  case boolean(Bool)
+  /// The characters of a number: a 64-bit integer is no `Double`.
+  case number(String)
+  case string(String)
+  case array([JSON])
+  case object([String: JSON])
+
+  /// The arrays and objects inside each other, the outermost included. A file with more is rejected.
+  static let maximumDepth = 32
+
+  /// Parses a whole file, UTF-8 with or without a byte order mark.
+  ///
+  /// - Throws: `DecodingError.dataCorrupted` with an empty path.
+  init(decoding octets: [UInt8]) throws {
+    var parser = JSONParser(octets)
+    do throws(JSONParser.Failure) {
+      self = try parser.file()
+    } catch {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: [], debugDescription: "no JSON at octet \(error.position): \(error.expected) expected"))
+    }
+  }
+
+  /// The content of a file: each element on a line, the keys of an object in order.
+  var encoded: [UInt8] {
+    var octets: [UInt8] = []
+    write(to: &octets, indentation: 0)
+    return octets
+  }
+
+  private func write(to octets: inout [UInt8], indentation: Int) {
+    switch self {
+    case .null: octets += "null".utf8
+    case .boolean(let value): octets += (value ? "true" : "false").utf8
+    case .number(let text): octets += text.utf8
+    case .string(let text): Self.write(text, to: &octets)
+    case .array(let elements):
+      Self.write(elements, "[", "]", to: &octets, indentation) { $0.write(to: &$1, indentation: indentation + 1) }
+    case .object(let members):
+      Self.write(members.sorted { $0.key < $1.key }, "{", "}", to: &octets, indentation) { member, octets in
+        Self.write(member.key, to: &octets)
+        octets += " : ".utf8
+        member.value.write(to: &octets, indentation: indentation + 1)
+      }
+    }
+  }
+
+  private static func write<Element>(
+    _ elements: [Element], _ opening: Unicode.Scalar, _ closing: Unicode.Scalar, to octets: inout [UInt8],
+    _ indentation: Int, _ body: (Element, inout [UInt8]) -> Void
+  ) {
+    octets.append(UInt8(ascii: opening))
+    for (index, element) in elements.enumerated() {
+      octets += (index == 0 ? "\n" : ",\n").utf8
+      octets += repeatElement(UInt8(ascii: " "), count: 2 * (indentation + 1))
+      body(element, &octets)
+    }
+    if elements.isEmpty { octets += "\n".utf8 }
+    octets += "\n".utf8
+    octets += repeatElement(UInt8(ascii: " "), count: 2 * indentation)
+    octets.append(UInt8(ascii: closing))
+  }
+
+  private static func write(_ text: String, to octets: inout [UInt8]) {
+    octets.append(UInt8(ascii: "\""))
+    for octet in text.utf8 {
+      switch octet {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): octets += [UInt8(ascii: "\\"), octet]
+      case 0x08: octets += "\\b".utf8
+      case 0x09: octets += "\\t".utf8
+      case 0x0A: octets += "\\n".utf8
+      case 0x0C: octets += "\\f".utf8
+      case 0x0D: octets += "\\r".utf8
+      case 0..<0x20: octets += "\\u00\([octet].hexadecimal)".utf8
+      default: octets.append(octet)
+      }
+    }
+    octets.append(UInt8(ascii: "\""))
+  }
+}
