@@ -15,7 +15,11 @@ package struct HostConfiguration: Sendable {
   /// Who else uses the controller.
   package var ownership = ControllerOwnership.exclusive
   /// What one client can make the server keep.
-  package var serverLimits = GATTServer.Limits()
+  package var serverLimits: GATTServer.Limits {
+    get { sharedServerLimits.limits }
+    set { sharedServerLimits = GATTServer.SharedLimits(newValue) }
+  }
+  private(set) var sharedServerLimits = GATTServer.SharedLimits(GATTServer.Limits())
   /// How long the controller may take over a command.
   package var commandTimeout: Duration = .seconds(2)
   /// How often a controller that does not answer is reset before it is given up.

@@ -63,6 +63,31 @@ import Testing
     _ = take()
   }
 
+  @Test mutating func aClientThatWasNotUsedTakesNoMemoryOfItsOwn() {
+    client.setMTU(100)
+    client.setEncrypted(true)
+    client.setCongested(false, now: now, into: &output)
+    client.forgetBond()
+    client.stopAwaitingCounters(now: now, into: &output)
+    client.resume(now: now, into: &output)
+    client.releaseParked(into: &output)
+    client.tick(now: now, into: &output)
+    _ = client.removeUser(owner, now: now, into: &output)
+    client.linkEnded(into: &output)
+    #expect(client.isUnused && output.isEmpty)
+    #expect(client.mtu == 100 && !client.isCongested && client.deadline == nil && client.attributeCache == nil)
+  }
+
+  @Test mutating func theFirstUseHasTheMTUAndTheEncryptionOfTheLink() {
+    client.setMTU(100)
+    client.setEncrypted(true)
+    read()
+    #expect(!client.isUnused && client.mtu == 100 && client.gatt.isLinkEncrypted)
+    client.setMTU(50)
+    client.setEncrypted(false)
+    #expect(client.mtu == 50 && !client.gatt.isLinkEncrypted)
+  }
+
   @Test mutating func exchangesTheMTUFirstAndTellsTheServer() {
     client.start(encryptedUntil: nil, now: now, into: &output)
     read()

@@ -10,6 +10,8 @@ extension GATTServer {
     public var pdus = PacketBuffer()
     /// The events for the application.
     public var events: [Event] = []
+    /// The octets of the request that is decoded; the memory is reused.
+    var request: [UInt8] = []
 
     /// An empty output.
     public init() {}

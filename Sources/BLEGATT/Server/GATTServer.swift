@@ -61,10 +61,17 @@ public struct GATTServer: Sendable {
     }
   }
 
+  /// Limits in one place for all servers of a host.
+  package final class SharedLimits: Sendable {
+    package let limits: Limits
+    package init(_ limits: Limits) { self.limits = limits }
+  }
+
   /// The name of the client for the providers of values (``ValueProvider/Client``).
   package var client: UInt32 = 0
   /// The limits, fixed for the life of the server.
-  public let limits: Limits
+  public var limits: Limits { shared.limits }
+  private let shared: SharedLimits
   /// The ATT_MTU in force, in octets.
   public internal(set) var mtu = ATT.defaultMTU
   /// Whether an indication was not confirmed in time: the server neither sends nor receives (Vol 3, Part F, 3.3.3).
@@ -87,11 +94,10 @@ public struct GATTServer: Sendable {
   /// The PDUs that wait while a request is unanswered, in order.
   var waiting = PacketBuffer()
   var indications = IndicationQueue() { didSet { updateDeadline() } }
-  /// The octets of the request that is decoded; the memory is reused.
-  var requestOctets: [UInt8] = []
-
   /// The server of a new link.
-  public init(limits: Limits = Limits()) { self.limits = limits }
+  public init(limits: Limits = Limits()) { self.init(limits: SharedLimits(limits)) }
+  /// The server of a new link, with the limits of others.
+  package init(limits: SharedLimits) { shared = limits }
 
   /// Sets the ATT_MTU, in octets, after the client of the same bearer has exchanged it: both directions have one (Vol 3,
   /// Part F, 3.4.2). A value outside 23 to ``Limits/maximumMTU`` becomes the nearest one inside.
@@ -198,10 +204,10 @@ public struct GATTServer: Sendable {
 
   /// Decodes a request as a declared packet; a malformed one is rejected with Invalid PDU.
   mutating func decode<Request: ATTPacket>(_ pdu: Span<UInt8>, into output: inout Output) -> Request? {
-    requestOctets.removeAll(keepingCapacity: true)
-    requestOctets.append(copying: pdu.extracting(1...))
+    output.request.removeAll(keepingCapacity: true)
+    output.request.append(copying: pdu.extracting(1...))
     do throws(CodecError) {
-      return try Request(decoding: requestOctets[...])
+      return try Request(decoding: output.request[...])
     } catch {
       output.reject(Request.opcode, .invalidPDU)
       return nil

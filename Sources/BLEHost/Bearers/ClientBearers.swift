@@ -37,6 +37,7 @@ struct ClientBearers: Sendable {
   /// The operations on the first bearer that have not ended, with their attributes; nil: several.
   private var first: [GATTClient.OperationID: AttributeHandle?] = [:]
 
+  var isEmpty: Bool { bearers.isEmpty }
   var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
 
   mutating func add(_ channel: ChannelID, mtu: Int) {

@@ -16,6 +16,8 @@ package struct DiagnosticLimits: Hashable, Sendable {
 struct DiagnosticLog: Sendable {
   private let limits: DiagnosticLimits
   /// The links that are up.
+  private var up: Set<PeerID> = []
+  /// Those of them that there was a line about.
   private var links: [PeerID: DiagnosticLimiter] = [:]
   private var peers = DiagnosticLimiter()
   private var controller = DiagnosticLimiter()
@@ -24,10 +26,11 @@ struct DiagnosticLog: Sendable {
 
   init(limits: DiagnosticLimits) { self.limits = limits }
 
-  mutating func linkAdded(_ peer: PeerID) { links[peer] = DiagnosticLimiter() }
+  mutating func linkAdded(_ peer: PeerID) { up.insert(peer) }
 
   /// What was left out of a link that has ended is counted with that of all links.
   mutating func linkEnded(_ peer: PeerID) {
+    up.remove(peer)
     guard let link = links.removeValue(forKey: peer) else { return }
     peers.addSuppressed(link.suppressed)
     review()
@@ -40,8 +43,8 @@ struct DiagnosticLog: Sendable {
     case .controller: return passes(controller.admits(limit: limits.ofHost, period: limits.period, now: now))
     case .peer: break
     }
-    if let isAdmitted = peer.flatMap({ links[$0]?.admits(limit: limits.ofLink, period: limits.period, now: now) }),
-      !isAdmitted
+    if let peer, up.contains(peer),
+      !links[peer, default: DiagnosticLimiter()].admits(limit: limits.ofLink, period: limits.period, now: now)
     {
       return passes(false)
     }

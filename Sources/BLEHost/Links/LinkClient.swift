@@ -52,41 +52,41 @@ struct LinkClient: Sendable {
   }
 
   private let peer: PeerID
-  private let maximumMTU: Int
-  private var gatt = GATTClient()
+  private let maximumMTU: UInt16
+  private(set) var state = LinkClientState()
   /// The bearers beside that of ``gatt``.
   var bearers = ClientBearers()
   /// The owners that connected the link or operate on it, as a central: they receive what the peer's server sends unasked.
   private(set) var users: [OwnerID]
-  /// The owner of each operation that has not ended.
-  private var owners: [GATTClient.OperationID: OwnerID] = [:]
   private(set) var reconnection = Reconnection.none
-  private var subscriptions = LinkSubscriptions()
-  private var parked = ParkedOperations()
-  private var signingKey: SecretKey?
-  /// When signed writes that wait for a counter fail.
-  private var counterDeadline: Instant?
 
   init(peer: PeerID, users: [OwnerID], maximumMTU: Int) {
-    (self.peer, self.users, self.maximumMTU) = (peer, users, maximumMTU)
+    (self.peer, self.users, self.maximumMTU) = (peer, users, UInt16(clamping: maximumMTU))
   }
 
-  var mtu: Int { gatt.mtu }
-  var isCongested: Bool { gatt.isCongested }
+  var used: LinkClientState.Used {
+    _read { yield state.used }
+    _modify { yield &state.used }
+  }
+  var gatt: GATTClient {
+    _read { yield state.used.gatt }
+    _modify { yield &state.used.gatt }
+  }
+  var isUnused: Bool { state.isUnused }
+  var mtu: Int { state.mtu }
+  var isCongested: Bool { state.ifUsed { $0.gatt.isCongested } ?? false }
   /// When ``tick(now:into:)`` has work, the encryption is late (``Reconnection/deadline``) or the store is
   /// (``isStorageLate(now:)``).
-  var deadline: Instant? {
-    .nearer(.nearer(gatt.deadline, bearers.deadline), .nearer(reconnection.deadline, counterDeadline))
-  }
-  func isStorageLate(now: Instant) -> Bool { counterDeadline.map { $0 <= now } ?? false }
+  var deadline: Instant? { .nearer(.nearer(state.deadline, bearers.deadline), reconnection.deadline) }
+  func isStorageLate(now: Instant) -> Bool { state.ifUsed { $0.counterDeadline.map { $0 <= now } } ?? false }
 
   /// What is known of the database of a bonded peer.
-  var attributeCache: AttributeCache? { gatt.attributeCache }
+  var attributeCache: AttributeCache? { state.ifUsed { $0.gatt.attributeCache } }
   /// The peer has proven its bond, with which `stored` was kept.
   mutating func startCaching(_ stored: AttributeCache?) { gatt.startCaching(stored) }
 
-  mutating func setMTU(_ mtu: Int) { gatt.mtu = mtu }
-  mutating func setEncrypted(_ isEncrypted: Bool) { gatt.isLinkEncrypted = isEncrypted }
+  mutating func setMTU(_ mtu: Int) { state.setMTU(mtu) }
+  mutating func setEncrypted(_ isEncrypted: Bool) { state.setEncrypted(isEncrypted) }
 
   mutating func addUser(_ owner: OwnerID) { if !users.contains(owner) { users.append(owner) } }
 
@@ -96,7 +96,8 @@ struct LinkClient: Sendable {
   mutating func removeUser(_ owner: OwnerID, now: Instant, into output: inout Output) -> Bool {
     guard let place = users.firstIndex(of: owner) else { return false }
     users.remove(at: place)
-    let writes = subscriptions.remove(owner)
+    guard !isUnused else { return true }
+    let writes = used.subscriptions.remove(owner)
     for write in writes where !users.isEmpty {
       gatt.perform(
         GATTClient.Operation(id: .stack, .write(write.descriptor, write.value)), now: now, into: &output.gatt)
@@ -118,7 +119,7 @@ struct LinkClient: Sendable {
 
   private mutating func exchangeMTU(now: Instant, into output: inout Output) {
     gatt.perform(
-      GATTClient.Operation(id: .stack, .exchangeMTU(maximumMTU)), now: now, into: &output.gatt)
+      GATTClient.Operation(id: .stack, .exchangeMTU(Int(maximumMTU))), now: now, into: &output.gatt)
   }
 
   /// Performs an operation of one owner, which uses the link from then on.
@@ -134,23 +135,23 @@ struct LinkClient: Sendable {
     }
     addUser(owner)
     let sent: GATTClient.Operation
-    switch subscriptions.perform(operation, for: owner) {
+    switch used.subscriptions.perform(operation, for: owner) {
     case .send(let kind): sent = GATTClient.Operation(id: operation.id, kind)
     case .finish(let outcome):
       return output.effects.append(
         .event(.client(peer, .finished(operation.id, .success(outcome))), to: owner.recipient))
     }
-    owners[operation.id] = owner
-    if pairsOnDemand { parked.asked[operation.id] = sent }
-    bearers.perform(sent, &gatt, now: now, into: &output)
+    used.owners[operation.id] = owner
+    if pairsOnDemand { used.parked.asked[operation.id] = sent }
+    bearers.perform(sent, &state.gatt, now: now, into: &output)
   }
 
   mutating func receive(_ pdu: Span<UInt8>, on channel: ChannelID, now: Instant, into output: inout Output) {
-    bearers.receive(pdu, on: channel, &gatt, now: now, into: &output)
+    bearers.receive(pdu, on: channel, &state.gatt, now: now, into: &output)
   }
 
   mutating func bearerClosed(_ channel: ChannelID, now: Instant, into output: inout Output) {
-    bearers.closed(channel, &gatt, now: now, into: &output)
+    bearers.closed(channel, &state.gatt, now: now, into: &output)
   }
 
   mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
@@ -158,12 +159,14 @@ struct LinkClient: Sendable {
   }
 
   mutating func tick(now: Instant, into output: inout Output) {
+    if isUnused, bearers.isEmpty { return }
     gatt.tick(now: now, into: &output.gatt)
-    bearers.tick(&gatt, now: now, into: &output)
+    bearers.tick(&state.gatt, now: now, into: &output)
   }
 
   /// More frames wait than may, so that no commands follow; or few enough.
   mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
+    if isUnused, !isCongested { return }
     gatt.setCongested(isCongested, now: now, into: &output.gatt)
   }
 
@@ -173,7 +176,7 @@ struct LinkClient: Sendable {
       reconnection = .none
       gatt.setSuspended(false, now: now, into: &output.gatt)
     }
-    bearers.linkEncrypted(&gatt, now: now, into: &output)
+    if bearers.wanted > 0 { bearers.linkEncrypted(&state.gatt, now: now, into: &output) }
     repeatParked(now: now, into: &output)
   }
 
@@ -192,8 +195,9 @@ struct LinkClient: Sendable {
   /// The link has ended, and with it every operation.
   mutating func linkEnded(into output: inout Output) {
     releaseParked(into: &output)
+    if isUnused, bearers.isEmpty { return }
     gatt.linkEnded(into: &output.gatt)
-    bearers.linkEnded(&gatt, into: &output)
+    bearers.linkEnded(&state.gatt, into: &output)
     for event in output.gatt.events {
       if case .finished(.stack, _) = event { continue }
       if case .finished(.bearers, _) = event { continue }
@@ -221,7 +225,7 @@ struct LinkClient: Sendable {
         }
       case .finished(let id, let result):
         bearers.finished(id)
-        if let operation = parked.take(id, result) {
+        if let operation = used.parked.take(id, result) {
           output.effects.append(.own(.securityWanted(operation, refusal: event)))
         } else {
           report(event, into: &output)
@@ -239,7 +243,7 @@ struct LinkClient: Sendable {
     }
     output.gatt.events.removeAll(keepingCapacity: true)
     guard let setUp else { return }
-    bearers.answered(setUp, &gatt, now: now, into: &output)
+    bearers.answered(setUp, &state.gatt, now: now, into: &output)
     translate(now: now, into: &output)
   }
 
@@ -247,8 +251,8 @@ struct LinkClient: Sendable {
   /// the link.
   mutating func report(_ event: GATTClient.Event, into output: inout Output) {
     switch event {
-    case .finished(let id, let result): subscriptions.finished(id, result)
-    case .servicesChanged: subscriptions.removeAll()
+    case .finished(let id, let result): used.subscriptions.finished(id, result)
+    case .servicesChanged: used.subscriptions.removeAll()
     default: break
     }
     output.effects.append(.event(.client(peer, event), to: takeRecipient(of: event)))
@@ -256,9 +260,9 @@ struct LinkClient: Sendable {
 
   private mutating func takeRecipient(of event: GATTClient.Event) -> Recipient {
     switch event {
-    case .finished(let id, _): owners.removeValue(forKey: id)?.recipient ?? .everyone
+    case .finished(let id, _): used.owners.removeValue(forKey: id)?.recipient ?? .everyone
     case .notification(let value, _), .indication(let value, _):
-      Recipient(subscriptions.owners(of: value)) ?? Recipient(users) ?? .everyone
+      Recipient(used.subscriptions.owners(of: value)) ?? Recipient(users) ?? .everyone
     default: Recipient(users) ?? .everyone
     }
   }
@@ -292,16 +296,17 @@ struct ParkedOperations: Sendable {
 extension LinkClient {
   /// The link is being secured for this operation.
   mutating func park(_ operation: GATTClient.Operation, _ refusal: GATTClient.Event) {
-    parked.waiting.append((operation, refusal))
+    used.parked.waiting.append((operation, refusal))
   }
 
   /// The link is encrypted now: what was refused is asked again.
   mutating func repeatParked(now: Instant, into output: inout Output) {
-    let waiting = parked.waiting
-    parked.waiting = []
+    guard !isUnused else { return }
+    let waiting = used.parked.waiting
+    used.parked.waiting = []
     for (operation, _) in waiting {
-      parked.asked[operation.id] = operation
-      parked.repeated.insert(operation.id)
+      used.parked.asked[operation.id] = operation
+      used.parked.repeated.insert(operation.id)
       gatt.perform(operation, now: now, into: &output.gatt)
     }
   }
@@ -309,81 +314,9 @@ extension LinkClient {
   /// It could not be encrypted: the refusals are reported after all. The operations that have no answer yet were asked before
   /// the failure, so a refusal of theirs is reported, too, and starts no other pairing (Vol 3, Part H, 2.3.6).
   mutating func releaseParked(into output: inout Output) {
-    let waiting = parked.waiting
-    parked = ParkedOperations()
+    guard !isUnused else { return }
+    let waiting = used.parked.waiting
+    used.parked = ParkedOperations()
     for (_, refusal) in waiting { report(refusal, into: &output) }
-  }
-}
-
-/// Signed writes of ours (Vol 3, Part F, 3.4.5.4; Part H, 2.4.5).
-extension LinkClient {
-  /// Whether the next operation is a signed write that waits for ``take(_:until:now:into:)``.
-  var needsCounters: Bool { gatt.awaitsSignCounter }
-
-  /// The client signs with this key; counters come when it needs some.
-  mutating func setSigningKey(_ key: SecretKey, _ toolbox: SecurityToolbox) {
-    guard signingKey != key else { return }
-    signingKey = key
-    gatt.signing = GATTClient.Signing(counter: 0, limit: 0) { message, counter in
-      let signature = (try? toolbox.signature(of: message[...], csrk: key.value, signCounter: counter)) ?? []
-      return signature.dropFirst(4).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    }
-  }
-
-  /// The bond was removed or replaced: the client can sign no more, and caches nothing.
-  mutating func forgetBond() {
-    signingKey = nil
-    gatt.signing = nil
-    gatt.stopCaching()
-  }
-
-  /// The counters that were not used, and their key.
-  var unusedCounters: (Range<UInt32>, key: SecretKey?)? {
-    guard let signing = gatt.signing, signing.counter < signing.limit else { return nil }
-    return (signing.counter..<signing.limit, signingKey)
-  }
-
-  /// Ends an input: takes the counters that it needs, and turns what it found into effects.
-  mutating func finish(
-    _ identity: DeviceAddress, _ bonds: inout BondTable, until: Instant, _ turn: inout LinkTurn
-  ) {
-    while needsCounters {
-      // The bond is reported before the effects of the client.
-      let grant = bonds.takeCounters(of: identity, into: &turn.server.effects)
-      take(grant, until: until, now: turn.now, into: &turn.client)
-      if grant == .awaited { break }
-    }
-    translate(now: turn.now, into: &turn.client)
-  }
-
-  /// Takes the answer to its need of counters.
-  ///
-  /// - Parameter until: when signed writes fail that have no counter by then.
-  mutating func take(
-    _ grant: BondTable.CounterGrant, until: Instant, now: Instant, into output: inout Output
-  ) {
-    switch grant {
-    case .counters(let counters): gatt.allowSigning(counters, now: now, into: &output.gatt)
-    // The key is of no use any more.
-    case .usedUp: gatt.allowSigning(.max..<(.max), now: now, into: &output.gatt)
-    case .refused: gatt.rejectSignedWrites(now: now, into: &output.gatt)
-    case .awaited: return counterDeadline = counterDeadline ?? until
-    }
-    if !needsCounters { counterDeadline = nil }
-  }
-
-  /// The link is encrypted now, where a signed write is a Write Command and needs no counter (Vol 3, Part C, 10.4.1).
-  mutating func stopAwaitingCounters(now: Instant, into output: inout Output) {
-    gatt.isLinkEncrypted = true
-    guard counterDeadline != nil else { return }
-    counterDeadline = nil
-    gatt.setCongested(gatt.isCongested, now: now, into: &output.gatt)
-  }
-
-  /// The store has not answered in time.
-  mutating func counterTimedOut(now: Instant, into output: inout Output) {
-    guard isStorageLate(now: now) else { return }
-    counterDeadline = nil
-    gatt.rejectSignedWrites(now: now, into: &output.gatt)
   }
 }

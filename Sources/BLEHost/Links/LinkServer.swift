@@ -44,7 +44,7 @@ struct LinkServer: Sendable {
   init(peer: PeerID, _ configuration: HostConfiguration) {
     self.peer = peer
     storageTimeout = configuration.bondStorageTimeout
-    gatt = GATTServer(limits: configuration.serverLimits)
+    gatt = GATTServer(limits: configuration.sharedServerLimits)
     gatt.allowsEnhancedBearers = configuration.usesEnhancedBearers
     gatt.client = peer.rawValue
   }

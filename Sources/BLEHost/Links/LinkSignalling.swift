@@ -29,7 +29,12 @@ struct LinkSignalling: Sendable {
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
   /// Made by the first priority that the link is given.
-  var tuning: LinkTuning?
+  var tuning: LinkTuning? {
+    get { tunings.first }
+    set { tunings = newValue.map { [$0] } ?? [] }
+  }
+  /// ``tuning``, in memory of its own: most links have none.
+  private var tunings: [LinkTuning] = []
 
   init(
     peer: PeerID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
