@@ -35,6 +35,14 @@ extension HCI {
       return contains(octet: place.octet, bit: place.bit)
     }
 
+    /// Whether the controller supports the command; false for one without a bit.
+    ///
+    /// The bit is that of the declaration. A question by the opcode needs the table of all commands.
+    public func contains<Command: HCICommand>(_ command: Command.Type) -> Bool {
+      guard let place = Command.supportedCommandsBit else { return false }
+      return contains(octet: place.octet, bit: place.bit)
+    }
+
     /// Whether the bit is set; false outside the 64 octets.
     public func contains(octet: Int, bit: Int) -> Bool {
       let index = octets.startIndex + octet

@@ -55,6 +55,19 @@ import Testing
     #expect(commands == HCI.SupportedCommands())
   }
 
+  @Test(arguments: HCI.commands.values.sorted { $0.opcode.rawValue < $1.opcode.rawValue })
+  func `a supported command is found by its type`(type: any HCICommand.Type) { expectBit(type) }
+
+  private func expectBit<Command: HCICommand>(_ type: Command.Type) {
+    var commands = HCI.SupportedCommands()
+    #expect(!commands.contains(type))
+    commands.insert(type.opcode)
+    #expect(commands.contains(type) == (type.opcode != .readLocalSupportedCommands))
+    commands = .all
+    commands.remove(type.opcode)
+    #expect(!commands.contains(type))
+  }
+
   @Test func `every command but Read Local Supported Commands has a bit`() {
     let all = HCI.SupportedCommands.all
     #expect(Set(all.opcodes) == Set(HCI.commands.keys).subtracting([.readLocalSupportedCommands]))

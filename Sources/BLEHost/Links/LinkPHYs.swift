@@ -23,7 +23,7 @@ struct LinkPHYs: Sendable {
       self.owner = owner
       effects.append(.command(preference.command(for: handle), for: .setPHY(peer, owner)))
     case .readPHY:
-      guard controller.commands.contains(.leReadPHY) else {
+      guard controller.commands.contains(HCI.LEReadPHY.self) else {
         return reject(.unsupported("LE Read PHY"), to: owner, into: &effects)
       }
       effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .readPHY(peer, owner)))
@@ -56,7 +56,7 @@ extension PHYPreference {
       return .invalidParameters("a link is on LE 1M, LE 2M or LE Coded")
     }
     if let error = controller.lacking(transmit.union(receive)) { return error }
-    return controller.commands.contains(.leSetPHY) ? nil : .unsupported("LE Set PHY")
+    return controller.commands.contains(HCI.LESetPHY.self) ? nil : .unsupported("LE Set PHY")
   }
 
   func command(for link: ConnectionHandle) -> HCI.LESetPHY {

@@ -178,15 +178,16 @@ struct LinkTuning: Sendable {
 extension LinkTuning.Means {
   fileprivate init(_ controller: ControllerCapabilities, _ role: Connection.Role) {
     let longest = controller.maximumDataLength
-    if controller.leFeatures.contains(.dataPacketLengthExtension), controller.commands.contains(.leSetDataLength),
+    if controller.leFeatures.contains(.dataPacketLengthExtension),
+      controller.commands.contains(HCI.LESetDataLength.self),
       longest.supportedMaxTXOctets > 27
     {
       dataLength = (longest.supportedMaxTXOctets, longest.supportedMaxTXTime)
     }
-    has2M = controller.phys.contains(.le2M) && controller.commands.contains(.leSetPHY)
+    has2M = controller.phys.contains(.le2M) && controller.commands.contains(HCI.LESetPHY.self)
     // A peripheral may ask only where its controller has the procedure (Vol 6, Part B, 5.1.4).
     readsFeatures =
-      controller.commands.contains(.leReadRemoteFeatures)
+      controller.commands.contains(HCI.LEReadRemoteFeatures.self)
       && (role == .central || controller.leFeatures.contains(.peripheralInitiatedFeaturesExchange))
   }
 }

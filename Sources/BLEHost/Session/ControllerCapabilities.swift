@@ -20,9 +20,10 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
   /// used one of them may use no legacy one until the next reset.
   package var usesExtendedCommands: Bool {
-    leFeatures.contains(.extendedAdvertising) && commands.contains(.leSetExtendedAdvertisingParameters)
-      && commands.contains(.leSetExtendedAdvertisingData) && commands.contains(.leSetExtendedScanResponseData)
-      && commands.contains(.leSetExtendedAdvertisingEnable)
+    leFeatures.contains(.extendedAdvertising) && commands.contains(HCI.LESetExtendedAdvertisingParameters.self)
+      && commands.contains(HCI.LESetExtendedAdvertisingData.self)
+      && commands.contains(HCI.LESetExtendedScanResponseData.self)
+      && commands.contains(HCI.LESetExtendedAdvertisingEnable.self)
   }
 
   /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/0066).
@@ -41,7 +42,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
 
   /// The same question for scanning and connecting, which a controller may have without extended advertising.
   package var scansByExtendedCommands: Bool {
-    commands.contains(.leSetExtendedScanParameters) && commands.contains(.leSetExtendedScanEnable)
-      && commands.contains(.leExtendedCreateConnection) && usesExtendedCommands
+    commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
+      && commands.contains(HCI.LEExtendedCreateConnection.self) && usesExtendedCommands
   }
 }

@@ -56,21 +56,22 @@ enum SetupStep: Int, CaseIterable, Sendable {
     return switch self {
     case .reset, .localVersion, .supportedCommands, .supportedFeatures, .publicAddress, .leFeatures: true
     case .eventMask, .leEventMask: true
-    case .leBufferSizeV2: commands.contains(.leReadBufferSizeV2)
+    case .leBufferSizeV2: commands.contains(HCI.LEReadBufferSizeV2.self)
     case .leBufferSize: controller.aclLength == 0
     // Zero octets of LE buffers: LE uses the ones of BR/EDR (Vol 4, Part E, 7.8.2).
     case .bufferSize: controller.aclLength == 0 || controller.aclCount == 0
-    case .leHostSupport: controller.features.contains(.leSupported) && commands.contains(.writeLEHostSupport)
-    case .acceptListSize: commands.contains(.leReadFilterAcceptListSize)
-    case .resolvingListSize: commands.contains(.leReadResolvingListSize)
+    case .leHostSupport: controller.features.contains(.leSupported) && commands.contains(HCI.WriteLEHostSupport.self)
+    case .acceptListSize: commands.contains(HCI.LEReadFilterAcceptListSize.self)
+    case .resolvingListSize: commands.contains(HCI.LEReadResolvingListSize.self)
     case .maximumDataLength:
-      controller.leFeatures.contains(.dataPacketLengthExtension) && commands.contains(.leReadMaximumDataLength)
+      controller.leFeatures.contains(.dataPacketLengthExtension) && commands.contains(HCI.LEReadMaximumDataLength.self)
     case .suggestedDataLength:
-      controller.maximumDataLength.supportedMaxTXOctets > 27 && commands.contains(.leWriteSuggestedDefaultDataLength)
+      controller.maximumDataLength.supportedMaxTXOctets > 27
+        && commands.contains(HCI.LEWriteSuggestedDefaultDataLength.self)
     case .advertisingSets:
-      controller.usesExtendedCommands && commands.contains(.leReadNumberOfSupportedAdvertisingSets)
+      controller.usesExtendedCommands && commands.contains(HCI.LEReadNumberOfSupportedAdvertisingSets.self)
     case .maximumAdvertisingData:
-      controller.usesExtendedCommands && commands.contains(.leReadMaximumAdvertisingDataLength)
+      controller.usesExtendedCommands && commands.contains(HCI.LEReadMaximumAdvertisingDataLength.self)
     case .randomAddress: usesRandomAddress
     }
   }
