@@ -151,7 +151,7 @@ extension ATTOpcode {
 
   /// Whether a server sends the PDU to a client: a response, a notification or an indication. Every other opcode,
   /// unknown ones included, is for the server.
-  public var isSentByServer: Bool { isMember(of: Self.sentByServers) }
+  @inlinable public var isSentByServer: Bool { isMember(of: Self.sentByServers) }
 
   /// The opcode of the response to this request; nil for an opcode that is not a request (Vol 3, Part F, 3.4.8).
   ///
@@ -160,7 +160,8 @@ extension ATTOpcode {
 
   /// One bit for each opcode below 64: no request, response, notification or indication has a flag.
   private static let requests = mask(of: [.request])
-  private static let sentByServers = mask(of: [.response, .notification, .indication])
+  // Every PDU is asked for it, and a stored constant would be initialized on demand. A test compares it with the declared packets.
+  @usableFromInline static var sentByServers: UInt64 { 0xA_2A8A_AAAA }
 
   private static func mask(of types: [ATTPDUType]) -> UInt64 {
     ATT.packets.reduce(0) { mask, packet in
@@ -168,5 +169,5 @@ extension ATTOpcode {
     }
   }
 
-  private func isMember(of mask: UInt64) -> Bool { rawValue < 64 && mask >> UInt64(rawValue) & 1 == 1 }
+  @inlinable func isMember(of mask: UInt64) -> Bool { rawValue < 64 && mask >> UInt64(rawValue) & 1 == 1 }
 }

@@ -6,13 +6,12 @@ struct ACLLink: Sendable {
   /// The queued frames; the first may be partly sent.
   private(set) var frames = FIFO<Frame>()
   /// The octets of ``frames`` that have not been sent.
-  var queuedOctets: Int { octets.count - head }
+  var queuedOctets: Int { octets.count }
   /// For each packet in the controller, oldest first: the tag of the frame that it ends, otherwise 0.
   var inFlight = FIFO<UInt32>()
 
-  /// The queued frames one after the other, from ``head`` on.
-  private var octets: [UInt8] = []
-  private var head = 0
+  /// The queued frames one after the other.
+  private var octets = OctetQueue()
   /// The octets of the first frame that have been sent.
   private var sentOfFirst = 0
 
@@ -25,8 +24,23 @@ struct ACLLink: Sendable {
 
   mutating func enqueue(cid: UInt16, payload: Span<UInt8>, tag: UInt32) {
     let header: InlineArray<4, UInt8> = [payload.count.octet(0), payload.count.octet(1), cid.octet(0), cid.octet(1)]
-    octets.append(copying: header.span, payload)
+    octets.append(header.span, payload)
     frames.append(Frame(length: payload.count + 4, tag: tag))
+  }
+
+  /// Takes packets out that the controller has sent.
+  ///
+  /// - Parameter transmitted: gets the tagged frames that are complete.
+  /// - Returns: how many packets there were, at most `count`.
+  @inline(__always)
+  mutating func complete(_ count: Int, into transmitted: inout [TransmittedFrames]) -> Int {
+    let taken = max(0, min(count, inFlight.count))
+    for place in 0..<taken {
+      let tag = inFlight[place]
+      if tag != 0 { transmitted.add(handle, tag) }
+    }
+    inFlight.removeFirst(taken)
+    return taken
   }
 
   /// Appends the next packet of the first frame, with at most `limit` octets of data.
@@ -34,27 +48,15 @@ struct ACLLink: Sendable {
     guard let frame = frames.first else { return }
     let length = min(limit, frame.length - sentOfFirst)
     let flag: PacketBoundaryFlag = sentOfFirst == 0 ? .firstNonFlushable : .continuing
-    out.append { $0.append(aclHeader: handle, flag, octets.span.extracting(head..<head + length)) }
-    head += length
+    out.append(aclHeader: handle, flag, octets.memory.span.extracting(octets.start..<octets.start + length))
+    octets.removeFirst(length)
     sentOfFirst += length
     if sentOfFirst == frame.length {
-      _ = frames.removeFirst()
+      frames.removeFirst(1)
       sentOfFirst = 0
       inFlight.append(frame.tag)
     } else {
       inFlight.append(0)
-    }
-    dropSentOctets()
-  }
-
-  /// Removes the sent octets from the memory, rarely enough that moving the others is cheap.
-  private mutating func dropSentOctets() {
-    if head == octets.count {
-      octets.removeAll(keepingCapacity: true)
-      head = 0
-    } else if head > 4096, head > octets.count / 2 {
-      octets.removeSubrange(0..<head)
-      head = 0
     }
   }
 }
@@ -77,47 +79,49 @@ struct FIFO<Element: Sendable>: Sendable {
 
   func contains(where predicate: (Element) -> Bool) -> Bool { elements[start..<end].contains(where: predicate) }
 
-  /// Removes the first element.
-  ///
-  /// - Returns: nil for an empty queue.
-  mutating func removeFirst() -> Element? {
-    guard let first else { return nil }
-    start += 1
+  /// The element behind `place` others, which must be less than ``count``.
+  subscript(place: Int) -> Element { elements[start + place] }
+
+  /// Removes the first elements, at most ``count``.
+  @inline(__always)
+  mutating func removeFirst(_ count: Int) {
+    start += min(count, self.count)
     if start == end {
       (start, end) = (0, 0)
     } else if start >= 64, start > end / 2 {
       elements.removeSubrange(0..<start)
       (start, end) = (0, end - start)
     }
-    return first
   }
 }
 
 extension Array where Element == UInt8 {
   /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
   package mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {
-    append(aclHeader: handle, flag, length: length, Span())
+    append(copying: DataHeader.octets(handle, flag, length: length).span)
   }
+}
 
-  /// Appends the packet indicator and the header of an ACL packet, and its data.
-  mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, _ data: Span<UInt8>) {
-    append(aclHeader: handle, flag, length: data.count, data)
-  }
-
-  private mutating func append(
-    aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int, _ data: Span<UInt8>
-  ) {
+private enum DataHeader {
+  /// The packet indicator and the header of an ACL packet with `length` octets of data (Vol 4, Part E, 5.4.2).
+  @inline(__always)
+  static func octets(_ handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) -> InlineArray<5, UInt8> {
     let field = handle.rawValue | flag.rawValue << 12
-    let header: InlineArray<5, UInt8> = [
-      HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
-    ]
-    append(copying: header.span, data)
+    return [HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1)]
+  }
+}
+
+extension PacketBuffer {
+  /// Appends an ACL packet with its data.
+  @inline(__always)
+  mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, _ data: Span<UInt8>) {
+    append(DataHeader.octets(handle, flag, length: data.count).span, data)
   }
 
-  /// Appends the same header, that of the L2CAP frame that begins in the packet (Vol 3, Part A, 3.1), and the part of its payload that
-  /// is in the packet.
+  /// Appends an ACL packet that begins with the header of an L2CAP frame (Vol 3, Part A, 3.1), behind which it has `data`.
   ///
   /// - Parameter payload: the length of the payload of the frame, in octets.
+  @inline(__always)
   mutating func append(
     aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, frame payload: Int, _ cid: UInt16,
     _ data: Span<UInt8>
@@ -127,7 +131,7 @@ extension Array where Element == UInt8 {
       HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
       payload.octet(0), payload.octet(1), cid.octet(0), cid.octet(1),
     ]
-    append(copying: header.span, data)
+    append(header.span, data)
   }
 }
 

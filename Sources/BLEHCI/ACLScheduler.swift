@@ -110,7 +110,7 @@ public struct ACLScheduler: Sendable {
     guard packetLength > 0, bufferCount > 0 else { throw .noBuffers }
     guard payload.count <= 0xFFFF else { throw .frameTooLong(octets: payload.count) }
     let length = payload.count + 4
-    let packets = (length + packetLength - 1) / packetLength
+    let packets = length <= packetLength ? 1 : (length + packetLength - 1) / packetLength
     if links[index].frames.isEmpty, packets <= allowance(of: index), packetLength >= Self.shortestPacketLength {
       writeThrough(index, cid: cid, payload: payload, tag: tag, into: &out)
       return .atOnce
@@ -133,16 +133,14 @@ public struct ACLScheduler: Sendable {
   ///   - transmitted: the list to which the tagged frames that are complete are appended.
   /// - Returns: the number of reported packets that are not in the controller: 0 from a correct controller.
   @discardableResult
+  @inline(__always)
   public mutating func completed(
     _ handle: ConnectionHandle, count: Int, into out: inout PacketBuffer, transmitted: inout [TransmittedFrames]
   ) -> Int {
     guard let index = index(of: handle) else { return max(0, count) }
-    let taken = max(0, min(count, links[index].inFlight.count))
-    for _ in 0..<taken {
-      if let tag = links[index].inFlight.removeFirst(), tag != 0 { transmitted.add(handle, tag) }
-    }
+    let taken = links[index].complete(count, into: &transmitted)
     inFlight -= taken
-    pump(into: &out)
+    if waitingLinks > 0 { pump(into: &out) }
     return max(0, count - taken)
   }
 
@@ -209,20 +207,20 @@ public struct ACLScheduler: Sendable {
   }
 
   /// Appends the packets of a frame that is sent at once.
+  @inline(__always)
   private mutating func writeThrough(
     _ index: Int, cid: UInt16, payload: Span<UInt8>, tag: UInt32, into out: inout PacketBuffer
   ) {
     let handle = links[index].handle
     let first = min(payload.count, packetLength - 4)
-    out.append {
-      $0.append(aclHeader: handle, .firstNonFlushable, frame: payload.count, cid, payload.extracting(0..<first))
-    }
+    out.append(
+      aclHeader: handle, .firstNonFlushable, frame: payload.count, cid, payload.extracting(0..<first))
     var sent = first
     var packets = 1
     while sent < payload.count {
       links[index].inFlight.append(0)
       let next = min(payload.count, sent + packetLength)
-      out.append { $0.append(aclHeader: handle, .continuing, payload.extracting(sent..<next)) }
+      out.append(aclHeader: handle, .continuing, payload.extracting(sent..<next))
       sent = next
       packets += 1
     }
@@ -250,7 +248,7 @@ public struct TransmittedFrames: Equatable, Sendable {
 
 extension Array where Element == TransmittedFrames {
   /// Counts one more frame. Consecutive frames with the same link and tag share an entry.
-  fileprivate mutating func add(_ handle: ConnectionHandle, _ tag: UInt32) {
+  mutating func add(_ handle: ConnectionHandle, _ tag: UInt32) {
     if let last = indices.last, self[last].handle == handle, self[last].tag == tag {
       self[last].count += 1
     } else {

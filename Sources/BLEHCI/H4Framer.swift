@@ -54,6 +54,7 @@ public struct H4Framer: Sendable {
       offset += length
       return .input(offset - length..<offset)
     }
+    if isBetweenPackets, offset == input.count { return nil }
     let place = try search(input, from: &offset)
     isBetweenPackets = collected.isEmpty
     return place

@@ -9,14 +9,7 @@ extension HostCore {
   mutating func receiveEvent(_ packet: Span<UInt8>) {
     // Completed packets come with every few data packets: read in place.
     if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
-      var effects: [Effect<Never>] = []
-      links.table.completed(packet.extracting(2..<packet.count), into: &turn.output.packets, &effects)
-      turn.apply(effects)
-      for (peer, effect) in links.table.finishTransmitted(into: &turn.output.events) {
-        links.withLink(of: peer, &turn) { $0.perform(effect, &$1, &$2, &$3) }
-      }
-      ChannelRouter.resume(&links, &turn)
-      return
+      return packetsCompleted(packet.extracting(2..<packet.count))
     }
     if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
     do throws(CodecError) {
@@ -25,6 +18,19 @@ extension HostCore {
       turn.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
     }
     checkShutdown()
+  }
+
+  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free now.
+  @inline(__always)
+  private mutating func packetsCompleted(_ parameters: Span<UInt8>) {
+    if let fault = links.table.completed(parameters, into: &turn.output.packets) { turn.report(.controller, fault) }
+    if links.table.hasTransmitted { links.table.finishTransmitted(into: &turn.output.events) }
+    if links.table.isCongested {
+      for peer in links.table.takeRelieved() {
+        links.withLink(of: peer, &turn) { $0.perform(.relieved, &$1, &$2, &$3) }
+      }
+    }
+    if !links.table.withChannelFrames.isEmpty { ChannelRouter.resume(&links, &turn) }
   }
 
   private mutating func receive(_ event: any HCIEventParameters) {
@@ -169,6 +175,7 @@ extension HostCore {
   }
 
   /// Lets the radio look at what the input has changed, at its end.
+  @inline(__always)
   mutating func reviewRadio() {
     if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
   }

@@ -1,5 +1,6 @@
 import BLEATT
 import BLECrypto
+import BLEGATT
 import BLEHCI
 import BLESMP
 import BLEWire
@@ -15,7 +16,7 @@ struct HostTurn: Sendable {
   var now = Instant.start
   var output = HostOutput()
   /// The memory of the last notification.
-  private var notification: [UInt8] = []
+  private var notification = OctetQueue()
   /// Our identity, and the address that peers receive.
   var ownIdentity = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -31,21 +32,16 @@ struct HostTurn: Sendable {
   var state: AdapterState { session.state }
 
   /// A Handle Value Notification (Vol 3, Part F, 3.4.7.1), for ``reuse(notification:)`` afterwards.
-  mutating func notification(of handle: AttributeHandle, _ value: Span<UInt8>) -> [UInt8] {
-    var pdu: [UInt8] = []
+  mutating func notification(of handle: AttributeHandle, _ value: Span<UInt8>) -> OctetQueue {
+    var pdu = OctetQueue()
     swap(&pdu, &notification)
-    let number = handle.rawValue
-    let header: InlineArray<3, UInt8> = [
-      ATTOpcode.handleValueNotification.rawValue, UInt8(truncatingIfNeeded: number),
-      UInt8(truncatingIfNeeded: number >> 8),
-    ]
-    pdu.append(copying: header.span, value)
+    pdu.append(GATTServer.notificationHeader(of: handle).span, value)
     return pdu
   }
 
   /// Keeps the memory of a notification.
-  mutating func reuse(notification pdu: inout [UInt8]) {
-    pdu.removeAll(keepingCapacity: true)
+  mutating func reuse(notification pdu: inout OctetQueue) {
+    pdu.removeAll()
     swap(&pdu, &notification)
   }
 

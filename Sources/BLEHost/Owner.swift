@@ -4,11 +4,14 @@
 /// them. Their events go to that owner alone, and the host withdraws them when the owner detaches (Docs/Decisions/0057).
 package struct OwnerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
-  package init(rawValue: UInt32) { self.rawValue = rawValue }
+  @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Inlinable: other modules compare owners for each event.
+  @inlinable package static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
 
   /// The process: bonds, pairing policy and privacy are set on its behalf. It never detaches, and the events for it go to
   /// everyone.
-  package static let process = Self(rawValue: 0)
+  @inlinable package static var process: Self { Self(rawValue: 0) }
 
   /// The recipient of what this owner is to receive.
   var recipient: Recipient { self == .process ? .everyone : .owner(self) }

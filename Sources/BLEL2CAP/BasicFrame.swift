@@ -62,16 +62,16 @@ public struct ChannelID: AssignedNumber, FieldGroup {
   public var rawValue: UInt16 = 0
 
   public init() {}
-  public init(rawValue: UInt16) { self.rawValue = rawValue }
+  @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
   /// 0x0000: no channel, in the response to a rejected connection request.
-  public static let null = Self(rawValue: 0x0000)
+  @inlinable public static var null: Self { Self(rawValue: 0x0000) }
   /// 0x0004: the Attribute Protocol.
-  public static let attributeProtocol = Self(rawValue: 0x0004)
+  @inlinable public static var attributeProtocol: Self { Self(rawValue: 0x0004) }
   /// 0x0005: the LE signalling channel.
-  public static let signalling = Self(rawValue: 0x0005)
+  @inlinable public static var signalling: Self { Self(rawValue: 0x0005) }
   /// 0x0006: the Security Manager Protocol.
-  public static let securityManager = Self(rawValue: 0x0006)
+  @inlinable public static var securityManager: Self { Self(rawValue: 0x0006) }
 
   /// Whether an LE device may assign the number to a connection-oriented channel: 0x0040 to 0x007F.
   public var isDynamic: Bool { 0x0040...0x007F ~= rawValue }

@@ -81,6 +81,15 @@ public struct Reassembler: Sendable {
   /// A reassembler at the start of a frame.
   public init(maximumPayload: Int = Self.defaultMaximumPayload) { self.maximumPayload = maximumPayload }
 
+  /// The channel of a fragment that is a whole frame, where no frame is being collected; its payload is behind the header. Nil for any
+  /// other fragment, which ``receive(_:packetBoundary:)`` takes.
+  package func wholeFrame(in fragment: Span<UInt8>, packetBoundary: UInt8) -> ChannelID? {
+    guard case .idle = state, packetBoundary & 0b01 == 0, let header = BasicHeader(fragment),
+      Int(header.length) <= maximumPayload, fragment.count == BasicFrame.headerLength + Int(header.length)
+    else { return nil }
+    return header.channel
+  }
+
   /// Receives the data of one ACL packet, without its header.
   ///
   /// - Parameters:

@@ -145,7 +145,7 @@ extension HostLoop where Transport: ~Copyable {
     }
     var wanted: Poller.Interest = isHeldBack ? [] : .reading
     if transport.hasBacklog { wanted.insert(.writing) }
-    guard wanted != interest else { return hasItems }
+    guard wanted.rawValue != interest.rawValue else { return hasItems }
     // A descriptor that is watched without any interest still reports its end, over and over.
     if wanted.isEmpty {
       transport.unwatch(on: poller)

@@ -15,7 +15,7 @@ public struct Instant: Comparable, Hashable, Sendable {
   @inlinable init(sinceStart: Duration) { self.sinceStart = sinceStart }
 
   /// The start of the time scale.
-  public static let start = Self(sinceStart: .zero)
+  @inlinable public static var start: Self { Self(sinceStart: .zero) }
 
   /// Whether `a` is earlier than `b`.
   @inlinable public static func < (a: Self, b: Self) -> Bool { a.sinceStart < b.sinceStart }

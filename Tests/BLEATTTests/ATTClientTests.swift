@@ -240,6 +240,14 @@ struct ATTClientTests {
     }
   }
 
+  @Test func aServerSendsResponsesNotificationsAndIndications() {
+    var sent: Set<UInt8> = []
+    for packet in ATT.packets where [.response, .notification, .indication].contains(packet.pduType) {
+      sent.insert(packet.opcode.rawValue)
+    }
+    for raw in UInt8.min...UInt8.max { #expect(ATTOpcode(rawValue: raw).isSentByServer == sent.contains(raw)) }
+  }
+
   @Test func everyRequestHasAResponse() {
     for raw in UInt8.min...UInt8.max {
       let opcode = ATTOpcode(rawValue: raw)

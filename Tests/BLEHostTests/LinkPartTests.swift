@@ -53,7 +53,7 @@ import Testing
   }
 
   private mutating func receive(_ fragment: [UInt8], boundary: UInt8 = 0b10, on link: inout Link) -> [String] {
-    link.receive(fragment.span, boundary: boundary, &services, bonds, &turn)
+    link.receive(fragment.span, boundary: boundary, &services, &bonds, &turn)
     return take(&link)
   }
 

@@ -70,18 +70,18 @@ import Testing
     var configuration = HostConfiguration()
     configuration.maximumPendingUpdates = 1
     var table = LinkTable(configuration)
-    var effects: [Effect<Never>] = []
+    var output = HostOutput()
     let (owner, attribute) = (OwnerID(rawValue: 1), AttributeID(rawValue: 11))
     func begin(_ token: UInt64, isAccepted: Bool = true) -> Bool {
       table.begin(
-        UpdateToken(rawValue: token), of: attribute, isAccepted: isAccepted, for: owner, into: &effects) != nil
+        UpdateToken(rawValue: token), of: attribute, isAccepted: isAccepted, for: owner, into: &output) != nil
     }
-    #expect(!begin(1, isAccepted: false) && effects.count == 2)
-    #expect(begin(1) && effects.count == 2)
-    #expect(!begin(2) && effects.count == 4)
+    #expect(!begin(1, isAccepted: false) && output.events.count == 2)
+    #expect(begin(1) && output.events.count == 2)
+    #expect(!begin(2) && output.events.count == 4)
     let finished = table.finishCopy(of: UpdateToken(rawValue: 1))
     #expect(finished?.recipient == .owner(owner))
-    #expect(begin(2) && effects.count == 4)
+    #expect(begin(2) && output.events.count == 4)
   }
 
   @Test func aClientGoesOnWhenEnoughFramesHaveLeft() throws {
@@ -96,16 +96,17 @@ import Testing
     }
     table.noteCongestion(of: table[0].peer, &turn)
     #expect(table[0].client.isCongested)
-    var (effects, events): ([Effect<Never>], [AddressedEvent<HostEvent>]) = ([], [])
-    func completed(_ handle: UInt8) -> [String] {
-      table.completed([1, handle, 0, 1, 0].span, into: &packets, &effects)
-      return table.finishTransmitted(into: &events).map { "\($0.peer.rawValue) \($0.effect)" }
+    var (faults, events): ([String], [AddressedEvent<HostEvent>]) = ([], [])
+    func completed(_ handle: UInt8) -> [UInt32] {
+      if let fault = table.completed([1, handle, 0, 1, 0].span, into: &packets) { faults.append(fault) }
+      table.finishTransmitted(into: &events)
+      return table.takeRelieved().map(\.rawValue)
     }
-    #expect(completed(5).isEmpty)
-    #expect(completed(5) == ["1 relieved"])
-    #expect(effects.isEmpty)
+    #expect(completed(5).isEmpty && table.isCongested)
+    #expect(completed(5) == [1] && !table.isCongested)
+    #expect(faults.isEmpty)
     // Packets that were not sent are a fault of the controller.
-    #expect(completed(6).isEmpty && effects.count == 1)
+    #expect(completed(6).isEmpty && faults.count == 1)
   }
 
   @Test(arguments: [0, 1, 2, 3, 8, 31, 32, 33]) func theTreeKnowsTheEarliestOfAnyNumberOfDeadlines(count: Int) {

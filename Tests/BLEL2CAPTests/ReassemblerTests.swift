@@ -37,6 +37,22 @@ extension Reassembler {
       machine.receive(frame(0), packetBoundary: boundary).frame == .inFragment(.attributeProtocol, payload: 4..<4))
   }
 
+  @Test func aWholeFrameIsFoundOnlyBetweenFrames() {
+    var machine = Reassembler()
+    let whole = frame(3)
+    #expect(machine.wholeFrame(in: whole.span, packetBoundary: start) == .attributeProtocol)
+    #expect(machine.wholeFrame(in: whole.span, packetBoundary: 0b00) == .attributeProtocol)
+    #expect(machine.wholeFrame(in: whole.span, packetBoundary: more) == nil)
+    #expect(machine.wholeFrame(in: whole.span, packetBoundary: 0b11) == nil)
+    #expect(machine.wholeFrame(in: (whole + [0]).span, packetBoundary: start) == nil)
+    for length in 0..<whole.count {
+      #expect(machine.wholeFrame(in: Array(whole[..<length]).span, packetBoundary: start) == nil)
+    }
+    #expect(Reassembler(maximumPayload: 2).wholeFrame(in: whole.span, packetBoundary: start) == nil)
+    _ = machine.receive(Array(whole[..<5]), packetBoundary: start)
+    #expect(machine.wholeFrame(in: whole.span, packetBoundary: start) == nil)
+  }
+
   /// Every fragment size, those that split the length field and the channel among them.
   @Test(arguments: 1...40) func joinsFragmentsOfEverySize(size: Int) {
     var machine = Reassembler()

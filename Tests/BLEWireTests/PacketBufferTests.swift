@@ -29,6 +29,53 @@ struct PacketBufferTests {
     #expect(buffer.count == 1)
   }
 
+  @Test func keepsPacketsOfBothWaysToAppendInOrder() {
+    var buffer = PacketBuffer()
+    for round in 0..<40 {
+      // Long enough for memory that grows, and for more than is left unused.
+      let body = [UInt8](repeating: UInt8(round), count: 7 * round)
+      buffer.append([1, 2].span, body.span)
+      buffer.append { $0 += [3] }
+      buffer.append(Span(), [4, UInt8(round)].span)
+      #expect(
+        !buffer.appendIf { octets in
+          octets += [5]
+          return false
+        })
+      #expect(buffer.count == 3)
+      #expect(Array(buffer[0]) == [1, 2] + body)
+      #expect(Array(buffer[1]) == [3] && Array(buffer[2]) == [4, UInt8(round)])
+      #expect(Array(buffer.octets) == [1, 2] + body + [3, 4, UInt8(round)])
+      #expect(buffer.withOctets { [UInt8](copying: $0) } == Array(buffer.octets))
+      #expect(buffer.range(1) == 2 + body.count..<3 + body.count)
+      var packets: [[UInt8]] = []
+      buffer.forEach { packets.append([UInt8](copying: $0)) }
+      #expect(packets == [[1, 2] + body, [3], [4, UInt8(round)]])
+      buffer.removeAll()
+      #expect(buffer.isEmpty && buffer.octets.isEmpty)
+      if round % 3 == 0 {
+        buffer.append { $0 += [6] }
+        #expect(buffer[0] == [6] && buffer.octets == [6])
+        buffer.removeAll()
+      }
+    }
+  }
+
+  @Test func aQueueReturnsOctetsInTheirOrder() {
+    var (queue, expected): (OctetQueue, [UInt8]) = (OctetQueue(), [])
+    for round in 0..<300 {
+      let body = (0..<50).map { UInt8(truncatingIfNeeded: round &+ $0) }
+      queue.append([UInt8(truncatingIfNeeded: round)].span, body.span)
+      expected += [UInt8(truncatingIfNeeded: round)] + body
+      let removed = round % 7 == 0 ? 120 : 40
+      queue.removeFirst(removed)
+      expected.removeFirst(min(removed, expected.count))
+      #expect(Array(queue.memory[queue.start..<queue.end]) == expected && queue.count == expected.count)
+    }
+    queue.removeFirst(.max)
+    #expect(queue.isEmpty)
+  }
+
   @Test func removeAllRemovesAllPackets() {
     var buffer = PacketBuffer()
     buffer.append { $0 += [1] }

@@ -57,10 +57,8 @@ extension GATTServer {
     }
     unanswered = nil
     let count = min(value.count, mtu - 1)
-    output.pdus.append { buffer in
-      buffer.append(opcode.rawValue &+ 1)
-      buffer.append(copying: value.extracting(0..<count))
-    }
+    let header: InlineArray<1, UInt8> = [opcode.rawValue &+ 1]
+    output.pdus.append(header.span, value.extracting(0..<count))
     if !waiting.isEmpty { handleWaiting(security: security, database: &database, now: now, into: &output) }
     return true
   }

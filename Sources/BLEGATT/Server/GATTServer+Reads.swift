@@ -30,9 +30,16 @@ extension GATTServer {
     let length = valueLength(of: attribute)
     guard offset <= length else { return output.reject(opcode, handle: handle, .invalidOffset) }
     let count = min(length - offset, mtu - 1)
-    output.pdus.append { buffer in
-      buffer.append(opcode.rawValue &+ 1)
-      appendValue(of: attribute, in: database, from: offset, count: count, to: &buffer)
+    switch attribute.kind {
+    case .clientConfiguration, .clientFeatures, .databaseHash:
+      output.pdus.append { buffer in
+        buffer.append(opcode.rawValue &+ 1)
+        appendValue(of: attribute, in: database, from: offset, count: count, to: &buffer)
+      }
+    default:
+      let header: InlineArray<1, UInt8> = [opcode.rawValue &+ 1]
+      let start = Int(attribute.start) &+ offset
+      output.pdus.append(header.span, database.octets.span.extracting(start..<start &+ count))
     }
   }
 
@@ -51,10 +58,8 @@ extension GATTServer {
     switch result {
     case .success(let value) where offset <= value.count:
       let end = min(value.count, offset + mtu - 1)
-      output.pdus.append { buffer in
-        buffer.append(opcode.rawValue &+ 1)
-        buffer.append(copying: value.span.extracting(offset..<end))
-      }
+      let header: InlineArray<1, UInt8> = [opcode.rawValue &+ 1]
+      output.pdus.append(header.span, value.span.extracting(offset..<end))
     case .success: output.reject(opcode, handle: attribute.handle, .invalidOffset)
     case .failure(let code): output.reject(opcode, handle: attribute.handle, code.sendable)
     }

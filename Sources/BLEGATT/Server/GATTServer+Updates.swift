@@ -38,16 +38,18 @@ extension GATTServer {
     if configuration.contains(.notify) {
       // Encoded in place (Docs/Decisions/0002).
       let count = min(value.count, maximumUpdateLength)
-      output.pdus.append { buffer in
-        buffer.append(ATTOpcode.handleValueNotification.rawValue)
-        buffer.append(handle)
-        buffer.append(copying: value.extracting(0..<count))
-      }
+      output.pdus.append(Self.notificationHeader(of: handle).span, value.extracting(0..<count))
       return .sent
     }
     let indication = IndicationQueue.Indication(
       handle: handle, id: database.attributes[place].id, value: [UInt8](copying: value))
     return indicate(indication, now: now, into: &output)
+  }
+
+  /// The octets of a Handle Value Notification before the value (Vol 3, Part F, 3.4.7.1).
+  @inlinable package static func notificationHeader(of handle: AttributeHandle) -> InlineArray<3, UInt8> {
+    let number = handle.rawValue
+    return [0x1B, UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
   }
 
   /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value.

@@ -158,6 +158,7 @@ struct AddressManager: Sendable {
 /// Changes, which wait until the controller is quiet.
 extension AddressManager {
   /// Whether something has changed that ``review(_:_:into:)`` has not seen.
+  @inline(__always)
   func isReviewDue(_ revision: Int) -> Bool { isOutdated || revision != reviewedRevision }
 
   /// The controller has begun or ended to advertise, to scan or to connect.

@@ -115,7 +115,6 @@ enum ChannelRouter {
 
   /// The controller has sent frames: channels that wait go on.
   static func resume(_ links: inout HostLinks, _ host: inout HostTurn) {
-    guard !links.table.withChannelFrames.isEmpty else { return }
     let waiting = links.table.withChannelFrames.sorted { $0.rawValue < $1.rawValue }
     for peer in waiting { sendFrames(of: peer, &links, &host) }
   }

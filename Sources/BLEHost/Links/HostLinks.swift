@@ -1,4 +1,3 @@
-import BLEATT
 import BLECrypto
 import BLEGATT
 import BLEHCI
@@ -54,7 +53,7 @@ struct HostLinks: Sendable {
     // Data of a link that has just ended may still be on its way.
     guard let index = table.index(of: ConnectionHandle(rawValue: head)) else { return }
     withLink(index, &host) {
-      $0.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &$1, $2, &$3)
+      $0.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &$1, &$2, &$3)
     }
   }
 
@@ -165,16 +164,12 @@ struct HostLinks: Sendable {
   }
 
   /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output stays where it is.
+  @inline(__always)
   private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
     let handle = table.openHandle(index)
     let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
     turn.server.gatt.removeAll()
-    guard let refusal else {
-      for effect in turn.server.effects {
-        if case .event(let event, let recipient) = effect { host.output.append(event, to: recipient) }
-      }
-      return turn.server.effects.removeFew()
-    }
+    guard let refusal else { return turn.server.effects.moveEvents(into: &host.output) }
     let effects = turn.server.effects
     turn.server.effects = []
     let peer = table[unreviewed: index].peer
@@ -229,40 +224,5 @@ struct HostLinks: Sendable {
         links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
       }
     }
-  }
-}
-
-extension ACLScheduler {
-  /// Sends one frame.
-  ///
-  /// - Returns: the reason why it is not taken.
-  mutating func send(
-    _ payload: Span<UInt8>, on handle: ConnectionHandle, _ channel: ChannelID, tag: UInt32,
-    into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    do throws(ACLSchedulerError) {
-      _ = try send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
-      return nil
-    } catch { return error }
-  }
-
-  /// Sends the PDUs of the server of a link.
-  ///
-  /// - Parameters:
-  ///   - handle: the link; nil where it was asked to end, and nothing is sent.
-  ///   - tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written with it.
-  /// - Returns: as for one frame. The PDUs behind it are not sent.
-  mutating func send(
-    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, tag: UInt32 = 0, into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    guard let handle else { return nil }
-    do throws(ACLSchedulerError) {
-      try pdus.forEach { pdu throws(ACLSchedulerError) in
-        let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
-        let channel = ChannelID.attributeProtocol.rawValue
-        _ = try send(handle, cid: channel, payload: pdu, tag: isValue ? tag : 0, into: &packets)
-      }
-      return nil
-    } catch { return error }
   }
 }

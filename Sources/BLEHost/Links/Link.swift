@@ -84,35 +84,35 @@ struct Link: Sendable {
 
 /// Data from the controller.
 extension Link {
-  /// Takes the data of one ACL packet (Vol 4, Part E, 5.4.2).
-  ///
-  /// - Parameter boundary: its Packet_Boundary_Flag.
+  /// Takes the data of one ACL packet with its Packet_Boundary_Flag (Vol 4, Part E, 5.4.2).
   mutating func receive(
-    _ fragment: Span<UInt8>, boundary: UInt8, _ services: inout ServiceRegistry, _ bonds: BondTable,
+    _ fragment: Span<UInt8>, boundary: UInt8, _ services: inout ServiceRegistry, _ bonds: inout BondTable,
     _ turn: inout LinkTurn
   ) {
+    if let channel = reassembler.wholeFrame(in: fragment, packetBoundary: boundary) {
+      return receive(fragment.extracting(BasicFrame.headerLength...), on: channel, &services, &bonds, &turn)
+    }
     let outcome = reassembler.receive(fragment, packetBoundary: boundary)
     if let dropped = outcome.dropped {
       turn.server.effects.append(.report(.peer, "L2CAP octets thrown away: \(dropped)", peer: peer))
     }
     switch outcome.frame {
     case .inFragment(let channel, let payload):
-      receive(fragment.extracting(payload), on: channel, &services, bonds, &turn)
+      receive(fragment.extracting(payload), on: channel, &services, &bonds, &turn)
     case .assembled(let channel):
       let frame = reassembler.takeFrame()
-      let payload = frame.span.extracting(BasicFrame.headerLength..<frame.count)
-      receive(payload, on: channel, &services, bonds, &turn)
+      receive(frame.span.extracting(BasicFrame.headerLength...), on: channel, &services, &bonds, &turn)
       reassembler.reuse(frame)
     case nil: break
     }
   }
 
   private mutating func receive(
-    _ payload: Span<UInt8>, on channel: ChannelID, _ services: inout ServiceRegistry, _ bonds: BondTable,
+    _ payload: Span<UInt8>, on channel: ChannelID, _ services: inout ServiceRegistry, _ bonds: inout BondTable,
     _ turn: inout LinkTurn
   ) {
     switch channel {
-    case .attributeProtocol: receiveATT(payload, &services, bonds, &turn)
+    case .attributeProtocol: receiveATT(payload, &services, &bonds, &turn)
     case .signalling: signalling.receive(payload, channelFacts, &turn)
     case .securityManager: turn.effects.append(.own(.security(.pdu([UInt8](copying: payload)))))
     default: signalling.receive(payload, on: channel, channelFacts, &turn)
@@ -121,7 +121,7 @@ extension Link {
 
   /// Takes one ATT PDU; its opcode says for which half of the link it is (Vol 3, Part F, 3.3).
   private mutating func receiveATT(
-    _ pdu: Span<UInt8>, _ services: inout ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn
+    _ pdu: Span<UInt8>, _ services: inout ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
   ) {
     guard !pdu.isEmpty else { return }
     if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {

@@ -54,6 +54,20 @@ enum LinkEffect: Sendable {
   }
 }
 
+extension Array where Element == Effect<LinkEffect> {
+  /// Moves events to the output, and drops other effects. To copy an event takes as long as to make it; there is one at most, nearly
+  /// always.
+  @inline(__always)
+  mutating func moveEvents(into output: inout HostOutput) {
+    if isEmpty { return }
+    if count == 1, case .event(let event, let recipient) = removeLast() { return output.append(event, to: recipient) }
+    for effect in self {
+      if case .event(let event, let recipient) = effect { output.append(event, to: recipient) }
+    }
+    removeFew()
+  }
+}
+
 /// One input of a ``Link``: the facts that it may use, and what it writes and causes. The memory is reused.
 ///
 /// The router takes the output in this order: PDUs of the server, then its effects; PDUs of the client, then its effects; the
@@ -80,8 +94,10 @@ struct LinkTurn: Sendable {
   var keepsDeadline = false
 
   /// Whether the input has caused no effects but events of the server, or none: a request that the application answers, or the server.
-  var hasServerEventsOnly: Bool {
-    guard hasServerOutputOnly else { return false }
+  @inline(__always)
+  var hasServerEventsOnly: Bool { hasServerOutputOnly && (server.effects.isEmpty || hasServerEvents) }
+
+  private var hasServerEvents: Bool {
     for effect in server.effects {
       guard case .event = effect else { return false }
     }

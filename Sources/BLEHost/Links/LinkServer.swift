@@ -235,7 +235,10 @@ struct LinkServer: Sendable {
 
   /// Turns what the server found into effects.
   private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
-    guard !output.gatt.events.isEmpty else { return }
+    if output.gatt.events.isEmpty { return }
+    if output.gatt.events.count == 1 {
+      return translate(output.gatt.events.removeLast(), services, into: &output.effects)
+    }
     for event in output.gatt.events { translate(event, services, into: &output.effects) }
     output.gatt.events.removeFew()
   }

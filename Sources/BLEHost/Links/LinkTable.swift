@@ -155,15 +155,15 @@ extension LinkTable {
   /// - Returns: the mark of the value's frames; nil where it is refused.
   mutating func begin(
     _ token: UpdateToken, of attribute: AttributeID, isAccepted: Bool, for owner: OwnerID,
-    into effects: inout [Effect<Never>]
+    into output: inout HostOutput
   ) -> UInt32? {
     if isAccepted, let tag = updates.begin(token, of: owner) { return tag }
     let error: HostError =
       isAccepted
       ? .tooMany("values waiting to be notified", limit: updates.limit)
       : .invalidParameters("\(DatabaseError.unknownAttribute(attribute))")
-    effects.append(.event(.refused(error), to: owner.recipient))
-    effects.append(.event(.updateFinished(token), to: owner.recipient))
+    output.append(.refused(error), to: owner.recipient)
+    output.append(.updateFinished(token), to: owner.recipient)
     return nil
   }
 
@@ -180,30 +180,30 @@ extension LinkTable {
   }
 
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
-  mutating func completed(
-    _ parameters: Span<UInt8>, into packets: inout PacketBuffer, _ effects: inout [Effect<Never>]
-  ) {
-    if !transmitted.isEmpty { transmitted.removeAll(keepingCapacity: true) }
+  ///
+  /// - Returns: a line for the log where the controller is at fault.
+  @inline(__always)
+  mutating func completed(_ parameters: Span<UInt8>, into packets: inout PacketBuffer) -> String? {
+    transmitted.removeFew()
     do throws(CodecError) {
       let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
-      guard excess > 0 else { return }
-      effects.append(.report(.controller, "\(excess) packets completed that were not sent", peer: nil))
-    } catch {
-      effects.append(.report(.controller, "a malformed Number Of Completed Packets event: \(error)", peer: nil))
-    }
+      return excess > 0 ? "\(excess) packets completed that were not sent" : nil
+    } catch { return "a malformed Number Of Completed Packets event: \(error)" }
   }
 
-  /// Finishes the values whose last copies have left, without an input of their links. Returns the links whose clients go on.
-  mutating func finishTransmitted(
-    into events: inout [AddressedEvent<HostEvent>]
-  ) -> [(peer: PeerID, effect: LinkEffect)] {
+  /// Whether values may have left since the last event.
+  var hasTransmitted: Bool { !transmitted.isEmpty }
+  /// Whether clients send no commands, because frames of their links wait.
+  var isCongested: Bool { !congested.isEmpty }
+
+  /// Finishes the values whose last copies have left, without an input of their links.
+  mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
     for frames in transmitted {
       guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { continue }
       for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
         if let event = finishCopy(of: token, tag: frames.tag) { events.append(event) }
       }
     }
-    return congested.isEmpty ? [] : takeRelieved().map { ($0, .relieved) }
   }
 
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
@@ -226,7 +226,7 @@ extension LinkTable {
   }
 
   /// The links whose frames have left, so that their clients go on.
-  private mutating func takeRelieved() -> [PeerID] {
+  mutating func takeRelieved() -> [PeerID] {
     let relieved = congested.filter { peer in
       guard let index = index(of: peer), let backlog = acl.backlog(links[index].handle) else { return false }
       return backlog.frames < congestion(of: index).below

@@ -9,9 +9,10 @@ struct PendingUpdates: Sendable {
     /// Zero for a value that has left.
     var copies: Int
   }
-  /// In order; those before ``start`` have left, and their memory is not used yet.
+  /// The entries are from ``start`` to ``end``, in order; the memory around them is used again.
   private var entries: [Entry] = []
   private var start = 0
+  private var end = 0
   /// The mark of the first entry from ``start`` on.
   private var firstTag: UInt32 = 1
   private var count = 0
@@ -29,12 +30,13 @@ struct PendingUpdates: Sendable {
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
     guard count < limit, token.rawValue > greatest || index(of: token) == nil else { return nil }
-    if start == entries.count { removeFinished() }
     // Numbers are used again from the first one on while no value is on its way.
-    if entries.isEmpty, firstTag >= UInt32.max / 2 { firstTag = 1 }
-    let tag = firstTag &+ UInt32(truncatingIfNeeded: entries.count - start)
+    if start == end, firstTag >= UInt32.max / 2 { firstTag = 1 }
+    let tag = firstTag &+ UInt32(truncatingIfNeeded: end - start)
     guard tag >= firstTag, tag < Self.channelTag else { return nil }
-    entries.append(Entry(token: token, owner: owner, copies: 1))
+    let entry = Entry(token: token, owner: owner, copies: 1)
+    if end < entries.count { entries[end] = entry } else { entries.append(entry) }
+    end += 1
     greatest = max(greatest, token.rawValue)
     count += 1
     return tag
@@ -42,7 +44,7 @@ struct PendingUpdates: Sendable {
 
   mutating func addCopy(of token: UpdateToken) {
     // The value was handed over last.
-    guard let index = entries[start...].lastIndex(where: { $0.token == token }) else { return }
+    guard let index = entries[start..<end].lastIndex(where: { $0.token == token }) else { return }
     entries[index].copies += 1
   }
 
@@ -62,11 +64,16 @@ struct PendingUpdates: Sendable {
     guard entries[index].copies <= 0 else { return nil }
     count -= 1
     let owner = entries[index].owner
-    while start < entries.count, entries[start].copies <= 0 {
+    while start < end, entries[start].copies <= 0 {
       start += 1
       firstTag &+= 1
     }
-    if start == entries.count || start >= limit { removeFinished() }
+    if start == end {
+      (start, end) = (0, 0)
+    } else if start >= limit {
+      entries.removeSubrange(0..<start)
+      (start, end) = (0, end - start)
+    }
     return owner
   }
 
@@ -74,18 +81,13 @@ struct PendingUpdates: Sendable {
 
   /// The entry of a value that is on its way.
   private func index(ofTag tag: UInt32) -> Int? {
-    guard tag >= firstTag, Int(tag - firstTag) < entries.count - start else { return nil }
+    guard tag >= firstTag, Int(tag - firstTag) < end - start else { return nil }
     let index = start + Int(tag - firstTag)
     return entries[index].copies > 0 ? index : nil
   }
 
-  private mutating func removeFinished() {
-    entries.removeFirst(start)
-    start = 0
-  }
-
   private func index(of token: UpdateToken) -> Int? {
-    entries[start...].firstIndex { $0.token == token && $0.copies > 0 }
+    entries[start..<end].firstIndex { $0.token == token && $0.copies > 0 }
   }
 }
 

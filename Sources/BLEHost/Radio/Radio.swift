@@ -21,7 +21,9 @@ struct Radio: Sendable {
   }
 
   /// When ``tick(_:)`` has work.
-  var deadline: Instant? { .nearer(scanner.deadline, addresses.deadline) }
+  var deadline: Instant? {
+    @inline(__always) get { .nearer(scanner.deadline, addresses.deadline) }
+  }
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
   /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
@@ -193,6 +195,7 @@ extension Radio {
 /// The effects of the parts on each other.
 extension Radio {
   /// Whether something has changed that ``review(_:)`` has not seen.
+  @inline(__always)
   func isReviewDue(_ revision: Int) -> Bool { addresses.isReviewDue(revision) }
 
   /// Lets the address manager look at what an input has changed, at its end.

@@ -37,7 +37,9 @@ struct Scanner: Sendable {
   var isOff: Bool { phase == .off }
   /// When ``tick(now:)`` has work.
   var deadline: Instant? {
-    requests.isEmpty ? assembler.deadline : requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) }
+    @inline(__always) get {
+      requests.isEmpty ? assembler.deadline : requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) }
+    }
   }
 
   /// Begins the scan of an owner, or changes it.

@@ -30,16 +30,17 @@ enum ServerRouter {
     _ links: inout HostLinks, _ host: inout HostTurn
   ) {
     let isAccepted = links.services.accepts(attribute, from: owner)
-    var effects: [Effect<Never>] = []
-    let tag = links.table.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &effects)
-    host.apply(effects)
-    guard let tag else { return }
+    guard let tag = links.table.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &host.output)
+    else {
+      return
+    }
     let handle = links.services.database.handle(of: attribute)
     // Encoded once for all subscribers.
-    var pdu = handle.map { host.notification(of: $0, value) } ?? []
+    var pdu = handle.map { host.notification(of: $0, value) } ?? OctetQueue()
     for index in links.table.indices {
       if links.table[index].isClosing || peers?.contains(links.table[index].peer) == false { continue }
-      if let handle, notify(pdu.span, of: handle, on: index, as: token, tag: tag, &links, &host) { continue }
+      let octets = pdu.memory.span.extracting(pdu.start..<pdu.end)
+      if let handle, notify(octets, of: handle, on: index, as: token, tag: tag, &links, &host) { continue }
       links.withLink(index, &host) { link, services, _, turn in
         let security = link.security
         link.server.update(

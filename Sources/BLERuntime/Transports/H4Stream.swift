@@ -68,17 +68,18 @@ struct H4Stream: ~Copyable, Sendable {
 
   /// Sends whole packets. Octets that the stream does not take now wait for ``flush()``.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
-    let octets = packets.octets
-    guard !octets.isEmpty else { return }
     if hasBacklog {
+      let octets = packets.octets
       guard backlog.count - sent + octets.count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
       backlog.append(contentsOf: octets)
       return try flush()
     }
-    let count = try write(octets.span)
-    guard count < octets.count else { return }
-    guard octets.count - count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
-    backlog.append(contentsOf: octets.dropFirst(count))
+    let rest = try packets.withOctets { octets throws(TransportError) in
+      octets.isEmpty ? 0 : octets.count - (try write(octets))
+    }
+    guard rest > 0 else { return }
+    guard rest <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
+    backlog.append(contentsOf: packets.octets.suffix(rest))
   }
 
   /// Sends octets that wait, as many as the stream takes.
