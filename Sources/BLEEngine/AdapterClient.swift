@@ -78,10 +78,11 @@ package final class AdapterClient: Sendable {
     // One block for all batches, which so need no memory of their own.
     let client = WeakClient(self)
     let handleWaiting: @convention(block) @Sendable () -> Void = { client.object?.handle(inbox, handler) }
-    link.attach { [queue] events in
+    link.attachExchanging { [queue] events in
       guard let self = client.object else { return }
       self.join()
-      let (finished, waits) = inbox.append(self.route(events), keepingUpdates: updatesFinished == nil)
+      self.route(&events)
+      let (finished, waits) = inbox.append(&events, keepingUpdates: updatesFinished == nil)
       if finished > 0 {
         self.link.consumed(finished)
         updatesFinished?(finished)
@@ -105,7 +106,8 @@ package final class AdapterClient: Sendable {
     link.attach { [weak self] events in
       guard let self, !isDetached.load(ordering: .acquiring) else { return }
       join()
-      let events = route(events)
+      var events = events
+      route(&events)
       guard !events.isEmpty else { return }
       handler(events)
       link.consumed(events.count)
@@ -123,7 +125,9 @@ package final class AdapterClient: Sendable {
     end.withLock { $0 = { continuation.finish() } }
     link.attach { [weak self, log] events in
       self?.join()
-      for event in self?.route(events) ?? [] {
+      var events = events
+      self?.route(&events)
+      for event in self == nil ? [] : events {
         guard case .dropped = continuation.yield(event) else { continue }
         log(.notice, "a client of the adapter is detached: \(limit) events wait for it (its task does not take them)")
         return continuation.finish()
@@ -164,13 +168,11 @@ package final class AdapterClient: Sendable {
   /// second time.
   package func stream(of channel: OpenedChannel) -> ChannelStream? { channels.take(channel.id) }
 
-  /// Gives the reports of channels to their streams.
-  ///
-  /// - Returns: the other events.
-  private func route(_ events: [HostEvent]) -> [HostEvent] {
-    let rest = channels.route(events)
-    if rest.count < events.count { link.consumed(events.count - rest.count) }
-    return rest
+  /// Gives the reports of channels to their streams, and leaves the other events.
+  private func route(_ events: inout [HostEvent]) {
+    let count = events.count
+    channels.route(&events)
+    if events.count < count { link.consumed(count - events.count) }
   }
 
   /// What the clients of the adapter share; nil before there is a host.

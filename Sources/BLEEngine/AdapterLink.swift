@@ -29,6 +29,8 @@ package protocol AdapterLink: AnyObject, Sendable {
   /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
   /// comes first. Called once.
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
+  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses next.
+  func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void)
   /// The client has taken so many of the events that `sink` was called with.
   func consumed(_ count: Int)
   /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
@@ -42,6 +44,14 @@ package protocol AdapterLink: AnyObject, Sendable {
 extension AdapterLink {
   /// A link whose commands have their values.
   package func post(_ command: HostCommand, octets: Span<UInt8>) { post(command.value(octets)) }
+
+  /// A link whose host makes an array for each batch.
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) {
+    attach { events in
+      var events = events
+      sink(&events)
+    }
+  }
 
   /// A link whose host needs no waking.
   package func enqueue(_ command: HostCommand) -> Bool {
@@ -141,7 +151,9 @@ package final class HostConnection: AdapterLink {
     }
   }
 
-  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { attachExchanging { sink($0) } }
+
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
       // The client may be gone; the host ends with this reference then.
@@ -150,7 +162,7 @@ package final class HostConnection: AdapterLink {
   }
 
   private func opened(
-    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable ([HostEvent]) -> Void
+    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable (inout [HostEvent]) -> Void
   ) {
     switch result {
     case .success(let host):
@@ -160,7 +172,7 @@ package final class HostConnection: AdapterLink {
         guard case .idle(let waiting) = phase else { return }
         heldHub.withLock { $0 = hub }
         // Attached first, so that the sink receives the answers.
-        let attachment = host.attach(sink)
+        let attachment = host.attachExchanging(sink)
         phase = .open(attachment)
         for command in waiting { attachment.post(command) }
       }
@@ -171,7 +183,8 @@ package final class HostConnection: AdapterLink {
         phase = .failed(failure)
         return true
       }
-      if isAttached { sink([.state(failure.state, nil)]) }
+      var events = [HostEvent.state(failure.state, nil)]
+      if isAttached { sink(&events) }
     }
   }
 

@@ -2,48 +2,51 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// The batches of events that wait for the queue of a client, nearly always one. The memory of those that were handled is used again.
+/// The batches of events that wait for the queue of a client, nearly always one. A batch changes its owner without a copy of an event: the
+/// host gets the memory of one that was handled in exchange.
 final class EventInbox: Sendable {
   private struct State {
-    var waiting: [HostEvent] = []
-    /// The number of events in each batch.
-    var counts: [Int] = []
+    var waiting: [[HostEvent]] = []
+    /// Memory of a batch that was handled.
     var spare: [HostEvent] = []
   }
   private let state = Mutex(State())
 
-  /// Appends a batch.
+  /// Takes a batch over, unless it is empty; `events` is empty then.
   ///
   /// - Parameter keepingUpdates: whether ``HostEvent/updateFinished(_:)`` is among the events that wait; else they are only counted.
   /// - Returns: the number of those that were counted, and whether there are others, which the queue is to take as one batch.
-  func append(_ events: [HostEvent], keepingUpdates: Bool) -> (finished: Int, waits: Bool) {
+  func append(_ events: inout [HostEvent], keepingUpdates: Bool) -> (finished: Int, waits: Bool) {
+    let finished = keepingUpdates ? 0 : Self.updates(in: events)
+    guard finished < events.count else { return (finished, false) }
+    if finished > 0 { events.removeAll { if case .updateFinished = $0 { true } else { false } } }
     state.withLock { state in
-      let before = state.waiting.count
-      var finished = 0
-      for event in events {
-        if !keepingUpdates, case .updateFinished = event { finished += 1 } else { state.waiting.append(event) }
-      }
-      let count = state.waiting.count - before
-      if count > 0 { state.counts.append(count) }
-      return (finished, count > 0)
+      var batch: [HostEvent] = []
+      swap(&batch, &state.spare)
+      // Several batches wait: at once, because an array that grows moves its events again and again.
+      if batch.capacity == 0 { batch.reserveCapacity(events.count) }
+      swap(&batch, &events)
+      state.waiting.append(batch)
     }
+    return (finished, true)
+  }
+
+  /// The number of values that have left.
+  private static func updates(in events: [HostEvent]) -> Int {
+    let events = events.span
+    var count = 0
+    for index in events.indices {
+      if case .updateFinished = events[index] { count += 1 }
+    }
+    return count
   }
 
   /// Takes the next batch.
   func take() -> [HostEvent] {
     state.withLock { state in
-      guard let count = state.counts.first else { return [] }
-      guard state.counts.count == 1 else {
-        state.counts.removeFirst()
-        let taken = Array(state.waiting.prefix(count))
-        state.waiting.removeFirst(count)
-        return taken
-      }
-      state.counts.removeLast()
-      var taken: [HostEvent] = []
-      swap(&taken, &state.spare)
-      swap(&taken, &state.waiting)
-      return taken
+      // The only one, as nearly always, needs no move of others.
+      if state.waiting.count > 1 { return state.waiting.removeFirst() }
+      return state.waiting.popLast() ?? []
     }
   }
 

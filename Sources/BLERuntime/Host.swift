@@ -47,6 +47,11 @@ package final class Host: Sendable {
     HostAttachment(host: self, owner: mailbox.attach(sink))
   }
 
+  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the stack uses next.
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) -> HostAttachment {
+    HostAttachment(host: self, owner: mailbox.attachExchanging(sink))
+  }
+
   /// The application has handled `count` events, of unknown attachments.
   ///
   /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events, the transport is not read, and the controller

@@ -35,7 +35,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   private let mailbox: Mailbox
   private var items = Mailbox.Items()
   private var sinks: [(owner: OwnerID, sink: Mailbox.Sink)] = []
-  /// The events for one sink; the memory is reused where the sink has not kept them.
+  /// The events for one sink, which may exchange them for other memory.
   private var batch: [Machine.Event] = []
 
   /// What the poller watches of the open transport.
@@ -327,16 +327,21 @@ extension HostLoop where Transport: ~Copyable {
     return deliverEvents()
   }
 
+  /// Not a function of the output: in another module it would not be specialized. Of a span's element only what is needed is copied.
+  private static func append(
+    _ events: [AddressedEvent<Machine.Event>], for owner: OwnerID, to batch: inout [Machine.Event]
+  ) {
+    let events = events.span
+    for index in events.indices where events[index].recipient.includes(owner) { batch.append(events[index].event) }
+  }
+
   /// - Returns: whether there were events.
   @discardableResult
   private mutating func deliverEvents() -> Bool {
     guard !stack.output.events.isEmpty else { return false }
     for (owner, sink) in sinks {
-      // Not a function of the output: in another module it would not be specialized.
-      for index in stack.output.events.indices where stack.output.events[index].recipient.includes(owner) {
-        batch.append(stack.output.events[index].event)
-      }
-      if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(batch) }
+      Self.append(stack.output.events, for: owner, to: &batch)
+      if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(&batch) }
       batch.removeFew()
     }
     stack.output.events.removeFew()

@@ -5,7 +5,8 @@ internal import Synchronization
 
 /// The mailbox of an event loop: commands from any thread, events from the thread of the loop, both in order.
 package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
-  package typealias Sink = @Sendable ([Event]) -> Void
+  /// Takes a batch of events. It may exchange the array for another one, whose memory the loop uses next.
+  package typealias Sink = @Sendable (inout [Event]) -> Void
 
   /// One thing for the loop to do.
   enum Item: Sendable {
@@ -111,7 +112,10 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   }
 
   /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
-  package func attach(_ sink: @escaping Sink) -> OwnerID {
+  package func attach(_ sink: @escaping @Sendable ([Event]) -> Void) -> OwnerID { attachExchanging { sink($0) } }
+
+  /// As ``attach(_:)``, for a sink that takes the array itself.
+  package func attachExchanging(_ sink: @escaping Sink) -> OwnerID {
     let owner = state.withLock { state in
       let owner = state.makeOwner()
       state.backlogs.add(owner)

@@ -23,9 +23,9 @@ final class ChannelRouter: Sendable {
   init(_ post: @escaping @Sendable (HostCommand) -> Bool) { self.post = post }
 
   /// Takes the reports of channels out of a batch. The events that announce a channel stay in it.
-  func route(_ events: [HostEvent]) -> [HostEvent] {
-    guard events.contains(where: \.concernsStream) else { return events }
-    return events.filter { event in
+  func route(_ events: inout [HostEvent]) {
+    guard events.contains(where: \.concernsStream) else { return }
+    events.removeAll { event in
       switch event {
       case .channelOpened(let opened): open(opened)
       case .sduReceived(let id, let sdu): stream(id)?.received(sdu)
@@ -34,7 +34,7 @@ final class ChannelRouter: Sendable {
       case .channelClosed(let id, let reason): ended(id, reason)
       default: break
       }
-      return !event.isReport
+      return event.isReport
     }
   }
 

@@ -134,8 +134,10 @@ open class CBManager: NSObject, @unchecked Sendable {
     let manager = WeakObject(self)
     callMaker = DispatchWorkItem { Self.makeCalls(of: manager) }
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
-      for event in events where manager.object?.serve(event) == false {
-        Self.makeCalls(manager.object?.take(event), of: manager)
+      // An iterator would copy each event.
+      let events = events.span
+      for index in events.indices where manager.object?.serve(events[index]) == false {
+        Self.makeCalls(manager.object?.take(events[index]), of: manager)
       }
     }
   }
