@@ -6,8 +6,8 @@
 #
 # With --build the programs are built, and no more.
 #
-# The calls of the allocator in all threads of the host are counted during 20,000 operations. The two that DispatchQueue.async can make for each
-# hop to the queue of a delegate do not count. A row above its limit fails: one call in a thousand operations, because threads begin and
+# The calls of the allocator in all threads of the host are counted during 100,000 operations. The one that DispatchQueue.async makes for each
+# hop to the queue of a delegate does not count. A row above its limit fails: one call in a thousand operations, because threads begin and
 # buffers grow at any time.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 for product in h4-bench-load h4-bench-host allocation-counter; do "$SWIFT" build -c release --product "$product" | tail -n 1; done
 [ "${1:-}" != --build ] || exit 0
 bin=$("$SWIFT" build -c release --show-bin-path)
-operations=20000
+operations=100000
 failures=0
 printf '%-40s %14s %14s %14s\n' "operation" "hops" "allocations" "limit"
 row() { # label scenario links buffers mode
@@ -27,7 +27,7 @@ row() { # label scenario links buffers mode
     echo "allocations.sh: the benchmark of \"$label\" failed" >&2
     exit 1
   fi
-  calls=$((calls > 2 * hops ? calls - 2 * hops : 0))
+  calls=$((calls > hops ? calls - hops : 0))
   local limit=$((done / 1000))
   if [ "$calls" -gt "$limit" ]; then failures=$((failures + 1)); fi
   printf '%-40s %14s %14s %14s\n' "$label" "$hops" "$calls" "$limit"
