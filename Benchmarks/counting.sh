@@ -41,3 +41,19 @@ counted() { # scenario links active buffers mode [argument of the host...]
   awk -v a="${totals[0]}" -v b="${totals[1]}" -v c="${calls[0]}" -v d="${calls[1]}" -v n="$operations" \
     'BEGIN { printf "%.0f %.1f", (b - a) / n, (d > c ? d - c : 0) / n }'
 }
+
+# Instructions of the program's own part of one operation, called without the stack; - where it has none.
+application() { # scenario mode
+  local few=500 many=4500 totals=()
+  for count in $few $many; do
+    local file; file=$(mktemp)
+    valgrind -q --tool=callgrind --callgrind-out-file="$file" "$bin/h4-bench-host" application "$1" "$2" "$count" > /dev/null 2>&1 || {
+      rm -f "$file"
+      echo "-"
+      return
+    }
+    totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
+    rm -f "$file"
+  done
+  echo $(((totals[1] - totals[0]) / (many - few)))
+}

@@ -9,6 +9,9 @@
 # The application's own are among them: one for each value that a handler makes, and three for one that is a Data. The
 # limit of attributes that are found is one of processor time, in nanoseconds.
 #
+# Of the instructions, the column "application" has those of the program's own handler: what it does for an operation, called alone. The
+# limits include them; a budget of the stack does not.
+#
 # The row "floor of two hops" is no host of ours: it is the floor, which answers each read behind a block on a serial queue of Dispatch
 # and a wakeup of its loop. A dynamic read of a delegate or a task cannot cost less.
 #
@@ -31,8 +34,8 @@ load() { # scenario count links active buffers program...
 }
 
 failures=0
-layout='%-40s %10s %10s %7s %11s %12s %13s %9s %12s %6s\n'
-printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "Bumble, ns" "Bumble/ours" "instructions" "limit" "allocations" "limit"
+layout='%-40s %10s %10s %7s %11s %12s %13s %12s %9s %12s %6s\n'
+printf "$layout" "operation" "floor, ns" "ours, ns" "ratio" "Bumble, ns" "Bumble/ours" "instructions" "application" "limit" "allocations" "limit"
 row() { # label scenario count links active buffers mode
   local floor=() ours=() bumble=() mode=peripheral counts
   if [ "$2" = scan ]; then mode=scan; fi
@@ -44,7 +47,7 @@ row() { # label scenario count links active buffers mode
       bumble+=("$(load "$2" $(($3 / 20)) "$4" "$5" "$6" "$python" bumble_host.py "$mode" %P)")
     fi
   done
-  local f o b="-" share="-" n="-" limit="-" allocations="-" most="-"
+  local f o b="-" share="-" n="-" own="-" limit="-" allocations="-" most="-"
   f=$(printf '%s\n' "${floor[@]}" | median)
   o=$(printf '%s\n' "${ours[@]}" | median)
   if [ "${#bumble[@]}" -gt 0 ]; then
@@ -54,13 +57,14 @@ row() { # label scenario count links active buffers mode
   if [ -n "$instructions" ]; then
     counts=$(counted "$2" "$4" "$5" "$6" "$7") || exit 1
     read -r n allocations <<< "$counts"
+    own=$(application "$2" "$7")
     limit=$(awk -F'\t' -v label="$1" '$1 == label { print $2 }' instructions.txt)
     most=$(awk -F'\t' -v label="$1" '$1 == label { print $3 }' instructions.txt)
     if [ -n "$limit" ] && [ "$n" -gt "$limit" ]; then failures=$((failures + 1)); fi
     if [ -n "$most" ] && awk "BEGIN { exit !($allocations > $most) }"; then failures=$((failures + 1)); fi
   fi
   printf "$layout" "$1" "$f" "$o" "$(awk -v o="$o" -v f="$f" 'BEGIN { printf "%.2f", o / f }')" "$b" "$share" \
-    "$n" "$limit" "$allocations" "$most"
+    "$n" "$own" "$limit" "$allocations" "$most"
 }
 # The processor time of a host that publishes 10,500 attributes, from its start until a central has discovered them, less that of a
 # host that only constructs their objects.

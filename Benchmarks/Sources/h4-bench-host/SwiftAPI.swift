@@ -5,14 +5,14 @@ import Synchronization
 final class BenchmarkCounters: Sendable {
   private let counts = Mutex<(reads: UInt32, writes: UInt32)>((0, 0))
 
-  func read() -> [UInt8] {
+  @inline(never) func read() -> [UInt8] {
     counts.withLock {
       $0.reads &+= 1
       return benchmarkValue($0.reads, $0.writes)
     }
   }
 
-  func write() { counts.withLock { $0.writes &+= 1 } }
+  @inline(never) func write() { counts.withLock { $0.writes &+= 1 } }
 }
 
 /// The service FFF0 as handlers of the Swift API serve it.

@@ -6,8 +6,13 @@ import BluetoothLE
 /// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a number of
 /// attributes to publish beside the service FFF0, whose characteristics the load generator uses. With "constructed" their objects are
 /// made and not published.
+///
+/// `h4-bench-host application SCENARIO MODE COUNT` calls what the program itself does for an operation, COUNT times and without the stack.
 
 let words = CommandLine.arguments
+if words.count == 5, words[1] == "application", let count = Int(words[4]) {
+  exit(measureApplication(words[2], words[3], count: count) ? 0 : 64)
+}
 guard words.count >= 3 else {
   print(
     "usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|peripheral-synchronous|scan-swift TRANSPORT [FILLER [constructed]]"
