@@ -234,7 +234,7 @@ struct LinkServer: Sendable {
   }
 
   /// Turns what the server found into effects.
-  private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
+  @inline(__always) private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
     if output.gatt.events.isEmpty { return }
     if output.gatt.events.count == 1 {
       return translate(output.gatt.events.removeLast(), services, into: &output.effects)
