@@ -48,6 +48,9 @@ public struct ACLScheduler: Sendable {
   public private(set) var bufferCount = 0
   /// The number of free buffers.
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
+  /// The links that there is room for from the first one on; more are possible.
+  private static let expectedLinks = 64
+
   private var inFlight = 0
   private var links: [ACLLink] = []
   /// The index in ``links`` by the handle.
@@ -70,8 +73,10 @@ public struct ACLScheduler: Sendable {
   /// Adds a new link.
   public mutating func addLink(_ handle: ConnectionHandle) {
     guard index(of: handle) == nil else { return }
+    // Address space alone: memory is taken as links come up. An array that grows leaves its copies behind.
+    if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
+    indices[handle] = links.count
     links.append(ACLLink(handle: handle))
-    assignIndices()
   }
 
   /// Removes a link that has ended, with its queue. Its buffers are free, because no further event reports them

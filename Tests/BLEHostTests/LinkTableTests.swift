@@ -126,4 +126,17 @@ import Testing
     tree.set(-1, .start)
     #expect(tree.earliest == deadlines.compactMap { $0 }.min())
   }
+
+  @Test func theTreeGrowsByOneDeadlineAtATime() {
+    var choices = Choices(seed: 7)
+    var (tree, deadlines) = (DeadlineTree(), [Instant?]())
+    for count in 0..<70 {
+      let deadline: Instant? = choices.chance(30) ? nil : .start + .seconds(choices.number(below: 50))
+      tree.append(deadline, count: count)
+      deadlines.append(deadline)
+      #expect(tree.earliest == deadlines.compactMap { $0 }.min())
+      let now = Instant.start + .seconds(choices.number(below: 50))
+      #expect(tree.due(now) == deadlines.indices.filter { deadlines[$0].map { $0 <= now } ?? false })
+    }
+  }
 }

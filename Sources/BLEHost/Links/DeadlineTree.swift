@@ -34,6 +34,15 @@ struct DeadlineTree: Sendable {
     }
   }
 
+  /// Adds a machine behind the `count` others.
+  mutating func append(_ deadline: Instant?, count: Int) {
+    if count < width {
+      set(count, deadline)
+    } else {
+      self = Self(Array(nodes[width..<(width + count)]) + [deadline])
+    }
+  }
+
   /// The numbers whose deadlines are at or before `now`, in order.
   func due(_ now: Instant) -> [Int] {
     var due: [Int] = []

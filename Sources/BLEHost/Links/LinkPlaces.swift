@@ -75,4 +75,7 @@ struct LinkDeadlines: Sendable {
   }
 
   mutating func set(_ index: Int, _ deadline: Instant?) { tree.set(index, deadline) }
+
+  /// Adds a link behind the `count` others.
+  mutating func append(_ deadline: Instant?, count: Int) { tree.append(deadline, count: count) }
 }

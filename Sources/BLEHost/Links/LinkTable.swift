@@ -73,7 +73,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
     if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
     links.append(link)
     places.append(link.handle, link.peer)
-    rebuildDeadlines()
+    deadlines.append(link.deadline, count: index)
     acl.addLink(link.handle)
     return index
   }
