@@ -82,8 +82,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   /// Runs until the machine is shut down.
   consuming func run() {
     do throws(SystemError) {
-      // A wake is reported once, so that the loop does not read the waker.
-      try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: [.reading, .changes])
+      try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
       if transport.isOpen { start() }
       reportUnavailability()
       finishRound()
@@ -93,7 +92,10 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         let count = try poller.wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline), on: clock)
         stack.now = clock.now()
         var isWoken = hasItems
-        for index in 0..<count where poller[index].token == Token.mailbox { isWoken = true }
+        for index in 0..<count where poller[index].token == Token.mailbox {
+          mailbox.waker.drain()
+          isWoken = true
+        }
         // The mailbox first: a sink that was attached before a packet arrived receives its events.
         if isWoken { takeItems() }
         for index in 0..<count { handle(poller[index]) }
