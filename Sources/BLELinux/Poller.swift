@@ -10,9 +10,6 @@ package struct Poller: ~Copyable, Sendable {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     package static let reading = Self(rawValue: 1)
     package static let writing = Self(rawValue: 2)
-    /// Each change is reported once, and not for as long as the descriptor is ready (EPOLLET). For a ``Waker`` each
-    /// ``Waker/wake()`` is a change, so that it need not be drained.
-    package static let changes = Self(rawValue: 4)
   }
 
   /// One descriptor that is ready.
@@ -64,7 +61,6 @@ package struct Poller: ~Copyable, Sendable {
     var bits: UInt32 = 0
     if interest.contains(.reading) { bits |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
     if interest.contains(.writing) { bits |= EPOLLOUT.rawValue }
-    if interest.contains(.changes) { bits |= EPOLLET.rawValue }
     var event = epoll_event(events: bits, data: epoll_data_t(u64: token))
     let (poll, watched) = (descriptor.rawValue, watched.rawValue)
     try SystemCalls.kernel(.poll) { unsafe epoll_ctl(poll, operation, watched, &event) }

@@ -46,20 +46,6 @@ import Testing
     #expect(try poller.wait(until: .start, on: clock) == 0)
   }
 
-  @Test func reportsEachWakeOnceWhereChangesAreWatched() throws {
-    var poller = try Poller()
-    let waker = try Waker()
-    waker.wake()
-    try poller.watch(waker.descriptor, token: 7, for: [.reading, .changes])
-    for _ in 0..<3 {
-      #expect(try poller.wait(until: clock.now() + patience, on: clock) == 1)
-      #expect(ready(&poller) == [7, true, false, false] as [AnyHashable])
-      #expect(try poller.wait(until: .start, on: clock) == 0)
-      waker.wake()
-      waker.wake()
-    }
-  }
-
   @Test func changesWhatIsWatched() throws {
     var poller = try Poller()
     var far: ByteStream?
