@@ -1,3 +1,4 @@
+import BLEATT
 import BLECrypto
 import BLEGATT
 import BLEHCI
@@ -224,5 +225,41 @@ struct HostLinks: Sendable {
         links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
       }
     }
+  }
+}
+
+extension ACLScheduler {
+  /// Sends one frame.
+  ///
+  /// - Returns: the reason why it is not taken.
+  mutating func send(
+    _ payload: Span<UInt8>, on handle: ConnectionHandle, _ channel: ChannelID, tag: UInt32,
+    into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    do throws(ACLSchedulerError) {
+      _ = try send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
+      return nil
+    } catch { return error }
+  }
+
+  /// Sends the PDUs of the server of a link.
+  ///
+  /// - Parameters:
+  ///   - handle: the link; nil where it was asked to end, and nothing is sent.
+  ///   - tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written with it.
+  /// - Returns: as for one frame. The PDUs behind it are not sent.
+  @inline(__always)
+  mutating func send(
+    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, tag: UInt32 = 0, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    guard let handle else { return nil }
+    do throws(ACLSchedulerError) {
+      try pdus.forEach { pdu throws(ACLSchedulerError) in
+        let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
+        let channel = ChannelID.attributeProtocol.rawValue
+        _ = try send(handle, cid: channel, payload: pdu, tag: isValue ? tag : 0, into: &packets)
+      }
+      return nil
+    } catch { return error }
   }
 }
