@@ -43,7 +43,8 @@ final class HeartRateMonitor: Sendable {
       case .unsupported, .unauthorized:
         if let reason = adapter.stateReason { throw reason }
         throw Disappointment("the adapter is \(state)")
-      case .resetting, .poweredOff: say("monitor", "the adapter is \(state)")
+      case .resetting, .poweredOff:
+        say("monitor", "the adapter is \(state)\(adapter.stateReason.map { ": \($0)" } ?? "")")
       }
     }
   }
