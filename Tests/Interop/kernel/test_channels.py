@@ -116,6 +116,8 @@ def test_ours_sends_to_l2test(peripheral, opener, identity, files, logs, tools):
         opener.ask(f"k open {PSM}", f"k opened 1 {size}")
         opener.say(f"k send 1 {files}/frames {size}")
         wait_long(opener, f"k sent 1 {SIZE}")
+        # l2test reads nothing that waits in its socket when the channel ends.
+        wait_for_count(l2test, "bytes in", count, 120)
         opener.ask("k close 1", "k closed 1\n")
         l2test.wait_for("Disconnect")
         assert "missmatch" not in l2test.output
