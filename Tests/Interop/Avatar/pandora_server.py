@@ -71,7 +71,10 @@ class Agent:
             if kind != "sighting":
                 print(line.decode().strip(), flush=True)
             if kind == "answer":
-                self.answers.pop(message["id"]).set_result(message)
+                answer = self.answers.pop(message["id"])
+                # A call that its client has cancelled waits no more.
+                if not answer.done():
+                    answer.set_result(message)
                 continue
             if kind == "ready":
                 self.ready.set_result(octets(message["address"]))
