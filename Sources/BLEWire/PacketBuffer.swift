@@ -128,11 +128,12 @@ public struct PacketBuffer: Sendable {
     let last = middle + body.count
     if last > memory.count { grow(to: last) }
     memory.withUnsafeMutableBytes { memory in
+      guard let target = memory.baseAddress else { return }
       header.withUnsafeBytes {
-        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[first..<middle]).copyMemory(from: $0)
+        if let source = $0.baseAddress { unsafe (target + first).copyMemory(from: source, byteCount: $0.count) }
       }
       body.withUnsafeBytes {
-        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[middle..<last]).copyMemory(from: $0)
+        if let source = $0.baseAddress { unsafe (target + middle).copyMemory(from: source, byteCount: $0.count) }
       }
     }
     end = last
