@@ -93,7 +93,7 @@ let package = Package(
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer(
       "BLERuntime",
-      on: ["BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
+      on: ["BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer(
       "BLEEngine",
@@ -209,7 +209,8 @@ let package = Package(
     tests(
       "BLERuntimeTests",
       on: [
-        "BLERuntime", "BLECrypto", "BLEHost", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEHCI",
+        "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual",
+        "BLEHCI",
         "BLEWire",
       ]),
     tests(

@@ -1,4 +1,4 @@
-import BLEGATT
+package import BLEGATT
 package import BLEHost
 import BLELinux
 import BLERuntime
@@ -69,8 +69,8 @@ package final class AdapterClient: Sendable {
 
   /// Attaches the client: `handler` is called on ``queue`` with each batch of events. It does not keep the client alive.
   ///
-  /// - Parameter updatesFinished: is called on the thread of the host in the place of ``HostEvent/updateFinished(_:)``, with the number
-  ///   of these events in a batch. It must not wait. Nil leaves the events to `handler`.
+  /// - Parameter updatesFinished: is called on the thread of the host in the place of ``HostEvent/updateFinished(_:)`` and
+  ///   ``HostEvent/updatesFinished(_:)``, with the number of values in a batch. It must not wait. Nil leaves the events to `handler`.
   package func start(
     updatesFinished: (@Sendable (Int) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
   ) {
@@ -82,9 +82,9 @@ package final class AdapterClient: Sendable {
       guard let self = client.object else { return }
       self.join()
       self.route(&events)
-      let (finished, waits) = inbox.append(&events, keepingUpdates: updatesFinished == nil)
+      let (finished, counted, waits) = inbox.append(&events, keepingUpdates: updatesFinished == nil)
       if finished > 0 {
-        self.link.consumed(finished)
+        self.link.consumed(counted)
         updatesFinished?(finished)
       }
       if waits { queue.async(execute: handleWaiting) }
@@ -151,6 +151,14 @@ package final class AdapterClient: Sendable {
   ///
   /// - Returns: whether ``wake()`` has to follow after the lock.
   package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool { link.enqueue(command, octets: octets) }
+
+  /// Hands a value over for all subscribers of an attribute, for a caller that holds a lock. The end of it is only counted:
+  /// ``start(updatesFinished:_:)``.
+  ///
+  /// - Returns: whether ``wake()`` has to follow after the lock.
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
+    link.enqueueUpdate(of: attribute, octets: octets)
+  }
 
   /// Wakes the host for the commands that were enqueued.
   package func wake() { link.wake() }

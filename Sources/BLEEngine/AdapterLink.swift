@@ -1,3 +1,4 @@
+package import BLEGATT
 package import BLEHost
 import BLELinux
 import BLERuntime
@@ -20,6 +21,9 @@ package protocol AdapterLink: AnyObject, Sendable {
   func enqueue(_ command: HostCommand) -> Bool
   /// As ``enqueue(_:)``, for a command whose value is in `octets`.
   func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool
+  /// Appends a value for all subscribers of an attribute, as ``enqueue(_:)``. ``HostEvent/updatesFinished(_:)`` counts it, or
+  /// ``HostEvent/updateFinished(_:)`` follows, when it has left.
+  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool
   /// Wakes the host for the commands that were enqueued.
   func wake()
   /// As ``post(_:)``.
@@ -62,6 +66,10 @@ extension AdapterLink {
   package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
     post(command, octets: octets)
     return false
+  }
+  /// A link whose host takes commands alone.
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
+    enqueue(.update(HostNames.update(), attribute, [], to: nil), octets: octets)
   }
   /// A link whose host needs no waking.
   package func wake() {}
@@ -139,6 +147,12 @@ package final class HostConnection: AdapterLink {
   package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
     if let attachment { return attachment.enqueue(command, octets: octets) }
     post(command.value(octets))
+    return false
+  }
+
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
+    if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets) }
+    post(HostCommand.update(HostNames.update(), attribute, [], to: nil).value(octets))
     return false
   }
 

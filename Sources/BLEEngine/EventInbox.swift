@@ -14,12 +14,13 @@ final class EventInbox: Sendable {
 
   /// Takes a batch over, unless it is empty; `events` is empty then.
   ///
-  /// - Parameter keepingUpdates: whether ``HostEvent/updateFinished(_:)`` is among the events that wait; else they are only counted.
-  /// - Returns: the number of those that were counted, and whether there are others, which the queue is to take as one batch.
-  func append(_ events: inout [HostEvent], keepingUpdates: Bool) -> (finished: Int, waits: Bool) {
-    let finished = keepingUpdates ? 0 : Self.updates(in: events)
-    guard finished < events.count else { return (finished, false) }
-    if finished > 0 { events.removeAll { if case .updateFinished = $0 { true } else { false } } }
+  /// - Parameter keepingUpdates: whether the ends of values are among the events that wait; else they are only counted.
+  /// - Returns: the number of values that have left, the number of their events, and whether there are other events, which the queue is
+  ///   to take as one batch.
+  func append(_ events: inout [HostEvent], keepingUpdates: Bool) -> (finished: Int, counted: Int, waits: Bool) {
+    let (finished, counted) = keepingUpdates ? (0, 0) : Self.updates(in: events)
+    guard counted < events.count else { return (finished, counted, false) }
+    if counted > 0 { events.removeAll { $0.finishedUpdates > 0 } }
     state.withLock { state in
       var batch: [HostEvent] = []
       swap(&batch, &state.spare)
@@ -28,17 +29,19 @@ final class EventInbox: Sendable {
       swap(&batch, &events)
       state.waiting.append(batch)
     }
-    return (finished, true)
+    return (finished, counted, true)
   }
 
-  /// The number of values that have left.
-  private static func updates(in events: [HostEvent]) -> Int {
+  /// The number of values that have left, and of their events.
+  private static func updates(in events: [HostEvent]) -> (finished: Int, counted: Int) {
     let events = events.span
-    var count = 0
+    var (finished, counted) = (0, 0)
     for index in events.indices {
-      if case .updateFinished = events[index] { count += 1 }
+      let values = events[index].finishedUpdates
+      finished += values
+      if values > 0 { counted += 1 }
     }
-    return count
+    return (finished, counted)
   }
 
   /// Takes the next batch.
@@ -55,6 +58,17 @@ final class EventInbox: Sendable {
     events.removeFew()
     state.withLock { state in
       if state.spare.capacity == 0 { swap(&state.spare, &events) }
+    }
+  }
+}
+
+extension HostEvent {
+  /// The number of values that have left by this event.
+  fileprivate var finishedUpdates: Int {
+    switch self {
+    case .updateFinished: 1
+    case .updatesFinished(let count): count
+    default: 0
     }
   }
 }

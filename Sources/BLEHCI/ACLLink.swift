@@ -28,6 +28,16 @@ struct ACLLink: Sendable {
     frames.append(Frame(length: payload.count + 4, tag: tag))
   }
 
+  /// The same for a payload that begins with `header`.
+  mutating func enqueue(cid: UInt16, header: InlineArray<3, UInt8>, body: Span<UInt8>, tag: UInt32) {
+    let count = body.count + 3
+    let beginning: InlineArray<7, UInt8> = [
+      count.octet(0), count.octet(1), cid.octet(0), cid.octet(1), header[0], header[1], header[2],
+    ]
+    octets.append(beginning.span, body)
+    frames.append(Frame(length: count + 4, tag: tag))
+  }
+
   /// Takes packets out that the controller has sent.
   ///
   /// - Parameter transmitted: gets the tagged frames that are complete.
@@ -44,6 +54,7 @@ struct ACLLink: Sendable {
   }
 
   /// Appends the next packet of the first frame, with at most `limit` octets of data.
+  @inline(__always)
   mutating func writeFragment(_ limit: Int, into out: inout PacketBuffer) {
     guard let frame = frames.first else { return }
     let length = min(limit, frame.length - sentOfFirst)
@@ -130,6 +141,20 @@ extension PacketBuffer {
     let header: InlineArray<9, UInt8> = [
       HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
       payload.octet(0), payload.octet(1), cid.octet(0), cid.octet(1),
+    ]
+    append(header.span, data)
+  }
+
+  /// Appends an ACL packet with a whole L2CAP frame, whose payload is `beginning` and then `data`.
+  @inline(__always)
+  mutating func append(
+    aclHeader handle: ConnectionHandle, frame cid: UInt16, _ beginning: InlineArray<3, UInt8>, _ data: Span<UInt8>
+  ) {
+    let (field, payload) = (handle.rawValue | PacketBoundaryFlag.firstNonFlushable.rawValue << 12, data.count + 3)
+    let length = payload + 4
+    let header: InlineArray<12, UInt8> = [
+      HCIPacketType.aclData.rawValue, field.octet(0), field.octet(1), length.octet(0), length.octet(1),
+      payload.octet(0), payload.octet(1), cid.octet(0), cid.octet(1), beginning[0], beginning[1], beginning[2],
     ]
     append(header.span, data)
   }

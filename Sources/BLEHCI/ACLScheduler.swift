@@ -120,13 +120,40 @@ public struct ACLScheduler: Sendable {
       writeThrough(index, cid: cid, payload: payload, tag: tag, into: &out)
       return .atOnce
     }
-    guard links[index].frames.count < limits.frames, links[index].queuedOctets + length <= limits.octets else {
-      throw .queueFull(handle, frames: links[index].frames.count, octets: links[index].queuedOctets)
-    }
+    try requireRoom(index, octets: length)
     if links[index].frames.isEmpty { waitingLinks += 1 }
     links[index].enqueue(cid: cid, payload: payload, tag: tag)
     pump(into: &out)
     return .queued
+  }
+
+  private func requireRoom(_ index: Int, octets: Int) throws(ACLSchedulerError) {
+    guard links[index].frames.count < limits.frames, links[index].queuedOctets + octets <= limits.octets else {
+      throw .queueFull(links[index].handle, frames: links[index].frames.count, octets: links[index].queuedOctets)
+    }
+  }
+
+  /// Sends one L2CAP frame, as ``send(_:cid:payload:tag:into:)``, whose payload is `header` and then `body`, which are copied once.
+  package mutating func send(
+    _ handle: ConnectionHandle, cid: UInt16, header: InlineArray<3, UInt8>, body: Span<UInt8>, tag: UInt32,
+    into out: inout PacketBuffer
+  ) throws(ACLSchedulerError) {
+    guard let index = index(of: handle) else { throw .unknownLink(handle) }
+    guard packetLength > 0, bufferCount > 0 else { throw .noBuffers }
+    let length = body.count + 7
+    guard length <= 0xFFFF else { throw .frameTooLong(octets: length - 4) }
+    if links[index].frames.isEmpty, length <= packetLength, allowance(of: index) > 0,
+      packetLength >= Self.shortestPacketLength
+    {
+      out.append(aclHeader: handle, frame: cid, header, body)
+      links[index].inFlight.append(tag)
+      inFlight += 1
+      return
+    }
+    try requireRoom(index, octets: length)
+    if links[index].frames.isEmpty { waitingLinks += 1 }
+    links[index].enqueue(cid: cid, header: header, body: body, tag: tag)
+    pump(into: &out)
   }
 
   /// Frees the buffers of packets that the controller has sent, and sends queued packets.

@@ -105,6 +105,20 @@ package enum HostCommand: Sendable {
   case closeChannel(L2CAPChannelID)
 }
 
+/// Values of one attribute for all its subscribers, in order. They need no tokens: ``HostEvent/updatesFinished(_:)`` has the number of
+/// those that have left.
+package struct UpdateRun: Equatable, Sendable {
+  package var attribute: AttributeID
+  package var owner: OwnerID
+  /// The number of values, and of their octets.
+  package var count: Int
+  package var octets: Int
+
+  package init(of attribute: AttributeID, from owner: OwnerID, count: Int, octets: Int) {
+    (self.attribute, self.owner, self.count, self.octets) = (attribute, owner, count, octets)
+  }
+}
+
 /// One link, named once for the life of the host; a later link of the same device has another name.
 package struct PeerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32

@@ -9,7 +9,7 @@ extension HostCore {
   mutating func receiveEvent(_ packet: Span<UInt8>) {
     // Completed packets come with every few data packets: read in place.
     if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
-      return packetsCompleted(packet.extracting(2..<packet.count))
+      return LinkRouter.packetsCompleted(packet.extracting(2..<packet.count), &links, &turn)
     }
     if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
     do throws(CodecError) {
@@ -18,19 +18,6 @@ extension HostCore {
       turn.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
     }
     checkShutdown()
-  }
-
-  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free now.
-  @inline(__always)
-  private mutating func packetsCompleted(_ parameters: Span<UInt8>) {
-    if let fault = links.table.completed(parameters, into: &turn.output.packets) { turn.report(.controller, fault) }
-    if links.table.hasTransmitted { links.table.finishTransmitted(into: &turn.output.events) }
-    if links.table.isCongested {
-      for peer in links.table.takeRelieved() {
-        links.withLink(of: peer, &turn) { $0.perform(.relieved, &$1, &$2, &$3) }
-      }
-    }
-    if !links.table.withChannelFrames.isEmpty { ChannelRouter.resume(&links, &turn) }
   }
 
   private mutating func receive(_ event: any HCIEventParameters) {

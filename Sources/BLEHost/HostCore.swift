@@ -82,6 +82,16 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
+  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of them.
+  package mutating func update(
+    _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    begin(now, &output)
+    ServerRouter.update(run, lengths, octets, &links, &turn)
+    reviewRadio()
+    end(&output)
+  }
+
   /// Does what time demands: timeouts of commands, transactions and links.
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)

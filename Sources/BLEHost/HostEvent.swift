@@ -71,6 +71,8 @@ package enum HostEvent: Sendable {
   /// A client's subscription changed: by a write, by its bond or by the end of its link.
   case subscription(PeerID, AttributeID, Subscription)
   case updateFinished(UpdateToken)
+  /// So many values of an ``UpdateRun`` have left, or their links have gone.
+  case updatesFinished(Int)
 
   /// Advertisements and scan responses in order, at most ``HostOutput/maximumDiscoveries``.
   case discovered([Discovery])

@@ -15,8 +15,6 @@ struct HostTurn: Sendable {
   /// The time of the input, and what it has caused.
   var now = Instant.start
   var output = HostOutput()
-  /// The memory of the last notification.
-  private var notification = OctetQueue()
   /// Our identity, and the address that peers receive.
   var ownIdentity = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var ownAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -30,20 +28,6 @@ struct HostTurn: Sendable {
 
   var controller: ControllerCapabilities { session.capabilities }
   var state: AdapterState { session.state }
-
-  /// A Handle Value Notification (Vol 3, Part F, 3.4.7.1), for ``reuse(notification:)`` afterwards.
-  mutating func notification(of handle: AttributeHandle, _ value: Span<UInt8>) -> OctetQueue {
-    var pdu = OctetQueue()
-    swap(&pdu, &notification)
-    pdu.append(GATTServer.notificationHeader(of: handle).span, value)
-    return pdu
-  }
-
-  /// Keeps the memory of a notification.
-  mutating func reuse(notification pdu: inout OctetQueue) {
-    pdu.removeAll()
-    swap(&pdu, &notification)
-  }
 
   /// Sends a command, or queues it until the controller takes one.
   mutating func send(_ command: some HCICommand, for purpose: Purpose) {

@@ -158,7 +158,7 @@ final class AdapterSession: Sendable {
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .read, .write, .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
         .pairingQuestionWithdrawn,
-        .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities,
+        .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities, .updatesFinished,
         .foreignLink,
         .sduReceived,
         .sduSent, .channelResized, .channelClosed:

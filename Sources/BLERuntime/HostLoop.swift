@@ -279,13 +279,19 @@ extension HostLoop where Transport: ~Copyable {
     guard !items.items.isEmpty || !refused.isEmpty else { return false }
     var taken = Mailbox.Items()
     swap(&taken, &items)
-    var start = 0
+    var (start, firstLength) = (0, 0)
     for index in taken.items.indices {
       switch taken.items[index] {
       case .command(let command, let owner, let count):
-        let octets = taken.octets.span.extracting(start..<start + count)
+        let octets = taken.octets.memory.span.extracting(start..<start + count)
         stack.machine.perform(command, octets, from: owner, now: stack.now, into: &stack.output)
         start += count
+      case .updates(let run):
+        let octets = taken.octets.memory.span.extracting(start..<start + run.octets)
+        let lengths = taken.lengths.span.extracting(firstLength..<firstLength + run.count)
+        stack.machine.update(run, lengths, octets, now: stack.now, into: &stack.output)
+        start += run.octets
+        firstLength += run.count
       case .attach(let owner, let sink): attach(owner, sink)
       case .detach(let owner):
         sinks.removeAll { $0.owner == owner }

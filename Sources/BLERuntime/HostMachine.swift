@@ -31,6 +31,9 @@ package protocol HostMachine: Sendable {
   /// - Parameter octets: the value of the command, where it is not in the command itself.
   mutating func perform(
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, now: Instant, into output: inout Output)
+  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of them.
+  mutating func update(
+    _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
   /// The transport is closed, or cannot be opened.
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)

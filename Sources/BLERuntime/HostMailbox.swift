@@ -1,3 +1,4 @@
+package import BLEGATT
 package import BLEHost
 package import BLELinux
 internal import BLEWire
@@ -12,6 +13,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   enum Item: Sendable {
     /// A command, and how many of the ``Items/octets`` are its value.
     case command(Command, OwnerID, octets: Int)
+    /// Values of one attribute. Their lengths are in ``Items/lengths``, and they are the next of the ``Items/octets``.
+    case updates(UpdateRun)
     case attach(OwnerID, Sink)
     case detach(OwnerID)
     case shutdown
@@ -19,12 +22,51 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// What waits for the loop, in order, with the values of the commands one after the other.
   struct Items: Sendable {
-    var items: [Item] = []
-    var octets: [UInt8] = []
+    private(set) var items: [Item] = []
+    private(set) var octets = OctetQueue()
+    /// The lengths of the values of all runs.
+    private(set) var lengths: [Int] = []
+    /// The last item, while it is a run that the next value of its attribute extends; without values there is none.
+    private var openRun = UpdateRun(of: AttributeID(rawValue: 0), from: .process, count: 0, octets: 0)
+
+    var isEmpty: Bool { items.isEmpty && openRun.count == 0 }
+
+    mutating func append(_ item: Item, octets: Span<UInt8> = Span()) {
+      closeRun()
+      items.append(item)
+      if !octets.isEmpty { self.octets.append(Span(), octets) }
+    }
+
+    /// Whether a value of this attribute would extend the last item.
+    @inline(__always)
+    func extendsRun(of attribute: AttributeID, from owner: OwnerID) -> Bool {
+      openRun.count > 0 && openRun.attribute.rawValue == attribute.rawValue && openRun.owner == owner
+    }
+
+    /// Appends a value: to the run that it extends, or to a new one.
+    @inline(__always)
+    mutating func append(_ value: Span<UInt8>, of attribute: AttributeID, from owner: OwnerID, extendsRun: Bool) {
+      if !extendsRun {
+        closeRun()
+        openRun = UpdateRun(of: attribute, from: owner, count: 0, octets: 0)
+      }
+      openRun.count += 1
+      openRun.octets += value.count
+      lengths.append(value.count)
+      octets.append(Span(), value)
+    }
+
+    /// Makes the run that is open an item.
+    mutating func closeRun() {
+      guard openRun.count > 0 else { return }
+      items.append(.updates(openRun))
+      openRun.count = 0
+    }
 
     mutating func removeAll() {
       items.removeFew()
-      if !octets.isEmpty { octets.removeAll(keepingCapacity: true) }
+      if !lengths.isEmpty { lengths.removeAll(keepingCapacity: true) }
+      octets.removeAll()
     }
   }
 
@@ -86,10 +128,25 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }.wakes
   }
 
+  /// Appends a value for all subscribers of an attribute, without waking the loop. Values that follow each other are one item.
+  ///
+  /// - Returns: whether ``wake()`` has to follow.
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, from owner: OwnerID) -> Bool {
+    state.withLock { state in
+      // The owner of a run that is open has not detached since it was begun.
+      let extendsRun = state.waiting.extendsRun(of: attribute, from: owner)
+      guard extendsRun || accepts(owner, state) else { return false }
+      guard state.commandCount < commandLimit else { return state.refused.insert(owner).inserted && !state.isLoopAwake }
+      state.commandCount += 1
+      state.waiting.append(octets, of: attribute, from: owner, extendsRun: extendsRun)
+      return !state.isLoopAwake
+    }
+  }
+
   /// Wakes the loop for commands that were enqueued.
   package func wake() {
     let wakes = state.withLock { state in
-      guard !state.waiting.items.isEmpty || !state.refused.isEmpty else { return false }
+      guard !state.waiting.isEmpty || !state.refused.isEmpty else { return false }
       return state.wakesLoop()
     }
     if wakes { waker.wake() }
@@ -99,16 +156,20 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   private func append(
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, wakesLoop: Bool, _ state: inout State
   ) -> (isTaken: Bool, wakes: Bool) {
-    guard !state.isEnding, owner == .process || state.backlogs.contains(owner) else { return (false, false) }
+    guard accepts(owner, state) else { return (false, false) }
     let isTaken = state.commandCount < commandLimit
     if isTaken {
       state.commandCount += 1
-      state.waiting.items.append(.command(command, owner, octets: octets.count))
-      if !octets.isEmpty { state.waiting.octets.append(copying: octets) }
+      state.waiting.append(.command(command, owner, octets: octets.count), octets: octets)
     } else if !state.refused.insert(owner).inserted {
       return (false, false)
     }
     return (isTaken, wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
+  }
+
+  /// Whether commands of an owner are taken.
+  private func accepts(_ owner: OwnerID, _ state: borrowing State) -> Bool {
+    !state.isEnding && (owner == .process || state.backlogs.contains(owner))
   }
 
   /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
@@ -119,7 +180,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     let owner = state.withLock { state in
       let owner = state.makeOwner()
       state.backlogs.add(owner)
-      state.waiting.items.append(.attach(owner, sink))
+      state.waiting.append(.attach(owner, sink))
       return owner
     }
     waker.wake()
@@ -130,7 +191,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package func detach(_ owner: OwnerID) {
     state.withLock { state in
       guard state.backlogs.remove(owner) else { return }
-      state.waiting.items.append(.detach(owner))
+      state.waiting.append(.detach(owner))
     }
     waker.wake()
   }
@@ -157,7 +218,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     state.withLock { state in
       guard !state.isEnding else { return }
       state.isEnding = true
-      state.waiting.items.append(.shutdown)
+      state.waiting.append(.shutdown)
     }
     waker.wake()
   }
@@ -180,6 +241,7 @@ extension HostMailbox {
     items.removeAll()
     return state.withLock { state in
       state.isLoopAwake = staysAwake
+      state.waiting.closeRun()
       swap(&items, &state.waiting)
       state.commandCount = 0
       guard !state.refused.isEmpty else { return [] }
@@ -194,7 +256,7 @@ extension HostMailbox {
   ///   `hasItems`: there are items, which the loop has to take before it waits.
   func prepareToWait() -> (isHeldBack: Bool, hasItems: Bool) {
     state.withLock { state in
-      let hasItems = !state.waiting.items.isEmpty || !state.refused.isEmpty
+      let hasItems = !state.waiting.isEmpty || !state.refused.isEmpty
       state.isLoopAwake = hasItems
       state.isHeldBack = state.isHeldBack ? !isBelowHalf(state) : state.backlogs.most > eventBacklogLimit
       return (state.isHeldBack, hasItems)
@@ -286,39 +348,49 @@ private struct EventBacklogs {
 /// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws what it
 /// declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
 package final class HostAttachment: Sendable {
+  /// Kept while the attachment is.
   private let host: Host
+  private let mailbox: HostMailbox<HostCommand, HostEvent>
   private let owner: OwnerID
 
   init(host: Host, owner: OwnerID) {
     self.host = host
+    mailbox = host.mailbox
     self.owner = owner
   }
 
-  deinit { host.mailbox.detach(owner) }
+  deinit { mailbox.detach(owner) }
 
   /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not wait.
   ///
   /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
   ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
   @discardableResult
-  package func post(_ command: HostCommand) -> Bool { host.mailbox.post(command, from: owner) }
+  package func post(_ command: HostCommand) -> Bool { mailbox.post(command, from: owner) }
 
   /// As ``post(_:)``, for a command whose value is in `octets` (``HostCommand/value(_:)``).
   @discardableResult
   package func post(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
-    host.mailbox.post(command, octets: octets, from: owner)
+    mailbox.post(command, octets: octets, from: owner)
   }
 
   /// As ``post(_:)``, without waking the loop.
   ///
   /// - Returns: whether ``wake()`` has to follow.
   package func enqueue(_ command: HostCommand, octets: Span<UInt8> = Span()) -> Bool {
-    host.mailbox.enqueue(command, octets: octets, from: owner)
+    mailbox.enqueue(command, octets: octets, from: owner)
+  }
+
+  /// Appends a value for all subscribers of an attribute (``UpdateRun``), without waking the loop.
+  ///
+  /// - Returns: whether ``wake()`` has to follow.
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
+    mailbox.enqueueUpdate(of: attribute, octets: octets, from: owner)
   }
 
   /// Wakes the loop for the commands that were enqueued.
-  package func wake() { host.mailbox.wake() }
+  package func wake() { mailbox.wake() }
 
   /// The owner has handled `count` of its events.
-  package func consumed(_ count: Int) { host.mailbox.consumed(count, by: owner) }
+  package func consumed(_ count: Int) { mailbox.consumed(count, by: owner) }
 }

@@ -125,8 +125,8 @@ struct RadioLoop: ~Copyable {
       switch item {
       case .command(let request, _, _): try perform(request, now)
       case .shutdown: isEnding = true
-      // The radio has no events.
-      case .attach, .detach: break
+      // The radio has no events, and no attributes.
+      case .attach, .detach, .updates: break
       }
     }
     items.removeAll()

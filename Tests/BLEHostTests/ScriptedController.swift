@@ -1,4 +1,5 @@
 import BLECrypto
+import BLEGATT
 import BLEHCI
 import BLEHost
 import BLESMP
@@ -181,6 +182,14 @@ struct Bench {
 
   mutating func perform(_ command: HostCommand, from owner: OwnerID = .process) {
     core.perform(command, from: owner, now: now, into: &output)
+    settle()
+  }
+
+  /// Hands values of one attribute over as a run.
+  mutating func update(_ attribute: AttributeID, _ values: [[UInt8]], from owner: OwnerID = .process) {
+    let (lengths, octets) = (values.map(\.count), values.flatMap { $0 })
+    let run = UpdateRun(of: attribute, from: owner, count: values.count, octets: octets.count)
+    core.update(run, lengths.span, octets.span, now: now, into: &output)
     settle()
   }
 

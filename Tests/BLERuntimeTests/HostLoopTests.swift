@@ -1,3 +1,5 @@
+import BLEGATT
+import BLEHost
 import BLELinux
 import BLEWire
 import Foundation
@@ -42,6 +44,49 @@ import Testing
       let expected = (0..<1_000).flatMap { number -> [UInt8] in [0x01, UInt8(number & 0xFF), UInt8(number >> 8), 0x00] }
       #expect(sent == expected)
     }
+  }
+
+  @Test func performsValuesOfAttributesInOrderWithCommands() throws {
+    try withLoop { (mailbox, far) throws in
+      let log = EventLog<ToyMachine.Event>()
+      let owner = mailbox.attach(log.sink)
+      let (first, second) = (AttributeID(rawValue: 1), AttributeID(rawValue: 2))
+      for (attribute, value) in [(first, [1, 2]), (first, []), (second, [3])] as [(AttributeID, [UInt8])] {
+        _ = mailbox.enqueueUpdate(of: attribute, octets: value.span, from: owner)
+      }
+      _ = mailbox.enqueue(.mark(1))
+      _ = mailbox.enqueueUpdate(of: second, octets: ([4, 5] as [UInt8]).span, from: owner)
+      mailbox.wake()
+      #expect(log.wait(for: .updated(second, [4, 5])))
+      #expect(
+        log.events.filter { $0 != .started && $0 != .state(1) }
+          == [
+            .updated(first, [1, 2]), .updated(first, []), .updated(second, [3]), .performed(1),
+            .updated(second, [4, 5]),
+          ])
+      mailbox.detach(owner)
+      let wakes = mailbox.enqueueUpdate(of: second, octets: ([6] as [UInt8]).span, from: owner)
+      #expect(!wakes)
+    }
+  }
+
+  @Test func refusesValuesAboveTheLimitOfCommands() throws {
+    let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 1)
+    let owner = mailbox.attach { _ in }
+    func enqueue(_ attribute: UInt32) {
+      _ = mailbox.enqueueUpdate(of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, from: owner)
+    }
+    for attribute in [1, 1, 2, 2, 3] as [UInt32] { enqueue(attribute) }
+    var items = Mailbox.Items()
+    #expect(mailbox.take(into: &items) == [owner])
+    let runs = items.items.compactMap { if case .updates(let run) = $0 { run } else { nil } }
+    #expect(
+      runs == [
+        UpdateRun(of: AttributeID(rawValue: 1), from: owner, count: 2, octets: 4),
+        UpdateRun(of: AttributeID(rawValue: 2), from: owner, count: 1, octets: 2),
+      ])
+    enqueue(1)
+    #expect(mailbox.take(into: &items) == [] && items.lengths == [2] && items.items.count == 1)
   }
 
   @Test func performsEnqueuedCommandsInOrderWhenItIsWoken() throws {

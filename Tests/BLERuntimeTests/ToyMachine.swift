@@ -1,3 +1,4 @@
+import BLEGATT
 import BLEHost
 import BLEL2CAP
 import BLELinux
@@ -33,6 +34,7 @@ struct ToyMachine: HostMachine {
     case detached(OwnerID)
     case loop(LoopReport)
     case item
+    case updated(AttributeID, [UInt8])
   }
 
   /// Sent when the pipe opens and when the machine is shut down.
@@ -89,6 +91,17 @@ struct ToyMachine: HostMachine {
     case .setDeadline(let delay): deadline = now + delay
     case .burst(let count): for _ in 0..<count { output.append(.item) }
     case .markForOwner(let number): output.append(.performed(number), to: .owner(owner))
+    }
+  }
+
+  mutating func update(
+    _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout Output
+  ) {
+    var start = 0
+    for place in lengths.indices {
+      let value = octets.extracting(start..<start + lengths[place])
+      output.append(.updated(run.attribute, [UInt8](copying: value)), to: .owner(run.owner))
+      start += lengths[place]
     }
   }
 

@@ -26,6 +26,8 @@ struct HostLinks: Sendable {
   let toolbox: SecurityToolbox
   /// Reused by the inputs of links, and empty between them.
   private var turn: LinkTurn
+  /// Reused by ``ServerRouter/update(_:_:_:_:_:)``, and empty between its calls.
+  var notified: [NotifiedLink] = []
   /// Takes the place of ``turn`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
 
@@ -238,6 +240,20 @@ extension ACLScheduler {
   ) -> ACLSchedulerError? {
     do throws(ACLSchedulerError) {
       _ = try send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
+      return nil
+    } catch { return error }
+  }
+
+  /// Sends a notification.
+  ///
+  /// - Returns: as for one frame.
+  mutating func notify(
+    _ header: InlineArray<3, UInt8>, _ value: Span<UInt8>, on handle: ConnectionHandle, tag: UInt32,
+    into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    do throws(ACLSchedulerError) {
+      let channel = ChannelID.attributeProtocol.rawValue
+      try send(handle, cid: channel, header: header, body: value, tag: tag, into: &packets)
       return nil
     } catch { return error }
   }

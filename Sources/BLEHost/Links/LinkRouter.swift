@@ -24,6 +24,19 @@ enum LinkRouter {
     if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &links, &host) }
   }
 
+  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free now.
+  @inline(__always)
+  static func packetsCompleted(_ parameters: Span<UInt8>, _ links: inout HostLinks, _ host: inout HostTurn) {
+    if let fault = links.table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
+    if links.table.hasTransmitted { links.table.finishTransmitted(into: &host.output.events) }
+    if links.table.isCongested {
+      for peer in links.table.takeRelieved() {
+        links.withLink(of: peer, &host) { $0.perform(.relieved, &$1, &$2, &$3) }
+      }
+    }
+    if !links.table.withChannelFrames.isEmpty { ChannelRouter.resume(&links, &host) }
+  }
+
   /// Applies an effect of a link.
   static func perform(_ effect: LinkEffect, of peer: PeerID, _ links: inout HostLinks, _ host: inout HostTurn) {
     switch effect {

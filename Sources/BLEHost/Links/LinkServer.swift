@@ -131,25 +131,24 @@ struct LinkServer: Sendable {
   enum ValueWay: Equatable, Sendable {
     /// Not at all.
     case nothing
-    /// By a notification of at most so many octets, its header included.
+    /// By a notification of at most so many octets.
     case notification(longest: Int)
     /// By ``update(_:to:as:tag:_:_:now:into:)``.
     case other
   }
 
-  /// Notes that a value is on its way, where the client gets it by a notification, which the caller hands to the scheduler. It is no
-  /// input of the link.
-  mutating func beginNotification(
-    of attribute: AttributeHandle, as token: UpdateToken, _ security: SecurityState, _ services: ServiceRegistry
-  ) -> ValueWay {
-    switch gatt.updateKind(of: attribute, security: security, database: services.database) {
-    case .nothing: return .nothing
-    case .other: return .other
-    case .notification:
-      notifications.append(token)
-      return .notification(longest: 3 + gatt.maximumUpdateLength)
+  /// How the client gets values of an attribute now. Mutating, because the call of another function would copy the server of the link.
+  mutating func way(of value: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry) -> ValueWay {
+    switch gatt.updateKind(of: value, security: security, database: services.database) {
+    case .nothing: .nothing
+    case .other: .other
+    case .notification: .notification(longest: gatt.maximumUpdateLength)
     }
   }
+
+  /// Notes that a value is on its way by a notification, which the caller hands to the scheduler. It is no input of the link.
+  @inline(__always)
+  mutating func beginNotification(_ token: UpdateToken) { notifications.append(token) }
 
   /// Notifies or indicates a value, where the client has subscribed to it.
   ///
@@ -184,6 +183,7 @@ struct LinkServer: Sendable {
   /// The controller has sent this number of notifications of one update.
   ///
   /// - Returns: how many of them were on their way until now.
+  @inline(__always)
   mutating func transmitted(_ token: UpdateToken, count: Int) -> Int {
     var finished = 0
     while finished < count, notifications.remove(token) { finished += 1 }

@@ -158,25 +158,28 @@ extension LinkTable {
     into output: inout HostOutput
   ) -> UInt32? {
     if isAccepted, let tag = updates.begin(token, of: owner) { return tag }
-    let error: HostError =
-      isAccepted
-      ? .tooMany("values waiting to be notified", limit: updates.limit)
-      : .invalidParameters("\(DatabaseError.unknownAttribute(attribute))")
-    output.append(.refused(error), to: owner.recipient)
+    output.append(.refused(refusal(of: attribute, isAccepted: isAccepted)), to: owner.recipient)
     output.append(.updateFinished(token), to: owner.recipient)
     return nil
+  }
+
+  /// Why a value is not taken.
+  func refusal(of attribute: AttributeID, isAccepted: Bool) -> HostError {
+    isAccepted
+      ? .tooMany("values waiting to be notified", limit: updates.limit)
+      : .invalidParameters("\(DatabaseError.unknownAttribute(attribute))")
   }
 
   /// One copy of a value has left, or its link has gone.
   ///
   /// - Returns: the event for the owner of the value, where it was the last copy.
   mutating func finishCopy(of token: UpdateToken) -> AddressedEvent<HostEvent>? {
-    updates.finishCopy(of: token).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
+    updates.finishCopy(of: token)?.event
   }
 
   /// The same for the value whose frames have this mark.
-  mutating func finishCopy(of token: UpdateToken, tag: UInt32) -> AddressedEvent<HostEvent>? {
-    updates.finishCopy(tag: tag).map { AddressedEvent(.updateFinished(token), to: $0.recipient) }
+  mutating func finishCopy(tag: UInt32) -> AddressedEvent<HostEvent>? {
+    updates.finishCopy(tag: tag)?.event
   }
 
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
@@ -198,12 +201,16 @@ extension LinkTable {
 
   /// Finishes the values whose last copies have left, without an input of their links.
   mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
-    for frames in transmitted {
-      guard let index = index(of: frames.handle), let token = updates.token(of: frames.tag) else { continue }
+    var counted = CountedUpdates()
+    for place in transmitted.indices {
+      let frames = transmitted[place]
+      // Not by a function of the table, which would copy it.
+      guard let index = places[frames.handle], let token = updates.token(of: frames.tag) else { continue }
       for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
-        if let event = finishCopy(of: token, tag: frames.tag) { events.append(event) }
+        if let finished = updates.finishCopy(tag: frames.tag) { counted.append(finished, into: &events) }
       }
     }
+    counted.report(into: &events)
   }
 
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.

@@ -3,11 +3,19 @@
 /// The marks of their frames are consecutive numbers, so that a mark is the place of its entry. An entry whose value has left
 /// stays until those before it have left, too. Values finish in order, nearly always: a search finds the first at once.
 struct PendingUpdates: Sendable {
-  private struct Entry {
+  /// A value on its way.
+  struct Entry: Sendable {
     var token: UpdateToken
+    /// Whether the value is one of an ``UpdateRun``, whose token is the host's own.
+    var isCounted: Bool
     var owner: OwnerID
     /// Zero for a value that has left.
-    var copies: Int
+    fileprivate var copies: Int
+
+    /// The event when it has left.
+    var event: AddressedEvent<HostEvent> {
+      AddressedEvent(isCounted ? .updatesFinished(1) : .updateFinished(token), to: owner.recipient)
+    }
   }
   /// The entries are from ``start`` to ``end``, in order; the memory around them is used again.
   private var entries: [Entry] = []
@@ -29,17 +37,36 @@ struct PendingUpdates: Sendable {
   ///
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
-    guard count < limit, token.rawValue > greatest || index(of: token) == nil else { return nil }
+    guard count < limit, token.rawValue > greatest || index(of: token) == nil, let tag = nextTag() else { return nil }
+    append(Entry(token: token, isCounted: false, owner: owner, copies: 1))
+    greatest = max(greatest, token.rawValue)
+    return tag
+  }
+
+  /// Takes in a value of an ``UpdateRun``, as ``begin(_:of:)``.
+  ///
+  /// - Parameter copies: those that the caller sends, at least one.
+  @inline(__always)
+  mutating func beginCounted(copies: Int, of owner: OwnerID) -> UInt32? {
+    guard count < limit, let tag = nextTag() else { return nil }
+    append(Entry(token: .counted(tag), isCounted: true, owner: owner, copies: copies))
+    return tag
+  }
+
+  /// The mark of the next value; nil where there is none.
+  @inline(__always)
+  private mutating func nextTag() -> UInt32? {
     // Numbers are used again from the first one on while no value is on its way.
     if start == end, firstTag >= UInt32.max / 2 { firstTag = 1 }
     let tag = firstTag &+ UInt32(truncatingIfNeeded: end - start)
-    guard tag >= firstTag, tag < Self.channelTag else { return nil }
-    let entry = Entry(token: token, owner: owner, copies: 1)
+    return tag >= firstTag && tag < Self.channelTag ? tag : nil
+  }
+
+  @inline(__always)
+  private mutating func append(_ entry: Entry) {
     if end < entries.count { entries[end] = entry } else { entries.append(entry) }
     end += 1
-    greatest = max(greatest, token.rawValue)
     count += 1
-    return tag
   }
 
   mutating func addCopy(of token: UpdateToken) {
@@ -53,33 +80,45 @@ struct PendingUpdates: Sendable {
     if let index = index(ofTag: tag) { entries[index].copies += 1 }
   }
 
-  /// The owner of the value, where it was the last copy.
-  mutating func finishCopy(of token: UpdateToken) -> OwnerID? { index(of: token).flatMap { finishCopy(at: $0) } }
+  /// The value, where it was the last copy.
+  mutating func finishCopy(of token: UpdateToken) -> Entry? { index(of: token).flatMap { finishCopy(at: $0) } }
 
   /// The same for the value whose frames have this mark.
-  mutating func finishCopy(tag: UInt32) -> OwnerID? { index(ofTag: tag).flatMap { finishCopy(at: $0) } }
+  @inline(__always)
+  mutating func finishCopy(tag: UInt32) -> Entry? {
+    guard let index = index(ofTag: tag) else { return nil }
+    return finishCopy(at: index)
+  }
 
-  private mutating func finishCopy(at index: Int) -> OwnerID? {
-    entries[index].copies -= 1
-    guard entries[index].copies <= 0 else { return nil }
+  @inline(__always)
+  private mutating func finishCopy(at index: Int) -> Entry? {
+    let entry = entries[index]
+    entries[index].copies = entry.copies - 1
+    guard entry.copies <= 1 else { return nil }
     count -= 1
-    let owner = entries[index].owner
-    while start < end, entries[start].copies <= 0 {
+    if index == start { removeFinished() }
+    return entry
+  }
+
+  /// Removes the first entry, which is finished, and those behind it that are.
+  @inline(__always)
+  private mutating func removeFinished() {
+    repeat {
       start += 1
       firstTag &+= 1
-    }
+    } while start < end && entries[start].copies <= 0
     if start == end {
       (start, end) = (0, 0)
     } else if start >= limit {
       entries.removeSubrange(0..<start)
       (start, end) = (0, end - start)
     }
-    return owner
   }
 
   func token(of tag: UInt32) -> UpdateToken? { index(ofTag: tag).map { entries[$0].token } }
 
   /// The entry of a value that is on its way.
+  @inline(__always)
   private func index(ofTag tag: UInt32) -> Int? {
     guard tag >= firstTag, Int(tag - firstTag) < end - start else { return nil }
     let index = start + Int(tag - firstTag)
@@ -89,6 +128,33 @@ struct PendingUpdates: Sendable {
   private func index(of token: UpdateToken) -> Int? {
     entries[start..<end].firstIndex { $0.token == token && $0.copies > 0 }
   }
+}
+
+/// The events of values that have left. Successive values of one owner that are only counted have one event.
+struct CountedUpdates: Sendable {
+  private var owner = OwnerID.process
+  private var count = 0
+
+  @inline(__always)
+  mutating func append(_ finished: PendingUpdates.Entry, into events: inout [AddressedEvent<HostEvent>]) {
+    if finished.isCounted, finished.owner == owner {
+      count += 1
+      return
+    }
+    report(into: &events)
+    (owner, count) = (finished.owner, finished.isCounted ? 1 : 0)
+    if !finished.isCounted { events.append(finished.event) }
+  }
+
+  /// Appends the event of the values that were counted last.
+  mutating func report(into events: inout [AddressedEvent<HostEvent>]) {
+    if count > 0 { events.append(AddressedEvent(.updatesFinished(count), to: owner.recipient)) }
+  }
+}
+
+extension UpdateToken {
+  /// The host's own token of a value without one, unique while the value is on its way. Those of owners ascend from 1 on.
+  static func counted(_ tag: UInt32) -> Self { Self(rawValue: 1 << 63 | UInt64(tag)) }
 }
 
 /// The updates whose notifications are on their way on one link, in the order in which they leave, nearly always.
@@ -108,6 +174,7 @@ struct UpdateQueue: Sendable {
   /// Removes the first entry of an update.
   ///
   /// - Returns: false where there is none.
+  @inline(__always)
   mutating func remove(_ token: UpdateToken) -> Bool {
     guard start < end else { return false }
     if memory[start] != token {

@@ -81,9 +81,8 @@ extension CBPeripheralManager {
       }
       role.updateCount += 1
       // Under the lock, so that values leave in the order of the calls; the host is woken after it.
-      let wakes = client.enqueue(
-        .update(HostNames.update(), target.attribute, [], to: nil), octets: value.span.extracting(first: target.length))
-      return (true, wakes)
+      let octets = value.span.extracting(first: target.length)
+      return (true, client.enqueueUpdate(of: target.attribute, octets: octets))
     }
     if wakes { client.wake() }
     return isTaken

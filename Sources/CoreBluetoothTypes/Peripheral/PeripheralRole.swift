@@ -119,7 +119,7 @@ extension PeripheralRole {
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
     // The manager counts them at once: `updatesFinished(_:into:)`.
-    case .updateFinished: break
+    case .updateFinished, .updatesFinished: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
       .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
       .channelClosed:
