@@ -294,7 +294,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  override func updatesFinished(_ count: Int) { run { $0.updatesFinished(count, into: &$1) } }
+  override func updatesFinished(_ count: Int) { finishUpdates(count) }
 
   override func make(_ call: ManagerCall) {
     switch call {

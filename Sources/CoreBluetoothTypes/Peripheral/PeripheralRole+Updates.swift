@@ -57,12 +57,14 @@ extension PeripheralRole {
 
   /// Values have left, or their links have gone. The delegate is called when a quarter of the room is free again: the application then
   /// hands over several values at a time.
-  mutating func updatesFinished(_ count: Int, into effects: inout PeripheralEffects) {
+  ///
+  /// - Returns: whether it is to be called now.
+  mutating func updatesFinished(_ count: Int) -> Bool {
     updateCount = max(0, updateCount - count)
     let free = limits.pendingUpdates - updateCount
-    guard owesReady, free >= max(1, limits.pendingUpdates / 4) else { return }
+    guard owesReady, free >= max(1, limits.pendingUpdates / 4) else { return false }
     owesReady = false
-    effects.calls.append(.isReady)
+    return true
   }
 }
 
@@ -86,6 +88,16 @@ extension CBPeripheralManager {
     }
     if wakes { client.wake() }
     return isTaken
+  }
+
+  /// Values have left; on the thread of the host.
+  final func finishUpdates(_ count: Int) {
+    let isReady = machine.withLock { role in
+      guard role.updatesFinished(count) else { return false }
+      append(.peripheral(.isReady))
+      return true
+    }
+    if isReady { scheduleCalls() }
   }
 }
 
