@@ -61,9 +61,11 @@ package enum HostEvent: Sendable {
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
   case read(PeerID, RequestToken, AttributeID, offset: Int)
-  /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. A nil token is a
-  /// Write Command: nothing to answer.
+  /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. With a nil token there is nothing
+  /// to answer.
   case write(PeerID, RequestToken?, [WritePart])
+  /// A client writes a dynamic value with a Write Command, which has no answer.
+  case command(PeerID, AttributeID, [UInt8])
   /// A client changed a value that the stack keeps.
   case stored(PeerID, AttributeID, [UInt8])
   /// The application did not answer in time; the client got Unlikely Error.

@@ -101,15 +101,20 @@ final class AdapterSession: Sendable {
         if readAtOnce(attribute, from: offset, as: token, by: peer) { continue }
         let queue = state.withLock { $0.queue(of: peer, for: CollectionOfOne(attribute)) }
         self.queue(.read(token, attribute, offset: offset), in: queue, of: peer)
-      case .write(let peer, let token, let parts):
-        if writeAtOnce(parts, as: token, by: peer) { continue }
-        let queue = state.withLock { $0.queue(of: peer, for: parts.lazy.map(\.attribute)) }
-        self.queue(.write(token, parts), in: queue, of: peer)
+      case .write(let peer, let token, let parts): write(parts, as: token, by: peer)
+      case .command(let peer, let attribute, let value):
+        write([WritePart(attribute: attribute, offset: 0, value: value)], as: nil, by: peer)
       default: receive(event)
       }
     }
     guard isAwaited else { return }
     for scan in state.withLock({ Array($0.scans.values) }) { scan.results.wake() }
+  }
+
+  private func write(_ parts: [WritePart], as token: RequestToken?, by peer: PeerID) {
+    if writeAtOnce(parts, as: token, by: peer) { return }
+    let queue = state.withLock { $0.queue(of: peer, for: parts.lazy.map(\.attribute)) }
+    self.queue(.write(token, parts), in: queue, of: peer)
   }
 
   private func receive(_ event: HostEvent) {
@@ -156,12 +161,10 @@ final class AdapterSession: Sendable {
       case .stoppedListening(let psm): state.listenEnds.answer(psm, .success(()), into: &actions)
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
-      case .read, .write, .discovered, .refused, .advertisingPaused, .advertisingResumed, .connectionUpdateRefused,
-        .pairingQuestionWithdrawn,
-        .keypress, .bondChanged, .bondRemoved, .bondReplaced, .stored, .diagnostic, .capabilities, .updatesFinished,
-        .foreignLink,
-        .sduReceived,
-        .sduSent, .channelResized, .channelClosed:
+      case .read, .write, .command, .discovered, .refused, .advertisingPaused, .advertisingResumed,
+        .connectionUpdateRefused, .pairingQuestionWithdrawn, .keypress, .bondChanged, .bondRemoved, .bondReplaced,
+        .stored, .diagnostic, .capabilities, .updatesFinished, .foreignLink, .sduReceived, .sduSent, .channelResized,
+        .channelClosed:
         break
       }
     }

@@ -10,17 +10,40 @@ extension GATTServer {
     public var pdus = PacketBuffer()
     /// The events for the application.
     public var events: [Event] = []
+    /// A write command of a dynamic value, before ``events``; only in an output that separates commands. As an event it would take an
+    /// array for its only part.
+    package var command: WritePart?
+    private let separatesCommands: Bool
     /// The octets of the request that is decoded; the memory is reused.
     var request: [UInt8] = []
 
     /// An empty output.
-    public init() {}
+    public init() { separatesCommands = false }
+
+    /// An empty output that has the first event in ``command``, where that is a write command.
+    package init(separatesCommands: Bool) { self.separatesCommands = separatesCommands }
+
+    /// Whether there is nothing for the application.
+    @inline(__always)
+    package var hasNoEvents: Bool { command == nil && events.isEmpty }
+
+    /// Appends a write command.
+    mutating func append(command: WritePart) {
+      if separatesCommands, hasNoEvents {
+        self.command = command
+      } else {
+        events.append(.write(nil, [command], isPrepared: false))
+      }
+    }
 
     /// Removes the PDUs and events and keeps the memory.
     @inlinable public mutating func removeAll() {
       pdus.removeAll()
-      if !events.isEmpty { events.removeAll(keepingCapacity: true) }
+      if !events.isEmpty { removeEvents() }
     }
+
+    /// One after the other: there are few, and to empty an array takes more.
+    @usableFromInline mutating func removeEvents() { events.removeFew() }
   }
 
   /// An action of the client that the application must answer or may use.

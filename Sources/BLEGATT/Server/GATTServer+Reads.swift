@@ -51,7 +51,7 @@ extension GATTServer {
     into output: inout Output
   ) -> Bool {
     // The first conditions are a few instructions; most values have no provider.
-    guard database.callsProviders, database.providers.contains(attribute.id), output.events.isEmpty,
+    guard database.callsProviders, database.providers.contains(attribute.id), output.hasNoEvents,
       let read = database.providers[attribute.id]?.read,
       let result = read(offset, ValueProvider.Client(number: client, mtu: mtu))
     else { return false }

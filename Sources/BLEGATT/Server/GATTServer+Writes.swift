@@ -63,7 +63,7 @@ extension GATTServer {
   private func provide(
     _ value: Span<UInt8>, to attribute: AttributeEntry, _ database: AttributeDatabase, _ output: borrowing Output
   ) -> WriteResult? {
-    guard database.callsProviders, database.providers.contains(attribute.id), output.events.isEmpty,
+    guard database.callsProviders, database.providers.contains(attribute.id), output.hasNoEvents,
       value.count <= ATT.maximumValueLength,
       let write = database.providers[attribute.id]?.write
     else { return nil }
@@ -82,8 +82,12 @@ extension GATTServer {
     case .dynamic:
       guard value.count <= ATT.maximumValueLength else { return .rejected(.invalidAttributeValueLength) }
       let part = WritePart(attribute: attribute.id, offset: 0, value: [UInt8](copying: value))
-      let token = opcode.isCommand ? nil : suspend(opcode, .write(attribute.handle), now: now)
-      output.events.append(.write(token, [part], isPrepared: false))
+      if opcode.isCommand {
+        output.append(command: part)
+      } else {
+        let token = suspend(opcode, .write(attribute.handle), now: now)
+        output.events.append(.write(token, [part], isPrepared: false))
+      }
       return .requested
     case .clientConfiguration:
       guard value.count == 2, let bits = value.uint16(at: 0) else { return .rejected(.invalidAttributeValueLength) }

@@ -55,6 +55,12 @@ enum LinkEffect: Sendable {
 }
 
 extension Array where Element == Effect<LinkEffect> {
+  /// Appends the event for a Write Command.
+  mutating func append(_ command: WritePart, of peer: PeerID, _ services: ServiceRegistry) {
+    let owner = services.owners.owner(of: command.attribute) ?? .process
+    append(.event(.command(peer, command.attribute, command.value), to: owner.recipient))
+  }
+
   /// Moves events to the output, and drops other effects. To copy an event takes as long as to make it; there is one at most, nearly
   /// always.
   @inline(__always)

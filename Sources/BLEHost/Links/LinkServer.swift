@@ -9,7 +9,7 @@ struct LinkServer: Sendable {
   /// What one input writes and causes; the memory is reused.
   struct Output: Sendable {
     /// PDUs for the client, which are sent first.
-    var gatt = GATTServer.Output()
+    var gatt = GATTServer.Output(separatesCommands: true)
     /// Marks the frame of a notification among them; 0 is none.
     var tag: UInt32 = 0
     var effects: [Effect<LinkEffect>] = []
@@ -19,11 +19,6 @@ struct LinkServer: Sendable {
       tag = 0
       effects.removeFew()
     }
-  }
-
-  private struct Indication: Equatable, Sendable {
-    var attribute: AttributeID
-    var update: UpdateToken
   }
 
   private let peer: PeerID
@@ -235,6 +230,7 @@ struct LinkServer: Sendable {
 
   /// Turns what the server found into effects.
   @inline(__always) private mutating func translate(_ services: ServiceRegistry, into output: inout Output) {
+    if let command = output.gatt.command.take() { output.effects.append(command, of: peer, services) }
     if output.gatt.events.isEmpty { return }
     if output.gatt.events.count == 1 {
       return translate(output.gatt.events.removeLast(), services, into: &output.effects)
@@ -251,6 +247,7 @@ struct LinkServer: Sendable {
       let owner = services.owners.owner(of: attribute) ?? .process
       request = PendingAnswer(token: token, owner: owner)
       effects.append(.event(.read(peer, token, attribute, offset: offset), to: owner.recipient))
+    case .write(nil, let parts, _): for command in parts { effects.append(command, of: peer, services) }
     case .write(let token, let parts, _) where parts.count == 1:
       let owner = parts.first.flatMap { services.owners.owner(of: $0.attribute) } ?? .process
       if let token { request = PendingAnswer(token: token, owner: owner) }
@@ -353,6 +350,12 @@ extension LinkServer {
       translate(services, into: &output)
     }
   }
+}
+
+/// An indication that was handed to the server, and the update that it belongs to.
+private struct Indication: Sendable {
+  var attribute: AttributeID
+  var update: UpdateToken
 }
 
 /// PDUs of a client that wait for a sign counter to be stored, in order; the first is a signed write.

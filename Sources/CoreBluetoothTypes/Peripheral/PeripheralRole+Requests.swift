@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```
 ///   serveRead, serveWrite ─► delegate ─► respond ─► succeed ─► host      nothing is in line, and the answer is success
-///   read, write ─► DelegateCall, in line ─► delegate ─► respond ─► PeripheralEffects ─► host
+///   read, write, command ─► DelegateCall, in line ─► delegate ─► respond ─► PeripheralEffects ─► host
 /// ```
 extension CBPeripheralManager {
   /// Calls the delegate for a request at once, unless a call is in line before it.
@@ -19,7 +19,8 @@ extension CBPeripheralManager {
   final func serveRequest(_ event: HostEvent) -> Bool {
     switch event {
     case .read(let peer, let token, let attribute, let offset): serveRead(peer, token, attribute, offset: offset)
-    case .write(let peer, let token, let parts): serveWrite(peer, token, parts)
+    case .write(let peer, let token, let parts): serveWrite { $0.writeRequests(peer, token, parts) }
+    case .command(let peer, let attribute, let value): serveWrite { $0.commandRequests(peer, attribute, value) }
     default: false
     }
   }
@@ -43,8 +44,9 @@ extension CBPeripheralManager {
   }
 
   /// The same for a write.
-  private func serveWrite(_ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart]) -> Bool {
-    let requests = machine.withLock { hasCalls ? [] : $0.writeRequests(peer, token, parts) }
+  @inline(__always)
+  private func serveWrite(_ begin: (inout PeripheralRole) -> [CBATTRequest]) -> Bool {
+    let requests = machine.withLock { hasCalls ? [] : begin(&$0) }
     guard !requests.isEmpty else { return false }
     make(.didReceiveWrite(requests))
     return true
@@ -109,13 +111,6 @@ extension PeripheralRole {
   /// - Returns: the parts whose characteristics there are; empty where there is none, or no such link.
   mutating func writeRequests(_ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart]) -> [CBATTRequest] {
     guard let central = links.lend(peer, { $0.central }) else { return [] }
-    // A command of one part, as nearly always: an array that grows takes more than the request.
-    if token == nil, parts.count == 1, let part = parts.first, let target = characteristic(part.attribute) {
-      return [
-        CBATTRequest(
-          central: central, characteristic: target, offset: part.offset, octets: part.value, ticket: .command)
-      ]
-    }
     var requests: [CBATTRequest] = []
     for part in parts {
       guard let characteristic = characteristic(part.attribute) else { continue }
@@ -135,7 +130,25 @@ extension PeripheralRole {
     return requests
   }
 
+  mutating func command(
+    _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
+  ) {
+    let requests = commandRequests(peer, attribute, value)
+    if !requests.isEmpty { effects.calls.append(.didReceiveWrite(requests)) }
+  }
+
+  /// The request of a Write Command, which waits for no answer; empty where there is no such link or characteristic.
+  ///
+  /// It is mutating so that it is called in place: a call of another function would copy the role.
+  mutating func commandRequests(_ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8]) -> [CBATTRequest] {
+    guard let central = links.lend(peer, { $0.central }), let characteristic = characteristic(attribute) else {
+      return []
+    }
+    return [CBATTRequest(central: central, characteristic: characteristic, offset: 0, octets: value, ticket: .command)]
+  }
+
   /// The cast is made of an object: that of an optional takes several times as long.
+  @inline(__always)
   private func characteristic(_ attribute: AttributeID) -> CBCharacteristic? {
     guard let object = attributes[attribute] else { return nil }
     return object as? CBCharacteristic

@@ -109,6 +109,7 @@ extension PeripheralRole {
     case .read(let peer, let token, let attribute, let offset):
       read(peer, token, attribute, offset: offset, into: &effects)
     case .write(let peer, let token, let parts): write(peer, token, parts, into: &effects)
+    case .command(let peer, let attribute, let value): command(peer, attribute, value, into: &effects)
     case .stored(let peer, let attribute, let value): stored(peer, attribute, value, into: &effects)
     case .requestTimedOut(let peer, let token): requestTimedOut(peer, token, into: &effects)
     case .subscription(let peer, let attribute, let subscription):

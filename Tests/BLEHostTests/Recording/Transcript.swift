@@ -105,6 +105,8 @@ struct Transcript {
     case .write(let peer, let token, let parts):
       "write \(peer.rawValue) \(token.map { "#\(number(of: $0))" } ?? "-") "
         + parts.map { "\($0.attribute.rawValue)+\($0.offset)=\($0.value.hexadecimal)" }.joined(separator: " ")
+    case .command(let peer, let attribute, let value):
+      "write \(peer.rawValue) - \(attribute.rawValue)+0=\(value.hexadecimal)"
     case .stored(let peer, let attribute, let value):
       "stored \(peer.rawValue) \(attribute.rawValue)=\(value.hexadecimal)"
     case .requestTimedOut(let peer, let token): "request timed out \(peer.rawValue) #\(number(of: token))"
