@@ -136,8 +136,18 @@ open class CBManager: NSObject, @unchecked Sendable {
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
       // An iterator would copy each event.
       let events = events.span
-      for index in events.indices where manager.object?.serve(events[index]) == false {
-        Self.makeCalls(manager.object?.take(events[index]), of: manager)
+      // Held from one event to the next: to load a weak reference takes more than to see whether another one is left.
+      var held = manager.object
+      for index in events.indices {
+        if held?.serve(events[index]) == false {
+          let calls = held?.take(events[index])
+          held = nil
+          Self.makeCalls(calls, of: manager)
+          held = manager.object
+        } else if isKnownUniquelyReferenced(&held) {
+          held = nil
+        }
+        if held == nil { return }
       }
     }
   }
