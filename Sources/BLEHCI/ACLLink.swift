@@ -83,6 +83,7 @@ struct FIFO<Element: Sendable>: Sendable {
   var isEmpty: Bool { start == end }
   var first: Element? { isEmpty ? nil : elements[start] }
 
+  @inline(__always)
   mutating func append(_ element: Element) {
     if end < elements.count { elements[end] = element } else { elements.append(element) }
     end += 1

@@ -216,6 +216,7 @@ public struct ACLScheduler: Sendable {
   }
 
   /// The number of packets that the link may send now.
+  @inline(__always)
   private func allowance(of index: Int) -> Int {
     let share = links.count > 1 && bufferCount > 1 ? bufferCount - 1 : bufferCount
     return min(freeBuffers, share - links[index].inFlight.count)

@@ -29,7 +29,7 @@ public struct H4Framer: Sendable {
   private var isHandedOut = false
   private var failure: H4Error?
   /// Whether nothing is collected, and the stream can be used.
-  private var isBetweenPackets = true
+  @usableFromInline var isBetweenPackets = true
 
   /// A framer at the start of a stream.
   ///
@@ -48,22 +48,20 @@ public struct H4Framer: Sendable {
   ///
   /// - Returns: nil at the end of the input. The octets of an incomplete packet are kept.
   /// - Throws: ``H4Error`` where the stream cannot be used any more.
-  public mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
+  @inlinable public mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
     // So it is for nearly all packets.
     if isBetweenPackets, offset >= 0, let length = Self.dataOrEventLength(in: input, at: offset), length <= limit {
       offset += length
       return .input(offset - length..<offset)
     }
     if isBetweenPackets, offset == input.count { return nil }
-    let place = try search(input, from: &offset)
-    isBetweenPackets = collected.isEmpty
-    return place
+    return try search(input, from: &offset)
   }
 
   /// The length of the ACL data packet or event at `offset`, packet indicator included; nil for another packet, an incomplete one, and
   /// one of fewer than five octets.
   @inline(__always)
-  private static func dataOrEventLength(in input: Span<UInt8>, at offset: Int) -> Int? {
+  @inlinable static func dataOrEventLength(in input: Span<UInt8>, at offset: Int) -> Int? {
     let rest = input.count - offset
     guard rest >= 5 else { return nil }
     let length: Int
@@ -75,7 +73,13 @@ public struct H4Framer: Sendable {
     return length <= rest ? length : nil
   }
 
-  private mutating func search(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
+  @usableFromInline mutating func search(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
+    let place = try searchAll(input, from: &offset)
+    isBetweenPackets = collected.isEmpty
+    return place
+  }
+
+  private mutating func searchAll(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
     if let failure { throw failure }
     if isHandedOut {
       collected.removeAll(keepingCapacity: true)

@@ -7,8 +7,8 @@ import BLEWire
 extension HostCore {
   /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
   mutating func receiveEvent(_ packet: Span<UInt8>) {
-    // Completed packets come with every few data packets: read in place.
-    if packet.count > 2, packet[0] == HCIEventCode.numberOfCompletedPackets.rawValue {
+    // Number Of Completed Packets comes with every few data packets: read in place.
+    if packet.count > 2, packet[0] == 0x13 {
       return LinkRouter.packetsCompleted(packet.extracting(2..<packet.count), &links, &turn)
     }
     if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }

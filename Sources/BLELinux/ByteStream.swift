@@ -31,9 +31,9 @@ package struct ByteStream: ~Copyable, Sendable {
         ? unsafe Glibc.read(number, $0.baseAddress, $0.count)
         : unsafe recv(number, $0.baseAddress, $0.count, 0)
     }
-    let failure = errno
     if count > 0 { return .octets(count) }
     if count == 0 { return .end }
+    let failure = errno
     switch failure {
     case EAGAIN, EINTR: return .nothing
     // The last program at the other end of a pseudo-terminal closed it.

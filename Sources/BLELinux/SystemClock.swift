@@ -10,7 +10,9 @@ package struct MonotonicClock: Sendable {
   /// A time line that begins now.
   package init() { origin = Self.nanoseconds(CLOCK_MONOTONIC) }
 
-  package func now() -> Instant { .start + .nanoseconds(Self.nanoseconds(CLOCK_MONOTONIC) &- origin) }
+  package func now() -> Instant {
+    Instant(sinceStart: .nanoseconds(Self.nanoseconds(CLOCK_MONOTONIC) &- origin))
+  }
 
   fileprivate static func nanoseconds(_ clock: Int32) -> Int64 {
     var time = timespec()

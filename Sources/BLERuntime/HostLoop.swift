@@ -194,7 +194,7 @@ extension HostLoop where Transport: ~Copyable {
 
   /// Directives go before packets: they can decide how the system answers what a packet causes.
   private mutating func send() {
-    sendDirectives()
+    if !stack.output.directives.isEmpty || !stack.output.channelDirectives.isEmpty { sendDirectives() }
     guard !stack.output.packets.isEmpty else { return }
     defer { stack.output.packets.removeAll() }
     guard transport.isOpen else { return }
@@ -208,7 +208,6 @@ extension HostLoop where Transport: ~Copyable {
   }
 
   private mutating func sendDirectives() {
-    guard !stack.output.directives.isEmpty || !stack.output.channelDirectives.isEmpty else { return }
     let (directives, channelDirectives) = (stack.output.directives, stack.output.channelDirectives)
     stack.output.directives.removeAll(keepingCapacity: true)
     stack.output.channelDirectives.removeAll(keepingCapacity: true)
@@ -332,7 +331,7 @@ extension HostLoop where Transport: ~Copyable {
       receive()
       send()
     }
-    return deliverEvents()
+    return !stack.output.events.isEmpty && deliverEvents()
   }
 
   /// Not a function of the output: in another module it would not be specialized. Of a span's element only what is needed is copied.

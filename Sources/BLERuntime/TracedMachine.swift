@@ -33,8 +33,12 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
   }
 
   /// Writes the packets of the output to the trace.
+  @inline(__always)
   mutating func traceOutput() {
-    guard trace != nil else { return }
+    if trace != nil { recordOutput() }
+  }
+
+  private mutating func recordOutput() {
     for index in 0..<output.packets.count {
       let packet = output.packets[index]
       record(packet.span, .hostToController)

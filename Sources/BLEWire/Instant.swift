@@ -12,7 +12,7 @@
 public struct Instant: Comparable, Hashable, Sendable {
   @usableFromInline var sinceStart: Duration
 
-  @inlinable init(sinceStart: Duration) { self.sinceStart = sinceStart }
+  @inlinable package init(sinceStart: Duration) { self.sinceStart = sinceStart }
 
   /// The start of the time scale.
   @inlinable public static var start: Self { Self(sinceStart: .zero) }

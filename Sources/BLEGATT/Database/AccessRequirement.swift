@@ -124,8 +124,8 @@ struct PackedRequirement: Equatable, Sendable {
   ///
   /// - Parameter notPermitted: the error where no client has access.
   @inline(__always)
-  func error(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
-    bits == 1 ? nil : detailedError(for: security, otherwise: notPermitted)
+  func error(for security: SecurityState, otherwise notPermitted: @autoclosure () -> ATTErrorCode) -> ATTErrorCode? {
+    bits == 1 ? nil : detailedError(for: security, otherwise: notPermitted())
   }
 
   private func detailedError(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {

@@ -12,7 +12,7 @@ extension GATTServer {
     _ pdu: Span<UInt8>, opcode: UInt8, security: SecurityState, database: AttributeDatabase, now: Instant,
     into output: inout Output
   ) {
-    let isBlob = opcode == ATTOpcode.readBlobRequest.rawValue
+    let isBlob = opcode == 0x0C
     let opcode = ATTOpcode(rawValue: opcode)
     guard pdu.count == (isBlob ? 5 : 3) else { return output.reject(opcode, .invalidPDU) }
     let handle = AttributeHandle(pdu.uint16(at: 1) ?? 0)

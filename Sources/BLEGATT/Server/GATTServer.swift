@@ -129,7 +129,7 @@ public struct GATTServer: Sendable {
   ) {
     guard pdu.count > 0, !hasFailed else { return }
     let opcode = pdu[0]
-    if opcode == ATTOpcode.handleValueConfirmation.rawValue {
+    if opcode == 0x1E {  // Handle Value Confirmation
       return confirm(pdu, security: security, database: database, now: now, into: &output)
     }
     if case .some = unanswered { return enqueue(pdu, into: &output) }

@@ -124,7 +124,7 @@ extension Link {
     _ pdu: Span<UInt8>, _ services: inout ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
   ) {
     guard !pdu.isEmpty else { return }
-    if pdu[0] == ATTOpcode.signedWriteCommand.rawValue {
+    if pdu[0] == 0xD2 {  // Signed Write Command
       server.receiveSigned(pdu, security, bond: bonds[identity], turn.toolbox, now: turn.now, into: &turn.server)
     } else if ATTOpcode(rawValue: pdu[0]).isSentByServer {
       turn.usesClient = true

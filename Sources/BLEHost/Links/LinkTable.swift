@@ -187,7 +187,7 @@ extension LinkTable {
   /// - Returns: a line for the log where the controller is at fault.
   @inline(__always)
   mutating func completed(_ parameters: Span<UInt8>, into packets: inout PacketBuffer) -> String? {
-    transmitted.removeFew()
+    if hasTransmitted { transmitted.removeFew() }
     do throws(CodecError) {
       let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
       return excess > 0 ? "\(excess) packets completed that were not sent" : nil
