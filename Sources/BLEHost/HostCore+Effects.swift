@@ -5,10 +5,13 @@ import BLEWire
 
 /// Events of the controller.
 extension HostCore {
+  /// The event code of Number Of Completed Packets (Vol 4, Part E, 7.7.19); the code of BLEHCI costs a call.
+  private static let numberOfCompletedPackets: UInt8 = 0x13
+
   /// Takes one event packet without its indicator octet (Vol 4, Part E, 5.4.4).
   mutating func receiveEvent(_ packet: Span<UInt8>) {
     // Number Of Completed Packets comes with every few data packets: read in place.
-    if packet.count > 2, packet[0] == 0x13 {
+    if packet.count > 2, packet[0] == Self.numberOfCompletedPackets {
       return LinkRouter.packetsCompleted(packet.extracting(2..<packet.count), &links, &turn)
     }
     if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
