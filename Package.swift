@@ -154,7 +154,7 @@ let package = Package(
     .executableTarget(
       name: "soak",
       dependencies: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEVirtual", "BLEWire"],
-      path: "Tests/Soak", swiftSettings: strict),
+      path: "Tests/Soak", exclude: ["requirements.txt"], swiftSettings: strict),
 
     program("room-sensor", in: "RoomSensor", mode: .v5),
     program("room-reader", in: "RoomReader", mode: .v5),
