@@ -79,15 +79,13 @@ package final class AdapterClient: Sendable {
     let client = WeakClient(self)
     let handleWaiting: @convention(block) @Sendable () -> Void = { client.object?.handle(inbox, handler) }
     link.attachExchanging { [queue] events in
-      guard let self = client.object else { return }
+      guard let self = client.object else { return 0 }
       self.join()
-      self.route(&events)
+      let routed = self.route(&events)
       let (finished, counted, waits) = inbox.append(&events, keepingUpdates: updatesFinished == nil)
-      if finished > 0 {
-        self.link.consumed(counted)
-        updatesFinished?(finished)
-      }
+      if finished > 0 { updatesFinished?(finished) }
       if waits { queue.async(execute: handleWaiting) }
+      return routed + counted
     }
   }
 
@@ -103,14 +101,12 @@ package final class AdapterClient: Sendable {
   /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host sends what the batch
   /// has caused so far to be sent. It must not wait. Commands that it posts are performed next.
   package func startOnHostThread(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
-    link.attach { [weak self] events in
-      guard let self, !isDetached.load(ordering: .acquiring) else { return }
+    link.attachExchanging { [weak self] events in
+      guard let self, !isDetached.load(ordering: .acquiring) else { return 0 }
       join()
-      var events = events
-      route(&events)
-      guard !events.isEmpty else { return }
-      handler(events)
-      link.consumed(events.count)
+      let routed = route(&events)
+      if !events.isEmpty { handler(events) }
+      return routed + events.count
     }
   }
 
@@ -123,15 +119,17 @@ package final class AdapterClient: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
     continuation.onTermination = { [weak self] _ in self?.detach() }
     end.withLock { $0 = { continuation.finish() } }
-    link.attach { [weak self, log] events in
-      self?.join()
-      var events = events
-      self?.route(&events)
-      for event in self == nil ? [] : events {
+    link.attachExchanging { [weak self, log] events in
+      guard let self else { return 0 }
+      join()
+      let routed = route(&events)
+      for event in events {
         guard case .dropped = continuation.yield(event) else { continue }
         log(.notice, "a client of the adapter is detached: \(limit) events wait for it (its task does not take them)")
-        return continuation.finish()
+        continuation.finish()
+        break
       }
+      return routed
     }
     return AdapterEvents(stream: stream) { [weak self] in self?.link.consumed(1) }
   }
@@ -177,10 +175,12 @@ package final class AdapterClient: Sendable {
   package func stream(of channel: OpenedChannel) -> ChannelStream? { channels.take(channel.id) }
 
   /// Gives the reports of channels to their streams, and leaves the other events.
-  private func route(_ events: inout [HostEvent]) {
+  ///
+  /// - Returns: the number of the reports.
+  private func route(_ events: inout [HostEvent]) -> Int {
     let count = events.count
     channels.route(&events)
-    if events.count < count { link.consumed(count - events.count) }
+    return count - events.count
   }
 
   /// What the clients of the adapter share; nil before there is a host.

@@ -33,8 +33,9 @@ package protocol AdapterLink: AnyObject, Sendable {
   /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
   /// comes first. Called once.
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
-  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses next.
-  func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void)
+  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses next. It returns how
+  /// many of the events it has taken; ``consumed(_:)`` has the others.
+  func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int)
   /// The client has taken so many of the events that `sink` was called with.
   func consumed(_ count: Int)
   /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
@@ -50,10 +51,11 @@ extension AdapterLink {
   package func post(_ command: HostCommand, octets: Span<UInt8>) { post(command.value(octets)) }
 
   /// A link whose host makes an array for each batch.
-  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) {
-    attach { events in
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
+    attach { [weak self] events in
       var events = events
-      sink(&events)
+      let taken = sink(&events)
+      if taken > 0 { self?.consumed(taken) }
     }
   }
 
@@ -165,9 +167,14 @@ package final class HostConnection: AdapterLink {
     }
   }
 
-  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { attachExchanging { sink($0) } }
+  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
+    attachExchanging { events in
+      sink(events)
+      return 0
+    }
+  }
 
-  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) {
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
       // The client may be gone; the host ends with this reference then.
@@ -176,7 +183,7 @@ package final class HostConnection: AdapterLink {
   }
 
   private func opened(
-    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable (inout [HostEvent]) -> Void
+    _ result: Result<BLERuntime.Host, TransportError>, _ sink: @escaping @Sendable (inout [HostEvent]) -> Int
   ) {
     switch result {
     case .success(let host):
@@ -198,7 +205,7 @@ package final class HostConnection: AdapterLink {
         return true
       }
       var events = [HostEvent.state(failure.state, nil)]
-      if isAttached { sink(&events) }
+      if isAttached { _ = sink(&events) }
     }
   }
 

@@ -47,8 +47,9 @@ package final class Host: Sendable {
     HostAttachment(host: self, owner: mailbox.attach(sink))
   }
 
-  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the stack uses next.
-  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Void) -> HostAttachment {
+  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the stack uses next, and that
+  /// returns how many of the events it has handled.
+  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) -> HostAttachment {
     HostAttachment(host: self, owner: mailbox.attachExchanging(sink))
   }
 

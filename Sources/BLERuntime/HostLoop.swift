@@ -348,7 +348,10 @@ extension HostLoop where Transport: ~Copyable {
     guard !stack.output.events.isEmpty else { return false }
     for (owner, sink) in sinks {
       Self.append(stack.output.events, for: owner, to: &batch)
-      if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) { sink(&batch) }
+      if !batch.isEmpty, mailbox.willDeliver(batch.count, to: owner) {
+        let handled = sink(&batch)
+        if handled > 0 { mailbox.consumed(handled, by: owner) }
+      }
       batch.removeFew()
     }
     stack.output.events.removeFew()

@@ -7,7 +7,9 @@ internal import Synchronization
 /// The mailbox of an event loop: commands from any thread, events from the thread of the loop, both in order.
 package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// Takes a batch of events. It may exchange the array for another one, whose memory the loop uses next.
-  package typealias Sink = @Sendable (inout [Event]) -> Void
+  ///
+  /// It returns how many of the events it has handled; ``consumed(_:by:)`` has the others.
+  package typealias Sink = @Sendable (inout [Event]) -> Int
 
   /// One thing for the loop to do.
   enum Item: Sendable {
@@ -173,7 +175,12 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   }
 
   /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
-  package func attach(_ sink: @escaping @Sendable ([Event]) -> Void) -> OwnerID { attachExchanging { sink($0) } }
+  package func attach(_ sink: @escaping @Sendable ([Event]) -> Void) -> OwnerID {
+    attachExchanging { events in
+      sink(events)
+      return 0
+    }
+  }
 
   /// As ``attach(_:)``, for a sink that takes the array itself.
   package func attachExchanging(_ sink: @escaping Sink) -> OwnerID {
@@ -343,54 +350,4 @@ private struct EventBacklogs {
       rest -= taken
     }
   }
-}
-
-/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws what it
-/// declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
-package final class HostAttachment: Sendable {
-  /// Kept while the attachment is.
-  private let host: Host
-  private let mailbox: HostMailbox<HostCommand, HostEvent>
-  private let owner: OwnerID
-
-  init(host: Host, owner: OwnerID) {
-    self.host = host
-    mailbox = host.mailbox
-    self.owner = owner
-  }
-
-  deinit { mailbox.detach(owner) }
-
-  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not wait.
-  ///
-  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
-  ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
-  @discardableResult
-  package func post(_ command: HostCommand) -> Bool { mailbox.post(command, from: owner) }
-
-  /// As ``post(_:)``, for a command whose value is in `octets` (``HostCommand/value(_:)``).
-  @discardableResult
-  package func post(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
-    mailbox.post(command, octets: octets, from: owner)
-  }
-
-  /// As ``post(_:)``, without waking the loop.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  package func enqueue(_ command: HostCommand, octets: Span<UInt8> = Span()) -> Bool {
-    mailbox.enqueue(command, octets: octets, from: owner)
-  }
-
-  /// Appends a value for all subscribers of an attribute (``UpdateRun``), without waking the loop.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
-    mailbox.enqueueUpdate(of: attribute, octets: octets, from: owner)
-  }
-
-  /// Wakes the loop for the commands that were enqueued.
-  package func wake() { mailbox.wake() }
-
-  /// The owner has handled `count` of its events.
-  package func consumed(_ count: Int) { mailbox.consumed(count, by: owner) }
 }
