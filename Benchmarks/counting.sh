@@ -23,6 +23,7 @@ counted() { # scenario links active buffers mode [argument of the host...]
   local few=500 many=4500 totals=() calls=()
   # So many that the first reports of the devices, which differ a little from run to run, do not count.
   if [ "$1" = scan ]; then many=$((40000 + few)); fi
+  if [ "$1" = scan ] && [ "$2" -gt 1000 ]; then many=$((400000 + few)); fi
   for count in $few $many; do
     local file; file=$(mktemp)
     "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
