@@ -22,8 +22,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Seconds of `make fuzz`, divided among the targets.
 SECONDS ?= 600
 
-SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources) \
-  Gateway/Package.swift Gateway/Sources Gateway/Tests
+SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
 .PHONY: help demo test check check-examples docs gateway pictures install deb test-deb api bench bench-instructions call-path bench-kernel test-kernel test-rootcanal test-avatar fuzz check-fuzzers test-asan test-tsan test-long soak coverage clean
 
@@ -33,7 +32,7 @@ help:
 	@echo "make check           format, imports, sizes, questions, rules and decisions, build with warnings as errors, clients, unit tests, the public API and its documentation"
 	@echo "make check-examples  builds each example as a package of its own, from a copy of its folder"
 	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
-	@echo "make gateway         builds the gateway to MQTT, a package of its own, in Gateway/.build"
+	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages"
 	@echo "make test-deb        installs these packages in a fresh Debian 12, runs them and removes them (needs root)"
@@ -91,7 +90,7 @@ check:
 
 gateway:
 	@scripts/debian-packages $(GATEWAY_PACKAGES)
-	@$(SWIFT) build --package-path Gateway --product ble-gateway
+	@BLUETOOTHLE_GATEWAY=1 $(SWIFT) build --product ble-gateway
 
 check-examples:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3

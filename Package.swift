@@ -4,6 +4,9 @@ import PackageDescription
 /// Whether the package has the fuzzers of the folder Fuzz in place of examples and tests (`scripts/fuzz`).
 let isFuzzing = Context.environment["BLUETOOTHLE_FUZZING"] != nil
 
+/// Whether the package has the gateway to MQTT, which needs libmosquitto (`make gateway`, `make test`): the stack does not depend on it.
+let hasGateway = Context.environment["BLUETOOTHLE_GATEWAY"] != nil
+
 /// Whether `Mutex` and `Atomic` are those of Tests/ThreadSanitizer (`make test-tsan`).
 let usesSanitizerLocks = Context.environment["BLUETOOTHLE_THREAD_SANITIZER"] != nil
 
@@ -119,6 +122,11 @@ let package = Package(
         "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
       ], swiftSettings: strict),
 
+    // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
+    .target(
+      name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEProfiles", "BLEWire"],
+      packageAccess: false, swiftSettings: strict),
+
     example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
     example("heart-rate", in: "HeartRate/Sources", on: ["BLEProfiles", "BluetoothLE"]),
     example("battery", in: "Battery/Sources", on: ["BLEProfiles"]),
@@ -222,6 +230,9 @@ let package = Package(
         "BLESMP",
         "BLEWire",
       ]),
+    .testTarget(
+      name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire"], packageAccess: false,
+      swiftSettings: strict),
     tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP", "BLEKit", "BLEWire"]),
     tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
     tests(
@@ -233,6 +244,16 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+if hasGateway {
+  package.products.append(.executable(name: "ble-gateway", targets: ["ble-gateway"]))
+  package.targets += [
+    .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+    .executableTarget(
+      name: "ble-gateway", dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEKit", "BLEWire"],
+      packageAccess: false, swiftSettings: strict),
+  ]
+}
 
 // The layers without examples and tests, and one program with all fuzzers: only the folder Fuzz sees internal declarations, by the
 // flag -enable-testing of scripts/fuzz.
