@@ -46,15 +46,15 @@ struct SequenceClient: Sendable {
 
   private func receive(from channel: LEChannel) async throws -> TransferCount {
     var count = TransferCount(goal: plan.received)
-    var stall = plan.stall
+    var stalls = plan.stalls
     guard !count.isDone else { return count }
     for try await octets in channel {
       count.add(octets)
-      if stall > 0, count.count >= count.goal / 2 {
+      if stalls, count.count >= count.goal / 2 {
+        stalls = false
         say("stalled after \(count.count) octets")
-        try await Task.sleep(for: .seconds(stall))
+        await TransferPlan.waitForLine()
         say("reading again")
-        stall = 0
       }
       if count.isDone { break }
     }

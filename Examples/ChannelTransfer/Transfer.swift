@@ -5,11 +5,21 @@ struct TransferPlan: Sendable {
   var name = ""
   var sent = 0
   var received = 0
-  /// Seconds for which the reader stops in the middle.
-  var stall = 0
+  /// Whether the reader stops in the middle, until a line comes on standard input.
+  var stalls = false
   var isEncrypted = false
   var psm: UInt16?
   var usesSequence = false
+
+  /// Waits for a line of standard input, which tells a reader that has stopped to go on.
+  static func waitForLine() async {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        _ = readLine()
+        continuation.resume()
+      }
+    }
+  }
 
   /// How long the side that connects waits until the other one has closed the channel.
   static let patience = Duration.seconds(3)
@@ -67,7 +77,7 @@ struct TransferSource: Sendable {
   private var received: TransferCount
   private var source = TransferSource()
   private var unsent: [UInt8] = []
-  private var stall: Int
+  private var stalls: Bool
   private var isStalled = false
   private let closesFirst: Bool
   private let ended: @MainActor (Bool) -> Void
@@ -79,7 +89,7 @@ struct TransferSource: Sendable {
   init(
     _ plan: TransferPlan, over channel: L2CAPChannel, closesFirst: Bool, ended: @escaping @MainActor (Bool) -> Void
   ) {
-    (self.channel, self.ended, stall) = (channel, ended, plan.stall)
+    (self.channel, self.ended, stalls) = (channel, ended, plan.stalls)
     self.closesFirst = closesFirst
     (sent, received) = (TransferCount(goal: plan.sent), TransferCount(goal: plan.received))
     super.init()
@@ -107,11 +117,14 @@ struct TransferSource: Sendable {
     let count = channel.inputStream.read(&octets, maxLength: octets.count)
     guard count > 0 else { return }
     received.add(octets[..<count])
-    if stall > 0, received.count >= received.goal / 2 {
-      say("stalled after \(received.count) octets")
+    if stalls, received.count >= received.goal / 2 {
+      stalls = false
       isStalled = true
-      DispatchQueue.main.asyncAfter(deadline: .now() + .seconds(stall)) { [weak self] in self?.goOn() }
-      stall = 0
+      say("stalled after \(received.count) octets")
+      Task { [weak self] in
+        await TransferPlan.waitForLine()
+        self?.goOn()
+      }
     }
     if isDone { transferred() }
   }

@@ -11,7 +11,7 @@ let usageText = """
     --transport SPEC  the controller, for example tcp-client:127.0.0.1:6402 (default: BLE_TRANSPORT, else linux)
     --send OCTETS     send so many octets (default: none)
     --receive OCTETS  receive so many octets (default: none)
-    --stall SECONDS   stop reading for so long in the middle
+    --stall           stop reading in the middle, until a line comes on standard input
     --encrypted       serve: demand an encrypted link
     --psm NUMBER      connect: the PSM, where the device has no characteristic with it
     --sequence        connect: with BLEKit, in the place of streams
@@ -47,7 +47,7 @@ do throws(UsageError) {
     case "--transport": adapter.transport = try value(word)
     case "--send": plan.sent = try number(word, 0...Int(Int32.max))
     case "--receive": plan.received = try number(word, 0...Int(Int32.max))
-    case "--stall": plan.stall = try number(word, 0...3_600)
+    case "--stall": plan.stalls = true
     case "--encrypted": plan.isEncrypted = true
     case "--psm": plan.psm = UInt16(try number(word, 1...255))
     case "--sequence": plan.usesSequence = true
