@@ -166,8 +166,11 @@ final class ServedValues: Sendable {
         if isSent { Task { try? await self.send(octets, of: uuid) } }
       }
     }
-    if description.properties.contains(.notify) { result = result.notify(security: security) }
-    if description.properties.contains(.indicate) { result = result.indicate(security: security) }
+    let subscribed: @Sendable (Subscriber) async throws -> Void = {
+      Output.line("\($0.device.address) subscribed to \(uuid.uuidString)")
+    }
+    if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
+    if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }
     return result
   }
 
