@@ -3,7 +3,7 @@
 import CoreBluetooth
 
 /// The hello demo of many introductions, on the main actor: it greets its subscribers, takes its service back for a second while
-/// they are subscribed, and adds the same service again.
+/// they are subscribed, and adds the same service again; with the argument `--until-line`, when a line comes on standard input.
 @MainActor final class Hello: NSObject, @preconcurrency CBPeripheralManagerDelegate {
   private var manager: CBPeripheralManager!
   private var timer: Timer?
@@ -31,9 +31,22 @@ import CoreBluetooth
     NSLog("remove, %d subscribed", subscribers.count)
     manager.remove(service)
     Task { @MainActor in
-      try await Task.sleep(nanoseconds: NSEC_PER_SEC)
+      if CommandLine.arguments.contains("--until-line") {
+        await Self.line()
+      } else {
+        try await Task.sleep(nanoseconds: NSEC_PER_SEC)
+      }
       NSLog("add again, %d subscribed", greeting.subscribedCentrals?.count ?? 0)
       manager.add(service)
+    }
+  }
+
+  private static func line() async {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        _ = readLine()
+        continuation.resume()
+      }
     }
   }
 
