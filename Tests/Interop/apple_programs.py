@@ -1,9 +1,9 @@
 """The programs of Tests/Programs, which are written as for Apple's systems, and the delegate calls that they print."""
 
+import contextlib
 import re
-import time
 
-from programs import Program, product
+from programs import Program, product, wait_until
 
 # What NSLog puts before a line: date, time, program, process and thread.
 NSLOG = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+\[[\da-f:]+\] ")
@@ -28,11 +28,13 @@ class AppleProgram(Program):
         return [line for index, line in enumerate(lines) if index == 0 or lines[index - 1] != line]
 
 
-def check(program, expected, seconds=10):
-    """The transcript has the expected lines, the last ones soon; a line that begins with a slash is a regular expression."""
-    deadline = time.monotonic() + seconds
-    while len(program.transcript()) < len(expected) and time.monotonic() < deadline:
-        time.sleep(0.05)
+def check(program, expected):
+    """The transcript has the expected lines, or gets them; a line that begins with a slash is a regular expression."""
+    with contextlib.suppress(AssertionError):
+        # Not longer than it runs: the lines that are missing are shown below.
+        wait_until(
+            lambda: len(program.transcript()) >= len(expected) or program.process.poll() is not None, "lines are missing"
+        )
     transcript = program.transcript()
     for number, (line, wanted) in enumerate(zip(transcript, expected), 1):
         matches = re.fullmatch(wanted.strip("/"), line) if wanted.startswith("/") else line == wanted

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from bumble import hci
 from bumble.device import ConnectionParametersPreferences, Device
 from bumble.transport import open_transport
+from programs import LIMIT, until
 
 ATT_CHANNEL = 4
-ANSWER = 10.0  # seconds a peripheral has for an answer; the hosts may share a busy machine
-LINK = 20.0  # seconds to find, connect or disconnect
 
 # Opcodes (Vol 3, Part F, 3.4.8) that a central receives without having asked.
 NOTIFICATION, INDICATION, MULTIPLE_NOTIFICATION = 0x1B, 0x1D, 0x23
@@ -111,12 +110,12 @@ class Link:
 
     async def answer(self):
         wanted = asyncio.ensure_future(self.answers.get())
-        await asyncio.wait((wanted, self.ended), timeout=ANSWER, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((wanted, self.ended), timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
         if wanted.done():
             return wanted.result()
         wanted.cancel()
         assert not self.ended.done(), f"the link ended, reason 0x{self.ended.result():02x}, instead of an answer"
-        raise AssertionError(f"no answer in {ANSWER:g} s")
+        raise AssertionError(f"no answer in {LIMIT:g} s")
 
     async def expect(self, pdu, answer):
         received = await self.request(pdu)
@@ -128,7 +127,7 @@ class Link:
         assert received == error(0x0A, 0x0000, 0x01), f"unasked answer {received.hex()}"
 
     async def update(self, queue):
-        return await asyncio.wait_for(queue.get(), ANSWER)
+        return await asyncio.wait_for(queue.get(), LIMIT)
 
     # Procedures (Vol 3, Part G, 4)
 
@@ -224,8 +223,8 @@ class Link:
 
     async def disconnect(self):
         if not self.ended.done():
-            await asyncio.wait_for(self.connection.disconnect(), LINK)
-        return await asyncio.wait_for(self.ended, LINK)
+            await asyncio.wait_for(self.connection.disconnect(), LIMIT)
+        return await asyncio.wait_for(self.ended, LIMIT)
 
 
 def entries(answer):
@@ -247,7 +246,7 @@ class Central:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            self.transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            self.transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(self.transport.close)
             acknowledge_at_once(self.transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -255,13 +254,13 @@ class Central:
             self.device.irk = secrets.token_bytes(16)
             self.device.l2cap_channel_manager.register_fixed_channel(ATT_CHANNEL, self.receive)
             self.device.host.on("advertising_report", self.sighted)
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             stack.push_async_callback(self.disconnect_all)
             self.stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *failure):
-        await asyncio.wait_for(self.stack.aclose(), LINK)
+        await asyncio.wait_for(self.stack.aclose(), LIMIT)
 
     async def disconnect_all(self):
         for link in self.links.values():
@@ -280,31 +279,33 @@ class Central:
             connectable, is_scan_response = kind in (0, 1), kind == 4
         self.sightings.append(Sighting(report.address, connectable, is_scan_response, bytes(report.data)))
 
-    async def scan(self, name, seconds=LINK):
-        """Listens until both areas of the advertiser called `name` were seen: (advertising data, scan response)."""
+    async def scan(self, name, accept=lambda sighting: True):
+        """Listens until both areas of an advertiser called `name` were received: (advertising data, scan response)."""
+
+        def both():
+            for named in [s for s in self.sightings if names(s, name) and accept(s)]:
+                same = [s for s in self.sightings if s.address == named.address]
+                data = next((s for s in same if not s.is_scan_response), None)
+                response = next((s for s in same if s.is_scan_response), None)
+                if data is not None and response is not None:
+                    return data, response
+            return None
+
         self.sightings.clear()
-        await asyncio.wait_for(self.device.start_scanning(active=True, filter_duplicates=False), ANSWER)
+        await asyncio.wait_for(self.device.start_scanning(active=True, filter_duplicates=False), LIMIT)
         try:
-            deadline = asyncio.get_running_loop().time() + seconds
-            while asyncio.get_running_loop().time() < deadline:
-                named = next((s for s in self.sightings if names(s, name)), None)
-                if named is not None:
-                    both = [s for s in self.sightings if s.address == named.address]
-                    data = next((s for s in both if not s.is_scan_response), None)
-                    response = next((s for s in both if s.is_scan_response), None)
-                    if data is not None and response is not None:
-                        return data, response
-                await asyncio.sleep(0.01)
+            return await until(both, lambda: f"{name!r} not received; received: {self.addresses()}")
         finally:
-            await asyncio.wait_for(self.device.stop_scanning(), ANSWER)
-        heard = sorted({str(s.address) for s in self.sightings})
-        raise AssertionError(f"{name!r} not heard in {seconds:g} s; heard: {heard}")
+            await asyncio.wait_for(self.device.stop_scanning(), LIMIT)
+
+    def addresses(self):
+        return sorted({str(s.address) for s in self.sightings})
 
     async def connect(self, name, interval=None):
         data, _ = await self.scan(name)
         return await self.connect_to(data.address, interval=interval)
 
-    async def connect_to(self, address, seconds=LINK, interval=None, own_address_type=hci.OwnAddressType.RANDOM):
+    async def connect_to(self, address, seconds=LIMIT, interval=None, own_address_type=hci.OwnAddressType.RANDOM):
         """Connects; `interval` is the connection interval in milliseconds, instead of Bumble's default."""
         preferences = None
         if interval is not None:
@@ -318,7 +319,7 @@ class Central:
             connection_parameters_preferences=preferences,
             own_address_type=own_address_type,
         )
-        connection = await asyncio.wait_for(connecting, seconds + 1)
+        connection = await connecting
         link = self.links[connection.handle] = Link(self.device, connection)
         return link
 

@@ -12,8 +12,8 @@ from bumble import hci
 from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.l2cap import LeCreditBasedChannel, LeCreditBasedChannelSpec
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
-from programs import Program, product
+from central import acknowledge_at_once
+from programs import LIMIT, Program, product, until
 
 NAME = "Transfer"
 MEGABYTE = 1 << 20
@@ -37,14 +37,16 @@ def resident(program):
     return tuple(int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) for name in ("VmRSS", "VmHWM"))
 
 
-async def wait_for_line(program, text, seconds):
+async def wait_for_line(program, text):
     """Waits until a line of the output begins with `text`, while the event loop runs."""
-    for _ in range(int(seconds / 0.05)):
+
+    def is_said():
         if any(line.startswith(text) for line in program.output.splitlines()):
-            return
+            return True
         assert program.process.poll() in (None, 0), program.output[-2000:]
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"no {text!r} in {seconds:g} s:\n{program.output[-2000:]}")
+        return False
+
+    await until(is_said, lambda: f"no {text!r}:\n{program.output[-2000:]}")
 
 
 class Octets:
@@ -70,20 +72,20 @@ class ChannelHost:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
             self.device = Device.from_config_with_hci(
                 DeviceConfiguration(NAME, address), transport.source, transport.sink
             )
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             self.stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *failure):
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(self.stack.aclose(), LINK)
+            await asyncio.wait_for(self.stack.aclose(), LIMIT)
 
     async def listen(self, psm, **parameters):
         """Advertises, and gives a future for the channel that a central opens and the octets that it receives."""
@@ -116,9 +118,9 @@ class ChannelHost:
 
         self.device.on("advertisement", sighted)
         await self.device.start_scanning()
-        address = await asyncio.wait_for(found, LINK)
+        address = await asyncio.wait_for(found, LIMIT)
         await self.device.stop_scanning()
-        return await asyncio.wait_for(self.device.connect(address), LINK)
+        return await asyncio.wait_for(self.device.connect(address), LIMIT)
 
     @staticmethod
     async def open(link, psm, **parameters):

@@ -2,35 +2,92 @@ import asyncio
 import contextlib
 import inspect
 import json
+import os
+import shlex
 
 import pytest
 from central import Central
-from programs import HERE
-from radios import RADIOS, peripheral
+from programs import HERE, LIMIT, Program, products
+from radios import RADIOS, parameters, peripheral
 
-DEFAULT_LIMIT = 60.0
+# The fixtures whose tests run one after the other in one process, for each module and radio.
+SHARED = ("air", "client", "paced", "radio", "station")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Runs `async def` tests, each in an event loop of its own and within its time limit."""
+    """Runs `async def` tests, each in an event loop of its own and within the limit."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    marker = pyfuncitem.get_closest_marker("limit")
-    limit = marker.args[0] if marker else DEFAULT_LIMIT
     named = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**named), limit))
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**named), LIMIT))
     return True
 
 
-def radio_parameters():
-    return [
-        pytest.param(name, marks=pytest.mark.rootcanal) if name == "rootcanal" else pytest.param(name)
-        for name in RADIOS
-    ]
+# The order, and the processes that the tests run in
 
 
-@pytest.fixture(scope="session", params=radio_parameters())
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """The folder of the programs is looked up once, for all processes."""
+    os.environ["BLE_PRODUCTS"] = str(products())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        shared = [
+            name
+            for name, definitions in item._fixtureinfo.name2fixturedefs.items()
+            if name in SHARED and definitions[-1].scope != "function"
+        ]
+        if shared:
+            parameters = getattr(item, "callspec", None)
+            radio = parameters.params.get("radio", "") if parameters else ""
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {radio}"))
+    # The sort is stable: otherwise the order stays random.
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+
+
+# Failures
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows the last lines of its programs."""
+    report = yield
+    if report.failed:
+        for program in Program.started:
+            report.sections.append((" ".join(map(os.path.basename, program.command[:3])), program.output[-1500:]))
+    if call.when == "teardown":
+        Program.started[:] = [program for program in Program.started if program.process.poll() is None]
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter, config):
+    """After everything else: how to repeat each failed test alone."""
+    yield
+    failed = [report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
+    if not failed:
+        return
+    terminalreporter.section("to repeat a failed test alone", yellow=True)
+    for name in dict.fromkeys(map(without_group, failed)):
+        again = f"-m '' -n 0 -p no:randomly {shlex.quote(name)}"
+        terminalreporter.write_line(f"cd Tests/Interop && ../../.cache/python/bin/python -m pytest {again}")
+    if seed := getattr(config.option, "randomly_seed", None):
+        terminalreporter.write_line(f"The order of this run: --randomly-seed={seed}")
+
+
+def without_group(name):
+    """The name of a test without the group that xdist adds to it."""
+    return name.rsplit("@", 1)[0] if name.rfind("@") > name.rfind("]") else name
+
+
+# The radio and the station
+
+
+@pytest.fixture(scope="session", params=parameters(*RADIOS))
 def radio(request, tmp_path_factory):
     with RADIOS[request.param](tmp_path_factory.mktemp(request.param)) as radio:
         yield radio

@@ -11,7 +11,8 @@ from bumble.gatt import Characteristic, Descriptor, Service
 from bumble.keys import MemoryKeyStore
 from bumble.pairing import PairingConfig
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
+from central import acknowledge_at_once
+from programs import LIMIT
 
 TRUSTED = Characteristic.Permissions.READ_REQUIRES_ENCRYPTION | Characteristic.Permissions.WRITE_REQUIRES_ENCRYPTION
 OPEN = Characteristic.Permissions.READABLE | Characteristic.Permissions.WRITEABLE
@@ -33,7 +34,7 @@ class Monitor:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             identity = hci.Address(secrets.token_bytes(5) + b"\xc9", hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -58,14 +59,14 @@ class Monitor:
             self.device.on("connection", self.connected)
             self.serve = self.device.gatt_server.on_gatt_pdu
             self.device.gatt_server.on_gatt_pdu = self.served
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             beating = asyncio.create_task(self.beat())
             stack.callback(beating.cancel)
             self.stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *failure):
-        await asyncio.wait_for(self.stack.aclose(), LINK)
+        await asyncio.wait_for(self.stack.aclose(), LIMIT)
 
     def connected(self, connection):
         self.connection = connection

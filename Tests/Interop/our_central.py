@@ -1,12 +1,8 @@
 """Our reference central, driven by lines, and the question that its user gets."""
 
-import asyncio
 import contextlib
-import time
 
-from programs import Program, product
-
-STEP = 15.0  # seconds for one answer
+from programs import Program, product, until
 
 
 class OurCentral:
@@ -22,23 +18,25 @@ class OurCentral:
 
     @property
     def lines(self):
-        return self.program.output.splitlines()
+        """The whole lines: the last one may be a part that is read while the program writes it."""
+        return self.program.output.split("\n")[:-1]
 
     def count(self, prefix):
         return sum(line.startswith(prefix) for line in self.lines)
 
-    async def wait_for(self, prefix, seconds=STEP):
+    async def wait_for(self, prefix):
         """The next line that begins so, after those already waited for."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+
+        def find():
             self.program.check_alive()
             lines = self.lines
             for index in range(self.position, len(lines)):
                 if lines[index].startswith(prefix):
                     self.position = index + 1
                     return lines[index]
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"no {prefix!r} in {seconds:g} s:\n{self.program.output[-2000:]}")
+            return None
+
+        return await until(find, lambda: f"no {prefix!r}:\n{self.program.output[-2000:]}")
 
     async def connect(self, name):
         await self.wait_for("READY")
@@ -47,10 +45,10 @@ class OurCentral:
         self.do("discover")
         await self.wait_for("discovered")
 
-    async def read(self, uuid, seconds=STEP):
+    async def read(self, uuid):
         """The rest of the line after the UUID: the value, or the error."""
         self.do(f"read {uuid}")
-        line = await self.wait_for(f"value {uuid}", seconds)
+        line = await self.wait_for(f"value {uuid}")
         return line.removeprefix(f"value {uuid} ")
 
 

@@ -7,12 +7,10 @@ import random
 import signal
 import time
 
-from programs import Program, product
+from programs import LIMIT, Program, product, wait_until
 
 SERVICE, CHARACTERISTIC, PSM = "181A", "2A6E", "80"
 TIMING = "15 15 0 1000"  # milliseconds: the shortest and the longest interval, latency, supervision timeout
-# A new process is connected, paired, subscribed and served within so many seconds after its start.
-SERVED = 15.0
 SEED = int(os.environ.get("KILL_SEED", time.time_ns() % 1_000_000))
 
 
@@ -33,11 +31,11 @@ class Host:
             self.program.process.stdin.write(f"{line}\n".encode())
         self.program.process.stdin.flush()
 
-    def wait_for(self, text, seconds=SERVED):
+    def wait_for(self, text, seconds=LIMIT):
         """The next line with `text`, or with one of several; a failure of BLEKit ends the wait unless it is waited for."""
         texts = (text,) if isinstance(text, str) else text
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+
+        def find():
             self.program.check_alive()
             lines = self.program.output.split("\n")[:-1]
             for index in range(self.position, len(lines)):
@@ -45,8 +43,9 @@ class Host:
                     self.position = index + 1
                     return lines[index]
                 assert "k failed" not in lines[index], f"{lines[index]!r} instead of {text!r}"
-            time.sleep(0.01)
-        raise AssertionError(f"no {text!r} in {seconds:g} s:\n{self.program.output[-2000:]}")
+            return None
+
+        return wait_until(find, lambda: f"no {text!r}:\n{self.program.output[-2000:]}", seconds)
 
     def skip(self):
         """What was said until now is waited for by nobody."""
@@ -54,7 +53,7 @@ class Host:
 
     def kill(self):
         self.program.process.send_signal(signal.SIGKILL)
-        self.program.process.wait(10)
+        self.program.process.wait()
 
 
 class Peripheral(Host):
@@ -172,6 +171,7 @@ def within(step, radio, folder, central_radio=None):
     with running(peripheral, central):
         step(central, peripheral, folder)
         delay = random.Random(f"{SEED} {step.__name__}").uniform(*DELAYS.get(step, (0, 0.15)))
+        # The moment of the kill, and no wait: whatever the hosts have done by then, the other one has to go on.
         time.sleep(delay)
         try:
             yield peripheral, central, options
@@ -179,13 +179,12 @@ def within(step, radio, folder, central_radio=None):
             raise AssertionError(f"KILL_SEED={SEED}, {delay:.3f} s: {error}") from error
 
 
-def wait_for_one_of(host, texts, seconds):
+def wait_for_one_of(host, texts, seconds=LIMIT):
     """Until one of the texts was said, whatever else was."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+
+    def is_said():
         host.program.check_alive()
         rest = host.program.output.split("\n")[host.position :]
-        if any(text in line for line in rest for text in texts):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"none of {texts} in {seconds:g} s:\n{host.program.output[-2000:]}")
+        return any(text in line for line in rest for text in texts)
+
+    wait_until(is_said, lambda: f"none of {texts}:\n{host.program.output[-2000:]}", seconds)

@@ -1,6 +1,9 @@
-"""The programs the tests start, and the free ports and folders they need. Nothing outlives the tests."""
+"""The programs the tests start, and what the tests wait for. Nothing outlives the tests."""
 
+import asyncio
+import contextlib
 import ctypes
+import inspect
 import os
 import shlex
 import signal
@@ -13,28 +16,59 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-START = 30.0  # seconds until a program listens
+# The one limit of real time, in seconds: of each wait and of each test. It only ends a test that hangs, so it is far above
+# everything that a loaded computer needs.
+LIMIT = 180.0
+POLL = 0.02
 
 PR_SET_PDEATHSIG = 1
 
 
-def free_ports(count):
-    """Ports that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+def wait_until(condition, what, seconds=LIMIT):
+    """Waits until the condition gives something, and returns that. `what` is the text of the failure, or gives it.
+
+    Tests of the time that something takes have their own `seconds` (the marker `slow`).
+    """
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{what() if callable(what) else what} (after {seconds:g} s)"
+        time.sleep(POLL)
+    return found
+
+
+async def until(condition, what):
+    """As `wait_until`, while the event loop runs. The condition may be a coroutine."""
+    deadline = time.monotonic() + LIMIT
+    while True:
+        found = condition()
+        if inspect.isawaitable(found):
+            found = await found
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"{what() if callable(what) else what} (after {LIMIT:g} s)"
+        await asyncio.sleep(POLL)
+
+
+@contextlib.contextmanager
+def reserved_port():
+    """A port for programs that need its number before they start, or keep it over a restart.
+
+    The socket is bound but does not listen: nobody else gets the port, and connections to it are refused. A program that
+    sets SO_REUSEADDR can listen on it, one after the other.
+    """
+    with socket.socket() as reservation:
+        reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reservation.bind(("127.0.0.1", 0))
+        yield reservation.getsockname()[1]
 
 
 @cache
 def products():
-    """The folder of the programs that `swift build` made."""
+    """The folder of the programs that `swift build` made: BLE_PRODUCTS, or the folder that it names."""
+    if folder := os.environ.get("BLE_PRODUCTS"):
+        return ROOT / folder
     shown = subprocess.run(
-        ["swift", "build", "--show-bin-path"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+        ["swift", "build", "--show-bin-path"], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=True
     )
     return Path(shown.stdout.strip())
 
@@ -56,6 +90,9 @@ def python(script, *arguments):
 class Program:
     """A running program with its output in a file. It ends with the tests at the latest, whatever happens to them."""
 
+    # Those that a test may be using, for its report.
+    started = []
+
     def __init__(self, command, log):
         self.command, self.log = [str(word) for word in command], Path(log)
         with open(self.log, "wb") as output:
@@ -67,6 +104,7 @@ class Program:
                 cwd=self.log.parent,
                 preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
             )
+        Program.started.append(self)
 
     @property
     def output(self):
@@ -78,35 +116,49 @@ class Program:
 
     def wait_for(self, text):
         """Waits until the output holds `text`, which may be the program's last word; gives the line it stands in."""
-        deadline = time.monotonic() + START
-        while time.monotonic() < deadline:
+
+        def find():
             has_ended = self.process.poll() is not None
-            line = next((line for line in self.output.splitlines() if text in line), None)
-            if line is not None:
-                return line
-            if has_ended:
+            # A line without its end may be a part of one.
+            lines = [line for line in self.output.splitlines(keepends=True) if has_ended or line.endswith("\n")]
+            line = next((line.rstrip("\r\n") for line in lines if text in line), None)
+            if line is None and has_ended:
                 self.check_alive()
-            time.sleep(0.05)
-        raise AssertionError(f"{self.command[0]} did not say {text!r} in {START:g} s:\n{self.output[-2000:]}")
+            return line
+
+        return wait_until(find, lambda: f"{self.command[0]} did not say {text!r}:\n{self.output[-2000:]}")
+
+    def tell(self, line):
+        """Writes a line to the program's standard input."""
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
 
     def wait_for_port(self, port):
-        deadline = time.monotonic() + START
-        while time.monotonic() < deadline:
+        def is_listening():
             self.check_alive()
             # Asked of the kernel: a connection would be taken for a host.
             listening = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
-            if any(
+            return any(
                 f":{port:04X}" in line.split()[1] and line.split()[3] == "0A" for line in listening.splitlines()[1:]
-            ):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{self.command[0]} did not listen on {port} in {START:g} s:\n{self.output[-2000:]}")
+            )
 
-    def wait_for_end(self, seconds):
+        wait_until(is_listening, lambda: f"{self.command[0]} did not listen on {port}:\n{self.output[-2000:]}")
+
+    def wait_for_end(self, seconds=LIMIT):
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.command[0]} still runs after {seconds:g} s:\n{self.output[-2000:]}") from None
+
+    def threads(self):
+        """The state of each thread, and how often it has run (proc(5))."""
+        found = []
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                lines = (line.split(":") for line in (task / "status").read_text().splitlines())
+                fields = {name: value.strip() for name, value in lines if name == "State" or name.endswith("ctxt_switches")}
+                found.append((task.name, *fields.values()))
+        return found
 
     def stop(self):
         """Ends the program the way a person would (SIGTERM); kills it if it does not."""
@@ -116,7 +168,7 @@ class Program:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(10)
+                self.process.wait()
         if self.process.stdin:
             self.process.stdin.close()
 
@@ -125,3 +177,20 @@ class Program:
 
     def __exit__(self, *failure):
         self.stop()
+
+
+async def quiet(*programs):
+    """Waits until the programs have nothing to do: in 20 looks in a row no thread of them runs, is ready to run, or has run since
+    the look before. A program that waits for the processor is not quiet, however busy the computer is.
+    """
+    last, looks = None, 0
+
+    def is_quiet():
+        nonlocal last, looks
+        now = [program.threads() for program in programs]
+        sleeps = all(state.startswith("S") for threads in now for _, state, *_ in threads)
+        looks = looks + 1 if sleeps and now == last else 0
+        last = now
+        return looks >= 20
+
+    await until(is_quiet, lambda: f"programs at work: {last}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from programs import HERE, ROOT, Program, free_ports, product, python
+from programs import HERE, LIMIT, ROOT, Program, product, python, reserved_port
 
 
 @dataclass
@@ -44,7 +44,7 @@ def rootcanal_command():
     if binary is None:
         pytest.skip("RootCanal is not installed: make test-rootcanal does it")
     found = subprocess.run(
-        [ROOT / "scripts/rootcanal-libraries", ROOT / ".cache/rootcanal"], capture_output=True, text=True, timeout=300
+        [ROOT / "scripts/rootcanal-libraries", ROOT / ".cache/rootcanal"], capture_output=True, text=True, timeout=LIMIT
     )
     assert found.returncode == 0, found.stderr
     libraries = found.stdout.strip()
@@ -55,21 +55,13 @@ def rootcanal_command():
 
 @contextlib.contextmanager
 def rootcanal(name, folder):
-    test, hci, link, link_le = free_ports(4)
-    command = [
-        *rootcanal_command(),
-        "-test_port",
-        test,
-        "-hci_port",
-        hci,
-        "-link_port",
-        link,
-        "-link_ble_port",
-        link_le,
-    ]
-    with Program(command, folder / f"{name}.log") as program:
-        program.wait_for_port(hci)
-        yield Radio(name, program, hci)
+    """RootCanal has four ports, and cannot choose one that is free."""
+    with contextlib.ExitStack() as stack:
+        test, hci, link, link_le = [stack.enter_context(reserved_port()) for _ in range(4)]
+        ports = ["-test_port", test, "-hci_port", hci, "-link_port", link, "-link_ble_port", link_le]
+        with Program([*rootcanal_command(), *ports], folder / f"{name}.log") as program:
+            program.wait_for_port(hci)
+            yield Radio(name, program, hci)
 
 
 RADIOS = {
@@ -86,6 +78,21 @@ RADIOS = {
     "virtual-paced": lambda folder: ours("virtual-paced", folder, "--pace"),
     "rootcanal": lambda folder: rootcanal("rootcanal", folder),
 }
+
+
+# Those that every run of the tests has. The others have markers (pytest.ini).
+FIRST = ("bumble", "virtual")
+
+
+def parameters(*names):
+    """The parameters of a test or fixture for radios of these names."""
+    return [pytest.param(name, marks=marks(name)) for name in names]
+
+
+def marks(name):
+    if name in FIRST:
+        return ()
+    return pytest.mark.rootcanal if name == "rootcanal" else pytest.mark.other_radios
 
 
 def peripheral(transport, description, folder, trace=None):

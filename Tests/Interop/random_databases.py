@@ -13,7 +13,8 @@ from bumble.core import UUID
 from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicDeclaration, Descriptor, Service
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
+from central import acknowledge_at_once
+from programs import LIMIT
 
 NAME = "Random"
 ADVERTISED = "FFF0"
@@ -141,14 +142,14 @@ class RandomPeripheral:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
             configuration = DeviceConfiguration(NAME, address, gap_service_enabled=False, gatt_service_enabled=False)
             self.device = Device.from_config_with_hci(configuration, transport.source, transport.sink)
             self.database.publish(self.device.gatt_server)
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             data = b"\x02\x01\x06\x03\x03" + struct.pack("<H", int(ADVERTISED, 16))
             await self.device.start_advertising(
                 advertising_type=AdvertisingType.UNDIRECTED_CONNECTABLE_SCANNABLE,
@@ -167,4 +168,4 @@ class RandomPeripheral:
 
     async def __aexit__(self, *failure):
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(self.stack.aclose(), LINK)
+            await asyncio.wait_for(self.stack.aclose(), LIMIT)

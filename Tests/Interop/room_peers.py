@@ -13,7 +13,8 @@ from bumble.keys import MemoryKeyStore
 from bumble.pairing import PairingConfig
 from bumble.profiles.gatt_service import GenericAttributeProfileService
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
+from central import acknowledge_at_once
+from programs import LIMIT
 
 Properties, Permissions = Characteristic.Properties, Characteristic.Permissions
 INCLUDE = UUID.from_16_bits(0x2802)
@@ -33,7 +34,7 @@ class Peripheral:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc5", hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -48,7 +49,7 @@ class Peripheral:
             self.device.add_service(self.attribute_service)
             self.add_services()
             self.device.on("connection", lambda connection: setattr(self, "connection", connection))
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             name = (AdvertisingData.COMPLETE_LOCAL_NAME, self.name.encode())
             data = AdvertisingData([(AdvertisingData.FLAGS, b"\x06"), self.advertised, name])
             await self.device.start_advertising(
@@ -66,7 +67,7 @@ class Peripheral:
         for task in self.tasks:
             task.cancel()
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(self.stack.aclose(), LINK)
+            await asyncio.wait_for(self.stack.aclose(), LIMIT)
 
     def later(self, coroutine):
         self.tasks.append(asyncio.ensure_future(coroutine))
@@ -162,7 +163,7 @@ class RoomSensor(Peripheral):
 
 
 class Hello(Peripheral):
-    """Greets three times, takes its service away for a second, and greets again."""
+    """Greets three times, takes its service away until `is_missed`, and greets again."""
 
     name = "Hello"
     advertised = (
@@ -172,6 +173,7 @@ class Hello(Peripheral):
 
     def add_services(self):
         self.greetings, self.first = 0, len(self.server.attributes)
+        self.is_missed = asyncio.Event()
         self.add_hello()
 
     def add_hello(self):
@@ -192,7 +194,7 @@ class Hello(Peripheral):
             del self.server.attributes[self.first :]
             self.server.attributes_by_handle.clear()
             await self.services_changed()
-            await asyncio.sleep(1)
+            await self.is_missed.wait()
             self.add_hello()
             await self.services_changed()
 

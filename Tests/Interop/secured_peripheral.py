@@ -11,7 +11,8 @@ from bumble.gatt import Characteristic, CharacteristicValue, Service
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.profiles.gatt_service import GenericAttributeProfileService
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
+from central import acknowledge_at_once
+from programs import LIMIT
 
 NAME = "Safe"
 SERVICE = "7A3C0001-52D6-4C1E-9B0F-6D1E2F3A4B5C"
@@ -40,7 +41,7 @@ class SecuredPeripheral:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LINK)
+            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -57,7 +58,7 @@ class SecuredPeripheral:
             self.smp = self.device.on_smp_pdu
             self.device.l2cap_channel_manager.register_fixed_channel(att.ATT_CID, self.receive)
             self.device.l2cap_channel_manager.register_fixed_channel(6, self.receive_smp)
-            await asyncio.wait_for(self.device.power_on(), LINK)
+            await asyncio.wait_for(self.device.power_on(), LIMIT)
             name = bytes([len(NAME) + 1, 0x09]) + NAME.encode()
             await self.device.start_advertising(
                 advertising_type=AdvertisingType.UNDIRECTED_CONNECTABLE_SCANNABLE,
@@ -72,7 +73,7 @@ class SecuredPeripheral:
 
     async def __aexit__(self, *failure):
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(self.stack.aclose(), LINK)
+            await asyncio.wait_for(self.stack.aclose(), LIMIT)
 
     def characteristic(self, uuid):
         # Permissions are checked by `read`, not by Bumble.

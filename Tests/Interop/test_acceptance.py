@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import traces
 from our_central import model, our_central
-from programs import ROOT, Program, python
+from programs import LIMIT, ROOT, Program, python
 from radios import have_tshark, ours, peripheral, rootcanal
 
 PEERS = Path(os.environ.get("BLE_PEERS", ROOT.parent / "shared" / "peers"))
@@ -23,7 +23,7 @@ def check(transport, description, folder):
     """Runs the checks on the peripheral at the radio; gives their results and the last line."""
     results = folder / "results.json"
     command = python(PEERS / "central_check.py", "--transport", transport, "--desc", description, "--json", results)
-    done = subprocess.run([*command, "--slow", "3"], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*command, "--slow", "3"], capture_output=True, text=True, timeout=5 * LIMIT)
     assert results.exists(), done.stdout + done.stderr
     failed = [
         f"{r['check']}: {r['detail']}" for r in json.loads(results.read_text())["results"] if r["status"] == "FAIL"
@@ -45,8 +45,15 @@ def accept(transport, folder, capsys, description=PEERS / "reference.json"):
         traces.check(trace, least=1000)
 
 
+@pytest.mark.early
 @pytest.mark.parametrize(
-    "options", [(), ("--acl-len", "27", "--acl-count", "1", "--no-ext-adv")], ids=["bumble", "bumble-small"]
+    "options",
+    [
+        pytest.param((), id="bumble"),
+        pytest.param(
+            ("--acl-len", "27", "--acl-count", "1", "--no-ext-adv"), id="bumble-small", marks=pytest.mark.other_radios
+        ),
+    ],
 )
 def test_reference_peripheral_on_bumble(options, tmp_path, capsys):
     command = python(PEERS / "bumble_radio.py", "--port", 0, "--fix", *options)
@@ -55,7 +62,14 @@ def test_reference_peripheral_on_bumble(options, tmp_path, capsys):
         accept(f"tcp-client:127.0.0.1:{radio.wait_for('READY').rsplit(':', 1)[1]}", tmp_path, capsys)
 
 
-@pytest.mark.parametrize("options", [(), ("--acl-length", 27, "--acl-count", 1)], ids=["virtual", "virtual-small"])
+@pytest.mark.early
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="virtual"),
+        pytest.param(("--acl-length", 27, "--acl-count", 1), id="virtual-small", marks=pytest.mark.other_radios),
+    ],
+)
 def test_reference_peripheral_on_our_radio(options, tmp_path, capsys):
     with ours("virtual", tmp_path, *options) as radio:
         accept(radio.transport, tmp_path, capsys)
@@ -118,8 +132,7 @@ async def test_reference_central_with_a_strict_peripheral(io, generation, tmp_pa
         assert seen(tmp_path).count("pairing") == 1, seen(tmp_path)
 
 
-@pytest.mark.limit(90)
-@pytest.mark.parametrize("fault", ["slow", "unexpected", "noreply", "dropconn"])
+@pytest.mark.parametrize("fault", ["slow", "unexpected", pytest.param("noreply", marks=pytest.mark.slow), "dropconn"])
 async def test_reference_central_with_a_faulty_peripheral(fault, tmp_path):
     with ours("virtual", tmp_path) as radio, peer(radio, tmp_path, "--fault", fault) as faulty:
         faulty.wait_for("READY")
@@ -130,7 +143,7 @@ async def test_reference_central_with_a_faulty_peripheral(fault, tmp_path):
                 assert "CBErrorDomain 7 " in await central.wait_for("disconnected")
                 return
             await central.connect("RefPeer")
-            answer = await central.read(SHORT, 45)
+            answer = await central.read(SHORT)
             if fault == "noreply":
                 assert answer.startswith("error ")
                 await central.wait_for("disconnected")

@@ -14,12 +14,12 @@ from apple_programs import (
     AppleProgram,
     check,
 )
-from radios import RADIOS
+from radios import RADIOS, parameters
 
 
-@pytest.fixture(scope="module", params=["virtual", "virtual-small"])
-def radio(request, tmp_path_factory):
-    with RADIOS[request.param](tmp_path_factory.mktemp(request.param)) as radio:
+@pytest.fixture(params=parameters("virtual", "virtual-small"))
+def radio(request, tmp_path):
+    with RADIOS[request.param](tmp_path) as radio:
         yield radio
         radio.program.check_alive()
 
@@ -34,16 +34,18 @@ def sensor(radio, tmp_path):
 
 def test_a_sensor_is_read_and_read_again(radio, sensor, tmp_path):
     with AppleProgram("room-reader", radio.transport, tmp_path) as reader:
-        assert reader.wait_for_end(40) == 0, reader.output + sensor.output
+        assert reader.wait_for_end() == 0, reader.output + sensor.output
     check(reader, READER_FINDS + READER_READS + READER_READS_AGAIN)
     check(sensor, SENSOR_STARTS + SENSOR_IS_READ + SENSOR_IS_READ_AGAIN)
 
 
 def test_a_service_is_removed_and_added_again_under_its_subscriber(radio, tmp_path):
-    with AppleProgram("hello", radio.transport, tmp_path) as hello:
+    with AppleProgram("hello", radio.transport, tmp_path, "--until-line") as hello:
         hello.wait_for(HELLO_STARTS[-1])
         with AppleProgram("hello-reader", radio.transport, tmp_path) as reader:
-            assert reader.wait_for_end(40) == 0, reader.output + hello.output
+            reader.wait_for("didDiscoverServices 0")
+            hello.tell("")
+            assert reader.wait_for_end() == 0, reader.output + hello.output
         check(reader, HELLO_READER)
         check(hello, HELLO_STARTS + HELLO_GREETS)
 
@@ -73,13 +75,13 @@ LIBRARIES = {
 @pytest.mark.parametrize("style", LIBRARIES)
 def test_a_library_reads_the_sensor(radio, sensor, tmp_path, style):
     with AppleProgram("library-runs", radio.transport, tmp_path, style) as run:
-        assert run.wait_for_end(40) == 0, run.output + sensor.output
+        assert run.wait_for_end() == 0, run.output + sensor.output
     check(run, LIBRARIES[style])
 
 
 def test_mocks_take_the_place_of_managers_and_peers(tmp_path):
     with AppleProgram("library-runs", "virtual", tmp_path, "mocks") as run:
-        assert run.wait_for_end(40) == 0, run.output
+        assert run.wait_for_end() == 0, run.output
     check(
         run,
         [

@@ -17,7 +17,7 @@ from apple_programs import (
 )
 from bumble.core import UUID
 from central import Central, error
-from radios import RADIOS
+from radios import RADIOS, parameters
 from room_peers import (
     ALARM,
     COMMAND,
@@ -38,9 +38,9 @@ USER_DESCRIPTION, CONFIGURATION, FORMAT = b"\x01\x29", b"\x02\x29", b"\x04\x29"
 INSUFFICIENT_AUTHENTICATION = 0x05
 
 
-@pytest.fixture(scope="module", params=["virtual", "bumble"])
-def radio(request, tmp_path_factory):
-    with RADIOS[request.param](tmp_path_factory.mktemp(request.param)) as radio:
+@pytest.fixture(params=parameters("virtual", "bumble"))
+def radio(request, tmp_path):
+    with RADIOS[request.param](tmp_path) as radio:
         yield radio
         radio.program.check_alive()
 
@@ -52,7 +52,7 @@ def octets(uuid):
 async def test_the_reader_reads_a_sensor_of_bumble(radio, tmp_path):
     async with RoomSensor(radio.transport) as sensor:
         with AppleProgram("room-reader", radio.transport, tmp_path) as reader:
-            assert await asyncio.to_thread(reader.wait_for_end, 40) == 0, reader.output
+            assert await asyncio.to_thread(reader.wait_for_end) == 0, reader.output
         reads = READER_READS
         if radio.name == "bumble":
             # Bumble's controllers do not have the command.
@@ -69,7 +69,9 @@ async def test_the_reader_reads_a_sensor_of_bumble(radio, tmp_path):
 async def test_the_reader_of_greetings_follows_a_service_of_bumble(radio, tmp_path):
     async with Hello(radio.transport) as hello:
         with AppleProgram("hello-reader", radio.transport, tmp_path) as reader:
-            assert await asyncio.to_thread(reader.wait_for_end, 40) == 0, reader.output
+            await asyncio.to_thread(reader.wait_for, "didDiscoverServices 0")
+            hello.is_missed.set()
+            assert await asyncio.to_thread(reader.wait_for_end) == 0, reader.output
         check(reader, HELLO_READER)
     assert hello.calls == ["subscribed True", "subscribed True"]
 
@@ -161,7 +163,7 @@ async def test_the_hello_demo_serves_a_central_of_bumble(radio, tmp_path):
     async def greeting(link, number):
         return await link.update(link.notifications) == (greetings.handle, f"Hello {number}".encode())
 
-    with AppleProgram("hello", radio.transport, tmp_path) as hello:
+    with AppleProgram("hello", radio.transport, tmp_path, "--until-line") as hello:
         await asyncio.to_thread(hello.wait_for, HELLO_STARTS[-1])
         async with Central(radio.transport) as central:
             link = await central.connect("Hello")
@@ -173,6 +175,7 @@ async def test_the_hello_demo_serves_a_central_of_bumble(radio, tmp_path):
             handle, _ = await link.update(link.indications)
             assert handle == changed.handle
             assert (await discover(link))[0] is None
+            hello.tell("")
             handle, _ = await link.update(link.indications)
             assert handle == changed.handle
             greetings, _ = await discover(link)

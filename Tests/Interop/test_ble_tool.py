@@ -6,54 +6,75 @@ import json
 import os
 import pty
 import shutil
+import signal
 import struct
 import subprocess
 import termios
-import time
 
 import pytest
 import traces
 from central import uuid
-from programs import Program, product
+from programs import LIMIT, Program, product, wait_until
 from radios import have_tshark
 
 
 def run(*words, status=0, **options):
     """The output of a command that ends by itself."""
     done = subprocess.run(
-        [*product("ble"), *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **options
+        [*product("ble"), *map(str, words)], capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL, **options
     )
     assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout if status == 0 else done.stderr + done.stdout
 
 
-def on_a_terminal(*words):
-    """The output on a terminal of 80 columns, without colours."""
+def on_a_terminal(*words, until=None):
+    """The output on a terminal of 80 columns, without colours. A command that does not end by itself is interrupted as soon as
+    the output satisfies `until`.
+    """
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     command = [*product("ble"), *map(str, words)]
     environment = {**os.environ, "NO_COLOR": "1"}
     with subprocess.Popen(command, stdout=child, stderr=child, stdin=subprocess.DEVNULL, env=environment) as program:
         os.close(child)
-        output = b""
+        output, is_interrupted = b"", False
         with contextlib.suppress(OSError):  # EIO: the program has ended
             while part := os.read(parent, 65_536):
                 output += part
-        assert program.wait(20) == 0, output
+                if until is not None and until(output.decode(errors="replace")):
+                    program.send_signal(signal.SIGINT)
+                    until = None
+                    is_interrupted = True
+        # A scan that is interrupted may also end as after its duration.
+        assert program.wait(LIMIT) in ((0, 128 + signal.SIGINT) if is_interrupted else (0,)), output
     os.close(parent)
     return output.decode().replace("\r\n", "\n")
 
 
-@pytest.fixture
-def thermometer(radio, tmp_path):
-    description = tmp_path / "thermometer.json"
-    description.write_text(run("serve", "--example"))
+@contextlib.contextmanager
+def serving(radio, folder, name="Thermometer"):
+    """The example that `ble serve` prints, served under a name."""
+    description = folder / f"{name.lower()}.json"
+    description.write_text(run("serve", "--example").replace("Thermometer", name))
     command = [*product("ble"), "serve", description, "--transport", radio.transport]
-    with Program(command, tmp_path / "serve.log") as program:
+    with Program(command, folder / f"serve-{name}.log") as program:
         program.description = description
         program.wait_for("READY")
         yield program
         program.check_alive()
+
+
+@pytest.fixture
+def thermometer(radio, tmp_path):
+    with serving(radio, tmp_path) as program:
+        yield program
+
+
+def change(thermometer, text):
+    """Replaces the description at once, so that no part of it is read."""
+    new = thermometer.description.with_suffix(".new")
+    new.write_text(text)
+    new.replace(thermometer.description)
 
 
 def test_demonstration_and_its_log(tmp_path):
@@ -79,13 +100,16 @@ def test_demonstration_and_its_log(tmp_path):
     assert "Heart Rate Measurement" in picture
 
 
-def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, radio):
+def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, radio, tmp_path):
     transport = ["--transport", radio.transport]
-    [found] = [
-        device
-        for device in map(json.loads, run("scan", "--json", "--duration", 3, *transport).splitlines())
-        if device.get("name") == "Thermometer"
-    ]
+    command = [*product("ble"), "scan", "--json", "--duration", LIMIT, *transport]
+    with Program(command, tmp_path / "scan.log") as scan:
+        scan.wait_for("Thermometer")
+        # The scan goes on until it has found another device: the first one is reported once.
+        with serving(radio, tmp_path, "Later"):
+            scan.wait_for("Later")
+    lines = map(json.loads, scan.output.splitlines())
+    [found] = [device for device in lines if device.get("name") == "Thermometer"]
     assert found["services"] == ["181A", "180F"] and found["connectable"]
     device = json.loads(run("inspect", "--json", "thermometer", *transport))
     values = {c["uuid"]: c.get("value", {}).get("text") for s in device["services"] for c in s["characteristics"]}
@@ -96,22 +120,25 @@ def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, ra
     assert "wrote 2A3D" in thermometer.wait_for("wrote")
 
 
+def test_a_scan_ends_after_its_duration(radio):
+    run("scan", "--json", "--duration", 0.5, "--transport", radio.transport)
+
+
 def test_changed_file_is_served(thermometer, radio, tmp_path):
     transport = ["--transport", radio.transport]
     command = [*product("ble"), "subscribe", "Thermometer", "2A6E", "--count", "2", *transport]
     with Program(command, tmp_path / "subscribe.log") as subscriber:
-        thermometer.wait_for("connected")
-        time.sleep(1.5)  # until it is subscribed
-        for before, after in (("6608", "7008"), ("7008", "7A08")):
-            thermometer.description.write_text(thermometer.description.read_text().replace(before, after))
-            time.sleep(1.2)
-        assert subscriber.wait_for_end(20) == 0, subscriber.output
+        assert "2A6E" in thermometer.wait_for("subscribed")
+        for before, after, text in (("6608", "7008", "21.60 °C"), ("7008", "7A08", "21.70 °C")):
+            change(thermometer, thermometer.description.read_text().replace(before, after))
+            thermometer.wait_for(f"2A6E is now {text}")
+        assert subscriber.wait_for_end() == 0, subscriber.output
     assert subscriber.output.split("\n")[:2] == ["21.60 °C", "21.70 °C"]
-    thermometer.description.write_text("{")
+    change(thermometer, "{")
     assert "stay as they are" in thermometer.wait_for("thermometer.json: ")
-    thermometer.description.write_text(run("serve", "--example").replace("2A3D", "2A3E"))
+    change(thermometer, run("serve", "--example").replace("2A3D", "2A3E"))
     thermometer.wait_for("published anew")
-    time.sleep(1)
+    wait_until(lambda: thermometer.output.count("READY") == 2, lambda: thermometer.output)
     assert run("read", "Thermometer", "2A3E", *transport).startswith('"kitchen"')
 
 
@@ -125,7 +152,6 @@ async def test_bumble_reads_a_served_value(thermometer, radio):
         assert await link.read(temperature.handle) == bytes.fromhex("6608")
 
 
-@pytest.mark.limit(90)
 def test_bench_measures_each_path(radio, tmp_path):
     transport = ["--transport", radio.transport]
     with Program([*product("ble"), "bench", "--serve", *transport], tmp_path / "serve.log") as server:
@@ -178,7 +204,11 @@ def test_completions_and_manual_page_are_well_formed(tmp_path):
 
 def test_table_of_devices_fits_a_terminal_of_80_columns(thermometer, radio):
     """The last picture of the table: the screen after the last time that the cursor went back to its first line."""
-    output = on_a_terminal("scan", "--duration", 3, "--transport", radio.transport)
+
+    def is_complete(output):
+        return any("Thermometer" in row and "Environmental Sensing" in row for row in output.split("\x1b[J")[-1].splitlines())
+
+    output = on_a_terminal("scan", "--transport", radio.transport, until=is_complete)
     head, *rows = output.split("\x1b[J")[-1].splitlines()
     assert head.startswith("RSSI  ADDRESS            NAME")
     assert any("Thermometer" in row and "Environmental Sensing" in row for row in rows)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from central import Central
-from programs import HERE, product
+from programs import HERE, LIMIT, product
 from radios import bumble
 
 # What a shell shows for a program that SIGPIPE ended: 128 + 13.
@@ -34,12 +34,12 @@ def reading(command, folder, restored, stderr=None):
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait()
         process.stdout.close()
 
 
 def check_end(process, folder):
-    assert process.wait(30) == CLOSED, (folder / "stderr").read_text(errors="replace")[-2000:]
+    assert process.wait(LIMIT) == CLOSED, (folder / "stderr").read_text(errors="replace")[-2000:]
     assert (folder / "stderr").read_text() == ""
 
 
@@ -62,7 +62,7 @@ async def test_peripheral_closes_its_links(tmp_path, restored):
             async with Central(radio.transport) as central:
                 # It reports the connection, finds that nobody reads that, and ends the link.
                 link = await central.connect("Weather Station 7")
-                assert await asyncio.wait_for(link.ended, 20) in (0x13, 0x15, 0x16)
+                assert await asyncio.wait_for(link.ended, LIMIT) in (0x13, 0x15, 0x16)
             await asyncio.to_thread(check_end, process, tmp_path)
 
 

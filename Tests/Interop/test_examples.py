@@ -17,11 +17,10 @@ from bumble.profiles.battery_service import BatteryService, BatteryServiceProxy
 from bumble.profiles.device_information_service import DeviceInformationService, DeviceInformationServiceProxy
 from bumble.profiles.heart_rate_service import HeartRateService, HeartRateServiceProxy
 from bumble.transport import open_transport
-from central import LINK, acknowledge_at_once
-from programs import Program, product
+from central import acknowledge_at_once
+from programs import LIMIT, Program, product
 from radios import ours
 
-STEP = 20.0
 Properties, Permissions = Characteristic.Properties, Characteristic.Permissions
 UART = "6E40000{}-B5A3-F393-E0A9-E50E24DCCA9E"
 
@@ -42,8 +41,8 @@ def run(name, folder, *options):
     return Program(["env", f"BLE_BONDS={folder / 'bonds.json'}", *product(name), *options], folder / f"{name}.log")
 
 
-async def ended(program, seconds=45):
-    status = await asyncio.to_thread(program.wait_for_end, seconds)
+async def ended(program):
+    status = await asyncio.to_thread(program.wait_for_end)
     assert status == 0, f"{status}: {program.output}"
     return program.output
 
@@ -75,7 +74,7 @@ ALONE = [
 @pytest.mark.parametrize(("name", "options", "lines"), ALONE, ids=[" ".join([name, *words[1:]]) for name, words, _ in ALONE])
 def test_both_ends_without_hardware(name, options, lines, tmp_path):
     with run(name, tmp_path, *options) as program:
-        assert program.wait_for_end(45) == 0, program.output
+        assert program.wait_for_end() == 0, program.output
     for line in lines:
         assert line in program.output, program.output
 
@@ -84,7 +83,7 @@ def test_thermometer_has_the_value_of_the_file(tmp_path):
     zone = tmp_path / "temp"
     zone.write_text("36625\n")
     with run("thermometer", tmp_path, "--zone", zone, "--count", 1) as program:
-        assert program.wait_for_end(45) == 0, program.output
+        assert program.wait_for_end() == 0, program.output
     assert f"with {zone}" in program.output and "reads 36.6" in program.output, program.output
     assert re.search(r"measures 36\.6[23] °C at 20\d\d-", program.output), program.output
 
@@ -96,7 +95,7 @@ def test_a_wrong_passkey_pairs_nothing(air, tmp_path):
             [*product("provisioning"), "--role", "central", "--transport", air, "--passkey", "222222"],
             tmp_path / "central.log",
         ) as central:
-            assert central.wait_for_end(45) == 1, central.output
+            assert central.wait_for_end() == 1, central.output
         assert "sets the network" not in device.output, device.output
 
 
@@ -106,7 +105,7 @@ def test_a_wrong_passkey_pairs_nothing(air, tmp_path):
 )
 def test_exit_statuses(options, status, tmp_path):
     with run("battery", tmp_path, *options) as program:
-        assert program.wait_for_end(30) == status, program.output
+        assert program.wait_for_end() == status, program.output
 
 
 # Bumble's host as the other end
@@ -131,7 +130,7 @@ class User(PairingDelegate):
 @contextlib.asynccontextmanager
 async def bumble(spec, delegate=None):
     """A Bumble host with a controller of its own, powered on."""
-    transport = await asyncio.wait_for(open_transport(spec), LINK)
+    transport = await asyncio.wait_for(open_transport(spec), LIMIT)
     try:
         acknowledge_at_once(transport)
         address = hci.Address(secrets.token_bytes(5) + b"\xc9", hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -145,7 +144,7 @@ async def bumble(spec, delegate=None):
         yield device
     finally:
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(transport.close(), LINK)
+            await asyncio.wait_for(transport.close(), LIMIT)
 
 
 async def find(device, matches):
@@ -159,7 +158,7 @@ async def find(device, matches):
     device.on("advertisement", advertised)
     await device.start_scanning(active=True, filter_duplicates=False)
     try:
-        return await asyncio.wait_for(found, STEP)
+        return await asyncio.wait_for(found, LIMIT)
     finally:
         await device.stop_scanning()
         device.remove_listener("advertisement", advertised)
@@ -169,12 +168,12 @@ async def find(device, matches):
 async def peer(spec, name, delegate=None):
     """Bumble's central, connected to the device of that name."""
     async with bumble(spec, delegate) as device:
-        await asyncio.wait_for(device.power_on(), LINK)
+        await asyncio.wait_for(device.power_on(), LIMIT)
         advertisement = await find(device, lambda it: it.data.get(AdvertisingData.COMPLETE_LOCAL_NAME) == name)
-        connection = await device.connect(advertisement.address, timeout=STEP, own_address_type=hci.OwnAddressType.RANDOM)
+        connection = await device.connect(advertisement.address, timeout=LIMIT, own_address_type=hci.OwnAddressType.RANDOM)
         peer = Peer(connection)
-        await asyncio.wait_for(peer.request_mtu(247), STEP)
-        await asyncio.wait_for(peer.discover_all(), STEP)
+        await asyncio.wait_for(peer.request_mtu(247), LIMIT)
+        await asyncio.wait_for(peer.discover_all(), LIMIT)
         peer.advertisement = advertisement
         yield peer
         await connection.disconnect()
@@ -193,11 +192,11 @@ class Values:
         self.queue = asyncio.Queue()
 
     async def subscribe(self, characteristic, indicates=False):
-        await asyncio.wait_for(characteristic.subscribe(self.queue.put_nowait, not indicates), STEP)
+        await asyncio.wait_for(characteristic.subscribe(self.queue.put_nowait, not indicates), LIMIT)
         return self
 
     async def next(self):
-        return await asyncio.wait_for(self.queue.get(), STEP)
+        return await asyncio.wait_for(self.queue.get(), LIMIT)
 
 
 @contextlib.asynccontextmanager
@@ -260,7 +259,7 @@ async def test_bumble_sets_the_beacon(air, tmp_path):
             await found(it, example(72)).write_value(struct.pack("<H", 65535), with_response=True)
             assert struct.unpack("<H", await found(it, example(71)).read_value()) == (500,)
         async with bumble(air) as device:
-            await asyncio.wait_for(device.power_on(), LINK)
+            await asyncio.wait_for(device.power_on(), LIMIT)
             await find(device, lambda it: beacon(it) == data(500, 65535))
 
 
@@ -272,8 +271,8 @@ async def test_bumble_pairs_and_provisions(model, air, tmp_path):
     async with serving("provisioning", air, tmp_path, *options) as program, peer(air, "Lamp", user) as it:
         network, state = found(it, example(81)), found(it, example(82))
         with pytest.raises(Exception, match="(?i)authentication|encryption"):
-            await asyncio.wait_for(network.write_value(b"\x04Homepassword", with_response=True), STEP)
-        await asyncio.wait_for(it.connection.pair(), STEP)
+            await asyncio.wait_for(network.write_value(b"\x04Homepassword", with_response=True), LIMIT)
+        await asyncio.wait_for(it.connection.pair(), LIMIT)
         assert it.connection.is_encrypted
         if model == "passkey":
             assert "type 012345 on the other device" in program.output
@@ -295,7 +294,7 @@ async def test_bumble_is_the_host_of_the_keyboard(air, tmp_path):
         with pytest.raises(Exception, match="(?i)authentication|encryption"):
             await found(it, 0x2A4B).read_value()
         it.connection.device.pairing_config_factory = lambda _: PairingConfig(sc=True, mitm=False, bonding=True)
-        await asyncio.wait_for(it.connection.pair(), STEP)
+        await asyncio.wait_for(it.connection.pair(), LIMIT)
         report_map = bytes(await found(it, 0x2A4B).read_value())
         assert report_map[:6] == bytes.fromhex("05010906a101") and report_map.count(0xC0) >= 2
         assert bytes(await found(it, 0x2A4A).read_value()) == bytes.fromhex("11010002")
@@ -349,7 +348,7 @@ async def advertised(spec, name, services, service):
     """A Bumble peripheral that advertises `service` under a name."""
     async with bumble(spec) as device:
         device.add_services(services)
-        await asyncio.wait_for(device.power_on(), LINK)
+        await asyncio.wait_for(device.power_on(), LIMIT)
         uuid = UUID(service) if isinstance(service, str) else UUID.from_16_bits(service)
         kind = 0x03 if len(uuid.to_pdu_bytes()) == 2 else 0x07
         data = AdvertisingData([(0x01, b"\x06"), (kind, uuid.to_pdu_bytes())])

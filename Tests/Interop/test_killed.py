@@ -4,35 +4,46 @@ Docs/Robustness.md states the times. Each link has a supervision timeout of 1 s.
 """
 
 import contextlib
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
 from procedures import CHARACTERISTIC, SERVICE, STEPS, Central, Peripheral
 from procedures import connecting, converse, running, subscribed, wait_for_one_of, within, writing
-from programs import HERE, Program, free_ports, product
+from programs import HERE, LIMIT, Program, product, reserved_port
 from radios import RADIOS, Radio, bumble, peripheral
 from test_transports import wait_for_path
 
-# The survivor reports the end of the link within the supervision timeout; a second more is for a loaded computer.
-REPORTED = 2.0
-# Hosts are at their controller again within so many seconds after it has returned: they try every 2 s.
-RETURNED = 6.0
+
+@dataclass
+class Times:
+    """Within how many seconds something is reported."""
+
+    # The end of a link: its supervision timeout, and a second more.
+    end: float
+    # The controller that has returned: hosts try every 2 s.
+    controller: float
 
 
-@pytest.fixture(scope="module")
-def radio(tmp_path_factory):
+@pytest.fixture(params=[pytest.param("any"), pytest.param("measured", marks=pytest.mark.slow)])
+def times(request):
+    return Times(LIMIT, LIMIT) if request.param == "any" else Times(2.0, 6.0)
+
+
+@pytest.fixture
+def radio(tmp_path):
     # With the timing of a real radio a procedure takes long enough to be in the middle of it.
-    with RADIOS["virtual-paced"](tmp_path_factory.mktemp("radio")) as radio:
+    with RADIOS["virtual-paced"](tmp_path) as radio:
         yield radio
         radio.program.check_alive()
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_a_peripheral_outlives_its_central(radio, tmp_path, step):
+def test_a_peripheral_outlives_its_central(radio, tmp_path, step, times):
     with within(step, radio, tmp_path) as (peripheral, central, options):
         central.kill()
         if step is not connecting or "p1 connected" in peripheral.program.output:
-            wait_for_one_of(peripheral, ("p1 disconnected",), REPORTED)
+            wait_for_one_of(peripheral, ("p1 disconnected",), times.end)
         written = peripheral.program.output.count("p1 written")
         assert written == 0 or step is writing, "prepared writes end with their link"
         second = Central(radio, tmp_path, *options)
@@ -41,12 +52,12 @@ def test_a_peripheral_outlives_its_central(radio, tmp_path, step):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_a_central_outlives_its_peripheral(radio, tmp_path, step):
+def test_a_central_outlives_its_peripheral(radio, tmp_path, step, times):
     with within(step, radio, tmp_path) as (peripheral, central, options):
         peripheral.kill()
         if step is not connecting:
             # Each procedure under way ends with an error; a subscription and a pairing that is done have none.
-            wait_for_one_of(central, ("k ended", "k failed"), REPORTED)
+            wait_for_one_of(central, ("k ended", "k failed"), times.end)
         second = Peripheral(radio, tmp_path, *options)
         with running(second):
             central.skip()
@@ -60,12 +71,12 @@ def radio_at(port, folder):
         yield Radio("virtual", program, port)
 
 
-def test_hosts_outlive_their_controllers(tmp_path):
+def test_hosts_outlive_their_controllers(tmp_path, times):
     """The process of the controllers is killed with a link up, and started again. Below "powered off" the services of a peripheral
     manager are gone, as with Apple's framework; the channel that BLEKit has published is kept.
     """
-    (port,) = free_ports(1)
     with contextlib.ExitStack() as stack:
+        port = stack.enter_context(reserved_port())
         with radio_at(port, tmp_path) as radio:
             peripheral, central = Peripheral(radio, tmp_path), Central(radio, tmp_path)
             stack.enter_context(running(peripheral, central))
@@ -73,17 +84,17 @@ def test_hosts_outlive_their_controllers(tmp_path):
             peripheral.skip()
             central.skip()
             radio.program.process.kill()
-            radio.program.process.wait(10)
-            wait_for_one_of(central, ("k ended",), REPORTED)
+            radio.program.process.wait()
+            wait_for_one_of(central, ("k ended",), times.end)
             central.skip()
-            peripheral.wait_for("p1 disconnected", REPORTED)
-            peripheral.wait_for("p1 resetting", REPORTED)
+            peripheral.wait_for("p1 disconnected", times.end)
+            peripheral.wait_for("p1 resetting", times.end)
         with radio_at(port, tmp_path):
-            peripheral.wait_for("p1 poweredOn", RETURNED)
+            peripheral.wait_for("p1 poweredOn", times.controller)
             peripheral.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} again", f"p1 advertise Clock {SERVICE}", "k address")
             peripheral.address = peripheral.wait_for("k address").split()[2]
             central.tell("k address")
-            central.wait_for("k address", RETURNED)
+            central.wait_for("k address", times.controller)
             converse(central, peripheral, tmp_path)
 
 
@@ -95,10 +106,10 @@ def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "first") as first:
         wait_for_path(first, path)
         with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "second") as second:
-            assert second.wait_for_end(10) != 0
+            assert second.wait_for_end() != 0
             assert "another program" in second.output, second.output
         first.process.kill()
-        first.process.wait(10)
+        first.process.wait()
     assert path.exists(), "nobody has removed it"
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "third") as third:
         with bumble("bumble", tmp_path, f"unix-client:{path}"):
@@ -107,26 +118,30 @@ def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
 
 def test_a_second_process_on_a_port_is_told_so(tmp_path):
     """As with the socket: the first process keeps its port, and the next one has it at once after a kill."""
-    (port,) = free_ports(1)
     for name in ("first", "second", "third"):
         (tmp_path / name).mkdir()
+    with reserved_port() as port:
+        take_a_port_over(port, tmp_path)
+
+
+def take_a_port_over(port, tmp_path):
     with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "first") as first:
         first.wait_for_port(port)
         with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "second") as second:
-            assert second.wait_for_end(10) != 0
+            assert second.wait_for_end() != 0
             assert "another program" in second.output and str(port) in second.output, second.output
         first.check_alive()
         with bumble("bumble", tmp_path, f"tcp-client:127.0.0.1:{port}"):
             first.wait_for("READY")
             first.process.kill()
-            first.process.wait(10)
+            first.process.wait()
     with peripheral(f"tcp-server:127.0.0.1:{port}", HERE / "weather.json", tmp_path / "third") as third:
         third.wait_for_port(port)
         with bumble("bumble", tmp_path, f"tcp-client:127.0.0.1:{port}"):
             third.wait_for("READY")
 
 
-def test_a_serial_line_that_vanishes_and_returns(tmp_path):
+def test_a_serial_line_that_vanishes_and_returns(tmp_path, times):
     """An adapter on a serial line is unplugged with its host at work, and plugged in again: a pseudo-terminal takes its place."""
     path = tmp_path / "tty"
     with contextlib.ExitStack() as stack:
@@ -135,8 +150,8 @@ def test_a_serial_line_that_vanishes_and_returns(tmp_path):
             stack.enter_context(running(peripheral))
             peripheral.skip()
         path.unlink(missing_ok=True)
-        peripheral.wait_for("p1 resetting", REPORTED)
+        peripheral.wait_for("p1 resetting", times.end)
         with bumble("second", tmp_path, f"pty:{path}"):
-            peripheral.wait_for("p1 poweredOn", RETURNED)
+            peripheral.wait_for("p1 poweredOn", times.controller)
             peripheral.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} again", f"p1 advertise Clock {SERVICE}")
             peripheral.wait_for("p1 advertises")

@@ -8,8 +8,8 @@ import pytest
 from bumble import hci
 from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.transport import open_transport
-from central import LINK, Central, acknowledge_at_once
-from programs import Program, product
+from central import Central, acknowledge_at_once
+from programs import LIMIT, Program, product, until
 from radios import RADIOS
 
 SERVICE = "181A"
@@ -25,9 +25,9 @@ INTERVALS = {
 
 
 # Bumble's controller has neither procedure.
-@pytest.fixture(scope="module")
-def radio(tmp_path_factory):
-    with RADIOS["virtual"](tmp_path_factory.mktemp("virtual")) as radio:
+@pytest.fixture
+def radio(tmp_path):
+    with RADIOS["virtual"](tmp_path) as radio:
         yield radio
         radio.program.check_alive()
 
@@ -57,14 +57,14 @@ def managers(radio, folder, priority):
 @contextlib.asynccontextmanager
 async def advertiser(spec):
     """A host of Bumble that advertises, and its connection, once there is one."""
-    transport = await asyncio.wait_for(open_transport(spec), LINK)
+    transport = await asyncio.wait_for(open_transport(spec), LIMIT)
     try:
         acknowledge_at_once(transport)
         address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
         device = Device.from_config_with_hci(DeviceConfiguration("Fast", address), transport.source, transport.sink)
         connection = asyncio.get_running_loop().create_future()
         device.on("connection", connection.set_result)
-        await asyncio.wait_for(device.power_on(), LINK)
+        await asyncio.wait_for(device.power_on(), LIMIT)
         await device.start_advertising(
             advertising_type=AdvertisingType.UNDIRECTED_CONNECTABLE_SCANNABLE,
             advertising_data=b"\x02\x01\x06\x03\x03" + bytes.fromhex(SERVICE)[::-1] + b"\x05\x09Fast",
@@ -82,16 +82,17 @@ async def settings(connection, priority, role):
     low, high = INTERVALS[priority, role]
     wanted_phy = hci.Phy.LE_2M if priority == "throughput" else hci.Phy.LE_1M
     found = None
-    for _ in range(100):
+
+    async def are_those():
+        nonlocal found
         phy = await connection.get_phy()
         interval = connection.parameters.connection_interval
         octets = (connection.data_length.max_tx_octets, connection.data_length.max_rx_octets)
         found = (octets, phy.tx_phy, phy.rx_phy, interval)
         is_long = octets == (251, 251) or priority != "throughput"
-        if is_long and phy.tx_phy == phy.rx_phy == wanted_phy and low <= interval <= high:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{priority} as the {role}: {found}")
+        return is_long and phy.tx_phy == phy.rx_phy == wanted_phy and low <= interval <= high
+
+    await until(are_those, lambda: f"{priority} as the {role}: {found}")
 
 
 @pytest.mark.parametrize("priority", ["throughput", "balanced", "lowPower"])
@@ -102,7 +103,7 @@ async def test_a_central_brings_its_links_to_their_priority(radio, tmp_path, pri
             await ours.wait_for("c1 discovered Fast")
             ours.do("c1 connect Fast")
             await ours.wait_for("c1 connected Fast")
-            await settings(await asyncio.wait_for(connection, LINK), priority, "central")
+            await settings(await asyncio.wait_for(connection, LIMIT), priority, "central")
 
 
 @pytest.mark.parametrize("priority", ["throughput", "balanced", "lowPower"])

@@ -3,18 +3,15 @@
 DATABASE_SEED sets the first seed, DATABASES their number. ClientDifferenceTests has our own server in the place of Bumble's.
 """
 
-import asyncio
 import os
-import time
 
 import pytest
-from programs import Program, product
+from programs import Program, product, until
 from radios import RADIOS
 from random_databases import ADVERTISED, NAME, Found, RandomPeripheral
 
 FIRST = int(os.environ.get("DATABASE_SEED", "1"))
 COUNT = int(os.environ.get("DATABASES", "20"))
-STEP = 20.0  # seconds for one database
 
 
 class Client:
@@ -29,17 +26,18 @@ class Client:
 
     async def until(self, prefix):
         """The lines up to the next one that begins so."""
-        deadline = time.monotonic() + STEP
-        while time.monotonic() < deadline:
+
+        def find():
             self.program.check_alive()
-            lines = self.program.output.splitlines()
+            lines = self.program.output.split("\n")[:-1]
             for index in range(self.position, len(lines)):
                 assert not lines[index].startswith("k failed"), lines[index]
                 if lines[index].startswith(prefix):
                     found, self.position = lines[self.position : index + 1], index + 1
                     return found
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"no {prefix!r} in {STEP:g} s:\n{self.program.output[-3000:]}")
+            return None
+
+        return await until(find, lambda: f"no {prefix!r}:\n{self.program.output[-3000:]}")
 
 
 def tree(lines):

@@ -6,6 +6,7 @@ import pytest
 from bumble.core import UUID
 from bumble.device import Peer
 from central import error, uuid
+from programs import LIMIT
 
 PATTERN = bytes(7 * i & 0xFF for i in range(300))
 
@@ -133,7 +134,7 @@ async def test_stack_owns_gap_and_gatt(station):
 async def test_bumbles_own_client_agrees(station):
     async with station.central() as central:
         data, _ = await central.scan(station.name)
-        connection = await central.device.connect(data.address, timeout=8)
+        connection = await central.device.connect(data.address, timeout=LIMIT)
         # Bumble's host takes the ATT channel back for its own client.
         central.device.l2cap_channel_manager.register_fixed_channel(4, central.device.on_gatt_pdu)
         peer = Peer(connection)

@@ -2,9 +2,8 @@
 
 import contextlib
 import signal
-import time
 
-from programs import Program, product
+from programs import Program, product, wait_until
 
 SERVICE, CHARACTERISTIC = "181A", "2A6E"
 
@@ -25,18 +24,17 @@ def tell(program, line):
 
 def kill(program):
     program.process.send_signal(signal.SIGKILL)
-    program.process.wait(10)
+    program.process.wait()
 
 
 def wait_for_state(folder, name, text):
     """Until the file of the state has `text`, which is saved a moment after a change."""
-    for _ in range(200):
-        found = [path for path in folder.glob(f"{name}.*-*.json") if text in path.read_text().lower()]
-        if found:
-            assert all(path.stat().st_mode & 0o777 == 0o600 for path in found)
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"no state with {text!r}: {list(folder.iterdir())}")
+
+    def saved():
+        return [path for path in folder.glob(f"{name}.*-*.json") if text in path.read_text().lower()]
+
+    found = wait_until(saved, lambda: f"no state with {text!r}: {list(folder.iterdir())}")
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in found)
 
 
 def test_a_killed_peripheral_publishes_and_advertises_again(radio, tmp_path):

@@ -10,9 +10,9 @@ import pytest
 from bumble import hci
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.smp import OobContext, OobLegacyContext, OobSharedData
-from central import ANSWER, Central, error
-from programs import HERE
-from radios import RADIOS, peripheral
+from central import Central, error
+from programs import HERE, LIMIT, until
+from radios import RADIOS, parameters, peripheral
 
 NAME, SMP_CHANNEL = "Vault", 6
 IO = PairingDelegate.IoCapability
@@ -33,7 +33,7 @@ class User(PairingDelegate):
         return True
 
 
-@pytest.fixture(params=["bumble", "virtual", pytest.param("rootcanal", marks=pytest.mark.rootcanal)])
+@pytest.fixture(params=parameters("bumble", "virtual", "rootcanal"))
 def secure_radio(request, tmp_path):
     with RADIOS[request.param](tmp_path) as radio:
         yield radio
@@ -71,11 +71,10 @@ class Visitor:
 
     async def find(self):
         # A private address may change between being heard and being called.
-        for _ in range(3):
+        while True:
             data, _ = await self.central.scan(NAME)
             with contextlib.suppress(bumble.core.TimeoutError):
                 return await self.central.connect_to(data.address, 5)
-        raise AssertionError(f"{NAME} does not answer")
 
     async def pair(self, io=IO.NO_OUTPUT_NO_INPUT, sc=True, oob=None):
         self.central.device.pairing_config_factory = lambda _: PairingConfig(
@@ -86,8 +85,8 @@ class Visitor:
             delegate=User(io),
             identity_address_type=PairingConfig.AddressType.RANDOM,
         )
-        await asyncio.wait_for(self.link.connection.pair(), 10)
-        await asyncio.sleep(0.2)
+        # Bumble stores the keys before it says that it has paired.
+        await asyncio.wait_for(self.link.connection.pair(), LIMIT)
         stored = await self.central.device.keystore.get_all()
         return stored[-1][1]
 
@@ -100,7 +99,7 @@ class Visitor:
             connection_handle=connection.handle, random_number=rand, encrypted_diversifier=ediv, long_term_key=value
         )
         await self.central.device.host.send_async_command(command)
-        await asyncio.wait((done, self.link.ended), timeout=ANSWER, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((done, self.link.ended), timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
         return done.result() if done.done() else None
 
     async def read(self, which):
@@ -118,7 +117,13 @@ async def visitor(radio):
         yield visitor
 
 
-@pytest.mark.limit(90)
+async def another_address(radio, seen):
+    """Waits until the peripheral advertises at an address that is not one of those, and gives it."""
+    async with Central(radio.transport) as other:
+        data, _ = await other.scan(NAME, lambda sighting: sighting.address not in seen)
+        return data.address
+
+
 @pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
 async def test_bond_outlives_our_process(secure_radio, tmp_path, sc):
     """Killed without warning and started again: the bond, the encryption and the subscription are still there."""
@@ -132,8 +137,14 @@ async def test_bond_outlives_our_process(secure_radio, tmp_path, sc):
             assert await guest.read(SECRET) == b"\x0bsecret"
             assert await guest.read(SEALED) == b"\x0bsealed"
             await guest.link.write(guest.cccd, b"\x01\x00")
-            await asyncio.sleep(0.5)
             bonds = tmp_path / "bonds.json"
+
+            def has_subscription():
+                found = json.loads(bonds.read_text())["bonds"] if bonds.exists() else []
+                return any(one["value"] == 1 for bond in found for one in bond["configurations"])
+
+            # Subscriptions are saved later than keys.
+            await until(has_subscription, lambda: bonds.read_text())
             assert stat.S_IMODE(bonds.stat().st_mode) == 0o600
             assert len(json.loads(bonds.read_text())["bonds"]) == 1
             program.process.kill()
@@ -149,7 +160,6 @@ async def test_bond_outlives_our_process(secure_radio, tmp_path, sc):
             assert await guest.link.read(guest.cccd) == b"\x01\x00"
 
 
-@pytest.mark.limit(60)
 async def test_wrong_and_unknown_keys(secure_radio, tmp_path):
     with vault(secure_radio, tmp_path) as program:
         async with visitor(secure_radio) as guest:
@@ -171,11 +181,10 @@ async def test_wrong_and_unknown_keys(secure_radio, tmp_path):
         program.wait_for("bond lost")
 
 
-@pytest.mark.limit(90)
 async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
     """A stranger each time, but for the one who was given the key; and a link outlives the change of the address."""
     description = tmp_path / "private.json"
-    options = {"privacy": 4, "distributes_identity": True}
+    options = {"privacy": 2, "distributes_identity": True}
     description.write_text(json.dumps(json.loads((HERE / "vault.json").read_text()) | options))
     with peripheral(secure_radio.transport, description, tmp_path) as program:
         program.wait_for("READY")
@@ -186,7 +195,7 @@ async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
             await device.refresh_resolving_list()
             identity = device.address_resolver.resolve(shown)
             assert identity is not None and identity.is_public
-            await asyncio.sleep(4.5)
+            await another_address(secure_radio, {shown})
             assert await guest.read(SECRET) == b"\x0bsecret"
             await guest.link.disconnect()
             await guest.connect()
@@ -198,7 +207,6 @@ async def test_private_peripheral_is_known_again(secure_radio, tmp_path):
         assert len(identifiers) == 1, program.output
 
 
-@pytest.mark.limit(90)
 @pytest.mark.parametrize("own", [hci.OwnAddressType.RANDOM, hci.OwnAddressType.RESOLVABLE_OR_RANDOM])
 async def test_private_peripheral_is_resolved_in_the_centrals_controller(secure_radio, tmp_path, own):
     """The central's controller has our key: it connects by our identity, reports the private address that it has resolved
@@ -221,8 +229,9 @@ async def test_private_peripheral_is_resolved_in_the_centrals_controller(secure_
                 hci.HCI_LE_Set_Address_Resolution_Enable_Command(address_resolution_enable=1)
             )
             [(_, identity)] = await device.keystore.get_resolving_keys()
+            shown = set(seen)
             for _ in range(3):
-                await asyncio.sleep(2.5)
+                shown.add(await another_address(secure_radio, shown))
                 guest.link = await guest.central.connect_to(identity, own_address_type=own)
                 connection = guest.link.connection
                 # RootCanal resolves the address and reports the type of an address that was not resolved.
@@ -274,7 +283,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.limit(60)
 async def test_hostile_security_manager(secure_radio, tmp_path):
     """Each refused with its reason, on one link, and then a pairing of good will on the same link."""
     with vault(secure_radio, tmp_path):
@@ -288,13 +296,13 @@ async def test_hostile_security_manager(secure_radio, tmp_path):
                     await guest.link.silence()
                     assert guest.smp.empty(), pdu.hex()
                 else:
-                    answer = await asyncio.wait_for(guest.smp.get(), ANSWER)
+                    answer = await asyncio.wait_for(guest.smp.get(), LIMIT)
                     assert answer == bytes([5, reason]), f"{pdu.hex()} → {answer.hex()}"
             for key in (bytes(64), b"\x07" * 64, DEBUG_KEY):
                 guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x01\x03\x00\x09\x10\x01\x01")
-                assert (await asyncio.wait_for(guest.smp.get(), ANSWER))[0] == 2
+                assert (await asyncio.wait_for(guest.smp.get(), LIMIT))[0] == 2
                 guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x0c" + key)
-                assert await asyncio.wait_for(guest.smp.get(), ANSWER) == b"\x05\x0a"
+                assert await asyncio.wait_for(guest.smp.get(), LIMIT) == b"\x05\x0a"
             manager.fixed_channels[SMP_CHANNEL] = polite
             await guest.pair()
             assert await guest.read(SECRET) == b"\x0bsecret"

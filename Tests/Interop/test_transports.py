@@ -2,22 +2,21 @@
 
 import contextlib
 import socket
-import time
 
 import pytest
 from central import Central
-from programs import HERE, START, free_ports
+from programs import HERE, LIMIT, reserved_port, wait_until
 from radios import bumble, peripheral
 
 NAME = "Weather Station 7"
 
 
 def wait_for_path(program, path):
-    deadline = time.monotonic() + START
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear:\n{program.output[-2000:]}"
+    def is_there():
         program.check_alive()
-        time.sleep(0.05)
+        return path.exists()
+
+    wait_until(is_there, lambda: f"{path} did not appear:\n{program.output[-2000:]}")
 
 
 async def converse(radio):
@@ -66,8 +65,7 @@ async def test_pty(tmp_path):
 
 
 async def test_tcp_server(tmp_path):
-    (port,) = free_ports(1)
-    with peripheral(f"tcp-server:_:{port}", HERE / "weather.json", tmp_path) as program:
+    with reserved_port() as port, peripheral(f"tcp-server:_:{port}", HERE / "weather.json", tmp_path) as program:
         program.wait_for_port(port)
         with bumble("bumble", tmp_path, f"tcp-client:127.0.0.1:{port}") as radio:
             await converse(radio)
@@ -78,22 +76,21 @@ async def test_tcp_server(tmp_path):
 
 def test_unreachable_controller_is_named(tmp_path):
     """Nobody listens: the program says which transport, and does not hang in silence or crash."""
-    (port,) = free_ports(1)
-    with peripheral(f"tcp-client:127.0.0.1:{port}", HERE / "weather.json", tmp_path) as program:
+    with reserved_port() as port, peripheral(f"tcp-client:127.0.0.1:{port}", HERE / "weather.json", tmp_path) as program:
         program.wait_for(str(port))
 
 
 def test_malformed_transport_is_refused(tmp_path):
     with peripheral("tcp-client:nowhere", HERE / "weather.json", tmp_path) as program:
-        assert program.wait_for_end(20) not in (0, -4, -5, -6, -11), program.output
+        assert program.wait_for_end() not in (0, -4, -5, -6, -11), program.output
         assert "tcp-client" in program.output
 
 
-@pytest.mark.limit(120)
+@pytest.mark.early
 async def test_controller_that_sends_garbage(tmp_path):
     """A listener that is no controller: no trap, and a word about it."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
-        server.settimeout(START)
+        server.settimeout(LIMIT)
         port = server.getsockname()[1]
         with peripheral(f"tcp-client:127.0.0.1:{port}", HERE / "weather.json", tmp_path) as program:
             for garbage in (
@@ -104,8 +101,15 @@ async def test_controller_that_sends_garbage(tmp_path):
             ):
                 connection, _ = server.accept()
                 with connection:
-                    connection.settimeout(START)
+                    connection.settimeout(LIMIT)
                     connection.recv(64)
                     connection.sendall(garbage)
-                    time.sleep(0.2)
+                    # The program closes its end when it has read everything.
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(4096):
+                        pass
                 program.check_alive()
+            # After the last one it connects again, too.
+            connection, _ = server.accept()
+            connection.close()
+            program.check_alive()

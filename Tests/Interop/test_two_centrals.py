@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import struct
 
-import pytest
 from central import error
 
 LOG, NOTE, SETTING, CONTROL, STREAM = "0002", "0003", "0004", "0006", "0007"
@@ -69,7 +68,6 @@ async def test_malformed_of_one_does_not_reach_the_other(station):
         assert await other.read(handle) == b"hPa"
 
 
-@pytest.mark.limit(180)
 async def test_six_at_once_under_traffic(station):
     async with contextlib.AsyncExitStack() as stack:
         links = [await stack.enter_async_context(station.link()) for _ in range(6)]

@@ -3,6 +3,8 @@
 import subprocess
 from collections import Counter
 
+from programs import LIMIT
+
 SENT = "hci_h4.direction == 0"  # the record's direction flag: host to controller
 
 # Well-formed packets that Wireshark 4.0's ATT dissector calls malformed, because it reads a field that is not there.
@@ -19,7 +21,7 @@ def fields(trace, display_filter, *names):
     command = ["tshark", "-n", "-r", str(trace), "-Y", display_filter, "-T", "fields"]
     for name in names:
         command += ["-e", name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
 
