@@ -217,5 +217,9 @@ package struct FileLock: ~Copyable {
 
   fileprivate init(_ file: consuming FileDescriptor) { self.file = file }
 
+  /// Unlocks the file before its descriptor is closed. The end of the descriptor is not enough: a child process has a copy of it between
+  /// `fork` and `exec`, and would hold the lock until then (flock(2)).
+  deinit { _ = flock(file.rawValue, LOCK_UN) }
+
   package consuming func release() {}
 }
