@@ -1,3 +1,4 @@
+package import BLEWire
 internal import CLinux
 internal import Glibc
 
@@ -162,12 +163,16 @@ package struct PrivateFolder: ~Copyable {
   ///
   /// A file system without locks is used without.
   ///
-  /// - Parameter patience: how long another program may hold the lock.
-  package func lock(_ name: String, waiting patience: Duration) throws(FileRefusal) -> FileLock {
+  /// - Parameters:
+  ///   - patience: how long another program may hold the lock.
+  ///   - clock: measures `patience`, and waits between two attempts.
+  package func lock(
+    _ name: String, waiting patience: Duration, on clock: FileLock.Clock = .system
+  ) throws(FileRefusal) -> FileLock {
     guard let file = try open("\(name).lock", O_RDWR | O_CREAT) else { throw .isNotRegular }
     if try check(file).permissions != FileStatus.ownerOnly { try setOwnerOnly(file) }
-    let (number, clock) = (file.rawValue, ContinuousClock())
-    let end = clock.now + patience
+    let number = file.rawValue
+    let end = clock.now() + patience
     while true {
       do throws(SystemError) {
         try system(.lock) { flock(number, LOCK_EX | LOCK_NB) }
@@ -175,8 +180,8 @@ package struct PrivateFolder: ~Copyable {
       } catch {
         guard error.number == EWOULDBLOCK else { return FileLock(file) }
       }
-      guard clock.now < end else { throw .isLocked }
-      usleep(5_000)
+      guard clock.now() < end else { throw .isLocked }
+      clock.wait(FileLock.interval)
     }
   }
 
@@ -213,6 +218,25 @@ package struct PrivateFolder: ~Copyable {
 
 /// A lock that other programs respect, until it is released or goes out of scope.
 package struct FileLock: ~Copyable {
+  /// The clock that a wait for a lock uses; tests have one that they move.
+  package struct Clock: Sendable {
+    package let now: @Sendable () -> Instant
+    package let wait: @Sendable (Duration) -> Void
+
+    package init(now: @escaping @Sendable () -> Instant, wait: @escaping @Sendable (Duration) -> Void) {
+      (self.now, self.wait) = (now, wait)
+    }
+
+    /// The monotonic clock; the thread sleeps.
+    package static let system = {
+      let clock = MonotonicClock()
+      return Clock(now: { clock.now() }, wait: { usleep(UInt32(clamping: Int64($0 / .microseconds(1)))) })
+    }()
+  }
+
+  /// The time between two attempts.
+  static let interval = Duration.milliseconds(5)
+
   private let file: FileDescriptor
 
   fileprivate init(_ file: consuming FileDescriptor) { self.file = file }

@@ -27,6 +27,7 @@ public final class FileBondStore: BondStore {
   private let known = Mutex<BondRecord?>(nil)
   /// How long another program may be writing.
   private let patience: Duration
+  private let clock: FileLock.Clock
   private let log: Log
   /// A fault that a test injects between two steps.
   private let interruption: (@Sendable (Step) throws -> Void)?
@@ -39,11 +40,11 @@ public final class FileBondStore: BondStore {
   public convenience init(path: String) { self.init(path: path, log: BluetoothLog.write) }
 
   init(
-    path: String, patience: Duration = .seconds(2), log: @escaping Log = BluetoothLog.write,
-    interruption: (@Sendable (Step) throws -> Void)? = nil
+    path: String, patience: Duration = .seconds(2), clock: FileLock.Clock = .system,
+    log: @escaping Log = BluetoothLog.write, interruption: (@Sendable (Step) throws -> Void)? = nil
   ) {
     self.path = path
-    self.patience = patience
+    (self.patience, self.clock) = (patience, clock)
     self.log = log
     self.interruption = interruption
   }
@@ -59,7 +60,7 @@ public final class FileBondStore: BondStore {
     guard let folder = try PrivateFolder.open(path), let octets = try folder.read(name) else { return nil }
     if let record = try? BondRecord(decoding: octets) { return record }
     // Once more with the lock: another program may have replaced it meanwhile.
-    let lock = try folder.lock(name, waiting: patience)
+    let lock = try folder.lock(name, waiting: patience, on: clock)
     let content = try content(of: name, in: folder)
     lock.release()
     return try content.get()
@@ -77,7 +78,7 @@ public final class FileBondStore: BondStore {
     }
     // Before anything is made beside it.
     try folder.check(name)
-    let lock = try folder.lock(name, waiting: patience)
+    let lock = try folder.lock(name, waiting: patience, on: clock)
     var merged = record
     // A file that cannot be read ends the call here, and stays.
     switch try content(of: name, in: folder) {
