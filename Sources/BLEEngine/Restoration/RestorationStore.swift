@@ -9,7 +9,7 @@ import Synchronization
 /// is replaced as a whole, and is neither read nor replaced where another user could have written it. Where bonds are kept in memory,
 /// so is the state, until the process ends.
 ///
-/// A store belongs to one manager at a time. It locks `NAME.lock` beside the file as long as it exists; the lock ends with the process,
+/// A store belongs to one manager at a time. It locks `NAME.lock` beside the file until the manager ends; the lock ends with the process,
 /// however that ends. Changes are saved 200 ms after the first of them, and with the end of the manager. ``settleAll()`` saves what is
 /// due and ends all saving: what the end of the process causes is no change.
 ///
@@ -27,6 +27,8 @@ package final class RestorationStore: Sendable {
   package static let identifierLimit = 1_024
   /// The time from a change to its saving.
   static let interval = DispatchTimeInterval.milliseconds(200)
+  /// Calls its argument when ``interval`` has passed.
+  typealias Timer = @Sendable (@escaping @Sendable () -> Void) -> Void
 
   package let identifier: String
   package let role: Role
@@ -42,6 +44,8 @@ package final class RestorationStore: Sendable {
     var due: (@Sendable () -> [UInt8]?)?
     var saved: [UInt8]?
     var hasEnded = false
+    /// Another manager may have the identifier.
+    var isReleased = false
     var hasReportedFailure = false
   }
 
@@ -50,7 +54,7 @@ package final class RestorationStore: Sendable {
   private let state = Mutex(State())
   private let claim: Mutex<FileLock?>
   private let writing = Mutex(())
-  private let queue = DispatchQueue(label: "BluetoothLE.restoration")
+  private let later: Timer
 
   private struct Reference: Sendable { weak var store: RestorationStore? }
   private static let stores = Mutex<[ObjectIdentifier: Reference]>([:])
@@ -59,15 +63,20 @@ package final class RestorationStore: Sendable {
   /// Those that a manager uses now.
   private static let claimed = Mutex<Set<String>>([])
 
-  private init(_ identifier: String, _ role: Role, _ place: Place, _ lock: consuming FileLock?, log: @escaping Log) {
+  private init(
+    _ identifier: String, _ role: Role, _ place: Place, _ lock: consuming FileLock?, log: @escaping Log,
+    later: Timer?
+  ) {
     (self.identifier, self.role, self.place, self.log) = (identifier, role, place, log)
+    let queue = DispatchQueue(label: "BluetoothLE.restoration")
+    self.later = later ?? { queue.asyncAfter(deadline: .now() + Self.interval, execute: $0) }
     claim = Mutex(lock)
   }
 
   deinit {
     let this = ObjectIdentifier(self)
     _ = Self.stores.withLock { $0.removeValue(forKey: this) }
-    if case .memory(let key) = place { _ = Self.claimed.withLock { $0.remove(key) } }
+    release()
   }
 
   /// The store of a manager.
@@ -90,9 +99,12 @@ package final class RestorationStore: Sendable {
       identifier, role, beside: options.pairing.storage.path(transport: "\(transport)"), "\(transport)", log: log)
   }
 
-  /// - Parameter bonds: the path of the file of bonds; nil keeps the state in memory.
+  /// - Parameters:
+  ///   - bonds: the path of the file of bonds; nil keeps the state in memory.
+  ///   - later: the real time where it is nil.
   static func open(
-    _ identifier: String, _ role: Role, beside bonds: String?, _ transport: String, log: @escaping Log
+    _ identifier: String, _ role: Role, beside bonds: String?, _ transport: String, log: @escaping Log,
+    later: Timer? = nil
   ) -> RestorationStore? {
     let store: RestorationStore
     if let bonds {
@@ -102,7 +114,7 @@ package final class RestorationStore: Sendable {
         guard let folder = try PrivateFolder.open(parent, isMade: true) else { return nil }
         try folder.check(name)
         let lock = try folder.lock(name, waiting: .zero)
-        store = RestorationStore(identifier, role, .file(path), lock, log: log)
+        store = RestorationStore(identifier, role, .file(path), lock, log: log, later: later)
       } catch FileRefusal.isLocked {
         reportUse(of: identifier, role, log)
         return nil
@@ -118,7 +130,7 @@ package final class RestorationStore: Sendable {
         reportUse(of: identifier, role, log)
         return nil
       }
-      store = RestorationStore(identifier, role, .memory(key), nil, log: log)
+      store = RestorationStore(identifier, role, .memory(key), nil, log: log, later: later)
     }
     stores.withLock { $0[ObjectIdentifier(store)] = Reference(store: store) }
     return store
@@ -176,13 +188,27 @@ package final class RestorationStore: Sendable {
       return true
     }
     guard isFirst else { return }
-    queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.saveDue() }
+    later { [weak self] in self?.saveDue() }
   }
 
-  /// Saves what `content` returns, which is the last state of a manager that ends.
+  /// Saves what `content` returns, which is the last state of a manager that ends. Another manager may have the identifier when the call
+  /// returns, even if a timer holds the store a moment longer.
   package func settle(_ content: () -> [UInt8]?) {
-    guard state.withLock({ !$0.hasEnded }), let octets = content() else { return }
-    save(octets)
+    if state.withLock({ !$0.hasEnded }), let octets = content() { save(octets) }
+    release()
+  }
+
+  /// Ends all saving and the claim on the identifier, after a write that another thread has begun.
+  private func release() {
+    writing.withLock { _ in
+      let isFirst = state.withLock { state in
+        defer { state.isReleased = true }
+        return !state.isReleased
+      }
+      guard isFirst else { return }
+      claim.withLock { $0 = nil }
+      if case .memory(let key) = place { _ = Self.claimed.withLock { $0.remove(key) } }
+    }
   }
 
   /// Saves what is due in all stores of the process; they save nothing afterwards.
@@ -202,7 +228,7 @@ package final class RestorationStore: Sendable {
 
   /// Writes a state that is another one than before; with the lock ``writing``.
   private func write(_ octets: [UInt8]) {
-    guard state.withLock({ $0.saved != octets }) else { return }
+    guard state.withLock({ !$0.isReleased && $0.saved != octets }) else { return }
     guard octets.count <= Self.lengthLimit else {
       return reportOnce("is not saved (it has \(octets.count) octets, more than \(Self.lengthLimit))")
     }
