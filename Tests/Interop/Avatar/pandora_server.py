@@ -1,10 +1,10 @@
 """A Pandora server (gRPC: Host and Security) that drives our stack: the device under test of Avatar.
 
-    python pandora_server.py PORT TRANSPORT FOLDER AGENT...
+    python pandora_server.py TRANSPORT FOLDER AGENT...
 
-AGENT is the command of the Swift program avatar-agent. It is started anew for each reset, and in another address mode when a
-call asks for another own address type: the address is an option of an adapter. What a test of Avatar's LE cases does not call is
-not implemented, and gRPC says so.
+Its first line is READY and its port. AGENT is the command of the Swift program avatar-agent. It is started anew for each reset, and in
+another address mode when a call asks for another own address type: the address is an option of an adapter. What a test of Avatar's LE
+cases does not call is not implemented, and gRPC says so.
 """
 
 import asyncio
@@ -14,17 +14,18 @@ import json
 import sys
 from pathlib import Path
 
-import grpc
-from google.protobuf import any_pb2, empty_pb2
-from pandora import host_pb2, security_pb2
-from pandora.host_grpc_aio import HostServicer, add_HostServicer_to_server
-from pandora.security_grpc_aio import SecurityServicer, add_SecurityServicer_to_server
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import grpc  # noqa: E402
+from google.protobuf import any_pb2, empty_pb2  # noqa: E402
+from pandora import host_pb2, security_pb2  # noqa: E402
+from pandora.host_grpc_aio import HostServicer, add_HostServicer_to_server  # noqa: E402
+from pandora.security_grpc_aio import SecurityServicer, add_SecurityServicer_to_server  # noqa: E402
+from programs import LIMIT, until  # noqa: E402
 
 EMPTY = empty_pb2.Empty()
-START = 30.0  # seconds until the adapter is on
-# A test calls Secure here and WaitSecurity of the other device at the same time. Bumble does not see a Security Request before that
-# call, and nobody repeats the request (Vol 3, Part H, 2.4.6).
-REQUEST_DELAY = 1.0
+# The file that worker.py makes in FOLDER when the other device waits for security.
+WAITS_FOR_SECURITY = "waits-for-security"
 PRIMARY_CODED, CODED = host_pb2.PRIMARY_CODED, 3
 
 
@@ -46,7 +47,7 @@ class Agent:
             *self.command, *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 20
         )
         self.reader = asyncio.create_task(self.read(self.process))
-        self.address = await asyncio.wait_for(self.ready, START)
+        self.address = await asyncio.wait_for(self.ready, LIMIT)
 
     async def use(self, own_address_type):
         """Starts the program anew where it has another kind of own address, and no link."""
@@ -58,7 +59,7 @@ class Agent:
         if self.process and self.process.returncode is None:
             self.process.stdin.close()
             try:
-                await asyncio.wait_for(self.process.wait(), 10)
+                await asyncio.wait_for(self.process.wait(), LIMIT)
             except asyncio.TimeoutError:
                 print("the agent did not end with its input", flush=True)
                 self.process.kill()
@@ -175,6 +176,7 @@ class Host(HostServicer):
         self.agent = agent
 
     async def FactoryReset(self, request, context):
+        (self.agent.folder / WAITS_FOR_SECURITY).unlink(missing_ok=True)
         await self.agent.start("public")
         return EMPTY
 
@@ -295,7 +297,9 @@ class Security(SecurityServicer):
         peer = peer_of(request.connection)
         with self.agent.events() as events:
             if peer in self.agent.centrals:
-                await asyncio.sleep(REQUEST_DELAY)
+                # A test calls Secure here and WaitSecurity of the other device at the same time. Bumble does not see a Security Request
+                # before that call, and nobody repeats the request (Vol 3, Part H, 2.4.6).
+                await until((self.agent.folder / WAITS_FOR_SECURITY).exists, "the other device does not wait for security")
             await self.agent.ask("pair", peer=peer, level=self.level(request))
             return await self.outcome(peer, self.level(request), security_pb2.SecureResponse, events)
 
@@ -332,15 +336,15 @@ class Security(SecurityServicer):
 
 
 async def main():
-    port, transport, folder, *command = sys.argv[1:]
+    transport, folder, *command = sys.argv[1:]
     agent = Agent(transport, Path(folder), command)
     await agent.start("public")
     server = grpc.aio.server()
     add_HostServicer_to_server(Host(agent), server)
     add_SecurityServicer_to_server(Security(agent), server)
-    server.add_insecure_port(f"localhost:{port}")
+    port = server.add_insecure_port("localhost:0")
     await server.start()
-    print("READY", flush=True)
+    print(f"READY {port}", flush=True)
     # It ends with its standard input, as the program that started it does.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
     await agent.stop()

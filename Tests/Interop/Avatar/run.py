@@ -3,8 +3,8 @@
     python run.py [--all] [--reference] [--jobs N] [--only TEXT] [--folder FOLDER]
 
 Each test has to pass, unless exceptions.txt has its name: that file says what happens instead, and why. A test that passes or fails
-against it is an error, and so is an exception that no test uses. Without --all the tests with keys for BR/EDR are left out;
---reference puts Bumble in the place of our stack, and only prints what its results are.
+against it is an error, and so is an exception that no test uses. No test is repeated; a line `repeat: COMMAND` runs one alone. Without
+--all the tests with keys for BR/EDR are left out; --reference puts Bumble in the place of our stack, and only prints what its results are.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -28,8 +29,8 @@ ROOT = HERE.parents[2]
 OUTCOMES = {"PASS": "passes", "SKIP": "is skipped", "FAIL": "fails", "ERROR": "fails"}
 KEYS_FOR_BR_EDR = "*'ltk_irk_csrk_lk'*"
 LEFT_OUT = 77  # the exit status
-LIMIT = 480.0  # seconds for all, and once more for those that are repeated
-WORKERS_OF_HOST = 2  # it has fewer tests
+WATCHDOG = 1200.0  # seconds for all: a worker that has not ended then hangs
+WORKERS_OF_HOST = 4  # it has fewer tests
 
 
 def read_exceptions():
@@ -75,12 +76,12 @@ def run(tests, options, parent, jobs):
         for number in range(count):
             folder = parent / f"{case}-{number}"
             workers[folder] = start(case, share[number::count], folder, options.reference)
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + WATCHDOG
     for folder, worker in workers.items():
         try:
             worker.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            print(f"{folder.name} has not ended after {LIMIT:.0f} s, and is killed with what it has started")
+            print(f"{folder.name} has not ended after {WATCHDOG:.0f} s, and is killed with what it has started")
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
     lines = [line for folder in workers for line in read_lines(folder / "results")]
@@ -100,11 +101,8 @@ def outcome(result):
 
 
 def unexpected(tests, results, exceptions):
-    """The names of the tests of each class that ended in another way than they should."""
-    return {
-        case: [name for name in share if outcome(results.get(name)) != expected(name, exceptions)]
-        for case, share in tests.items()
-    }
+    """The names of the tests that ended in another way than they should."""
+    return [name for share in tests.values() for name in share if outcome(results.get(name)) != expected(name, exceptions)]
 
 
 def unused(tests, exceptions, options):
@@ -122,7 +120,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--reference", action="store_true")
-    parser.add_argument("--jobs", type=int, default=6, help="processes for le_security_test")
+    parser.add_argument("--jobs", type=int, default=12, help="processes for le_security_test")
     parser.add_argument("--only", help="a part of the tests' names")
     parser.add_argument("--folder", type=Path, default=ROOT / ".cache/avatar")
     options = parser.parse_args()
@@ -142,20 +140,17 @@ def main():
                 print(f"{result['result']} {name}: {' '.join(result['details'].split())[:300]}")
         return
     exceptions = read_exceptions()
-    # The tests wait for 15 s at most, which a loaded computer exceeds now and then: those that failed have one more attempt.
-    again = unexpected(tests, results, exceptions)
-    if count := sum(map(len, again.values())):
-        print(f"once more, one at a time: {count} tests")
-        results |= run(again, options, options.folder / "again", 1)
+    wrong = unexpected(tests, results, exceptions)
     complaints = [
         f"{name} {outcome(results.get(name))}; expected: {expected(name, exceptions)}. "
         + " ".join(results.get(name, {}).get("details", "").split())[:300]
-        for share in unexpected(tests, results, exceptions).values()
-        for name in share
+        for name in wrong
     ]
     complaints += [f"exceptions.txt: no test uses {pattern}" for pattern in unused(tests, exceptions, options)]
     for complaint in complaints:
         print(complaint)
+    for name in wrong:
+        print(f"repeat: cd Tests/Interop/Avatar && {os.path.relpath(sys.executable)} run.py --all --only {shlex.quote(name)}")
     passed = sum(result["result"] == "PASS" for result in results.values())
     print(f"{passed} of {sum(map(len, tests.values()))} tests of Avatar passed, {len(complaints)} unexpected")
     sys.exit(1 if complaints else 0)

