@@ -39,7 +39,7 @@ def measure(client, process):
 def ours(connect, drop, logs):
     with Peripheral("linux:hci0", logs / "benchmark-ours.txt") as program:
         program.wait_for("READY")
-        client = connect(patience=20)
+        client = connect()
         result = measure(client, program.process.pid)
         drop(client)
     return result
@@ -52,7 +52,7 @@ def btgatt_server(connect, drop, logs):
         with Program(command, logs / "benchmark-btgatt.txt") as program:
             program.wait_for("listening on ATT channel")
             management.advertise(0)
-            client = connect(patience=20)
+            client = connect()
             result = measure(client, program.process.pid)
             management.stop_advertising(0)
             drop(client)

@@ -8,11 +8,13 @@ import re
 import sys
 from pathlib import Path
 
-from bleak import BleakClient, BleakScanner
+from bleak import BleakClient
+from bleak_client import found_by_name, repeated
 from dbus_fast import BusType
 from dbus_fast.aio import MessageBus
 from dbus_fast.errors import DBusError
 from dbus_fast.service import ServiceInterface, method
+from programs import LIMIT
 
 UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
 
@@ -52,14 +54,14 @@ class Agent(ServiceInterface):
 
 
 async def session(adapter, name, capability, agent):
-    device = await BleakScanner.find_device_by_name(name, timeout=15, bluez={"adapter": adapter})
-    async with BleakClient(device, timeout=20, bluez={"adapter": adapter}) as client:
+    device = await found_by_name(name, adapter)
+    async with BleakClient(device, timeout=LIMIT, bluez={"adapter": adapter}) as client:
         if capability:
-            await asyncio.wait_for(client.pair(), 40)
+            await asyncio.wait_for(client.pair(), LIMIT)
         read = {}
         for short in ("0102", "0103"):
             try:
-                read[short] = bytes(await asyncio.wait_for(client.read_gatt_char(UUID(short)), 30)).decode()
+                read[short] = bytes(await asyncio.wait_for(client.read_gatt_char(UUID(short)), LIMIT)).decode()
             except Exception as failure:
                 read[short] = str(failure)
     return {"read": read, "asked": agent.asked}
@@ -73,14 +75,7 @@ async def main(adapter, name, capability, log):
     manager = proxy.get_interface("org.bluez.AgentManager1")
     await manager.call_register_agent("/agent", capability or "NoInputNoOutput")
     await manager.call_request_default_agent("/agent")
-    for attempt in range(4):
-        try:
-            return print(json.dumps(await session(adapter, name, capability, agent)), flush=True)
-        except Exception as failure:
-            # BlueZ at times takes its own new link for a lost one.
-            print(f"attempt {attempt}: {failure!r}", file=sys.stderr, flush=True)
-            await asyncio.sleep(2)
-    sys.exit(1)
+    print(json.dumps(await repeated(lambda: session(adapter, name, capability, agent))), flush=True)
 
 
 asyncio.run(main(*sys.argv[1:]))

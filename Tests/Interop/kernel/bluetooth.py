@@ -8,10 +8,15 @@ import socket
 import struct
 import time
 
+import repetitions
+from programs import LIMIT, wait_until
+
 AF_BLUETOOTH, L2CAP, HCI = 31, 0, 1
 RAW, CONTROL, NO_DEVICE = 0, 3, 0xFFFF
 PUBLIC, RANDOM = 1, 2
 ATT_CHANNEL = 4
+# Seconds of one attempt to connect: it waits for an advertisement, which may be lost (known-faults.ini), and is repeated then.
+ATTEMPT = 15
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -54,9 +59,9 @@ class Management:
     def __init__(self):
         self.number = open_hci(NO_DEVICE, CONTROL)
 
-    def request(self, opcode, index=NO_DEVICE, parameters=b"", patience=10):
+    def request(self, opcode, index=NO_DEVICE, parameters=b""):
         os.write(self.number, struct.pack("<HHH", opcode, index, len(parameters)) + parameters)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + LIMIT
         while readable(self.number, deadline - time.monotonic()):
             message = os.read(self.number, 4096)
             event, about, _ = struct.unpack_from("<HHH", message)
@@ -78,13 +83,25 @@ class Management:
     def switch(self, index, on, opcode=POWERED):
         return self.request(opcode, index, bytes([on]))[0]
 
-    def switch_on(self, index, patience=15):
-        """With Low Energy, which without a daemon is not the kernel's default. Who else changes the adapter may keep it busy."""
-        deadline = time.monotonic() + patience
-        while self.settings(index) & 0x201 != 0x201:
-            assert time.monotonic() < deadline, f"hci{index} stays off: settings {self.settings(index):#x}"
+    def switch_on(self, index):
+        """With Low Energy, which without a daemon is not the kernel's default.
+
+        Repeated until the settings say it: another program that changes the adapter keeps it busy, and the kernel may answer success
+        although the adapter stays off (known-faults.ini: "power on lost").
+        """
+
+        def is_on():
+            if self.settings(index) & 0x201 == 0x201:
+                return True
             if self.switch(index, 1, self.LE) or self.switch(index, 1):
-                time.sleep(0.1)
+                return False
+            if self.settings(index) & 0x201 == 0x201:
+                return True
+            failure = f"hci{index} is off although Set Powered has succeeded"
+            assert repetitions.allowed(f"AssertionError: {failure}"), failure
+            return False
+
+        wait_until(is_on, lambda: f"hci{index} stays off: settings {self.settings(index):#x}")
 
     def set_static_address(self, index, address):
         """Set Static Address; all zeros is none. The adapter must be off."""
@@ -184,7 +201,7 @@ def set_down(index, down=True):
 class Link:
     """ATT over a kernel L2CAP socket: a central without anything between the test and the kernel."""
 
-    def __init__(self, own, peer, peer_type=PUBLIC, patience=10):
+    def __init__(self, own, peer, peer_type=PUBLIC, patience=ATTEMPT):
         self.number = call("socket", AF_BLUETOOTH, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC, L2CAP)
         try:
             self._bind_and_connect(own, peer, peer_type, patience)
@@ -208,19 +225,19 @@ class Link:
     def send(self, pdu):
         os.write(self.number, pdu)
 
-    def receive(self, patience=10):
-        if not readable(self.number, patience):
+    def receive(self):
+        if not readable(self.number, LIMIT):
             raise TimeoutError("no ATT PDU came")
         pdu = os.read(self.number, 1024)
         if not pdu:
             raise ConnectionError("the link ended")
         return pdu
 
-    def request(self, pdu, patience=10):
+    def request(self, pdu):
         """The answer; notifications and indications on the way to it are kept (indications confirmed)."""
         self.send(pdu)
         while True:
-            answer = self.receive(patience)
+            answer = self.receive()
             if answer[0] in (0x1B, 0x1D):
                 self._keep(answer)
             elif answer[0] & 1 or answer[0] == 0x1E:
@@ -240,22 +257,22 @@ class Link:
         call("getsockopt", self.number, 274, 4, answer, ctypes.byref(ctypes.c_uint32(2)))
         return tuple(answer.raw)
 
-    def secure(self, level, patience=10):
+    def secure(self, level):
         """Encrypts the link, with a key that is there or by a pairing; until then the kernel takes no PDU."""
-        call("setsockopt", self.number, 274, 4, bytes([level, 0]), 2)
-        deadline = time.monotonic() + patience
-        while True:
-            # On a link that has ended the level is only what was wished; it has no key then.
-            reached, size = self.security()
-            if reached >= level and size > 0:
-                return
-            if time.monotonic() > deadline:
-                raise TimeoutError("the link is not encrypted")
-            time.sleep(0.02)
+        self.demand(level)
+        wait_until(lambda: self.is_secure(level), "the link is not encrypted")
 
-    def value_update(self, patience=10):
+    def demand(self, level):
+        call("setsockopt", self.number, 274, 4, bytes([level, 0]), 2)
+
+    def is_secure(self, level):
+        # On a link that has ended the level is only what was wished; it has no key then.
+        reached, size = self.security()
+        return reached >= level and size > 0
+
+    def value_update(self):
         if not self.pending:
-            self._keep(self.receive(patience))
+            self._keep(self.receive())
         return self.pending.pop(0)
 
     def close(self):

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from bluetooth import Management
-from programs import Program
+from programs import Program, wait_until
 
 
 class BluetoothDaemon:
@@ -46,10 +46,8 @@ class BluetoothDaemon:
                 management.switch(0, 0)
                 management.switch(0, 0, Management.SC)
         self.program = Program(command, self.logs / f"bluetoothd{time.monotonic_ns()}")
-        deadline = time.monotonic() + 30
-        while not self._is_ready():
-            assert time.monotonic() < deadline, self.program.output
-            time.sleep(0.3)
+        # Each look starts a program.
+        wait_until(lambda: self._is_ready() or time.sleep(0.2), lambda: f"bluetoothd does not serve its adapters:\n{self.program.output}")
         return self
 
     def _is_ready(self):

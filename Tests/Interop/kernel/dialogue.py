@@ -1,8 +1,6 @@
 """Programs that are spoken to."""
 
-import time
-
-from programs import Program
+from programs import Program, wait_until
 
 
 class Dialogue(Program):
@@ -18,11 +16,11 @@ class Dialogue(Program):
         return self.wait_after(answer, before)
 
     def wait_after(self, text, place):
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+        def find():
             found = self.output[place:]
             if text in found:
                 return found
             self.check_alive()
-            time.sleep(0.05)
-        raise AssertionError(f"no {text!r} in:\n{self.output[-3000:]}")
+            return None
+
+        return wait_until(find, lambda: f"no {text!r} in:\n{self.output[-3000:]}")

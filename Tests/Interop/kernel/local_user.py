@@ -9,8 +9,12 @@ import os
 import socket
 import struct
 import sys
+from pathlib import Path
 
-from bluetooth import AF_BLUETOOTH, ATT_CHANNEL, L2CAP, PUBLIC, address_octets, call, readable
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bluetooth import AF_BLUETOOTH, ATT_CHANNEL, L2CAP, PUBLIC, address_octets, call, readable  # noqa: E402
+from programs import LIMIT  # noqa: E402
 
 
 def address(text):
@@ -28,13 +32,13 @@ def serve(own):
     listener = bound(own)
     call("listen", listener, 1)
     print("listens", flush=True)
-    assert readable(listener, 30)
+    assert readable(listener, LIMIT)
     link = call("accept", listener, None, None)
-    assert readable(link, 10)
+    assert readable(link, LIMIT)
     print(os.read(link, 100).hex(), flush=True)
     os.write(link, b"\x0bplanted")
     # Until the link ends.
-    readable(link, 30)
+    readable(link, LIMIT)
 
 
 def open_channel(own, peer):

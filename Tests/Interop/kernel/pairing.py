@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bluetooth import Management, PUBLIC, address_octets, readable
-from programs import HERE, Program, product
+from programs import HERE, LIMIT, Program, product
 
 DISPLAY_ONLY, DISPLAY_YES_NO, KEYBOARD_ONLY, NOTHING, KEYBOARD_DISPLAY = range(5)
 PAIR, UNPAIR = 0x0019, 0x001B
@@ -54,15 +54,15 @@ class User(Management):
     def forget_all(self):
         assert self.request(self.LOAD_KEYS, self.adapter, b"\0\0")[0] == 0
 
-    def pair(self, peer, capability, answer, patience=40):
+    def pair(self, peer, capability, answer):
         """The status of Pair Device: 0 is success, 5 failed authentication."""
         self._say(PAIR, address_octets(peer) + bytes([PUBLIC, capability]))
-        return self.serve(answer, lambda event, body: self._answer_to_pair(event, body), patience)
+        return self.serve(answer, lambda event, body: self._answer_to_pair(event, body))
 
-    def serve(self, answer, is_over, patience=40):
+    def serve(self, answer, is_over):
         """Answers what the kernel asks until `is_over` of an event's code and parameters is not None."""
         self.key_types = []
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + LIMIT
         while readable(self.number, deadline - time.monotonic()):
             message = os.read(self.number, 4096)
             event, index, _ = struct.unpack_from("<HHH", message)
@@ -87,15 +87,9 @@ class User(Management):
 
     def _answer_to_pair(self, event, body):
         if event in (1, 2) and struct.unpack_from("<H", body)[0] == PAIR:
-            self.collect_keys()
+            # The kernel has reported the keys before it.
             return body[2]
         return None
-
-    def collect_keys(self):
-        while readable(self.number, 0.3):
-            message = os.read(self.number, 4096)
-            if struct.unpack_from("<HH", message) == (NEW_KEY, self.adapter):
-                self.key_types.append(message[6 + 8])
 
     def unpair(self, peer):
         return self.request(UNPAIR, self.adapter, address_octets(peer) + bytes([PUBLIC, 1]))[0]

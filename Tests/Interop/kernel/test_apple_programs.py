@@ -33,11 +33,11 @@ def test_a_sensor_is_read_and_read_again(controllers, logs, homes):
     with AppleProgram("room-sensor", "linux:hci0", homes, logs=logs) as sensor:
         sensor.wait_for(SENSOR_STARTS[-1])
         with AppleProgram("room-reader", "linux:hci1", homes, logs=logs) as reader:
-            assert reader.wait_for_end(60) == 0, reader.output + sensor.output
+            assert reader.wait_for_end() == 0, reader.output + sensor.output
         check(reader, READER_FINDS + READER_READS + READER_READS_AGAIN)
         check(sensor, SENSOR_STARTS + SENSOR_IS_READ + SENSOR_IS_READ_AGAIN)
         with AppleProgram("room-reader", "linux:hci1", homes, "again", logs=logs) as reader:
-            assert reader.wait_for_end(60) == 0, reader.output + sensor.output
+            assert reader.wait_for_end() == 0, reader.output + sensor.output
         check(reader, READER_FINDS[:1] + READER_READS_AGAIN)
         check(sensor, SENSOR_STARTS + SENSOR_IS_READ + 2 * SENSOR_IS_READ_AGAIN)
 
@@ -46,6 +46,6 @@ def test_a_service_is_removed_and_added_again_under_its_subscriber(controllers, 
     with AppleProgram("hello", "linux:hci0", homes, logs=logs) as hello:
         hello.wait_for(HELLO_STARTS[-1])
         with AppleProgram("hello-reader", "linux:hci1", homes, logs=logs) as reader:
-            assert reader.wait_for_end(60) == 0, reader.output + hello.output
+            assert reader.wait_for_end() == 0, reader.output + hello.output
         check(reader, HELLO_READER)
         check(hello, HELLO_STARTS + HELLO_GREETS)

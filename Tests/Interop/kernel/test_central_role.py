@@ -24,8 +24,8 @@ def meet(logs, rounds):
     with Program([*product("heart-rate"), *words], logs / "monitor.txt") as monitor:
         monitor.wait_for("advertises")
         with collector(logs / "collector.txt", rounds, "--snoop", logs / "collector.btsnoop") as central:
-            assert central.wait_for_end(200) == 0, central.output
-        assert monitor.wait_for_end(20) == 0, monitor.output
+            assert central.wait_for_end() == 0, central.output
+        assert monitor.wait_for_end() == 0, monitor.output
     return central.output
 
 
@@ -64,7 +64,7 @@ def test_twenty_times_btgatt_server(controllers, logs):
                     management.advertise(0, bytes([3, 0x03]) + struct.pack("<H", 0x180D))
                     server.wait_for("Connect from")
                     management.stop_advertising(0)
-                    wait_for_count(central, "disconnected", round, 30)
-            assert central.wait_for_end(20) == 0, central.output
+                    wait_for_count(central, "disconnected", round)
+            assert central.wait_for_end() == 0, central.output
     assert central.output.count("♥") == 20
     assert central.output.count("finds") >= 20

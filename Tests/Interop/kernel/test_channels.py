@@ -5,14 +5,13 @@ import hashlib
 import os
 import re
 import struct
-import time
 from pathlib import Path
 
 import pytest
 from bluetooth import Management
 from conftest import wait_for_count
 from managers import managers
-from programs import Program
+from programs import Program, wait_until
 
 # The programs of the tests are built for debugging, and the machine is emulated: CHANNEL_OCTETS=10000000 takes minutes.
 SIZE = int(os.environ.get("CHANNEL_OCTETS", "1000000"))
@@ -76,10 +75,6 @@ def open_channel(listener, opener, psm=PSM, number=1):
     listener.wait_after(f"k accepted {number} ", before)
 
 
-def wait_long(program, text, seconds=60 + SIZE // 10_000):
-    wait_for_count(program, text, 1, seconds)
-
-
 @pytest.mark.newer
 def test_a_file_in_both_directions_with_a_reader_that_stalls(listener, opener, identity, files):
     publish(listener)
@@ -91,14 +86,14 @@ def test_a_file_in_both_directions_with_a_reader_that_stalls(listener, opener, i
     opener.say(f"k receive 1 {files}/back-received")
     opener.say(f"k send 1 {there} 2000")
     listener.say(f"k send 1 {back} 2000")
-    wait_long(listener, "k stalls 1")
-    wait_long(listener, "k sent 1")
-    wait_long(opener, "k sent 1")
+    wait_for_count(listener, "k stalls 1", 1)
+    wait_for_count(listener, "k sent 1", 1)
+    wait_for_count(opener, "k sent 1", 1)
     # What is on its way counts after the end of the channel, too.
     opener.ask("k close 1", "k closed 1\n")
-    wait_long(listener, f"k received 1 {SIZE}")
+    wait_for_count(listener, f"k received 1 {SIZE}", 1)
     assert same(there, files / "there-received")
-    wait_long(opener, "k received 1")
+    wait_for_count(opener, "k received 1", 1)
     for program, old in zip((listener, opener), before):
         assert memory(program, "VmHWM") - old < 20_000, "KiB"
 
@@ -115,9 +110,9 @@ def test_ours_sends_to_l2test(peripheral, opener, identity, files, logs, tools):
         opener.ask(f"k connect {identity[0]}", "k connected")
         opener.ask(f"k open {PSM}", f"k opened 1 {size}")
         opener.say(f"k send 1 {files}/frames {size}")
-        wait_long(opener, f"k sent 1 {SIZE}")
+        wait_for_count(opener, f"k sent 1 {SIZE}", 1)
         # l2test reads nothing that waits in its socket when the channel ends.
-        wait_for_count(l2test, "bytes in", count, 120)
+        wait_for_count(l2test, "bytes in", count)
         opener.ask("k close 1", "k closed 1\n")
         l2test.wait_for("Disconnect")
         assert "missmatch" not in l2test.output
@@ -138,12 +133,9 @@ def test_l2test_sends_to_ours(listener, identity, files, logs, tools):
         received = files / "frames-received"
         received.touch()
         listener.say(f"k receive 1 {received}")
-        deadline = time.monotonic() + 60 + SIZE // 10_000
-        while received.stat().st_size < SIZE:
-            assert time.monotonic() < deadline, received.stat().st_size
-            time.sleep(0.1)
+        wait_until(lambda: received.stat().st_size >= SIZE, lambda: f"{received.stat().st_size} octets are received")
         listener.ask("k close 1", "k closed 1\n")
-        l2test.wait_for_end(20)
+        l2test.wait_for_end()
     sent = [struct.pack("<IH", number, size) + b"\x7f" * (size - 6) for number in range(count)]
     content = received.read_bytes()
     found = [content[place : place + size] for place in range(0, len(content), size)]

@@ -2,10 +2,10 @@
 
 import struct
 
-import pytest
 from bluetooth import Refused
 from conftest import Peripheral, long_uuid
 from daemon import BluetoothDaemon
+from programs import wait_until
 
 
 # Disconnect with its three octets (Vol 4, Part E, 7.1.6), as H4.
@@ -31,18 +31,22 @@ def test_a_daemon_that_comes_later_does_not_keep_our_links(controllers, connect,
         assert client.characteristics()
         drop(client)
         with BluetoothDaemon(logs, 2):
-            for _ in range(8):
+
+            def serves():
+                client = None
                 try:
                     client = connect()
                     if long_uuid("0002") in client.characteristics():
-                        break
+                        return True
                     # bluetoothd's database: the peripheral ends this link within a second.
                     while True:
-                        client.link.receive(5)
+                        client.link.receive()
                 except (OSError, Refused):
-                    client.link.close()
-            else:
-                pytest.fail(peripheral.output)
+                    if client:
+                        client.link.close()
+                    return False
+
+            wait_until(serves, lambda: peripheral.output)
             peripheral.wait_for("bluetoothd took a link of this program")
             peripheral.check_alive()
     packets = [packet for _, packet in hci_packets(trace)]

@@ -1,12 +1,12 @@
 """The connection parameters of the links that our central makes, as the kernel's monitor shows them."""
 
 import struct
-import time
 
 import pytest
 from bluetooth import Monitor
 from conftest import Peripheral
 from managers import managers
+from programs import wait_until
 
 pytestmark = pytest.mark.newer
 
@@ -52,7 +52,7 @@ def test_those_asked_for_are_in_force(central, identity, monitor):
     assert "interval 125.0 latency 4 timeout 8000.0" in answer
     assert monitor.timings() == [(100, 4, 800)]
     central.ask("k update 30 45 1 2000", "k asked")
-    wait_for(lambda: len(monitor.timings()) == 2)
+    wait_until(lambda: len(monitor.timings()) == 2, lambda: f"two timings, not {monitor.timings()}")
     interval, *rest = monitor.timings()[1]
     assert 24 <= interval <= 36 and rest == [1, 200]
     assert f"interval {interval * 1.25} latency 1 timeout 2000.0" in central.ask("k timing", "k timing")
@@ -65,7 +65,7 @@ def test_a_linux_peripheral_asks_for_its_own(controllers, identity, logs, reques
         peripheral.wait_for("READY")
         with managers(logs, request.node.name, "linux:hci1") as central:
             central.ask(f"k connect {identity[0]} 100 125 0 8000", "k connected")
-            wait_for(lambda: len(monitor.timings()) == 2)
+            wait_until(lambda: len(monitor.timings()) == 2, lambda: f"two timings, not {monitor.timings()}")
             assert monitor.timings()[0] == (100, 0, 800)
             interval, latency, timeout = monitor.timings()[1]
             assert 24 <= interval <= 40 and (latency, timeout) == (0, 800)
@@ -82,10 +82,3 @@ def test_the_kernel_uses_them_too(central, identity, monitor, connect, drop):
     drop(client)
     assert [created(command) for command in monitor.commands(*CREATE)] == [(28, 36, 2, 300)] * 2
     assert monitor.timings() == [(36, 2, 300)] * 2
-
-
-def wait_for(condition, patience=10):
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

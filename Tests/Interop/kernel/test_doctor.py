@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bluetooth import Management
 from daemon import BluetoothDaemon
-from programs import product
+from programs import LIMIT, product
 from test_permissions import NOBODY
 from test_radio_switch import block, blockable  # noqa: F401
 
@@ -17,9 +17,9 @@ from test_radio_switch import block, blockable  # noqa: F401
 def doctor(*words, before=(), program=None):
     """The exit status, the report by the name of each check, and the output for a person."""
     command = [*before, *([program] if program else product("ble")), "doctor", *words]
-    report = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=40)
+    report = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=LIMIT)
     assert report.stdout, report.stderr
-    text = subprocess.run(command, capture_output=True, text=True, timeout=40)
+    text = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert text.returncode == report.returncode
     found = json.loads(report.stdout)
     assert found["works"] == (report.returncode == 0)

@@ -4,16 +4,15 @@ import contextlib
 import json
 import os
 import struct
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bluetooth import AF_BLUETOOTH, PUBLIC, Link, Management, address_octets, call
-from conftest import Peripheral, long_uuid
+from conftest import Peripheral, long_uuid, wait_for_count
 from daemon import BluetoothDaemon
 from dialogue import Dialogue
 from pairing import NEW_KEY, NOTHING, User, bond_file
-from programs import HERE, product
+from programs import HERE, LIMIT, product, wait_until
 from test_bluez_clients import UUID
 from test_pairing import never
 
@@ -60,13 +59,6 @@ class Trace:
         return {pdu[0] for _, pdu in self.pdus(sent)}
 
 
-def wait_until(what, patience=20):
-    deadline = time.monotonic() + patience
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 @contextlib.contextmanager
 def serving(logs, name, bearers):
     description = json.loads((HERE / "vault.json").read_text()) | {"enhanced_bearers": bearers, "pairing": {}}
@@ -101,7 +93,7 @@ def pair(control, program, peer):
     control.say("scan off")
     control.ask(f"pair {peer}", "Pairing successful")
     program.wait_for("paired")
-    wait_until(lambda: "device_svc_resolved" in control.daemon.output)
+    control.daemon.wait_for("device_svc_resolved")
 
 
 def read(control, short, value):
@@ -126,10 +118,10 @@ def test_bluetoothd_uses_a_bearer(controllers, identity, logs, tools):
     with daemon_with(logs, tools, identity, name, 2) as control, serving(logs, name, 3) as program:
         pair(control, program, identity[0])
         for count in (1, 2):
-            wait_until(lambda: control.daemon.output.count(ATTACHED) == count)
+            wait_for_count(control.daemon, ATTACHED, count)
             read_all(control)
             control.ask(f"disconnect {identity[0]}", "Successful disconnected")
-            wait_until(lambda: program.output.count("disconnected") == count)
+            wait_for_count(program, "disconnected", count)
             if count == 1:
                 control.ask(f"connect {identity[0]}", "Connection successful")
         control.ask(f"remove {identity[0]}", "removed")
@@ -149,7 +141,7 @@ def test_bluetoothd_is_served_on_the_first_bearer_otherwise(controllers, identit
     with daemon_with(logs, tools, identity, name, 3) as control, serving(logs, name, bearers) as program:
         pair(control, program, identity[0])
         if bearers:
-            wait_until(lambda: program.trace.results())
+            wait_until(program.trace.results, "no Credit Based Connection Response")
         read_all(control)
         control.ask(f"disconnect {identity[0]}", "Successful disconnected")
         control.ask(f"remove {identity[0]}", "removed")
@@ -164,16 +156,16 @@ def test_bluetoothd_is_served_on_the_first_bearer_otherwise(controllers, identit
 class Bearer(Link):
     """One channel of the kernel to our ATT: extended flow control (BT_MODE 4), and what it receives (BT_RCVMTU)."""
 
-    def __init__(self, own, peer, mtu=247, patience=10):
+    def __init__(self, own, peer, mtu=247):
         self.mtu = mtu
-        super().__init__(own, peer, PUBLIC, patience)
+        super().__init__(own, peer, PUBLIC, LIMIT)
 
     def _bind_and_connect(self, own, peer, peer_type, patience):
         here = struct.pack("<HH6sHBx", AF_BLUETOOTH, 0, address_octets(own), 0, PUBLIC)
         call("bind", self.number, here, len(here))
         call("setsockopt", self.number, 274, 15, b"\x04", 1)
         call("setsockopt", self.number, 274, 13, struct.pack("<H", self.mtu), 2)
-        call("setsockopt", self.number, 1, 21, struct.pack("<qq", patience, 0), 16)
+        call("setsockopt", self.number, 1, 21, struct.pack("<qq", int(patience), 0), 16)
         there = struct.pack("<HH6sHBx", AF_BLUETOOTH, SPSM, address_octets(peer), 0, peer_type)
         call("connect", self.number, there, len(there))
 
@@ -229,12 +221,12 @@ def test_a_bearer_demands_security(controllers, connect, identity, logs):
         first = connect()
         handle = first.characteristics()[long_uuid(OPEN)]
         with ThreadPoolExecutor() as threads:
-            opened = threads.submit(Bearer, identity[1], identity[0], patience=30)
-            wait_until(lambda: program.trace.results())
+            opened = threads.submit(Bearer, identity[1], identity[0])
+            wait_until(program.trace.results, "no Credit Based Connection Response")
             assert program.trace.results() == [5], "insufficient authentication"
             assert first.read(handle) == b"open", "the first bearer goes on"
             user.serve(never, lambda event, _: event == NEW_KEY or None)
-            with opened.result(30) as bearer:
+            with opened.result(LIMIT) as bearer:
                 assert bearer.request(struct.pack("<BH", 0x0A, handle)) == b"\x0bopen"
         program.wait_for("paired")
         assert program.trace.results() == [5, 0]
@@ -277,12 +269,12 @@ def test_our_central_uses_bearers_of_bluetoothd(controllers, identity, logs, too
             central.say("pair")
             control.wait_after("Request authorization", asked)
             control.say("yes")
-            wait_until(lambda: "EATT channel limit reached" in control.daemon.output)
+            control.daemon.wait_for("EATT channel limit reached")
             before = len(central.output)
             for _ in range(10):
                 for number in (1, 2):
                     central.say(f"read {VALUE(number)}")
-            wait_until(lambda: central.output[before:].count("value ") == 20)
+            wait_until(lambda: central.output[before:].count("value ") == 20, lambda: central.output[before:])
             for number in (1, 2):
                 assert central.output[before:].lower().count(f"value {VALUE(number)} " + f"0{number}" * 3) == 10
             central.say("disconnect")

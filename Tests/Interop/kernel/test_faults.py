@@ -7,7 +7,7 @@ from conftest import PATTERN, Peripheral, long_uuid, wait_for_count
 
 
 def serves(connect, drop):
-    client = connect(patience=20)
+    client = connect()
     assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
     drop(client)
 

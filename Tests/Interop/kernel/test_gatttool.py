@@ -5,12 +5,13 @@ import subprocess
 
 from conftest import PATTERN
 from dialogue import Dialogue
+from programs import LIMIT
 
 UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
 
 
 def run(*command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=40)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -20,7 +20,7 @@ def serve(connect, drop, legacy, log, to):
     with Peripheral("linux:hci0", log, "--snoop", trace) as peripheral:
         peripheral.wait_for("READY")
         for _ in range(3):
-            client = connect(legacy[1], patience=20, to=to)
+            client = connect(legacy[1], to=to)
             client.exchange_mtu(247)
             assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
             drop(client, 1, to)

@@ -1,22 +1,21 @@
 """Links that another program makes as a central on the adapter that we share with the kernel."""
 
 import contextlib
-import time
 
 from bluetooth import Management, address_octets
 from managers import managers
+from programs import wait_until
 from test_coexistence import hci_packets
 
 
 def retrieve(program, service, count):
     """Asks until that many devices are retrieved; gives the line."""
-    deadline = time.monotonic() + 10
-    while True:
+
+    def retrieved():
         found = program.ask(f"c1 retrieve {service}", "c1 retrieved ").strip().splitlines()[-1]
-        if found.startswith(f"c1 retrieved {count}:"):
-            return found
-        assert time.monotonic() < deadline, program.output[-2000:]
-        time.sleep(0.2)
+        return found if found.startswith(f"c1 retrieved {count}:") else None
+
+    return wait_until(retrieved, lambda: program.output[-2000:])
 
 
 def test_a_device_of_another_program_is_retrieved(controllers, connect, drop, identity, logs):

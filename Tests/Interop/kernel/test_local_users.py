@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from conftest import PATTERN, long_uuid
-from programs import HERE, Program
+from programs import HERE, LIMIT, Program
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs", sys.executable]
 LOCAL_USER = HERE / "kernel" / "local_user.py"
@@ -29,7 +29,7 @@ def test_any_user_may_serve_the_next_link(peripheral, connect, drop, identity, l
 
 def open_channel(own, peer):
     command = [*NOBODY, LOCAL_USER, "open", own, peer]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True).stdout.strip()
 
 
 def test_the_channel_of_a_link_that_we_serve_is_ours(peripheral, connect, identity):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from bluetooth import Management
 from conftest import Controllers, DESCRIPTION, PATTERN, Peripheral, addresses, long_uuid
-from programs import product
+from programs import LIMIT, product
 
 
 def check(connect, drop, *, adapter, to):
@@ -45,7 +45,7 @@ def test_the_first_is_one_with_low_energy(controllers, connect, drop, logs):
 def test_an_address_that_nobody_has(controllers):
     done = subprocess.run(
         [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "linux:F0:F1:F2:F3:F4:F5"],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 69 and "there is no adapter with the address F0:F1:F2:F3:F4:F5" in done.stderr
 
@@ -55,7 +55,7 @@ def test_one_that_another_program_took(controllers, logs):
         program.wait_for("READY")
         done = subprocess.run(
             [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "linux:hci0"],
-            capture_output=True, text=True, timeout=30,
+            capture_output=True, text=True, timeout=LIMIT,
         )  # fmt: skip
     assert done.returncode == 75 and "another program uses" in done.stderr
     with contextlib.closing(Management()) as management:

@@ -30,7 +30,7 @@ def test_it_serves_again(controllers, connect, drop, identity, logs):
             assert found == {index + 1: address for index, address in identity.items()}
             wait_for_count(peripheral, "READY", 2)
             for _ in range(3):
-                client = connect(found[2], patience=20)
+                client = connect(found[2])
                 assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
                 drop(client, 2)
         finally:
@@ -38,6 +38,6 @@ def test_it_serves_again(controllers, connect, drop, identity, logs):
             controllers.stop()
             controllers.start()
         wait_for_count(peripheral, "READY", 3)
-        client = connect(patience=20)
+        client = connect()
         assert client.characteristics()
         drop(client)

@@ -1,14 +1,14 @@
 """The clients that people use on Linux pair with us: bluetoothd on hci1, and none on our adapter."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from daemon import BluetoothDaemon
+from dialogue import Dialogue
 from pairing import vault
-from test_bluez_clients import UUID, Dialogue
+from test_bluez_clients import UUID, run_bleak
 
 HERE = Path(__file__).resolve().parent
 # What the peripheral has and what the central has, and what the central's user is asked.
@@ -27,10 +27,7 @@ def daemon(controllers, logs):
 
 def bleak(logs, name, capability):
     command = [sys.executable, HERE / "bleak_pairing.py", "hci1", "Vault", capability, logs / f"{name}.txt"]
-    with open(logs / f"{name}-bleak.txt", "a") as log:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, timeout=240)
-    assert done.returncode == 0, (logs / f"{name}-bleak.txt").read_text()
-    return json.loads(done.stdout)
+    return json.loads(run_bleak(command, logs / f"{name}-bleak.txt"))
 
 
 def check(read, is_authenticated):

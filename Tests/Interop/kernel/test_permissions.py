@@ -5,9 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bluetooth import Client, Link
 from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid
-from programs import product
+from programs import LIMIT, product
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
@@ -28,7 +27,7 @@ def test_without_capabilities(controllers):
     path = copy()
     done = subprocess.run(
         [*NOBODY, path, "--desc", DESCRIBED, "--transport", "linux:hci0"],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     print(done.stderr)
     assert done.returncode == 77
@@ -36,20 +35,19 @@ def test_without_capabilities(controllers):
     assert f"sudo setcap 'cap_net_raw,cap_net_admin+eip' {path}" in done.stderr
 
 
-def test_with_capabilities(controllers, identity, logs):
+def test_with_capabilities(controllers, connect, logs):
     path = copy()
     subprocess.run(["setcap", "cap_net_raw,cap_net_admin+eip", path], check=True)
     program = [*NOBODY, path]
     with Peripheral("linux:hci0", logs / "setcap.txt", executable=program, description=DESCRIBED) as program:
         program.wait_for("READY")
-        with Link(identity[1], identity[0]) as link:
-            client = Client(link)
-            assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
+        client = connect()
+        assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
 
 
 def test_an_adapter_that_is_not_there(controllers):
     done = subprocess.run(
         [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "linux:hci9"],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 69 and "there is no adapter hci9" in done.stderr

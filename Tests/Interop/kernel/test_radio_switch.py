@@ -25,7 +25,7 @@ def blockable(controllers):
 
 
 def serves(connect, drop):
-    client = connect(patience=20)
+    client = connect()
     assert long_uuid("0002") in client.characteristics()
     drop(client)
 

@@ -5,7 +5,7 @@ import subprocess
 
 from bluetooth import set_down
 from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid, wait_for_count
-from programs import product
+from programs import LIMIT, product
 
 
 def test_two_at_once(controllers, connect, drop, identity, logs):
@@ -32,7 +32,7 @@ def test_two_at_once(controllers, connect, drop, identity, logs):
         assert clients[0].read_long(handles[long_uuid("0002")]) == PATTERN
         set_down(3, False)
         peripheral.wait_for("poweredOn again")
-        again = connect(2, to=identity[3], patience=20)
+        again = connect(2, to=identity[3])
         assert again.read_long(handles[long_uuid("0002")]) == PATTERN
         drop(again, 2, identity[3])
         drop(clients[0])
@@ -53,7 +53,7 @@ def test_the_two_ways_to_one_adapter_exclude_each_other(controllers):
     ways = ["linux:hci0", "hci-socket:0"]
     done = subprocess.run(
         [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", ways[0], "--transport", ways[1]],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     # Each manager opens its own, and either may be the first.
     refusals = [f"{late}: this process has the adapter as {early} already" for early, late in (ways, ways[::-1])]

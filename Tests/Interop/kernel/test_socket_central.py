@@ -1,11 +1,11 @@
 """A central made of nothing but the kernel's sockets, against reference-peripheral on linux:hci0."""
 
 import struct
-import time
 
 import pytest
 from bluetooth import Refused
 from conftest import PATTERN, long_uuid, wait_for_count
+from programs import wait_until
 
 
 def test_discovery(peripheral, connect):
@@ -60,7 +60,7 @@ def test_the_peripheral_ends_the_link_and_advertises_again(peripheral, connect):
         client.write_command(control, b"\x04")
         with pytest.raises((ConnectionError, OSError)):
             while True:
-                client.link.receive(5)
+                client.link.receive()
         client.link.close()
     wait_for_count(peripheral, "disconnected", 5)
 
@@ -83,7 +83,7 @@ def test_three_centrals_at_once(peripheral, connect):
 def test_two_hundred_links_leak_nothing(peripheral, connect, drop):
     handle = before = None
     for cycle in range(200):
-        client = connect(patience=20)
+        client = connect()
         if handle is None:
             handle = client.characteristics()[long_uuid("0003")]
         client.write(handle, b"%d" % cycle)
@@ -91,9 +91,6 @@ def test_two_hundred_links_leak_nothing(peripheral, connect, drop):
         drop(client)
         if cycle == 4:
             before = peripheral.descriptors()
-    deadline = time.monotonic() + 5
-    while peripheral.descriptors() > before and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert peripheral.descriptors() <= before
+    wait_until(lambda: peripheral.descriptors() <= before, lambda: f"{peripheral.descriptors()} descriptors, {before} before")
     wait_for_count(peripheral, "\nconnected", 200)
     assert peripheral.output.count("\nconnected") == 200

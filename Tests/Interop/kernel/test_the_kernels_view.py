@@ -5,12 +5,11 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from conftest import PATTERN, Peripheral, long_uuid
-from programs import Program
+from programs import LIMIT, Program, wait_until
 
 
 def att_pdus(path):
@@ -64,14 +63,11 @@ def roomy_sockets():
 def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools, roomy_sockets):
     record, trace = Path("/run/btmon.btsnoop"), Path("/run/session.btsnoop")
     with Program([tools("btmon"), "-w", record], logs / "btmon.txt") as monitor:
-        deadline = time.monotonic() + 10
-        while not record.exists() or record.stat().st_size <= 16:
-            assert time.monotonic() < deadline, "btmon records nothing"
-            time.sleep(0.1)
+        wait_until(lambda: record.exists() and record.stat().st_size > 16, "btmon records nothing")
         with Peripheral("linux:hci0", logs / "session.txt", "--snoop", trace) as peripheral:
             peripheral.wait_for("READY")
             for mtu in (23, 247):
-                client = connect(patience=20)
+                client = connect()
                 if mtu > 23:
                     client.exchange_mtu(mtu)
                 client.services()
@@ -84,11 +80,10 @@ def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools, room
                     for _ in range(20):
                         client.link.value_update()
                 drop(client)
-        ours, deadline = att_pdus(trace), time.monotonic() + 30
-        while len(monitor_pdus(record)) < len(ours) and time.monotonic() < deadline:
-            time.sleep(0.2)
+        ours = att_pdus(trace)
+        wait_until(lambda: len(monitor_pdus(record)) >= len(ours), lambda: f"{len(monitor_pdus(record))} of {len(ours)} PDUs")
         monitor.process.send_signal(signal.SIGINT)
-        monitor.wait_for_end(10)
+        monitor.wait_for_end()
     kernels = monitor_pdus(record)
     assert len(ours) > 200
     # The one sees a PDU when it is handed over, the other when it is on the wire: each direction has its order.
@@ -100,7 +95,7 @@ def test_btmon_and_our_trace_agree(controllers, connect, drop, logs, tools, room
     for path in (record, trace):
         shutil.copy(path, logs)
         decoded = subprocess.run(
-            [tools("tshark"), "-r", path, "-Y", "btatt"], capture_output=True, text=True, timeout=120
+            [tools("tshark"), "-r", path, "-Y", "btatt"], capture_output=True, text=True, timeout=LIMIT
         ).stdout  # fmt: skip
         assert "Read Blob Response" in decoded and "Handle Value Notification" in decoded
         assert "Malformed" not in decoded

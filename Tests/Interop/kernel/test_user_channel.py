@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from bluetooth import Management
 from conftest import DESCRIPTION, PATTERN, Peripheral, long_uuid
-from programs import product
+from programs import LIMIT, product
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def taken(controllers, logs, request):
 
 def test_it_serves(taken, connect, drop):
     for _ in range(5):
-        client = connect(patience=20)
+        client = connect()
         client.exchange_mtu(247)
         characteristics = client.characteristics()
         assert client.read_long(characteristics[long_uuid("0002")]) == PATTERN
@@ -31,7 +31,7 @@ def test_it_serves(taken, connect, drop):
 def test_a_second_program_is_told_who_is_there(taken):
     done = subprocess.run(
         [*product("reference-peripheral"), "--desc", DESCRIPTION, "--transport", "hci-socket:0"],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     print(done.stderr)
     held = "hci-socket:0: another program uses the adapter (bind: Device or resource busy (EBUSY)). End that program"
@@ -42,13 +42,13 @@ def test_the_next_program_gets_it_from_a_killed_one(controllers, connect, drop, 
     """With a link up: the kernel closes the channel of the killed program, so the next one begins with a reset."""
     with Peripheral("hci-socket:0", logs / "killed-on-the-channel.txt") as first:
         first.wait_for("READY")
-        client = connect(patience=20)
+        client = connect()
         first.process.kill()
         first.process.wait(10)
         drop(client)
     with Peripheral("hci-socket:0", logs / "next-on-the-channel.txt") as second:
         second.wait_for("READY")
-        client = connect(patience=20)
+        client = connect()
         assert client.read_long(client.characteristics()[long_uuid("0002")]) == PATTERN
         drop(client)
         second.check_alive()
