@@ -180,7 +180,7 @@ class Program:
 
 
 async def quiet(*programs):
-    """Waits until the programs have nothing to do: in 20 looks in a row no thread of them runs, is ready to run, or has run since
+    """Waits until the programs have nothing to do: in ten looks in a row no thread of them runs, is ready to run, or has run since
     the look before. A program that waits for the processor is not quiet, however busy the computer is.
     """
     last, looks = None, 0
@@ -191,6 +191,6 @@ async def quiet(*programs):
         sleeps = all(state.startswith("S") for threads in now for _, state, *_ in threads)
         looks = looks + 1 if sleeps and now == last else 0
         last = now
-        return looks >= 20
+        return looks >= 10
 
     await until(is_quiet, lambda: f"programs at work: {last}")

@@ -91,8 +91,8 @@ async def test_a_reader_that_stalls_stops_the_writer(radio, tmp_path, stalled):
             writer = programs.popitem()[1]
             await wait_for_line(reader, "stalled")
             at_begin = resident(writer)[0], resident(reader)[0]
-            # The writer has filled every queue, and nothing is under way.
-            await quiet(writer, reader, radio.program)
+            # The writer has filled every queue, and nothing is under way. (The radio always has an advertisement to send.)
+            await quiet(writer, reader)
             assert "reading again" not in reader.output and "sent" not in writer.output
             for program, begin in zip((writer, reader), at_begin, strict=True):
                 assert resident(program)[0] - begin < GROWTH

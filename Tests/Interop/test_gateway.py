@@ -239,6 +239,8 @@ async def test_reads_and_writes_by_topics(broker, air, tmp_path):
             assert (await client.wait(f"{TEMPERATURE}/value"))["value"] == 21.5
             assert "error" not in await client.ask(OUTPUT, "write", "01ff")
             assert "error" not in await client.ask(OUTPUT, "write", '{"text":"on","response":false}')
+            # The second one has no response, so its result says that it was sent.
+            await until(lambda: len(device.written) == 2, lambda: device.written)
             assert device.written == [b"\x01\xff", b"on"]
             for topic, operation, payload, kind in [
                 (OUTPUT, "write", "0", "request"),
