@@ -125,7 +125,7 @@ import Testing
     var taken = 0
     while case let count = try near.write(block.span), count > 0 { taken += count }
     #expect(try near.write(block.span) == 0)
-    guard let reader = far.take() else { throw Late() }
+    guard let reader = far.take() else { throw Missing() }
     #expect(try reader.readAll(taken).allSatisfy { $0 == 0xA5 })
     #expect(try near.write([1].span) == 1)
   }

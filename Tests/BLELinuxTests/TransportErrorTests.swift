@@ -11,7 +11,7 @@ import Testing
       try port.open()
       _ = try port.accept()
     } catch { return error }
-    throw Late()
+    throw Missing()
   }
 
   struct Row: Sendable, CustomTestStringConvertible {

@@ -23,7 +23,7 @@ import Testing
       far.withLock { $0 = end.take() }
     }
     let mailbox = try Loop.start(machine, on: StreamTransport(near), options: options)
-    guard let far = far.withLock({ (slot: inout ByteStream?) -> ByteStream? in slot.take() }) else { throw Late() }
+    guard let far = far.withLock({ (slot: inout ByteStream?) -> ByteStream? in slot.take() }) else { throw Missing() }
     #expect(try far.readAll(4) == ToyMachine.hello)
     try body(mailbox, far)
     mailbox.shutDown()

@@ -34,7 +34,7 @@ typealias Host = BLERuntime.Host
     let spec = try TransportSpec(parsing: "unix-client:\(folder.file("hci"))")
     var first: Host? = try Host.shared(spec)
     #expect(try Host.shared(spec) === first)
-    guard let far = try server.accept() else { throw Late() }
+    guard let far = try server.accept() else { throw Missing() }
     #expect(try far.readAll(4) == Self.reset, "one host, one bring-up")
     let running = first?.mailbox
     let mailbox = try #require(running)
@@ -66,7 +66,7 @@ typealias Host = BLERuntime.Host
     }
     #expect(hosts.wait { $0.count == 8 })
     #expect(Set(hosts.events).count == 1)
-    guard let far = try server.accept() else { throw Late() }
+    guard let far = try server.accept() else { throw Missing() }
     let another = try server.accept() != nil
     #expect(!another, "one connection")
     done.open()
@@ -144,7 +144,7 @@ typealias Host = BLERuntime.Host
         let states = States()
         let attachment = simulated.attach(states.sink)
         try #require(states.wait(for: .poweredOn))
-        try #require(Host.shutDownAll())
+        try #require(Host.shutDownAll(atMost: patience))
         try #require(!real.post(.stopScanning) && !simulated.post(.stopScanning))
         _ = attachment
         _ = consume server
