@@ -155,16 +155,59 @@ import Testing
     #expect(folder.names == ["bonds.json", "bonds.json.lock"])
   }
 
-  @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
-    let folder = try BondFixtures.Folder()
+  /// A clock that each wait moves. At a given time the other program is done.
+  private final class Clock: Sendable {
+    private let time = Mutex(Instant.start)
+    let other: Int32
+    let end: Instant?
+
+    init(_ other: Int32, end: Duration?) {
+      (self.other, self.end) = (other, end.map { .start + $0 })
+    }
+
+    var now: Instant { time.withLock { $0 } }
+    var lock: FileLock.Clock {
+      FileLock.Clock(
+        now: { self.now },
+        wait: { duration in
+          let now = self.time.withLock { time in
+            time = time + duration
+            return time
+          }
+          if let end = self.end, end <= now { flock(self.other, LOCK_UN) }
+        })
+    }
+  }
+
+  private func lockElsewhere(_ folder: BondFixtures.Folder) -> Int32 {
     let elsewhere = open(folder.file + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
-    let store = FileBondStore(path: folder.file, patience: .zero)
+    return elsewhere
+  }
+
+  @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
+    let folder = try BondFixtures.Folder()
+    let elsewhere = lockElsewhere(folder)
+    let clock = Clock(elsewhere, end: nil)
+    let store = FileBondStore(path: folder.file, clock: clock.lock)
     let error = #expect(throws: BondStoreError.self) { try store.save(BondFixtures.record(1)) }
     #expect(error?.description.contains("another program") == true)
+    #expect(clock.now == .start + .seconds(2))
     close(elsewhere)
     try store.save(BondFixtures.record(1))
     #expect(try store.load() == BondFixtures.record(1))
+    #expect(clock.now == .start + .seconds(2))
+  }
+
+  @Test func aFileThatWasBeingWrittenElsewhereIsSaved() throws {
+    let folder = try BondFixtures.Folder()
+    let elsewhere = lockElsewhere(folder)
+    let clock = Clock(elsewhere, end: .milliseconds(1995))
+    let store = FileBondStore(path: folder.file, clock: clock.lock)
+    try store.save(BondFixtures.record(1))
+    #expect(clock.now == .start + .milliseconds(1995))
+    #expect(try store.load() == BondFixtures.record(1))
+    close(elsewhere)
   }
 
   @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {

@@ -105,6 +105,16 @@ import Testing
     lock.release()
     _ = try opened.lock("f", waiting: .zero)
     _ = try opened.lock("f", waiting: .zero)
+    // A child process has copies of all descriptors until it calls `exec`: the end of a lock is the end for them, too.
+    let copied = try opened.lock("f", waiting: .zero)
+    let numbers = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+    let copies = numbers.filter {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == folder.file("f.lock")
+    }.map { dup($0) }
+    #expect(copies.count == 1)
+    copied.release()
+    _ = try opened.lock("f", waiting: .zero)
+    for copy in copies { close(copy) }
     // A file system without locks is used without.
     let held = try opened.lock("f", waiting: .zero)
     _ = try open(folder.path, through: SystemCalls { $0 == .lock ? ENOLCK : nil }).lock("f", waiting: .zero)
