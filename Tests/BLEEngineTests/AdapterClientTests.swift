@@ -9,7 +9,7 @@ import Testing
 
 @testable import BLEEngine
 
-@Suite(.timeLimit(.minutes(1))) struct AdapterClientTests {
+@Suite struct AdapterClientTests {
   /// A host that says what the test wants.
   private final class Link: AdapterLink {
     private let state = Mutex(State())

@@ -34,7 +34,7 @@ import Testing
         lines.append(text)
       }
       let ended = DispatchGroup()
-      DispatchQueue.global().async(group: ended) { BluetoothLog.write(.notice, "slow") }
+      DispatchQueue(label: "slow").async(group: ended) { BluetoothLog.write(.notice, "slow") }
       waitFor(begun)
       BluetoothLog.write(.notice, "again")
       BluetoothLog.write(.notice, "last")

@@ -143,7 +143,7 @@ import Testing
       }
     }
     keeper.receive(.bondChanged(Self.bond(1)))
-    DispatchQueue.global().async(group: saved) { [clock] in clock.advance() }
+    DispatchQueue(label: "saving").async(group: saved) { [clock] in clock.advance() }
     begun.wait()
     for seed in 2...5 { keeper.receive(.bondChanged(Self.bond(UInt64(seed)))) }
     #expect(keeper.bonds.count == 5 && keeper.commands(PairingOptions()).count == 3)
