@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Connections that are cancelled while they come up, over the simulated radio.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct ConnectRaceTests {
+@Suite(.serialized) struct ConnectRaceTests {
   /// Counts the calls of each round: connect, then cancel at any moment.
   final class Counter: NSObject, CentralManagerDelegate, Sendable {
     struct Round {

@@ -22,15 +22,16 @@ import Testing
     recorder.react { _, line in
       if line.lowercased().contains(moment) { holder.release() }
     }
-    holder.hold(PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in }))
-    func settle() { for _ in 0..<4 { queue.sync {} } }
+    let work = holder.hold(over: host.link()) {
+      PeripheralManager(delegate: recorder, queue: queue, link: $0, log: { _, _ in })
+    }
     host.say(.state(.poweredOn, nil))
-    settle()
+    work.finish()
     let characteristic = dynamic("2A37")
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [characteristic]
     holder.manager?.add(service)
-    settle()
+    work.finish()
     let attribute = holder.manager?.run { state, _ in state.attributeIDs[ObjectIdentifier(characteristic)] }
     let peer = PeerID(rawValue: 1)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
@@ -43,7 +44,7 @@ import Testing
         .read(peer, host.token(), attribute, offset: 0), .subscription(peer, attribute, .notify),
         .disconnected(peer, .connectionTimeout))
     }
-    settle()
+    work.finish()
     #expect(holder.manager == nil)
     #expect(host.listeners == 0)
     let released = recorder.take()
@@ -53,7 +54,11 @@ import Testing
   private final class Holder: Sendable {
     private let held = Mutex<PeripheralManager?>(nil)
     var manager: PeripheralManager? { held.withLock { $0 } }
-    func hold(_ manager: PeripheralManager) { held.withLock { $0 = manager } }
+    func hold(over link: ScriptedLink, _ make: (ScriptedLink) -> PeripheralManager) -> ManagerWork {
+      let manager = make(link)
+      held.withLock { $0 = manager }
+      return ManagerWork(manager, over: link)
+    }
     func release() {
       let manager = held.withLock { held in
         defer { held = nil }

@@ -15,17 +15,20 @@ final class PeripheralFixture: Sendable {
   let queue = DispatchQueue(label: "delegate")
   let recorder: Recorder
   private let held = Mutex<PeripheralManager?>(nil)
+  private let work: ManagerWork
 
   init(
     _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(),
     limits: PeripheralLimits = PeripheralLimits(), restoration: RestorationStore? = nil
   ) {
     self.host = host
+    let link = host.link()
     recorder = Recorder()
     let manager = PeripheralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, restoration: restoration,
+      delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
       log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
+    work = ManagerWork(manager, over: link)
     if state != .unknown {
       host.say(.state(state, nil))
       settle()
@@ -40,8 +43,8 @@ final class PeripheralFixture: Sendable {
 
   func releaseManager() { held.withLock { $0 = nil } }
 
-  /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
-  func settle() { for _ in 0..<4 { queue.sync {} } }
+  /// Waits until the manager has taken every event of the host, and has made every call to its delegate.
+  func settle() { work.finish() }
 
   /// The calls of the delegate since the last call, in words.
   func takeCalls() -> [String] {

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that a server, a link and a client keep together, over the simulated radio.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioRuleTests {
+@Suite(.serialized) struct RadioRuleTests {
   private let name = UUID().uuidString
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
   private let program = Program()

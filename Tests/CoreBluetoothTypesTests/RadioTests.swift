@@ -4,7 +4,7 @@ import Testing
 
 /// A peripheral and centrals of this process talk over the simulated radio, through everything from the delegate to the
 /// link layer and back: public names only.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioTests {
+@Suite(.serialized) struct RadioTests {
   private let server: Server
   private let central: AsyncCentral
 

@@ -28,6 +28,8 @@ final class ScriptedHost: Sendable {
   private struct State {
     var commands: [HostCommand] = []
     var sinks: [Int: @Sendable ([HostEvent]) -> Void] = [:]
+    /// The events that each manager has not taken yet.
+    var waiting: [Int: Int] = [:]
     var nextSink = 0
     var consumed = 0
     var database = AttributeDatabase()
@@ -69,23 +71,43 @@ final class ScriptedHost: Sendable {
   }
 
   /// A manager's way to this host.
-  func link(failure: AdapterError? = nil) -> any AdapterLink {
+  func link(failure: AdapterError? = nil) -> ScriptedLink {
     ScriptedLink(self, failure: failure)
   }
 
-  fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> Int {
-    let (number, newest) = state.withLock { state in
+  /// A number for a manager that is about to listen.
+  fileprivate func number() -> Int {
+    state.withLock { state in
       state.nextSink += 1
-      state.sinks[state.nextSink] = sink
-      return (state.nextSink, state.newest)
+      return state.nextSink
     }
-    sink([newest])
-    return number
   }
 
-  fileprivate func detach(_ number: Int) { state.withLock { _ = $0.sinks.removeValue(forKey: number) } }
+  fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void, as number: Int) {
+    let newest = state.withLock { state in
+      state.sinks[number] = sink
+      state.waiting[number] = 1
+      return state.newest
+    }
+    sink([newest])
+  }
 
-  func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
+  fileprivate func detach(_ number: Int) {
+    state.withLock { state in
+      state.sinks[number] = nil
+      state.waiting[number] = nil
+    }
+  }
+
+  fileprivate func consumed(_ count: Int, by number: Int) {
+    state.withLock { state in
+      state.consumed += count
+      state.waiting[number]? -= count
+    }
+  }
+
+  /// Whether a manager has taken every event that was said to it, or hears no more.
+  fileprivate func hasSaidAll(to number: Int) -> Bool { state.withLock { ($0.waiting[number] ?? 0) == 0 } }
 
   /// Says it to every manager that listens, as one batch.
   func say(_ events: HostEvent...) { say(events) }
@@ -93,6 +115,7 @@ final class ScriptedHost: Sendable {
   func say(_ events: [HostEvent]) {
     let sinks = state.withLock { state in
       for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
+      for number in state.sinks.keys { state.waiting[number, default: 0] += events.count }
       return state.sinks.sorted { $0.key < $1.key }.map(\.value)
     }
     hub.receive(
@@ -148,12 +171,12 @@ final class ScriptedHost: Sendable {
 }
 
 /// One manager's way to a scripted host; the hearing ends with it.
-private final class ScriptedLink: AdapterLink {
+final class ScriptedLink: AdapterLink {
   private let host: ScriptedHost
   private let number = Mutex(0)
   let failure: AdapterError?
 
-  init(_ host: ScriptedHost, failure: AdapterError?) {
+  fileprivate init(_ host: ScriptedHost, failure: AdapterError?) {
     self.host = host
     self.failure = failure
   }
@@ -162,9 +185,33 @@ private final class ScriptedLink: AdapterLink {
 
   func post(_ command: HostCommand) { host.post(command) }
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
-    let number = host.attach(sink)
+    // Before the first event: a manager may take it at once.
+    let number = host.number()
     self.number.withLock { $0 = number }
+    host.attach(sink, as: number)
   }
-  func consumed(_ count: Int) { host.consumed(count) }
+  func consumed(_ count: Int) { host.consumed(count, by: number.withLock { $0 }) }
   func detach() { host.detach(number.withLock { $0 }) }
+
+  /// Whether the manager has taken every event.
+  var isSilent: Bool { host.hasSaidAll(to: number.withLock { $0 }) }
+}
+
+/// What a manager over a scripted host has to do on its queue.
+struct ManagerWork: Sendable {
+  private let link: ScriptedLink
+  private let queue: DispatchQueue
+  private weak let manager: CBManager?
+
+  init(_ manager: CBManager, over link: ScriptedLink) {
+    (self.manager, self.link, queue) = (manager, link, manager.client.queue)
+  }
+
+  /// Waits until the manager has taken every event of its host, and has made every call to its delegate.
+  ///
+  /// The queue is serial, so that a block on it runs when no event is handled and no call is made. Where something waits even then, it is
+  /// on the queue, and the next block runs after it.
+  func finish() {
+    while !queue.sync(execute: { link.isSilent && manager?.hasCalls != true }) {}
+  }
 }

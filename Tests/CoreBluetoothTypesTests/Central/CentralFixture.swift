@@ -15,6 +15,7 @@ final class CentralFixture: Sendable {
   let queue = DispatchQueue(label: "central delegate")
   let recorder = CentralRecorder()
   private let held = Mutex<CentralManager?>(nil)
+  private let work: ManagerWork
   private let seen = Mutex(0)
 
   init(
@@ -22,10 +23,12 @@ final class CentralFixture: Sendable {
     restoration: RestorationStore? = nil
   ) {
     self.host = host
+    let link = host.link()
     let manager = CentralManager(
-      delegate: recorder, queue: queue, link: host.link(), limits: limits, restoration: restoration,
+      delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
       log: { [host] in host.log.append($1) })
     held.withLock { $0 = manager }
+    work = ManagerWork(manager, over: link)
     if state != .unknown {
       host.say(.state(state, nil))
       settle()
@@ -40,8 +43,8 @@ final class CentralFixture: Sendable {
 
   func releaseManager() { held.withLock { $0 = nil } }
 
-  /// Waits until the queue has done everything that was put on it, and what that put on it in turn.
-  func settle() { for _ in 0..<4 { queue.sync {} } }
+  /// Waits until the manager has taken every event of the host, and has made every call to its delegate.
+  func settle() { work.finish() }
 
   /// The calls of the delegates since the last call, in words.
   func takeCalls() -> [String] {

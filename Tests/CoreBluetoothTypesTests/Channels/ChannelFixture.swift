@@ -84,8 +84,7 @@ final class StreamRecorder: NSObject, StreamDelegate, @unchecked Sendable {
 
   /// Waits until there are so many events.
   func wait(for count: Int) -> [String] {
-    let deadline = DispatchTime.now() + 20
-    while events.count < count, changed.wait(timeout: deadline) == .success {}
+    while events.count < count { changed.wait() }
     return events
   }
 }

@@ -17,7 +17,8 @@ import Testing
   init() throws { folder = try BondFixtures.Folder() }
 
   private func open() -> RestorationStore? {
-    .open("main", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($1) })
+    // Without a timer: the end of a manager saves its state.
+    .open("main", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($1) }, later: { _ in })
   }
 
   private func opened() throws -> RestorationStore {

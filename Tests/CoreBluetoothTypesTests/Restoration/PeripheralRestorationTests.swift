@@ -4,6 +4,7 @@ import BLEHost
 import BLEWire
 import BluetoothLE
 import EngineFixtures
+import Synchronization
 import Testing
 
 @testable import BLEEngine
@@ -13,11 +14,28 @@ import Testing
 @Suite struct PeripheralRestorationTests {
   private let folder: BondFixtures.Folder
   private let lines = Lines()
+  /// What stores do later.
+  private let timers = Timers()
+
+  private final class Timers: Sendable {
+    private let due = Mutex<[@Sendable () -> Void]>([])
+    func append(_ body: @escaping @Sendable () -> Void) { due.withLock { $0.append(body) } }
+    /// The time passes.
+    func fire() {
+      let all = due.withLock { due in
+        defer { due = [] }
+        return due
+      }
+      for body in all { body() }
+    }
+  }
 
   init() throws { folder = try BondFixtures.Folder() }
 
   private func open(_ identifier: String = "main") -> RestorationStore? {
-    .open(identifier, .peripheral, beside: folder.file, "virtual", log: { [lines] in lines.append($1) })
+    .open(
+      identifier, .peripheral, beside: folder.file, "virtual", log: { [lines] in lines.append($1) },
+      later: { [timers] in timers.append($0) })
   }
 
   private func opened() throws -> RestorationStore {
@@ -146,11 +164,13 @@ import Testing
   }
 
   /// An adapter that is lost ends services; the program has not taken them back.
-  @Test func theEndOfTheAdapterTakesNothingBack() async throws {
+  @Test func theEndOfTheAdapterTakesNothingBack() throws {
     var fixture: PeripheralFixture? = PeripheralFixture(restoration: try opened())
     fixture?.publish(dynamic("2A37"))
     fixture?.manager.startAdvertising(nil)
-    while savedFile == nil { try await Task.sleep(for: .milliseconds(20)) }
+    fixture?.settle()
+    timers.fire()
+    #expect(savedFile != nil)
     fixture?.say(.state(.unsupported, nil))
     fixture = nil
     let later = PeripheralFixture(.unknown, restoration: try opened())
@@ -158,11 +178,12 @@ import Testing
     #expect(later.takeCalls() == ["willRestore 180D -", "state poweredOn"])
   }
 
-  @Test func theStateIsSavedAMomentAfterTheChange() async throws {
+  @Test func theStateIsSavedAMomentAfterTheChange() throws {
     let store = try opened()
     let fixture = PeripheralFixture(restoration: store)
     fixture.publish(dynamic("2A37"))
-    while savedFile == nil { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(savedFile == nil)
+    timers.fire()
     let path = "\(folder.path)/\(try file())"
     #expect(folder.permissions(path) == 0o600)
     #expect(store.restored(RestoredServices.self)?.services.map(\.uuid.uuid) == ["180D"])

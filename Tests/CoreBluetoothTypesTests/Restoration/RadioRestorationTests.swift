@@ -1,9 +1,10 @@
+import BLEEngine
 import BluetoothLE
 import Synchronization
 import Testing
 
-/// Managers with restoration identifiers one after the other, over the simulated radio: public names only.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioRestorationTests {
+/// Managers with restoration identifiers one after the other, over the simulated radio.
+@Suite(.serialized) struct RadioRestorationTests {
   private let name = UUID().uuidString
   private let service = CBUUID(nsuuid: UUID())
 
@@ -81,27 +82,28 @@ import Testing
     }
   }
 
+  private func options(_ role: RestorationStore.Role) -> AdapterOptions {
+    AdapterOptions(transport: "virtual:\(role)-\(name)")
+  }
+
   private func peripheralManager(_ program: Program) -> PeripheralManager {
     PeripheralManager(
-      delegate: program, queue: DispatchQueue(label: "peripheral"),
-      adapter: AdapterOptions(transport: "virtual:p-\(name)"),
+      delegate: program, queue: DispatchQueue(label: "peripheral"), adapter: options(.peripheral),
       restoreIdentifier: "main")
   }
 
   private func centralManager(_ program: Program) -> CentralManager {
     CentralManager(
-      delegate: program, queue: DispatchQueue(label: "central"),
-      adapter: AdapterOptions(transport: "virtual:c-\(name)"),
+      delegate: program, queue: DispatchQueue(label: "central"), adapter: options(.central),
       restoreIdentifier: "main")
   }
 
-  /// Releases a manager and waits until it has ended: a delegate call that runs keeps it, and with it its identifier.
-  private func end<Manager: AnyObject>(_ manager: inout Manager?) async throws {
-    weak let ending = manager
-    manager = nil
-    while ending != nil { try await Task.sleep(for: .milliseconds(2)) }
-    // Its deinitializer saves the state.
-    try await Task.sleep(for: .milliseconds(50))
+  /// Waits until a manager that was released has ended and its state is saved: its identifier is free then. A delegate call that runs
+  /// keeps it.
+  private func untilReleased(_ role: RestorationStore.Role) async throws {
+    while RestorationStore.open("main", role, options(role), log: { _, _ in }) == nil {
+      try await Task.sleep(for: .milliseconds(1))
+    }
   }
 
   @Test func aPeripheralServesWhatTheOneBeforeItPublished() async throws {
@@ -109,7 +111,8 @@ import Testing
     var earlier: PeripheralManager? = peripheralManager(first)
     _ = await first.wait(for: "advertising")
     #expect(earlier?.isAdvertising == true)
-    try await end(&earlier)
+    earlier = nil
+    try await untilReleased(.peripheral)
 
     let second = Program()
     let later = peripheralManager(second)
@@ -133,7 +136,8 @@ import Testing
     var earlier: CentralManager? = centralManager(first)
     _ = await first.wait(for: "connected")
     #expect(earlier?.isScanning == true)
-    try await end(&earlier)
+    earlier = nil
+    try await untilReleased(.central)
 
     let second = Program()
     let later = centralManager(second)

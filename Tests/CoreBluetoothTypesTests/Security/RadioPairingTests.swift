@@ -12,7 +12,7 @@ import Testing
 @testable import CoreBluetoothTypes
 
 /// Two managers of this process pair over the simulated radio, because a value demands it.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct RadioPairingTests {
+@Suite(.serialized) struct RadioPairingTests {
   /// Publishes one value that only trusted devices read, and shows its passkey to whoever waits for it.
   final class Vault: NSObject, PeripheralManagerDelegate, PairingDelegate, Sendable {
     let shown: AsyncStream<String>
