@@ -6,7 +6,7 @@ import BLEWire
 import Testing
 
 /// Credit-based channels as sequences, over a scripted host (Vol 3, Part A, 10).
-@Suite(.timeLimit(.minutes(1))) struct ChannelTests {
+@Suite struct ChannelTests {
   private static let id = L2CAPChannelID(rawValue: 4)
   private let host = ScriptedHost()
 

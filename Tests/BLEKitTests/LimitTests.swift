@@ -7,7 +7,7 @@ import Testing
 @testable import BLEGATT
 
 /// The bounds of what an adapter keeps, and what happens there; the test plays the host.
-@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+@Suite struct LimitTests {
   private let host = ScriptedHost()
   private let client = ScriptedHost.client
 
@@ -29,7 +29,7 @@ import Testing
     let (publication, attribute) = try await host.publish(
       LocalCharacteristic("2A37").read { _ -> [UInt8] in
         notes.note("begins")
-        do { try await Task.sleep(for: .seconds(60)) } catch { notes.note("cancelled") }
+        do { try await untilCancelled() } catch { notes.note("cancelled") }
         return []
       }, on: adapter)
     host.connect()
@@ -48,7 +48,7 @@ import Testing
       LocalCharacteristic("2A37").write { octets, _ in
         if octets == [0] {
           notes.note("begins")
-          try? await Task.sleep(for: .seconds(60))
+          try? await untilCancelled()
         }
         notes.note("\(octets) \(Task.isCancelled)")
       }, on: adapter)
@@ -72,7 +72,7 @@ import Testing
     let (publication, attribute) = try await host.publish(
       LocalCharacteristic("2A37").write { octets, _ in
         notes.note("\(octets)")
-        if octets == [0] { try? await Task.sleep(for: .seconds(60)) }
+        if octets == [0] { try? await untilCancelled() }
       }, on: adapter)
     host.connect()
     for number in UInt8(0)..<3 {
@@ -223,7 +223,7 @@ import Testing
     #expect(try await begun.next() == [1])
     for number in 0..<1025 { host.say(.client(client, .notification(3, UInt16(number).octets))) }
     // Read once all of them have been received.
-    while host.taken < 1030, !Task.isCancelled { await Task.yield() }
+    await host.untilTaken(1030)
     gate.note(())
     let (values, error) = await reader.value
     #expect(values.dropFirst().elementsEqual((0..<1024).map { UInt16($0).octets }))

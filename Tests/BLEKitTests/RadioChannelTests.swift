@@ -2,7 +2,7 @@ import BLEKit
 import Testing
 
 /// Channels between two adapters on the simulated radio.
-@Suite(.timeLimit(.minutes(2))) struct RadioChannelTests {
+@Suite struct RadioChannelTests {
   /// Connects, and opens a channel to a PSM that the peripheral publishes.
   private func meet(
     _ body: @Sendable @escaping (LEChannel, LEChannel, ChannelPublication, RemoteDevice) async throws -> Void

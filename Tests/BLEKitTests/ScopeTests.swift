@@ -2,7 +2,7 @@ import BLEKit
 import Testing
 
 /// The end of a task or a scope takes back what it declared.
-@Suite(.timeLimit(.minutes(2))) struct ScopeTests {
+@Suite struct ScopeTests {
   @Test func aCancelledTaskServesNoMore() async throws {
     let air = try await OnTheAir()
     let service = LocalService(air.service, [LocalCharacteristic("2A29").value("Kit")])
@@ -35,7 +35,7 @@ import Testing
     defer { server.cancel() }
     let address = try await air.find()
     await #expect(throws: Failure.self) {
-      try await air.central.withConnection(to: address) { _ in throw Failure() }
+      try await air.central.withConnection(to: address, timeout: OnTheAir.patience) { _ in throw Failure() }
     }
     for await device in connections {
       #expect(device.isCentral)

@@ -15,6 +15,8 @@ final class ScriptedHost: AdapterLink {
   private struct State: Sendable {
     var sink: (@Sendable ([HostEvent]) -> Void)?
     var taken = 0
+    /// Tasks that wait until so many events have been taken.
+    var waiting: [(count: Int, task: CheckedContinuation<Void, Never>)] = []
     var isDetached = false
     var woken: (@Sendable () -> Void)?
   }
@@ -29,7 +31,15 @@ final class ScriptedHost: AdapterLink {
     state.withLock { $0.sink = sink }
     sink([.state(.poweredOn, nil)])
   }
-  func consumed(_ count: Int) { state.withLock { $0.taken += count } }
+  func consumed(_ count: Int) {
+    let tasks = state.withLock { state in
+      state.taken += count
+      let reached = state.waiting.filter { $0.count <= state.taken }
+      state.waiting.removeAll { $0.count <= state.taken }
+      return reached.map(\.task)
+    }
+    for task in tasks { task.resume() }
+  }
   func detach() { state.withLock { ($0.sink, $0.isDetached) = (nil, true) } }
   var failure: AdapterError? { nil }
   var hub: AdapterHub? { nil }
@@ -39,6 +49,17 @@ final class ScriptedHost: AdapterLink {
 
   /// How many events the adapter has taken.
   var taken: Int { state.withLock { $0.taken } }
+
+  /// Waits until the adapter has taken so many events, its first state included.
+  func untilTaken(_ count: Int) async {
+    await withCheckedContinuation { task in
+      let isReached = state.withLock { state in
+        if state.taken < count { state.waiting.append((count, task)) }
+        return state.taken >= count
+      }
+      if isReached { task.resume() }
+    }
+  }
   var isDetached: Bool { state.withLock { $0.isDetached } }
   var commands: [HostCommand] { posted.all }
 

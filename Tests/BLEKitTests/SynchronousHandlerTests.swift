@@ -9,7 +9,7 @@ import Testing
 
 /// Handlers on the thread of the stack. The scripted host calls the adapter as the stack does, so that an answer is there when
 /// the call returns.
-@Suite(.timeLimit(.minutes(2))) struct SynchronousHandlerTests {
+@Suite struct SynchronousHandlerTests {
   private let host = ScriptedHost()
   private let client = ScriptedHost.client
 
