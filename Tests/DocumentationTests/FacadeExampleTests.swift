@@ -3,7 +3,7 @@ import Testing
 
 /// The examples of CoreBluetooth's and BluetoothLE's pages do what the pages say.
 @Suite struct FacadeExampleTests {
-  @Test(.timeLimit(.minutes(1))) func temperatureIsReadWithDelegates() async throws {
+  @Test func temperatureIsReadWithDelegates() async throws {
     let thermometer = ThermometerPeripheral()
     thermometer.start(
       on: DispatchQueue(label: "thermometer"), options: [ManagerOptionTransportKey: "virtual:documentation-thermometer"]

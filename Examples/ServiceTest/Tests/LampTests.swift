@@ -3,7 +3,7 @@ import Lamp
 import Testing
 
 struct LampTests {
-  @Test(.timeLimit(.minutes(1))) func brightnessIsAPercentage() async throws {
+  @Test func brightnessIsAPercentage() async throws {
     let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:lamp"))
     let central = try await Adapter.open(AdapterOptions(transport: "virtual:phone"))
     let serving = Task { try await peripheral.serve([Lamp().localService], advertisingAs: "Lamp") }

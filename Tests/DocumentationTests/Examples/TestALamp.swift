@@ -16,7 +16,7 @@ struct LampTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(1))) func aWriteSwitchesTheLamp() async throws {
+  @Test func aWriteSwitchesTheLamp() async throws {
     let lamp = Lamp()
     let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:lamp"))
     let publication = try await peripheral.publish([lamp.service])

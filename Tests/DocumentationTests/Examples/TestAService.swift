@@ -4,7 +4,7 @@ import Testing
 struct BatteryServiceTests {
   let battery = LocalService("180F", [LocalCharacteristic("2A19").read { _ in UInt8(97) }])
 
-  @Test(.timeLimit(.minutes(1))) func aCentralReadsTheLevel() async throws {
+  @Test func aCentralReadsTheLevel() async throws {
     let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:peripheral"))
     let central = try await Adapter.open(AdapterOptions(transport: "virtual:central"))
     let serving = Task { try await peripheral.serve([battery], advertisingAs: "Battery") }
