@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The one limit of real time, in seconds: of each wait and of each test. It only ends a test that hangs, so it is far above
 # everything that a loaded computer needs.
-LIMIT = 180.0
+LIMIT = 300.0
 POLL = 0.02
 
 PR_SET_PDEATHSIG = 1

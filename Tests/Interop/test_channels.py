@@ -17,6 +17,10 @@ from radios import RADIOS, parameters
 PSM = 0x80
 # The memory that a transfer may add to a program after its first tenth: queues have 64 KiB each, and the allocator some slack.
 GROWTH = 8 * 1024  # KiB
+# A transfer of ten megabytes in which the memory could grow; most of the processor's time is Bumble's.
+sizes = pytest.mark.parametrize(
+    "size", [pytest.param(MEGABYTE, id="short"), pytest.param(10 * MEGABYTE, id="long", marks=pytest.mark.slow)]
+)
 
 
 @pytest.fixture
@@ -50,9 +54,16 @@ def assert_equal(sender, receiver, count):
     assert sent == received and sent[0] == count
 
 
-@pytest.mark.parametrize("options", [(), ("--sequence",)], ids=["streams", "sequence"])
-async def test_a_file_in_both_directions_between_two_processes(radio, tmp_path, options):
-    size = 10 * MEGABYTE
+@pytest.mark.early
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        pytest.param((), 10 * MEGABYTE, id="streams"),
+        pytest.param(("--sequence",), MEGABYTE, id="sequence"),
+        pytest.param(("--sequence",), 10 * MEGABYTE, id="sequence-long", marks=pytest.mark.slow),
+    ],
+)
+async def test_a_file_in_both_directions_between_two_processes(radio, tmp_path, options, size):
     both = ("--send", size, "--receive", size)
     with transfer(radio, tmp_path, "serve", *both) as server:
         server.wait_for("READY")
@@ -120,23 +131,24 @@ def assert_exchanged(program, sent, received):
     assert counts(program) == {"sent": received.result, "received": sent.result}
 
 
-async def test_a_file_in_both_directions_with_bumble_as_the_central(radio, tmp_path):
-    both = ("--send", 10 * MEGABYTE, "--receive", 10 * MEGABYTE)
+@sizes
+async def test_a_file_in_both_directions_with_bumble_as_the_central(radio, tmp_path, size):
+    both = ("--send", size, "--receive", size)
     with transfer(radio, tmp_path, "serve", *both) as server:
         server.wait_for("READY")
         async with ChannelHost(radio) as host:
             link = await host.connect()
             channel, received = await host.open(link, PSM, mtu=4096, mps=247)
             flatness = asyncio.create_task(flat(server))
-            sent = await exchange(channel, received, 10 * MEGABYTE)
+            sent = await exchange(channel, received, size)
             await wait_for_line(server, "done")
             await flatness
         assert_exchanged(server, sent, received)
 
 
+@sizes
 @pytest.mark.parametrize("options", [(), ("--sequence",)], ids=["streams", "sequence"])
-async def test_a_file_in_both_directions_with_bumble_as_the_peripheral(radio, tmp_path, options):
-    size = 10 * MEGABYTE
+async def test_a_file_in_both_directions_with_bumble_as_the_peripheral(radio, tmp_path, options, size):
     both = ("--send", size, "--receive", size)
     async with ChannelHost(radio) as host:
         opened = await host.listen(PSM, mtu=4096, mps=247)
