@@ -69,7 +69,7 @@ def pytest_unconfigure(config):
         print(line)
     counts = {outcome: len(terminal.stats.get(outcome, [])) for outcome in ("passed", "failed", "error", "skipped", "xfailed")}
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count or outcome == "passed")
-    print(f"{told}, {repetitions.count()} repetitions because of known faults")
+    print(f"{told}; repetitions because of known faults: {repetitions.count()}")
 
 
 class ControllerMissing(Exception):

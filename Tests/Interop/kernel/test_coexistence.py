@@ -16,9 +16,12 @@ def hci_packets(path):
     """Our own trace: (sent by us, H4 packet), in order."""
     octets = path.read_bytes()
     place, found = 16, []
-    while place < len(octets):
+    # The last packet may be in the middle of being written.
+    while place + 24 <= len(octets):
         length, _, flags, _ = struct.unpack_from(">IIII", octets, place)
-        found.append((flags & 1 == 0, octets[place + 24 : place + 24 + length]))
+        packet = octets[place + 24 : place + 24 + length]
+        if len(packet) == length:
+            found.append((flags & 1 == 0, packet))
         place += 24 + length
     return found
 

@@ -34,7 +34,7 @@ class Trace:
             _, length, flags = struct.unpack_from(">III", octets, place)
             packet = octets[place + 24 : place + 24 + length]
             place += 24 + length
-            if len(packet) >= 9 and packet[0] == 2:
+            if len(packet) == length >= 9 and packet[0] == 2:
                 found.append((not flags & 1, struct.unpack_from("<H", packet, 7)[0], packet[9:]))
         return found
 

@@ -17,11 +17,11 @@ def att_pdus(path):
     octets = path.read_bytes()
     assert octets[:8] == b"btsnoop\0"
     place, found = 16, []
-    while place < len(octets):
+    while place + 24 <= len(octets):
         length, _, flags, _ = struct.unpack_from(">IIII", octets, place)
         packet = octets[place + 24 : place + 24 + length]
         place += 24 + length
-        if packet[0] == 2 and packet[7:9] == b"\x04\x00":
+        if len(packet) == length and packet[0] == 2 and packet[7:9] == b"\x04\x00":
             found.append((flags & 1 == 0, packet[9:]))
     return found
 
