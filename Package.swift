@@ -234,7 +234,9 @@ let package = Package(
       name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire"], packageAccess: false,
       swiftSettings: strict),
     tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP", "BLEKit", "BLEWire"]),
-    tests("BLEKitTests", on: ["BLEKit", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
+    tests(
+      "BLEKitTests",
+      on: ["BLEKit", "EngineFixtures", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
     tests(
       "CoreBluetoothTypesTests",
       on: [

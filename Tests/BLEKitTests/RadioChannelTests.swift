@@ -1,8 +1,9 @@
 import BLEKit
+import EngineFixtures
 import Testing
 
 /// Channels between two adapters on the simulated radio.
-@Suite struct RadioChannelTests {
+@Suite(.usesRadio) struct RadioChannelTests {
   /// Connects, and opens a channel to a PSM that the peripheral publishes.
   private func meet(
     _ body: @Sendable @escaping (LEChannel, LEChannel, ChannelPublication, RemoteDevice) async throws -> Void

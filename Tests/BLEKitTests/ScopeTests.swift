@@ -1,8 +1,9 @@
 import BLEKit
+import EngineFixtures
 import Testing
 
 /// The end of a task or a scope takes back what it declared.
-@Suite struct ScopeTests {
+@Suite(.usesRadio) struct ScopeTests {
   @Test func aCancelledTaskServesNoMore() async throws {
     let air = try await OnTheAir()
     let service = LocalService(air.service, [LocalCharacteristic("2A29").value("Kit")])

@@ -1,8 +1,9 @@
 import BLEKit
+import EngineFixtures
 import Testing
 
 /// Pairing and values that require it, over the simulated radio.
-@Suite struct SecurityTests {
+@Suite(.usesRadio) struct SecurityTests {
   /// Longer than any run: only the watchdog of the run limits a wait.
   private static let patience = Duration.seconds(1_000_000)
 

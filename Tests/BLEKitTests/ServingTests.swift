@@ -1,8 +1,9 @@
 import BLEKit
+import EngineFixtures
 import Testing
 
 /// Services as values: handlers for reads, writes and subscriptions, over the simulated radio.
-@Suite struct ServingTests {
+@Suite(.usesRadio) struct ServingTests {
   @Test func aValueIsMadeForEachRead() async throws {
     let air = try await OnTheAir()
     let count = Notes<Int>()

@@ -1,8 +1,9 @@
 import BLEKit
+import EngineFixtures
 import Testing
 
 /// Notifications and indications, over the simulated radio.
-@Suite struct SubscriptionTests {
+@Suite(.usesRadio) struct SubscriptionTests {
   /// GATT/SR/GAN/BV-01-C, GATT/CL/GAN/BV-01-C.
   @Test func aSubscriberGetsEveryValueInOrder() async throws {
     let air = try await OnTheAir()

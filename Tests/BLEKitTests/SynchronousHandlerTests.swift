@@ -2,6 +2,7 @@ import BLEATT
 import BLEHost
 import BLEKit
 import BLEWire
+import EngineFixtures
 import Synchronization
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 
 /// Handlers on the thread of the stack. The scripted host calls the adapter as the stack does, so that an answer is there when
 /// the call returns.
-@Suite struct SynchronousHandlerTests {
+@Suite(.usesRadio) struct SynchronousHandlerTests {
   private let host = ScriptedHost()
   private let client = ScriptedHost.client
 

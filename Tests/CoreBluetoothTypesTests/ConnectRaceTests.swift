@@ -1,9 +1,10 @@
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
 /// Connections that are cancelled while they come up, over the simulated radio.
-@Suite(.serialized) struct ConnectRaceTests {
+@Suite(.serialized, .usesRadio) struct ConnectRaceTests {
   /// Counts the calls of each round: connect, then cancel at any moment.
   final class Counter: NSObject, CentralManagerDelegate, Sendable {
     struct Round {

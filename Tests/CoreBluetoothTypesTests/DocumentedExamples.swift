@@ -1,4 +1,5 @@
 import BluetoothLE
+import EngineFixtures
 import Testing
 
 /// The examples in the documentation of the peripheral role, as a program of a user's would have them: public names only.
@@ -63,6 +64,11 @@ import Testing
     }
   }
 
+  @Test(.ownsLog) func theLogHasAHandler() async {
+    BluetoothLog.setHandler { level, text in print(level, text) }
+    BluetoothLog.setHandler(nil)
+  }
+
   @Test func theySayWhatTheyPromise() {
     #expect(explain(BluetoothError(.alreadyAdvertising)) == "stop first")
     let spy = Spy(delegate: nil, queue: nil, options: [ManagerOptionTransportKey: "virtual:facade-spy"])
@@ -72,8 +78,6 @@ import Testing
     var hidden = AdapterOptions(transport: "virtual")
     hidden.privacy.usesPrivateAddress = true
     #expect(hidden != AdapterOptions(transport: "virtual") && hidden.privacy.rotation == .seconds(900))
-    BluetoothLog.setHandler { level, text in print(level, text) }
-    BluetoothLog.setHandler(nil)
     let tooHot = ATTError.Code(rawValue: 0x80)!
     #expect(tooHot.rawValue == 0x80)
   }

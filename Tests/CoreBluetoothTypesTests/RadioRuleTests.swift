@@ -1,9 +1,10 @@
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
 /// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that a server, a link and a client keep together, over the simulated radio.
-@Suite(.serialized) struct RadioRuleTests {
+@Suite(.serialized, .usesRadio) struct RadioRuleTests {
   private let name = UUID().uuidString
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
   private let program = Program()

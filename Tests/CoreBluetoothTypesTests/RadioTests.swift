@@ -1,10 +1,11 @@
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
 /// A peripheral and centrals of this process talk over the simulated radio, through everything from the delegate to the
 /// link layer and back: public names only.
-@Suite(.serialized) struct RadioTests {
+@Suite(.serialized, .usesRadio) struct RadioTests {
   private let server: Server
   private let central: AsyncCentral
 

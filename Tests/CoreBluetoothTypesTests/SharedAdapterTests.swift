@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Several managers of one process on one adapter, over the simulated radio.
-@Suite(.serialized) struct SharedAdapterTests {
+@Suite(.serialized, .usesRadio) struct SharedAdapterTests {
   private let name = UUID().uuidString
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
   private let server = RadioTests.Server()

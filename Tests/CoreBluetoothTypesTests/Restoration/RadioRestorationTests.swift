@@ -1,10 +1,11 @@
 import BLEEngine
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
 /// Managers with restoration identifiers one after the other, over the simulated radio.
-@Suite(.serialized) struct RadioRestorationTests {
+@Suite(.serialized, .usesRadio) struct RadioRestorationTests {
   private let name = UUID().uuidString
   private let service = CBUUID(nsuuid: UUID())
 

@@ -12,7 +12,7 @@ import Testing
 @testable import CoreBluetoothTypes
 
 /// Two managers of this process pair over the simulated radio, because a value demands it.
-@Suite(.serialized) struct RadioPairingTests {
+@Suite(.serialized, .usesRadio) struct RadioPairingTests {
   /// Publishes one value that only trusted devices read, and shows its passkey to whoever waits for it.
   final class Vault: NSObject, PeripheralManagerDelegate, PairingDelegate, Sendable {
     let shown: AsyncStream<String>
@@ -72,11 +72,11 @@ import Testing
   }
 
   /// Who opens an adapter says whether it hides; a manager that comes later is told that it does not.
-  @Test func aPrivacyThatComesTooLateIsSaid() async throws {
+  @Test(.ownsLog) func aPrivacyThatComesTooLateIsSaid() async throws {
     let (said, say) = AsyncStream.makeStream(of: String.self)
     BluetoothLog.setHandler { _, text in say.yield(text) }
     defer { BluetoothLog.setHandler(nil) }
-    let vault = Vault(MutableService(type: "180F", primary: true))
+    let vault = Vault(MutableService(type: CBUUID(nsuuid: UUID()), primary: true))
     var options = AdapterOptions(transport: "virtual:late-\(UUID().uuidString)")
     let first = PeripheralManager(delegate: vault, queue: DispatchQueue(label: "vault"), adapter: options)
     await vault.wait(for: "advertising")
@@ -87,7 +87,7 @@ import Testing
   }
 
   /// The second time the private one is called through the object it was found with, whatever its address is by then.
-  @Test(arguments: [false, true])
+  @Test(.ownsLog, arguments: [false, true])
   func aValueThatDemandsTrustMakesTheTwoPairAndNoSecretIsSeen(isPrivate: Bool) async throws {
     let lines = Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
@@ -202,7 +202,7 @@ import Testing
     }
   }
 
-  @Test func anOldReplyAnswersNoNewQuestion() async throws {
+  @Test(.ownsLog) func anOldReplyAnswersNoNewQuestion() async throws {
     let lines = Lines()
     BluetoothLog.setHandler { _, text in lines.append(text) }
     defer { BluetoothLog.setHandler(nil) }
