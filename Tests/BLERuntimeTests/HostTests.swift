@@ -25,7 +25,7 @@ typealias Host = BLERuntime.Host
       }
     }
 
-    func wait(for state: AdapterState) -> Bool { log.wait(for: "\(state)") }
+    func wait(for state: AdapterState) { log.wait(for: "\(state)") }
   }
 
   @Test func givesOneHostForOneTransport() throws {
@@ -64,7 +64,7 @@ typealias Host = BLERuntime.Host
         _ = host
       }
     }
-    #expect(hosts.wait { $0.count == 8 })
+    hosts.wait { $0.count == 8 }
     #expect(Set(hosts.events).count == 1)
     guard let far = try server.accept() else { throw Missing() }
     let another = try server.accept() != nil
@@ -120,7 +120,7 @@ typealias Host = BLERuntime.Host
     #expect(host.tracePath == folder.file("t.btsnoop"))
     let states = States()
     let attachment = host.attach(states.sink)
-    #expect(states.wait(for: .poweredOn))
+    states.wait(for: .poweredOn)
     host.shutDown()
     #expect(host.waitUntilEnded(atMost: patience))
     let file = try TraceReader(folder.file("t.btsnoop"))
@@ -143,7 +143,7 @@ typealias Host = BLERuntime.Host
         let simulated = try Host.shared(.virtual(name: "a"))
         let states = States()
         let attachment = simulated.attach(states.sink)
-        try #require(states.wait(for: .poweredOn))
+        states.wait(for: .poweredOn)
         try #require(Host.shutDownAll(atMost: patience))
         try #require(!real.post(.stopScanning) && !simulated.post(.stopScanning))
         _ = attachment

@@ -150,17 +150,14 @@ final class EventLog<Event: Equatable & Sendable>: Sendable {
   var events: [Event] { state.withLock { $0.events } }
   var batches: [Int] { state.withLock { $0.batches } }
 
-  /// Waits until `condition` holds of all that was heard.
-  ///
-  /// - Returns: true.
-  func wait(_ condition: ([Event]) -> Bool) -> Bool {
+  /// Waits until `condition` holds of all events. The watchdog of the run ends and names a test that waits for ever.
+  func wait(_ condition: ([Event]) -> Bool) {
     changed.lock()
     defer { changed.unlock() }
     while !condition(events) { changed.wait() }
-    return true
   }
 
-  func wait(for event: Event) -> Bool { wait { $0.contains(event) } }
+  func wait(for event: Event) { wait { $0.contains(event) } }
 }
 
 /// A stream or a thread that is not there.
