@@ -74,7 +74,7 @@ def pytest_terminal_summary(terminalreporter, config):
     terminalreporter.section("to repeat a failed test alone", yellow=True)
     for name in dict.fromkeys(map(without_group, failed)):
         again = f"-m '' -n 0 -p no:randomly {shlex.quote(name)}"
-        terminalreporter.write_line(f"cd Tests/Interop && ../../.cache/python/bin/python -m pytest {again}")
+        terminalreporter.write_line(f"repeat: cd Tests/Interop && ../../.cache/python/bin/python -m pytest {again}")
     if seed := getattr(config.option, "randomly_seed", None):
         terminalreporter.write_line(f"The order of this run: --randomly-seed={seed}")
 
