@@ -109,7 +109,6 @@ actor Gateway {
     published = nil
     homeAssistant?.forget()
     claims.brokerChanged(isConnected: true, now: now)
-    for topic in topics.subscriptions { client.subscribe(topic) }
     if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
     client.publish(topics.status, Data("online".utf8), qos: 1, isRetained: true)
     send()

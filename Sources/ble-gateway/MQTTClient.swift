@@ -10,6 +10,7 @@ import Synchronization
 final class MQTTClient: Sendable {
   /// What the broker or the library reports.
   enum Event: Sendable {
+    /// The broker has accepted the client and its subscriptions, and the library has sent again what was on the way before.
     case connected
     /// The connection has ended or could not be made.
     case disconnected(reason: String)
@@ -36,7 +37,10 @@ final class MQTTClient: Sendable {
     var waitingMessages = 0
     var dropped = 0
     var hasEnded = false
+    /// Whether ``Event/connected`` was reported since the last connection.
+    var isConnected = false
   }
+  private let subscriptions: [String]
 
   /// - Throws: ``GatewayError`` if a file of the configuration cannot be used.
   init(_ configuration: GatewayConfiguration, topics: Topics) throws(GatewayError) {
@@ -45,6 +49,7 @@ final class MQTTClient: Sendable {
       throw GatewayError(.broker, "the client of the broker cannot be created: \(String(cString: strerror(errno)))")
     }
     unsafe self.handle = handle
+    subscriptions = topics.subscriptions
     (events, continuation) = AsyncStream.makeStream()
     unsafe mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
     mosquitto_threaded_set(handle, true)
@@ -88,6 +93,7 @@ final class MQTTClient: Sendable {
     mosquitto_disconnect_callback_set(handle) { _, object, code in
       MQTTClient.of(object)?.continuation.yield(.disconnected(reason: MQTTClient.text(of: code)))
     }
+    mosquitto_subscribe_callback_set(handle) { _, object, _, _, _ in MQTTClient.of(object)?.subscriptionAnswered() }
     mosquitto_publish_callback_set(handle) { _, object, identifier in
       MQTTClient.of(object)?.continuation.yield(.acknowledged(identifier))
     }
@@ -104,8 +110,21 @@ final class MQTTClient: Sendable {
   }
 
   private func connectionAnswered(_ code: Int32) {
-    if code == 0 { return _ = continuation.yield(.connected) }
-    continuation.yield(.rejected(reason: String(cString: mosquitto_connack_string(code))))
+    guard code == 0 else {
+      return _ = continuation.yield(.rejected(reason: String(cString: mosquitto_connack_string(code))))
+    }
+    state.withLock { $0.isConnected = false }
+    for topic in subscriptions { subscribe(topic) }
+  }
+
+  /// The answer to the first subscription. Only when its handler of the connection has returned does the library send again what was on the
+  /// way before, so that a message which is published earlier would overtake those.
+  private func subscriptionAnswered() {
+    let isFirst = state.withLock { state in
+      defer { state.isConnected = true }
+      return !state.isConnected
+    }
+    if isFirst { continuation.yield(.connected) }
   }
 
   private func received(_ topic: String, _ payload: Data) {
