@@ -84,6 +84,20 @@ def without_group(name):
     return name.rsplit("@", 1)[0] if name.rfind("@") > name.rfind("]") else name
 
 
+# The place of bonds and of other files that programs keep: without it the folder of the user, which all tests and all runs share
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_of_the_session(tmp_path_factory):
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    os.environ.pop("STATE_DIRECTORY", None)
+
+
+@pytest.fixture(autouse=True)
+def state(state_of_the_session, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 # The radio and the station
 
 
