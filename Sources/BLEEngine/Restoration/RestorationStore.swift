@@ -54,6 +54,8 @@ package final class RestorationStore: Sendable {
   private let state = Mutex(State())
   private let claim: Mutex<FileLock?>
   private let writing = Mutex(())
+  /// The states that threads have taken to save them.
+  private let saving = DispatchGroup()
   private let later: Timer
 
   private struct Reference: Sendable { weak var store: RestorationStore? }
@@ -211,17 +213,25 @@ package final class RestorationStore: Sendable {
     }
   }
 
-  /// Saves what is due in all stores of the process; they save nothing afterwards.
+  /// Saves what is due in all stores of the process; they save nothing afterwards. When it returns, a state that a timer has just begun to
+  /// save is saved, too: the process may end then.
   package static func settleAll() {
     for store in stores.withLock({ $0.values.compactMap(\.store) }) {
       store.saveDue()
+      store.saving.wait()
       store.state.withLock { $0.hasEnded = true }
     }
   }
 
   private func saveDue() {
-    let due = state.withLock { $0.hasEnded ? nil : $0.due.take() }
-    if let octets = due?() { save(octets) }
+    let due = state.withLock { state in
+      let due = state.hasEnded ? nil : state.due.take()
+      if due != nil { saving.enter() }
+      return due
+    }
+    guard let due else { return }
+    if let octets = due() { save(octets) }
+    saving.leave()
   }
 
   private func save(_ octets: [UInt8]) { writing.withLock { _ in write(octets) } }
