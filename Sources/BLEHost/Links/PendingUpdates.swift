@@ -1,7 +1,8 @@
 /// Values handed over to be notified, and how many copies of each are still on their way.
 ///
 /// The marks of their frames are consecutive numbers, so that a mark is the place of its entry. An entry whose value has left
-/// stays until those before it have left, too. Values finish in order, nearly always: a search finds the first at once.
+/// stays until those before it have left, too. Values usually finish in order: a search finds the first at once. Those that a client
+/// confirms late are set aside when ``limit`` later values have overtaken them, so that they keep no entries of finished values.
 struct PendingUpdates: Sendable {
   /// A value on its way.
   struct Entry: Sendable {
@@ -24,6 +25,8 @@ struct PendingUpdates: Sendable {
   /// The mark of the first entry from ``start`` on.
   private var firstTag: UInt32 = 1
   private var count = 0
+  /// The values that were set aside, by their marks; at most ``limit``.
+  private var overtaken: [UInt32: Entry] = [:]
   /// The greatest token so far: tokens ascend, nearly always.
   private var greatest: UInt64 = 0
   /// Values on their way at once.
@@ -33,11 +36,14 @@ struct PendingUpdates: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
+  /// Entries that take memory: at most twice ``limit``, and those that were set aside.
+  var places: Int { end - start + overtaken.count }
+
   /// Takes a value in, with one copy that stands for the handing over itself.
   ///
   /// - Returns: the mark of the value's frames in the scheduler; nil when ``limit`` are there already.
   mutating func begin(_ token: UpdateToken, of owner: OwnerID) -> UInt32? {
-    guard count < limit, token.rawValue > greatest || index(of: token) == nil, let tag = nextTag() else { return nil }
+    guard count < limit, token.rawValue > greatest || !contains(token), let tag = nextTag() else { return nil }
     append(Entry(token: token, isCounted: false, owner: owner, copies: 1))
     greatest = max(greatest, token.rawValue)
     return tag
@@ -57,16 +63,29 @@ struct PendingUpdates: Sendable {
   @inline(__always)
   private mutating func nextTag() -> UInt32? {
     // Numbers are used again from the first one on while no value is on its way.
-    if start == end, firstTag >= UInt32.max / 2 { firstTag = 1 }
+    if start == end, firstTag >= UInt32.max / 2, overtaken.isEmpty { firstTag = 1 }
     let tag = firstTag &+ UInt32(truncatingIfNeeded: end - start)
     return tag >= firstTag && tag < Self.channelTag ? tag : nil
   }
 
   @inline(__always)
   private mutating func append(_ entry: Entry) {
+    if end - start >= 2 * limit { setAside() }
     if end < entries.count { entries[end] = entry } else { entries.append(entry) }
     end += 1
     count += 1
+  }
+
+  /// Sets aside what is left of the older half of the entries.
+  private mutating func setAside() {
+    let middle = start + limit
+    for index in start..<middle where entries[index].copies > 0 {
+      overtaken[firstTag &+ UInt32(truncatingIfNeeded: index - start)] = entries[index]
+    }
+    entries.removeSubrange(0..<middle)
+    firstTag &+= UInt32(truncatingIfNeeded: limit)
+    (start, end) = (0, end - middle)
+    if start < end, entries[start].copies <= 0 { removeFinished() }
   }
 
   mutating func addCopy(of token: UpdateToken) {
@@ -77,17 +96,29 @@ struct PendingUpdates: Sendable {
 
   /// The same for the value whose frames have this mark.
   mutating func addCopy(tag: UInt32) {
-    if let index = index(ofTag: tag) { entries[index].copies += 1 }
+    if let index = index(ofTag: tag) { entries[index].copies += 1 } else { overtaken[tag]?.copies += 1 }
   }
 
   /// The value, where it was the last copy.
-  mutating func finishCopy(of token: UpdateToken) -> Entry? { index(of: token).flatMap { finishCopy(at: $0) } }
+  mutating func finishCopy(of token: UpdateToken) -> Entry? {
+    if let index = index(of: token) { return finishCopy(at: index) }
+    return overtaken.first { $0.value.token == token }.flatMap { finishOvertaken($0.key) }
+  }
 
   /// The same for the value whose frames have this mark.
   @inline(__always)
   mutating func finishCopy(tag: UInt32) -> Entry? {
-    guard let index = index(ofTag: tag) else { return nil }
+    guard let index = index(ofTag: tag) else { return overtaken.isEmpty ? nil : finishOvertaken(tag) }
     return finishCopy(at: index)
+  }
+
+  private mutating func finishOvertaken(_ tag: UInt32) -> Entry? {
+    guard var entry = overtaken[tag] else { return nil }
+    entry.copies -= 1
+    overtaken[tag] = entry.copies > 0 ? entry : nil
+    guard entry.copies <= 0 else { return nil }
+    count -= 1
+    return entry
   }
 
   @inline(__always)
@@ -115,7 +146,9 @@ struct PendingUpdates: Sendable {
     }
   }
 
-  func token(of tag: UInt32) -> UpdateToken? { index(ofTag: tag).map { entries[$0].token } }
+  func token(of tag: UInt32) -> UpdateToken? {
+    index(ofTag: tag).map { entries[$0].token } ?? overtaken[tag]?.token
+  }
 
   /// The entry of a value that is on its way.
   @inline(__always)
@@ -123,6 +156,10 @@ struct PendingUpdates: Sendable {
     guard tag >= firstTag, Int(tag - firstTag) < end - start else { return nil }
     let index = start + Int(tag - firstTag)
     return entries[index].copies > 0 ? index : nil
+  }
+
+  private func contains(_ token: UpdateToken) -> Bool {
+    index(of: token) != nil || overtaken.values.contains { $0.token == token }
   }
 
   private func index(of token: UpdateToken) -> Int? {
