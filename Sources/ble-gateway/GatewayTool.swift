@@ -20,20 +20,29 @@ struct GatewayTool {
       source.activate()
       return source
     }
-    defer { for source in signals { source.cancel() } }
+    let (text, status) = await outcome(of: work)
+    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
+    withExtendedLifetime(signals) {}
+    if let text { Log.line(text) }
+    Adapter.shutDownAll()
+    exit(status)
+  }
+
+  /// The last line on standard error, and the exit status.
+  private static func outcome(of work: Task<Void, any Error>) async -> (String?, Int32) {
     do {
       try await work.value
+      return (nil, 0)
     } catch let error as GatewayError {
-      end(error.text, error.exitStatus)
+      return (error.text, error.exitStatus)
     } catch let error as AdapterError {
-      end(error.text, error.exitStatus)
+      return (error.text, error.exitStatus)
     } catch let error as BLEError where error.kind != .cancelled {
-      end(error.description, 69)
+      return (error.description, 69)
     } catch {
       // Control-C and SIGTERM are the way in which a gateway ends.
-      end(nil, 0)
+      return (nil, 0)
     }
-    end(nil, 0)
   }
 
   private static func run() async throws {
@@ -49,11 +58,5 @@ struct GatewayTool {
       throw error
     }
     try await Gateway(options.configuration, adapter: adapter).run()
-  }
-
-  private static func end(_ text: String?, _ status: Int32) -> Never {
-    if let text { Log.line(text) }
-    Adapter.shutDownAll()
-    exit(status)
   }
 }
