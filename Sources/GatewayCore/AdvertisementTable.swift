@@ -31,7 +31,7 @@ public struct AdvertisementTable: Sendable {
     var isNew = true
   }
 
-  private var rows: [BD_ADDR: Row] = [:]
+  private var rows: [DeviceAddress: Row] = [:]
   /// Advertisements that were replaced by a later one before they were published.
   public private(set) var coalesced = 0
   private let interval: Duration
@@ -42,7 +42,7 @@ public struct AdvertisementTable: Sendable {
 
   /// Adds an advertisement. A name that only the scan response has is kept from earlier ones.
   public mutating func add(_ entry: Entry, now: Duration) {
-    let address = entry.address.octets
+    let address = entry.address.identity
     guard var row = rows[address] else {
       if rows.count >= Self.limit, let oldest = rows.min(by: { $0.value.heard < $1.value.heard }) {
         rows[oldest.key] = nil
@@ -60,10 +60,10 @@ public struct AdvertisementTable: Sendable {
   }
 
   /// The latest advertisement of a device; nil for one that was not heard.
-  public subscript(address: BD_ADDR) -> Entry? { rows[address]?.entry }
+  public subscript(address: DeviceAddress) -> Entry? { rows[address]?.entry }
 
   /// Takes the advertisements that are to be published now, in the order of their addresses.
-  public mutating func due(now: Duration, where serves: (BD_ADDR) -> Bool) -> [Entry] {
+  public mutating func due(now: Duration, where serves: (DeviceAddress) -> Bool) -> [Entry] {
     var entries: [Entry] = []
     for (address, row) in rows
     where row.isNew && row.published.map({ now - $0 >= interval }) ?? true && serves(address) {
@@ -71,7 +71,7 @@ public struct AdvertisementTable: Sendable {
       rows[address]?.published = now
       entries.append(row.entry)
     }
-    return entries.sorted { $0.address.octets.value < $1.address.octets.value }
+    return entries.sorted { $0.address.isOrdered(before: $1.address) }
   }
 
   /// Forgets devices that were not heard for this long.

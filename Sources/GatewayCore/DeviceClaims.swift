@@ -17,13 +17,13 @@ public struct DeviceClaims: Sendable {
   /// What a gateway says about itself and one device.
   public struct Claim: Codable, Equatable, Sendable {
     /// The signal strength in dBm, smoothed.
-    public var rssi: Int
+    public var rssi: Int8
     /// Whether the gateway serves the device.
     public var serves: Bool
     /// Whether the gateway is connected to the device.
     public var connected: Bool
 
-    public init(rssi: Int, serves: Bool, connected: Bool) {
+    public init(rssi: Int8, serves: Bool, connected: Bool) {
       self.rssi = rssi
       self.serves = serves
       self.connected = connected
@@ -33,9 +33,9 @@ public struct DeviceClaims: Sendable {
   /// What ``update(now:)`` has decided.
   public enum Change: Equatable, Sendable {
     /// This gateway serves the device from now on.
-    case taken(BD_ADDR)
+    case taken(DeviceAddress)
     /// This gateway does not serve the device any more.
-    case released(BD_ADDR)
+    case released(DeviceAddress)
   }
 
   /// dB by which another gateway must hear a device better to take it over.
@@ -66,26 +66,31 @@ public struct DeviceClaims: Sendable {
     var publishedClaim: Claim?
     var others: [String: Other] = [:]
 
-    var claim: Claim { Claim(rssi: strength / 16, serves: serves, connected: isConnected) }
+    var claim: Claim { Claim(rssi: Int8(clamping: strength / 16), serves: serves, connected: isConnected) }
   }
 
   private let gateway: String
-  private var devices: [BD_ADDR: Device] = [:]
+  private var devices: [DeviceAddress: Device] = [:]
   private var started: Duration?
+  /// When all claims were last published because of another gateway.
+  private var appeared: Duration?
 
   public init(gateway: String) { self.gateway = gateway }
 
   /// The devices that this gateway serves.
-  public func serves(_ address: BD_ADDR) -> Bool { devices[address]?.serves ?? false }
+  public func serves(_ address: DeviceAddress) -> Bool { devices[address]?.serves ?? false }
 
   /// Whether any gateway serves or hears the device.
-  public func isKnown(_ address: BD_ADDR, now: Duration) -> Bool {
+  public func isKnown(_ address: DeviceAddress, now: Duration) -> Bool {
     guard let device = devices[address] else { return false }
     return device.isConnected || now - device.heard < Self.lifetime
       || device.others.values.contains { $0.expires > now }
   }
 
   public var count: Int { devices.count }
+
+  /// How many other gateways are remembered for a device.
+  func gateways(of address: DeviceAddress) -> Int { devices[address]?.others.count ?? 0 }
 
   /// The connection to the broker exists since `now`, or is lost.
   ///
@@ -97,7 +102,12 @@ public struct DeviceClaims: Sendable {
   }
 
   /// Another gateway has started: it needs the claims of this one.
-  public mutating func gatewayAppeared() {
+  ///
+  /// It takes no device before ``settlingTime`` is over. Within that time after it published all claims this gateway does not do so again,
+  /// however many gateways appear: they get them as they are published every ``interval``.
+  public mutating func gatewayAppeared(now: Duration) {
+    if let appeared, now - appeared < Self.settlingTime { return }
+    appeared = now
     for address in devices.keys { devices[address]?.published = nil }
   }
 
@@ -108,8 +118,9 @@ public struct DeviceClaims: Sendable {
 
   /// The device was heard.
   ///
-  /// - Parameter rssi: the signal strength in dBm, -127 to 20.
-  public mutating func heard(_ address: BD_ADDR, rssi: Int, now: Duration) {
+  /// - Parameter rssi: the signal strength in dBm, -127 to 20; a value outside of -128 to 127 counts as the nearer of these.
+  public mutating func heard(_ address: DeviceAddress, rssi: Int, now: Duration) {
+    let rssi = Int(Int8(clamping: rssi))
     guard var device = devices[address] else {
       makeRoom()
       devices[address] = Device(strength: rssi * 16, heard: now)
@@ -130,7 +141,7 @@ public struct DeviceClaims: Sendable {
   }
 
   /// A claim of another gateway was received.
-  public mutating func received(_ claim: Claim, of other: String, for address: BD_ADDR, now: Duration) {
+  public mutating func received(_ claim: Claim, of other: String, for address: DeviceAddress, now: Duration) {
     guard other != gateway else { return }
     if devices[address] == nil {
       // Heard by the other one only: a request for the device is its matter.
@@ -146,7 +157,7 @@ public struct DeviceClaims: Sendable {
   }
 
   /// This gateway is connected to the device, or no longer.
-  public mutating func connectionChanged(_ address: BD_ADDR, isConnected: Bool, now: Duration) {
+  public mutating func connectionChanged(_ address: DeviceAddress, isConnected: Bool, now: Duration) {
     devices[address]?.isConnected = isConnected
     // A connected device may not have advertised: it has the time of a claim to be heard again.
     if !isConnected { devices[address]?.heard = now }
@@ -169,10 +180,10 @@ public struct DeviceClaims: Sendable {
       }
       if !isHeard, others.isEmpty { devices[address] = nil }
     }
-    return changes.sorted { Self.address(of: $0).value < Self.address(of: $1).value }
+    return changes.sorted { Self.address(of: $0).isOrdered(before: Self.address(of: $1)) }
   }
 
-  private static func address(of change: Change) -> BD_ADDR {
+  private static func address(of change: Change) -> DeviceAddress {
     switch change {
     case .taken(let address), .released(let address): address
     }
@@ -187,7 +198,7 @@ public struct DeviceClaims: Sendable {
       return Self.rank(own, isAbove: serving)
     }
     if let serving {
-      return !serving.0.connected && own.0.rssi >= serving.0.rssi + Self.hysteresis
+      return !serving.0.connected && Int(own.0.rssi) >= Int(serving.0.rssi) + Self.hysteresis
         && others.allSatisfy { Self.rank(own, isAbove: ($0.value.claim, $0.key)) }
     }
     return others.allSatisfy { Self.rank(own, isAbove: ($0.value.claim, $0.key)) }
@@ -200,8 +211,8 @@ public struct DeviceClaims: Sendable {
   }
 
   /// The claims that are to be published now: new ones, changed ones, and those that were last published ``interval`` ago.
-  public mutating func claimsToPublish(now: Duration) -> [(BD_ADDR, Claim)] {
-    var claims: [(BD_ADDR, Claim)] = []
+  public mutating func claimsToPublish(now: Duration) -> [(DeviceAddress, Claim)] {
+    var claims: [(DeviceAddress, Claim)] = []
     for (address, device) in devices where device.isConnected || now - device.heard < Self.lifetime {
       let claim = device.claim
       let isDue = device.published.map { now - $0 >= Self.interval } ?? true
@@ -212,6 +223,6 @@ public struct DeviceClaims: Sendable {
       devices[address]?.publishedClaim = claim
       claims.append((address, claim))
     }
-    return claims.sorted { $0.0.value < $1.0.value }
+    return claims.sorted { $0.0.isOrdered(before: $1.0) }
   }
 }

@@ -67,7 +67,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
   /// Devices to which the gateway connects, and the values that it subscribes to there.
   public struct Device: Codable, Equatable, Sendable {
-    /// The address, such as `F0:F1:F2:F3:F4:F5`.
+    /// The address with its kind: `F0:F1:F2:F3:F4:F5` is a public address, `F0:F1:F2:F3:F4:F5-random` a random one.
     public var address: String?
     /// The name in the advertisement. Without address and name: every device that advertises a service of `subscribe`.
     public var name: String?
@@ -87,9 +87,11 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       address = try values.decodeIfPresent(String.self, forKey: .address)
       name = try values.decodeIfPresent(String.self, forKey: .name)
       subscribe = try values.decodeIfPresent([Subscription].self, forKey: .subscribe) ?? []
-      if let address, DeviceAddress(address, kind: .public) == nil {
+      if let address, DeviceAddress(topicLevel: address) == nil {
         throw DecodingError.dataCorruptedError(
-          forKey: .address, in: values, debugDescription: "'\(address)' is not an address such as F0:F1:F2:F3:F4:F5")
+          forKey: .address, in: values,
+          debugDescription:
+            "'\(address)' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random")
       }
     }
   }
@@ -181,13 +183,13 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
   /// What is subscribed to on a device; empty where the gateway does not connect to it on its own.
   public func subscriptions(
-    address: BD_ADDR, name: String?, services: [BluetoothUUID]
+    address: DeviceAddress, name: String?, services: [BluetoothUUID]
   ) -> [Subscription] {
     var found: [Subscription] = []
     for device in devices {
       let matches =
         if let wanted = device.address {
-          DeviceAddress(wanted, kind: .public)?.octets == address
+          DeviceAddress(topicLevel: wanted) == address
         } else if let wanted = device.name { wanted == name } else {
           device.subscribe.contains { services.contains($0.service) }
         }

@@ -6,10 +6,15 @@ import Foundation
 public struct HomeAssistant: Sendable {
   public let prefix: String
   public let topics: Topics
-  private var announced: Set<AttributeName> = []
+  /// The announced characteristics of each device, and when the device was used last.
+  private var devices: [DeviceAddress: (attributes: Set<AttributeName>, used: Int)] = [:]
+  private var uses = 0
 
-  /// Sensors that are announced; further ones are not.
-  public static let limit = 4096
+  /// Devices that are announced. The one whose values were received least recently makes room, and its announcements are withdrawn: devices
+  /// that change their addresses neither keep others from being announced nor fill the broker.
+  public static let deviceLimit = 512
+  /// Sensors that are announced for one device; further ones are not.
+  public static let sensorLimit = 32
 
   public init(prefix: String, topics: Topics) {
     self.prefix = prefix
@@ -20,14 +25,46 @@ public struct HomeAssistant: Sendable {
   public var statusTopic: String { "\(prefix)/status" }
 
   /// Home Assistant or the broker has started anew: each sensor is to be announced again.
-  public mutating func forget() { announced = [] }
+  public mutating func forget() { devices = [:] }
 
-  /// The retained message that announces a characteristic; nil for one without a quantity, and for one that was announced.
-  public mutating func announcement(of attribute: AttributeName, deviceName: String?) -> ValueQueue.Message? {
-    guard let quantity = Quantity.of(attribute.characteristic), announced.count < Self.limit,
-      announced.insert(attribute).inserted
-    else { return nil }
+  /// The retained messages that announce a characteristic; none for one without a quantity, and for one that was announced. Messages
+  /// without a payload, which withdraw the announcements of another device, precede it.
+  public mutating func announcements(of attribute: AttributeName, deviceName: String?) -> [ValueQueue.Message] {
+    guard let quantity = Quantity.of(attribute.characteristic) else { return [] }
+    uses += 1
+    var withdrawn: [ValueQueue.Message] = []
+    if devices[attribute.address] == nil, devices.count >= Self.deviceLimit,
+      let oldest = devices.min(by: { $0.value.used < $1.value.used })
+    {
+      devices[oldest.key] = nil
+      withdrawn = oldest.value.attributes.map { message(topic(of: $0), Data()) }.sorted { $0.topic < $1.topic }
+    }
+    var device = devices[attribute.address] ?? ([], uses)
+    device.used = uses
+    let isNew = device.attributes.count < Self.sensorLimit && device.attributes.insert(attribute).inserted
+    devices[attribute.address] = device
+    guard isNew else { return withdrawn }
+    return withdrawn + [message(topic(of: attribute), description(of: attribute, quantity, deviceName))]
+  }
 
+  private func message(_ topic: String, _ payload: Data) -> ValueQueue.Message {
+    ValueQueue.Message(topic: topic, payload: payload, isRetained: true)
+  }
+
+  /// The device in Home Assistant's identifiers: without separators.
+  private func plain(_ address: DeviceAddress) -> String {
+    address.topicLevel.lowercased().replacing(":", with: "").replacing("-", with: "_")
+  }
+
+  private func identifier(of attribute: AttributeName) -> String {
+    "ble_\(plain(attribute.address))_\(attribute.service.uuidString)_\(attribute.characteristic.uuidString)"
+      .lowercased()
+  }
+
+  private func topic(of attribute: AttributeName) -> String { "\(prefix)/sensor/\(identifier(of: attribute))/config" }
+
+  /// The payload of an announcement.
+  private func description(of attribute: AttributeName, _ quantity: Quantity, _ deviceName: String?) -> Data {
     struct Device: Encodable {
       var identifiers: [String]
       var connections: [[String]]
@@ -43,18 +80,14 @@ public struct HomeAssistant: Sendable {
       var stateClass = "measurement"
       var device: Device
     }
-    let address = attribute.address.description
-    let plain = address.replacing(":", with: "").lowercased()
-    let identifier =
-      "ble_\(plain)_\(attribute.service.uuidString)_\(attribute.characteristic.uuidString)".lowercased()
+    let address = attribute.address
     let sensor = Sensor(
       name: AssignedNames.uuid(attribute.characteristic) ?? attribute.characteristic.uuidString,
-      uniqueId: identifier, stateTopic: topics.value(attribute), unitOfMeasurement: quantity.unit,
+      uniqueId: identifier(of: attribute), stateTopic: topics.value(attribute), unitOfMeasurement: quantity.unit,
       deviceClass: quantity.deviceClass,
       device: Device(
-        identifiers: ["ble_\(plain)"], connections: [["bluetooth", address]], name: deviceName ?? address))
-    return ValueQueue.Message(
-      topic: "\(prefix)/sensor/\(identifier)/config", payload: Messages.encode(sensor, keys: .convertToSnakeCase),
-      isRetained: true)
+        identifiers: ["ble_\(plain(address))"], connections: [["bluetooth", address.octets.description]],
+        name: deviceName ?? address.topicLevel))
+    return Messages.encode(sensor, keys: .convertToSnakeCase)
   }
 }

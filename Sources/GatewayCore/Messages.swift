@@ -142,7 +142,6 @@ public enum Messages {
   /// UTF-8 text without control characters; nil for anything else.
   private static func printableText(_ octets: [UInt8]) -> String? {
     guard !octets.isEmpty, let text = String(validating: octets, as: UTF8.self) else { return nil }
-    let isPrintable = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    return isPrintable ? text : nil
+    return text.unicodeScalars.allSatisfy(String.isPrintable) ? text : nil
   }
 }

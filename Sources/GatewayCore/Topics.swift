@@ -2,6 +2,8 @@ public import BLEWire
 
 /// The topics of a gateway.
 ///
+/// ADDRESS is that of ``BLEWire/DeviceAddress/topicLevel``.
+///
 /// | topic | payload |
 /// |---|---|
 /// | `ble/gateways/ID/status` | retained: `online`, `offline` |
@@ -36,14 +38,16 @@ public struct Topics: Sendable {
   public var info: String { "\(prefix)/gateways/\(gateway)/info" }
   public var lost: String { "\(prefix)/gateways/\(gateway)/lost" }
 
-  public func claim(_ address: BD_ADDR) -> String { "\(prefix)/claims/\(address)/\(gateway)" }
-  public func advertisement(_ address: BD_ADDR) -> String { "\(prefix)/devices/\(address)/advertisement" }
-  public func connection(_ address: BD_ADDR) -> String { "\(prefix)/devices/\(address)/connection" }
+  public func claim(_ address: DeviceAddress) -> String { "\(prefix)/claims/\(address.topicLevel)/\(gateway)" }
+  public func advertisement(_ address: DeviceAddress) -> String {
+    "\(prefix)/devices/\(address.topicLevel)/advertisement"
+  }
+  public func connection(_ address: DeviceAddress) -> String { "\(prefix)/devices/\(address.topicLevel)/connection" }
   public func value(_ attribute: AttributeName) -> String { "\(path(attribute))/value" }
   public func result(_ attribute: AttributeName) -> String { "\(path(attribute))/result" }
 
   private func path(_ attribute: AttributeName) -> String {
-    "\(prefix)/devices/\(attribute.address)/\(attribute.service.uuidString)/\(attribute.characteristic.uuidString)"
+    "\(prefix)/devices/\(attribute.address.topicLevel)/\(attribute.service.uuidString)/\(attribute.characteristic.uuidString)"
   }
 
   /// The topics to which a gateway subscribes at the broker.
@@ -57,25 +61,29 @@ public struct Topics: Sendable {
   /// What a received topic is about.
   public enum Received: Equatable, Sendable {
     case status(gateway: String)
-    case claim(BD_ADDR, gateway: String)
+    case claim(DeviceAddress, gateway: String)
     case read(AttributeName)
     case write(AttributeName)
   }
 
-  /// Reads a topic of ``subscriptions``; nil for any other one, and for one with a malformed address or UUID.
+  /// Reads a topic of ``subscriptions``; nil for any other one, for one with a malformed address or UUID, and for
+  /// a name of a gateway that is none (``isLevel(_:)``).
   public func parse(_ topic: String) -> Received? {
     guard topic.hasPrefix(prefix + "/") else { return nil }
     let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
     switch (levels.first, levels.count) {
-    case ("gateways", 3) where levels[2] == "status": return .status(gateway: String(levels[1]))
+    case ("gateways", 3) where levels[2] == "status":
+      let gateway = String(levels[1])
+      return Self.isLevel(gateway) ? .status(gateway: gateway) : nil
     case ("claims", 3):
-      guard let address = DeviceAddress(levels[1], kind: .public) else { return nil }
-      return .claim(address.octets, gateway: String(levels[2]))
+      let gateway = String(levels[2])
+      guard let address = DeviceAddress(topicLevel: levels[1]), Self.isLevel(gateway) else { return nil }
+      return .claim(address, gateway: gateway)
     case ("devices", 5):
-      guard let address = DeviceAddress(levels[1], kind: .public), let service = BluetoothUUID(levels[2]),
+      guard let address = DeviceAddress(topicLevel: levels[1]), let service = BluetoothUUID(levels[2]),
         let characteristic = BluetoothUUID(levels[3])
       else { return nil }
-      let attribute = AttributeName(address: address.octets, service: service, characteristic: characteristic)
+      let attribute = AttributeName(address: address, service: service, characteristic: characteristic)
       switch levels[4] {
       case "read": return .read(attribute)
       case "write": return .write(attribute)
@@ -88,11 +96,11 @@ public struct Topics: Sendable {
 
 /// A characteristic of a device.
 public struct AttributeName: Hashable, Sendable {
-  public let address: BD_ADDR
+  public let address: DeviceAddress
   public let service: BluetoothUUID
   public let characteristic: BluetoothUUID
 
-  public init(address: BD_ADDR, service: BluetoothUUID, characteristic: BluetoothUUID) {
+  public init(address: DeviceAddress, service: BluetoothUUID, characteristic: BluetoothUUID) {
     self.address = address
     self.service = service
     self.characteristic = characteristic

@@ -19,7 +19,7 @@ final class DeviceSession: Sendable {
   private static let idleTime = Duration.seconds(10)
   private static let longestPause = Duration.seconds(60)
 
-  let address: BD_ADDR
+  let address: DeviceAddress
   private let state = Mutex(State())
 
   private struct State {
@@ -29,7 +29,7 @@ final class DeviceSession: Sendable {
     var task: Task<Void, Never>?
   }
 
-  init(_ address: BD_ADDR, of gateway: Gateway) {
+  init(_ address: DeviceAddress, of gateway: Gateway) {
     self.address = address
     let task = Task { await run(gateway) }
     state.withLock { $0.task = task }

@@ -22,7 +22,7 @@ extension Gateway {
     }
   }
 
-  private func serves(_ address: BD_ADDR) -> Bool { claims.serves(address) }
+  private func serves(_ address: DeviceAddress) -> Bool { claims.serves(address) }
 
   /// Whether this gateway answers for devices that none hears.
   private var isFirst: Bool { (gateways.min() ?? configuration.identifier) == configuration.identifier }

@@ -7,6 +7,8 @@ import GatewayCore
 /// The gateway: scans, decides with the other gateways which devices it serves, and publishes.
 actor Gateway {
   static let version = "0.1.0"
+  /// Other gateways that are remembered, to decide which one answers for devices that none hears.
+  private static let gatewayLimit = 256
   let configuration: GatewayConfiguration
   let topics: Topics
   let adapter: Adapter
@@ -19,8 +21,8 @@ actor Gateway {
   private var table: AdvertisementTable
   private var queue: ValueQueue
   private var homeAssistant: HomeAssistant?
-  private var sessions: [BD_ADDR: DeviceSession] = [:]
-  private var connected: Set<BD_ADDR> = []
+  private var sessions: [DeviceAddress: DeviceSession] = [:]
+  private var connected: Set<DeviceAddress> = []
   var gateways: Set<String> = []
   var waiting: [(attribute: AttributeName, request: Request, until: Duration)] = []
   var rejectedRequests = 0
@@ -166,9 +168,13 @@ actor Gateway {
   }
 
   private func gatewayChanged(_ gateway: String, isOnline: Bool) {
-    if isOnline { gateways.insert(gateway) } else { gateways.remove(gateway) }
+    if !isOnline {
+      gateways.remove(gateway)
+    } else if gateways.count < Self.gatewayLimit {
+      gateways.insert(gateway)
+    }
     guard gateway != configuration.identifier else { return }
-    if isOnline { claims.gatewayAppeared() } else { claims.gatewayEnded(gateway) }
+    if isOnline { claims.gatewayAppeared(now: now) } else { claims.gatewayEnded(gateway) }
   }
 
   // MARK: - Devices
@@ -189,7 +195,7 @@ actor Gateway {
   }
 
   private func heard(_ result: ScanResult) {
-    let address = result.address.octets
+    let address = result.address.identity
     if let rssi = result.rssi { claims.heard(address, rssi: rssi, now: now) }
     table.add(
       AdvertisementTable.Entry(
@@ -200,20 +206,20 @@ actor Gateway {
   }
 
   /// The latest advertisement of a device.
-  func advertisement(of address: BD_ADDR) -> AdvertisementTable.Entry? { table[address] }
+  func advertisement(of address: DeviceAddress) -> AdvertisementTable.Entry? { table[address] }
 
-  func subscriptions(of address: BD_ADDR) -> [GatewayConfiguration.Subscription] {
+  func subscriptions(of address: DeviceAddress) -> [GatewayConfiguration.Subscription] {
     guard claims.serves(address), let contents = table[address]?.contents else { return [] }
     return configuration.subscriptions(
       address: address, name: contents.localName?.displayText, services: contents.serviceUUIDs)
   }
 
-  private func connectIfConfigured(_ address: BD_ADDR) {
+  private func connectIfConfigured(_ address: DeviceAddress) {
     guard table[address]?.isConnectable == true, !subscriptions(of: address).isEmpty else { return }
     _ = session(with: address)
   }
 
-  func session(with address: BD_ADDR) -> DeviceSession {
+  func session(with address: DeviceAddress) -> DeviceSession {
     if let session = sessions[address] { return session }
     let session = DeviceSession(address, of: self)
     sessions[address] = session
@@ -228,7 +234,7 @@ actor Gateway {
   }
 
   /// The device is connected, or no longer.
-  func connectionChanged(_ address: BD_ADDR, isConnected: Bool, reason: String? = nil) {
+  func connectionChanged(_ address: DeviceAddress, isConnected: Bool, reason: String? = nil) {
     if isConnected { connected.insert(address) } else { connected.remove(address) }
     claims.connectionChanged(address, isConnected: isConnected, now: now)
     Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
@@ -242,8 +248,8 @@ actor Gateway {
   /// A value of the device was received or read.
   func received(_ octets: [UInt8], of attribute: AttributeName) {
     let name = table[attribute.address]?.contents.localName?.displayText
-    if isConnected, let announcement = homeAssistant?.announcement(of: attribute, deviceName: name) {
-      enqueue(announcement)
+    if isConnected {
+      for message in homeAssistant?.announcements(of: attribute, deviceName: name) ?? [] { enqueue(message) }
     }
     enqueue(
       ValueQueue.Message(
@@ -277,7 +283,7 @@ actor Gateway {
   private func publishAdvertisements() {
     for entry in table.due(now: now, where: { [claims] in claims.serves($0) }) {
       client.publish(
-        topics.advertisement(entry.address.octets),
+        topics.advertisement(entry.address),
         Messages.advertisement(entry, gateway: configuration.identifier, at: Date()), qos: 0)
     }
   }

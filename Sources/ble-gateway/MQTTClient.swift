@@ -67,7 +67,8 @@ final class MQTTClient: Sendable {
 
   private func logIn(_ broker: GatewayConfiguration.Broker) throws(GatewayError) {
     var password: String?
-    if let file = broker.passwordFile {
+    if let name = broker.passwordFile {
+      let file = Self.path(ofPasswordFile: name)
       guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
         throw GatewayError(.input, "the password file \(file) cannot be read: \(String(cString: strerror(errno)))")
       }
@@ -84,6 +85,14 @@ final class MQTTClient: Sendable {
         throw GatewayError(.input, "the certificates in \(file) cannot be used: \(Self.text(of: code))")
       }
     }
+  }
+
+  /// A name without a folder is a credential that systemd has loaded, where it has loaded any.
+  private static func path(ofPasswordFile name: String) -> String {
+    guard !name.contains("/"), let folder = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"] else {
+      return name
+    }
+    return "\(folder)/\(name)"
   }
 
   private func setHandlers() {

@@ -26,7 +26,7 @@ struct ConfigurationTests {
       {"identifier": "kitchen", "prefix": "home/ble", "homeAssistant": null, "keptValues": 50,
        "broker": {"host": "broker", "certificateAuthorities": "/etc/ca.pem", "username": "u", "passwordFile": "/p"},
        "advertisements": false, "advertisementInterval": 60,
-       "devices": [{"address": "C0:11:22:33:44:55", "subscribe": ["181A/2A6E", "180F/2A19"]}]}
+       "devices": [{"address": "C0:11:22:33:44:55-random", "subscribe": ["181A/2A6E", "180F/2A19"]}]}
       """)
     #expect(configuration.broker.effectivePort == 8883)
     #expect(configuration.homeAssistant == nil)
@@ -49,17 +49,20 @@ struct ConfigurationTests {
   @Test func aDeviceIsFoundByAddressNameOrService() throws {
     let configuration = try read(
       """
-      {"devices": [{"address": "C0:11:22:33:44:55", "subscribe": ["180F/2A19"]},
+      {"devices": [{"address": "C0:11:22:33:44:55-random", "subscribe": ["180F/2A19"]},
                    {"name": "Thermometer", "subscribe": ["181A/2A6F"]}, {"subscribe": ["181A/2A6E"]}]}
       """)
-    let device = BD_ADDR(0xC0_11_22_33_44_55)
-    func found(_ address: BD_ADDR, _ name: String?, _ services: [BluetoothUUID]) -> [String] {
+    let device = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random)
+    let other = DeviceAddress(octets: BD_ADDR(1), kind: .public)
+    func found(_ address: DeviceAddress, _ name: String?, _ services: [BluetoothUUID]) -> [String] {
       configuration.subscriptions(address: address, name: name, services: services).map(\.description)
     }
     #expect(found(device, nil, []) == ["180F/2A19"])
-    #expect(found(BD_ADDR(1), "Thermometer", []) == ["181A/2A6F"])
-    #expect(found(BD_ADDR(1), nil, ["181A"]) == ["181A/2A6E"])
+    // Another device: an address of the other kind.
+    #expect(found(DeviceAddress(octets: device.octets, kind: .public), nil, []) == [])
+    #expect(found(other, "Thermometer", []) == ["181A/2A6F"])
+    #expect(found(other, nil, ["181A"]) == ["181A/2A6E"])
     #expect(found(device, "Thermometer", ["181A"]) == ["180F/2A19", "181A/2A6F", "181A/2A6E"])
-    #expect(found(BD_ADDR(1), "Other", ["180F"]) == [])
+    #expect(found(other, "Other", ["180F"]) == [])
   }
 }

@@ -1,12 +1,14 @@
 import BLEWire
-import GatewayCore
+import Foundation
 import Testing
+
+@testable import GatewayCore
 
 /// Several gateways that receive each other's claims, with the clock in the hands of the test.
 private struct Gateways {
   var machines: [String: DeviceClaims] = [:]
   var now = Duration.zero
-  let device = BD_ADDR(0xC0_11_22_33_44_55)
+  let device = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random)
 
   init(_ names: String...) {
     for name in names {
@@ -35,7 +37,56 @@ private struct Gateways {
   }
 }
 
+private func address(_ number: UInt64, _ kind: DeviceAddress.Kind = .random) -> DeviceAddress {
+  DeviceAddress(octets: BD_ADDR(number), kind: kind)
+}
+
 struct DeviceClaimsTests {
+  /// A message of any client of the broker.
+  @Test(arguments: ["9223372036854775807", "-9223372036854775808", "128", "-129", "1e400", "0.5"])
+  func aClaimWithAnImpossibleSignalIsNoClaim(rssi: String) {
+    let payload = Data(#"{"rssi":\#(rssi),"serves":true,"connected":false}"#.utf8)
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) }
+  }
+
+  @Test(arguments: [Int8.min, Int8.max], [false, true]) func claimsAtTheLimitsOfTheSignalAreOrdered(
+    rssi: Int8, serves: Bool
+  ) {
+    var gateways = Gateways("a", "b")
+    gateways.pass(12, heard: ["a": -50])
+    for _ in 0..<60 {
+      gateways.machines["a"]?.received(
+        .init(rssi: rssi, serves: serves, connected: false), of: "x", for: gateways.device, now: gateways.now)
+      gateways.pass(1, heard: ["a": -50, "b": Int(rssi) * 1000])
+    }
+    #expect(gateways.serving.count <= 1)
+  }
+
+  @Test func addressesOfTwoKindsAreTwoDevices() {
+    var claims = DeviceClaims(gateway: "a")
+    claims.brokerChanged(isConnected: true, now: .zero)
+    claims.heard(address(1, .public), rssi: -50, now: .seconds(1))
+    #expect(claims.update(now: .seconds(3)) == [.taken(address(1, .public))])
+    claims.heard(address(1, .random), rssi: -40, now: .seconds(4))
+    #expect(claims.update(now: .seconds(5)) == [.taken(address(1, .random))])
+    #expect(claims.count == 2 && claims.serves(address(1, .public)))
+  }
+
+  /// A gateway that comes and goes does not make the others publish everything each time.
+  @Test func claimsArePublishedAgainForANewGatewayAtMostOnceInTheSettlingTime() {
+    var claims = DeviceClaims(gateway: "a")
+    claims.brokerChanged(isConnected: true, now: .zero)
+    var published = 0
+    for millisecond in stride(from: 4000, to: 10_000, by: 100) {
+      claims.heard(address(1), rssi: -50, now: .milliseconds(millisecond))
+      _ = claims.update(now: .milliseconds(millisecond))
+      claims.gatewayAppeared(now: .milliseconds(millisecond))
+      published += claims.claimsToPublish(now: .milliseconds(millisecond)).count
+    }
+    // At 4 s, and 7 s.
+    #expect(published == 2)
+  }
+
   @Test func aSingleGatewayServesWhatItHears() {
     var gateways = Gateways("a")
     gateways.pass(5, heard: ["a": -90])
@@ -124,8 +175,8 @@ struct DeviceClaimsTests {
     var gateways = Gateways("a", "b")
     gateways.pass(12, heard: ["a": -60, "b": -70], separated: ["a", "b"])
     #expect(gateways.serving == ["a", "b"])
-    gateways.machines["a"]?.gatewayAppeared()
-    gateways.machines["b"]?.gatewayAppeared()
+    gateways.machines["a"]?.gatewayAppeared(now: gateways.now)
+    gateways.machines["b"]?.gatewayAppeared(now: gateways.now)
     gateways.pass(2, heard: ["a": -60, "b": -70])
     #expect(gateways.serving == ["a"])
   }
@@ -146,17 +197,32 @@ struct DeviceClaimsTests {
   @Test func theNumberOfDevicesIsLimited() {
     var claims = DeviceClaims(gateway: "a")
     for number in 0..<UInt64(DeviceClaims.deviceLimit + 10) {
-      claims.heard(BD_ADDR(number), rssi: -50, now: .milliseconds(Int(number)))
+      claims.heard(address(number), rssi: -50, now: .milliseconds(Int(number)))
     }
     #expect(claims.count == DeviceClaims.deviceLimit)
-    #expect(!claims.isKnown(BD_ADDR(9), now: .seconds(5)))
-    #expect(claims.isKnown(BD_ADDR(10), now: .seconds(5)))
+    #expect(!claims.isKnown(address(9), now: .seconds(5)))
+    #expect(claims.isKnown(address(10), now: .seconds(5)))
+  }
+
+  /// The weakest makes room, so that many gateways with weak signals do not hide the one that serves the device.
+  @Test func theNumberOfGatewaysOfADeviceIsLimited() {
+    var claims = DeviceClaims(gateway: "a")
+    claims.brokerChanged(isConnected: true, now: .zero)
+    claims.heard(address(1), rssi: -50, now: .seconds(1))
+    for number in 0..<DeviceClaims.gatewayLimit - 1 {
+      claims.received(
+        .init(rssi: -80, serves: false, connected: false), of: "g\(number)", for: address(1), now: .seconds(1))
+    }
+    claims.received(.init(rssi: -20, serves: true, connected: false), of: "near", for: address(1), now: .seconds(1))
+    claims.received(.init(rssi: -81, serves: false, connected: false), of: "far", for: address(1), now: .seconds(1))
+    #expect(claims.gateways(of: address(1)) == DeviceClaims.gatewayLimit)
+    #expect(claims.update(now: .seconds(4)) == [])
   }
 
   @Test func aClaimIsPublishedEveryTenSecondsAndWhenItChanges() {
     var claims = DeviceClaims(gateway: "a")
     claims.brokerChanged(isConnected: true, now: .zero)
-    let device = BD_ADDR(1)
+    let device = address(1)
     var published: [Int] = []
     for second in 1...25 {
       claims.heard(device, rssi: -50, now: .seconds(second))

@@ -104,14 +104,27 @@ struct RequestTests {
 }
 
 struct TopicTests {
+  @Test(arguments: [
+    ("C0:11:22:33:44:55", DeviceAddress.Kind.public, "C0:11:22:33:44:55"),
+    ("c0:11:22:33:44:55-public", .public, "C0:11:22:33:44:55"),
+    ("C0:11:22:33:44:55 (public)", .public, "C0:11:22:33:44:55"),
+    ("C0:11:22:33:44:55-random", .random, "C0:11:22:33:44:55-random"),
+    ("C0:11:22:33:44:55 (random)", .random, "C0:11:22:33:44:55-random"),
+  ]) func anAddressHasItsKind(text: String, kind: DeviceAddress.Kind, level: String) {
+    let address = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: kind)
+    #expect(DeviceAddress(topicLevel: text) == address)
+    #expect(address.topicLevel == level)
+  }
+
   private let topics = Topics(prefix: "home/ble", gateway: "kitchen")
   private let attribute = AttributeName(
-    address: BD_ADDR(0xC0_11_22_33_44_55), service: "181A", characteristic: "2A6E")
+    address: DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random), service: "181A", characteristic: "2A6E"
+  )
 
   @Test func topicsAreReadAsTheyAreWritten() {
     #expect(topics.parse(topics.status) == .status(gateway: "kitchen"))
     #expect(topics.parse(topics.claim(attribute.address)) == .claim(attribute.address, gateway: "kitchen"))
-    let path = "home/ble/devices/C0:11:22:33:44:55/181A/2A6E"
+    let path = "home/ble/devices/C0:11:22:33:44:55-random/181A/2A6E"
     #expect(topics.value(attribute) == "\(path)/value")
     #expect(topics.parse("\(path)/read") == .read(attribute))
     #expect(topics.parse("\(path)/write") == .write(attribute))
@@ -120,6 +133,9 @@ struct TopicTests {
   @Test(arguments: [
     "", "home/ble", "home/ble/devices/C0:11:22:33:44:55/181A/2A6E/value", "home/ble/devices/nobody/181A/2A6E/read",
     "home/ble/devices/C0:11:22:33:44:55/18/2A6E/read", "home/blue/gateways/a/status", "home/ble/claims/x/a",
+    "home/ble/claims/C0:11:22:33:44:55-other/a",
+    "home/ble/claims/C0:11:22:33:44:55/" + String(repeating: "a", count: 65),
+    "home/ble/gateways/" + String(repeating: "a", count: 65) + "/status", "home/ble/gateways//status",
   ])
   func otherTopicsAreIgnored(topic: String) { #expect(topics.parse(topic) == nil) }
 
@@ -128,11 +144,47 @@ struct TopicTests {
 }
 
 struct HomeAssistantTests {
+  private static let address = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .public)
+
+  /// A device that changes its address would otherwise keep all others from being announced.
+  @Test func theDeviceOfTheOldestValueMakesRoomAndIsWithdrawn() throws {
+    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
+    func attribute(_ number: Int, _ characteristic: BluetoothUUID = "2A6E") -> AttributeName {
+      AttributeName(
+        address: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .random), service: "181A",
+        characteristic: characteristic)
+    }
+    let first = try #require(assistant.announcements(of: attribute(0), deviceName: nil).first)
+    let second = try #require(assistant.announcements(of: attribute(0, "2A6F"), deviceName: nil).first)
+    for number in 1..<HomeAssistant.deviceLimit {
+      #expect(assistant.announcements(of: attribute(number), deviceName: nil).count == 1)
+    }
+    // The first device is used again, so that the second one makes room.
+    #expect(assistant.announcements(of: attribute(0), deviceName: nil).isEmpty)
+    let third = assistant.announcements(of: attribute(HomeAssistant.deviceLimit), deviceName: nil)
+    #expect(third.map(\.payload.isEmpty) == [true, false] && third.allSatisfy(\.isRetained))
+    #expect(third[0].topic.contains("000000000001"))
+    for number in 2..<HomeAssistant.deviceLimit { _ = assistant.announcements(of: attribute(number), deviceName: nil) }
+    let fourth = assistant.announcements(of: attribute(9999), deviceName: nil)
+    #expect(fourth.map(\.topic).dropLast() == [first.topic, second.topic])
+  }
+
+  @Test func theSensorsOfOneDeviceAreLimited() {
+    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
+    var count = 0
+    for service in 0..<UInt32(HomeAssistant.sensorLimit + 5) {
+      let attribute = AttributeName(
+        address: Self.address, service: BluetoothUUID(UInt16(service + 0x1800)), characteristic: "2A6E")
+      count += assistant.announcements(of: attribute, deviceName: nil).count
+    }
+    #expect(count == HomeAssistant.sensorLimit)
+  }
+
   @Test func aQuantityIsAnnouncedOnce() throws {
     let topics = Topics(prefix: "ble", gateway: "kitchen")
     var assistant = HomeAssistant(prefix: "homeassistant", topics: topics)
-    let attribute = AttributeName(address: BD_ADDR(0xC0_11_22_33_44_55), service: "181A", characteristic: "2A6E")
-    let first = assistant.announcement(of: attribute, deviceName: "Thermometer")
+    let attribute = AttributeName(address: Self.address, service: "181A", characteristic: "2A6E")
+    let first = assistant.announcements(of: attribute, deviceName: "Thermometer").first
     let announcement = try #require(first)
     #expect(announcement.topic == "homeassistant/sensor/ble_c01122334455_181a_2a6e/config")
     #expect(announcement.isRetained)
@@ -141,19 +193,19 @@ struct HomeAssistantTests {
     #expect(fields["unit_of_measurement"] as? String == "°C")
     #expect(fields["device_class"] as? String == "temperature")
     #expect(fields["name"] as? String == "Temperature")
-    let second = assistant.announcement(of: attribute, deviceName: "Thermometer")
-    #expect(second == nil)
+    let second = assistant.announcements(of: attribute, deviceName: "Thermometer")
+    #expect(second == [])
     assistant.forget()
-    let third = assistant.announcement(of: attribute, deviceName: nil)
+    let third = assistant.announcements(of: attribute, deviceName: nil).first
     #expect(
       third == first.map { ValueQueue.Message(topic: $0.topic, payload: third?.payload ?? Data(), isRetained: true) })
   }
 
   @Test func octetsWithoutAQuantityAreNotAnnounced() {
     var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
-    let attribute = AttributeName(address: BD_ADDR(1), service: "1800", characteristic: "2A00")
-    let announcement = assistant.announcement(of: attribute, deviceName: nil)
-    #expect(announcement == nil)
+    let attribute = AttributeName(address: Self.address, service: "1800", characteristic: "2A00")
+    let announcements = assistant.announcements(of: attribute, deviceName: nil)
+    #expect(announcements == [])
   }
 }
 
@@ -182,7 +234,7 @@ struct AdvertisementTableTests {
     var table = AdvertisementTable(interval: .seconds(10))
     table.add(entry(1), now: .zero)
     table.add(entry(2), now: .zero)
-    let published = table.due(now: .seconds(1)) { $0 == BD_ADDR(2) }
+    let published = table.due(now: .seconds(1)) { $0.octets == BD_ADDR(2) }
     #expect(published.map(\.address.octets) == [BD_ADDR(2)])
   }
 
@@ -190,7 +242,7 @@ struct AdvertisementTableTests {
     var table = AdvertisementTable(interval: .seconds(10))
     table.add(entry(1, name: "Thermometer"), now: .zero)
     table.add(entry(1), now: .seconds(1))
-    #expect(table[BD_ADDR(1)]?.contents.localName?.text == "Thermometer")
+    #expect(table[DeviceAddress(octets: BD_ADDR(1), kind: .random)]?.contents.localName?.text == "Thermometer")
   }
 
   @Test func theNumberOfDevicesIsLimited() {
@@ -199,6 +251,6 @@ struct AdvertisementTableTests {
       table.add(entry(number), now: .milliseconds(Int(number)))
     }
     #expect(table.count == AdvertisementTable.limit)
-    #expect(table[BD_ADDR(0)] == nil)
+    #expect(table[DeviceAddress(octets: BD_ADDR(0), kind: .random)] == nil)
   }
 }

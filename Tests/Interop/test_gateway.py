@@ -22,7 +22,9 @@ from radios import ours
 pytestmark = pytest.mark.early
 
 ADDRESS = "C0:11:22:33:44:55"
-DEVICE = f"ble/devices/{ADDRESS}"
+# A random address; one without the suffix is a public one, and another device.
+NAME = f"{ADDRESS}-random"
+DEVICE = f"ble/devices/{NAME}"
 TEMPERATURE = f"{DEVICE}/181A/2A6E"
 OUTPUT = f"{DEVICE}/181A/FFE1"
 SIGNALLING, COMMAND_REJECT = 5, 0x01
@@ -212,14 +214,14 @@ async def test_values_advertisements_and_discovery_topics(broker, air, tmp_path)
             assert advertisement["name"] == "Thermometer" and advertisement["services"] == ["181A"]
             assert advertisement["gateway"] == "kitchen" and advertisement["rssi"] == -50
             assert (await client.wait(f"{DEVICE}/connection"))["state"] == "connected"
-            sensor = await client.wait("homeassistant/sensor/ble_c01122334455_181a_2a6e/config")
+            sensor = await client.wait("homeassistant/sensor/ble_c01122334455_random_181a_2a6e/config")
             assert sensor["state_topic"] == f"{TEMPERATURE}/value" and sensor["device"]["name"] == "Thermometer"
             info = await client.wait("ble/gateways/kitchen/info", lambda info: info["connected"] == 1)
             assert info["lost"] == 0 and info["keptLimit"] == 10_000
         assert (await client.wait(f"{DEVICE}/connection", after=1))["state"] == "disconnected"
         # A client that comes later gets what is retained.
         with Client(broker, "late") as late:
-            await late.wait("homeassistant/sensor/ble_c01122334455_181a_2a6e/config")
+            await late.wait("homeassistant/sensor/ble_c01122334455_random_181a_2a6e/config")
             assert ("ble/gateways/kitchen/status", b"online", True) in late.messages
         program.stop()
         offline, after = ("ble/gateways/kitchen/status", b"offline"), ("after", b"{}")
@@ -314,7 +316,7 @@ async def test_the_gateway_that_hears_a_device_better_serves_it(broker, tmp_path
         one.wait_for("READY")
         other.wait_for("READY")
         async with thermometer(near.transport), contextlib.AsyncExitStack() as devices:
-            claims = [f"ble/claims/{ADDRESS}/{name}" for name in ("attic", "kitchen")]
+            claims = [f"ble/claims/{NAME}/{name}" for name in ("attic", "kitchen")]
             serving = await client.wait(claims[1], lambda claim: claim["serves"])
             assert serving["rssi"] == -40
             # Only now: a gateway takes a device of which it has no other claim.
