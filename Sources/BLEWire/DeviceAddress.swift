@@ -42,7 +42,8 @@ public struct DeviceAddress: Hashable, Sendable {
     guard groups.count == 6, groups.allSatisfy({ $0.count == 2 }) else { return nil }
     var number: UInt64 = 0
     for group in groups {
-      guard let octet = UInt8(group, radix: 16) else { return nil }
+      // UInt8(_:radix:) takes a sign, too.
+      guard group.first?.isHexDigit == true, let octet = UInt8(group, radix: 16) else { return nil }
       number = number << 8 | UInt64(octet)
     }
     self.init(octets: BD_ADDR(number), kind: kind)

@@ -55,6 +55,9 @@ struct DeviceAddressTests {
     #expect(address.randomKind == .static)
   }
 
+  @Test(arguments: ["+F:00:00:00:00:01", "-1:00:00:00:00:01", "C0:11:22:33:44:+5", "Ｆ0:00:00:00:00:01"])
+  func aSignIsNoDigitOfAnAddress(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
+
   @Test(arguments: [
     (UInt64(0xC0_00_00_00_00_00), DeviceAddress.RandomKind.static),
     (UInt64(0x40_00_00_00_00_00), DeviceAddress.RandomKind.resolvablePrivate),
