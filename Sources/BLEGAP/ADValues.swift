@@ -134,8 +134,9 @@ public struct LocalName: Equatable, Sendable {
   /// The name; nil where the octets are not valid UTF-8.
   public var text: String? { String(validating: octets, as: UTF8.self) }
 
-  /// The name for a display: invalid octets are replaced by U+FFFD.
-  public var displayText: String { String(decoding: octets, as: UTF8.self) }
+  /// The name for a display: invalid octets are replaced by U+FFFD, and characters that a terminal would obey are escaped
+  /// (`String.init(printable:)`).
+  public var displayText: String { String(printable: String(decoding: octets, as: UTF8.self)) }
 
   /// The longest beginning of `name` that fits in `length` octets, cut between characters.
   ///

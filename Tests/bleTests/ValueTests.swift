@@ -54,10 +54,18 @@ struct ValueTests {
 
   @Test(arguments: ["\u{1B}[2J", "a\u{202E}b", "line\nbreak", "\u{7F}", "\u{200B}"])
   func escapesWhatCouldChangeTheTerminal(text: String) {
-    for scalar in printable(text).unicodeScalars {
+    for scalar in String(printable: text).unicodeScalars {
       #expect(scalar.value >= 0x20 && scalar.value != 0x7F && scalar.properties.generalCategory != .format)
     }
-    #expect(printable(text).contains("\\u{"))
+    #expect(String(printable: text).contains("\\u{"))
+  }
+
+  /// JSON may be shown in a terminal. The encoder escapes the C0 controls only.
+  @Test(arguments: [
+    ("\u{9B}2J", "\\u009b2J"), ("a\u{202E}b", "a\\u202eb"), ("\u{E0001}", "\\udb40\\udc01"), ("é 😀", "é 😀"),
+  ])
+  func jsonHasNoCharactersThatATerminalObeys(text: String, escaped: String) {
+    #expect(Output.escaped("{\"name\":\"\(text)\"}") == "{\"name\":\"\(escaped)\"}")
   }
 
   @Test func describesBeacons() throws {

@@ -1,4 +1,4 @@
-import BLEKit
+import BLEProfiles
 import Foundation
 
 /// The start and the end of an example, its arguments and its output. Each example has the same copy of this file.
@@ -112,8 +112,11 @@ struct ExampleError: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// Prints a line at once.
-func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+/// Prints a line at once. Text of another device in it cannot control the terminal.
+func say(_ text: String) {
+  let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String(printable: $0) }
+  FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+}
 
 /// Runs `body`, and throws when it takes longer than `limit`.
 func within<Value: Sendable>(

@@ -70,7 +70,7 @@ enum ServeCommand {
       }
       group.addTask { try await change(of: file, description, values) }
       let address = adapter.address.map { " as \($0)" } ?? ""
-      Output.line("READY \"\(printable(description.name))\"\(address)")
+      Output.line("READY \"\(String(printable: description.name))\"\(address)")
       return try await group.next() ?? nil
     }
   }

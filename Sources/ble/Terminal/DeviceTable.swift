@@ -44,7 +44,7 @@ final class DeviceTable: Sendable {
     return [Style.bold(head)]
       + results.map { result in
         var contents = result.contents
-        let name = contents.localName.map { printable(String(decoding: $0.octets, as: UTF8.self)) } ?? ""
+        let name = contents.localName.map { String(printable: String(decoding: $0.octets, as: UTF8.self)) } ?? ""
         contents.localName = nil
         let text = contents == AdvertisedData() ? "" : AdvertisementText.line(contents)
         let strength = (result.rssi.map(String.init) ?? "?").leftPadded(to: 4)

@@ -1,3 +1,4 @@
+import BLEWire
 import Foundation
 import Synchronization
 
@@ -47,6 +48,22 @@ enum Output {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // The values are strings, numbers and arrays of them: encoding does not fail.
     guard let data = try? encoder.encode(value) else { return }
-    line(String(decoding: data, as: UTF8.self))
+    line(escaped(String(decoding: data, as: UTF8.self)))
+  }
+
+  /// JSON whose strings have no characters that a terminal obeys: the encoder escapes C0 controls only.
+  static func escaped(_ json: String) -> String {
+    var safe = ""
+    for scalar in json.unicodeScalars {
+      if String.isPrintable(scalar) {
+        safe.unicodeScalars.append(scalar)
+      } else {
+        for unit in Character(scalar).utf16 {
+          let digits = String(unit, radix: 16)
+          safe += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
+      }
+    }
+    return safe
   }
 }

@@ -11,7 +11,9 @@ enum AdvertisementText {
   /// One line: name, services, beacon or manufacturer.
   static func line(_ data: AdvertisedData) -> String {
     var parts: [String] = []
-    if let name = data.localName { parts.append("\"\(printable(String(decoding: name.octets, as: UTF8.self)))\"") }
+    if let name = data.localName {
+      parts.append("\"\(String(printable: String(decoding: name.octets, as: UTF8.self)))\"")
+    }
     parts += data.serviceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }
     parts += data.serviceData.map(service)
     parts += data.manufacturerData.map(manufacturer)
@@ -40,7 +42,7 @@ enum AdvertisementText {
   private static func text(_ frame: EddystoneFrame) -> String {
     switch frame {
     case .uid(_, let namespace, let instance): "Eddystone-UID \(namespace.hexadecimal) \(instance.hexadecimal)"
-    case .url(_, let address): "Eddystone-URL \(printable(address))"
+    case .url(_, let address): "Eddystone-URL \(String(printable: address))"
     case .telemetry(let state):
       "Eddystone-TLM battery \(state.batteryMillivolts ?? 0) mV"
         + (state.temperature256.map { ", \(MedicalFloat(Double($0) / 256, decimals: 1)) °C" } ?? "")

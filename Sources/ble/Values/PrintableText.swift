@@ -1,18 +1,3 @@
-/// Text of another device, safe for a terminal: control characters, which can move the cursor or hide output, are escaped.
-///
-/// Line separators, characters that change the direction of the text and invisible ones are escaped, too.
-func printable(_ text: String) -> String {
-  var safe = ""
-  for scalar in text.unicodeScalars {
-    switch scalar.properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-      safe += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-    default: safe.unicodeScalars.append(scalar)
-    }
-  }
-  return safe
-}
-
 /// The UTF-8 text in `octets` where all of it is text of at least one character, without the NULs at its end; else nil.
 func text(in octets: some Collection<UInt8>) -> String? {
   var rest = Array(octets)

@@ -29,7 +29,7 @@ enum ValueText {
   }
 
   private static func quoted(_ octets: Bytes) -> String? {
-    ble.text(in: octets).map { "\"\(printable($0))\"" }
+    ble.text(in: octets).map { "\"\(String(printable: $0))\"" }
   }
 
   /// Device Name, System strings of Device Information, Characteristic User Description.
