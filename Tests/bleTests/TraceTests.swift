@@ -108,6 +108,17 @@ struct TraceTests {
     #expect(closed.seconds == "1.500000" && closed.details.contains("Connection Timeout (0x08)"))
   }
 
+  @Test(arguments: [
+    (0, "0.000000"), (1, "0.000001"), (-1, "-0.000001"), (-1_500_000, "-1.500000"),
+    (Int64.max, "9223372036854.775807"), (Int64.min, "-9223372036854.775808"),
+  ]) mutating func timesAreAsTheTraceHasThem(difference: Int64, text: String) throws {
+    _ = reader.entry(for: BTSnoopRecord(packet: [][...], direction: .controllerToHost, microseconds: 1000))
+    let record = BTSnoopRecord(packet: [][...], direction: .controllerToHost, microseconds: 1000 &+ difference)
+    let found = reader.entry(for: record)
+    let entry = try #require(found)
+    #expect(entry.seconds == text)
+  }
+
   @Test mutating func describesOctetsThatAreNoPacket() throws {
     for octets: [UInt8] in [
       [], [0x00], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x01, 0x01], [0x02, 0x40, 0x20, 0xFF, 0xFF],

@@ -25,8 +25,10 @@ struct TraceEntry: Sendable {
 
   /// Seconds with six digits.
   var seconds: String {
-    let fraction = String(abs(time) % 1_000_000)
-    return "\(time / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction
+    // The clock of a trace may jump by any time, in either direction.
+    let (whole, fraction) = time.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
+    let digits = String(fraction)
+    return (time < 0 ? "-" : "") + "\(whole)." + String(repeating: "0", count: 6 - digits.count) + digits
   }
 
   /// The line of the entry in a terminal: time, direction, layer, name and parameters.
