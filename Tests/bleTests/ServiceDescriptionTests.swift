@@ -27,6 +27,15 @@ struct ServiceDescriptionTests {
       "services[0].characteristics[0].properties[0]"
     ),
     ("{", "the top level: "),
+    ("{\"nmae\":\"x\",\"services\":[]}", ":1: nmae: unknown field. Did you mean \"name\"?"),
+    (
+      "{\"name\":\"x\",\"services\":[{\"uuid\":\"180F\",\"characteristics\":[{\"uuid\":\"2A19\",\"properties\":[\"read\"],\n\"secruity\" : \"encrypted\"}]}]}",
+      ":2: services[0].characteristics[0].secruity: unknown field. Did you mean \"security\"?"
+    ),
+    (
+      "{\"name\":\"x\",\"services\":[],\"colour\":1}",
+      "unknown field. The fields are name, appearance, advertise, services."
+    ),
   ])
   func namesThePlaceOfAFault(text: String, place: String) {
     let error = #expect(throws: ToolError.self) { try description(text) }

@@ -17,10 +17,29 @@ struct ServiceDescription: Decodable, Sendable {
   var advertise: [String]?
   var services: [Service]
 
+  enum CodingKeys: String, CodingKey, CaseIterable { case name, appearance, advertise, services }
+
+  init(from decoder: any Decoder) throws {
+    let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
+    name = try values.decode(String.self, forKey: .name)
+    appearance = try values.decodeIfPresent(UInt16.self, forKey: .appearance)
+    advertise = try values.decodeIfPresent([String].self, forKey: .advertise)
+    services = try values.decode([Service].self, forKey: .services)
+  }
+
   struct Service: Decodable, Sendable {
     var uuid: String
     var primary: Bool?
     var characteristics: [Characteristic]
+
+    enum CodingKeys: String, CodingKey, CaseIterable { case uuid, primary, characteristics }
+
+    init(from decoder: any Decoder) throws {
+      let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
+      uuid = try values.decode(String.self, forKey: .uuid)
+      primary = try values.decodeIfPresent(Bool.self, forKey: .primary)
+      characteristics = try values.decode([Characteristic].self, forKey: .characteristics)
+    }
   }
 
   struct Characteristic: Decodable, Sendable {
@@ -32,6 +51,17 @@ struct ServiceDescription: Decodable, Sendable {
     var security: Security?
     /// The text of the Characteristic User Description.
     var description: String?
+
+    enum CodingKeys: String, CodingKey, CaseIterable { case uuid, properties, value, security, description }
+
+    init(from decoder: any Decoder) throws {
+      let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
+      uuid = try values.decode(String.self, forKey: .uuid)
+      properties = try values.decode([Property].self, forKey: .properties)
+      value = try values.decodeIfPresent(String.self, forKey: .value)
+      security = try values.decodeIfPresent(Security.self, forKey: .security)
+      description = try values.decodeIfPresent(String.self, forKey: .description)
+    }
   }
 
   enum Property: String, Decodable, Sendable {
@@ -59,8 +89,20 @@ struct ServiceDescription: Decodable, Sendable {
       throw .input("\(file) cannot be read. Name a description in JSON; ble serve --example prints one.")
     }
     do { self = try JSONDecoder().decode(Self.self, from: data) } catch {
-      throw .data("\(file): \(Self.reason(error))")
+      throw .data("\(file)\(Self.line(of: error, in: data)): \(Self.reason(error))")
     }
+  }
+
+  /// `:LINE` of an unknown field.
+  private static func line(of error: any Error, in data: Data) -> String {
+    guard case DecodingError.dataCorrupted(let context) = error, let key = context.codingPath.last as? UnknownField
+    else { return "" }
+    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+    let text = "\"\(key.stringValue)\""
+    let number = lines.firstIndex { line in
+      line.ranges(of: text).contains { line[$0.upperBound...].drop(while: \.isWhitespace).first == ":" }
+    }
+    return number.map { ":\($0 + 1)" } ?? ""
   }
 
   /// The place in the file and the fault.
