@@ -1,6 +1,6 @@
 package import BLEHost
 package import BLESMP
-import BLEWire
+public import BLEWire
 
 /// The keys that a pairing with a device has made, and what is stored with them.
 ///
@@ -14,6 +14,8 @@ public struct Bond: Hashable, Sendable {
   public var identifier: PeerIdentifier { PeerIdentifier(record.identity) }
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
   public var address: String { record.identity.octets.description }
+  /// The identity address of the device, with its kind.
+  public var identity: DeviceAddress { record.identity }
   /// Whether the pairing was authenticated: protected against a device in the middle.
   public var isProtected: Bool { record.strength.isAuthenticated }
   /// Whether the keys are of LE Secure Connections; if not, of LE legacy pairing.

@@ -58,17 +58,25 @@ enum AdapterUse {
   }
 
   /// Scans until a device has the address or the name `target`; upper and lower case are the same.
+  ///
+  /// Text that reads as an address is an address only: anybody can advertise it as a name. With a bond for it, the device is the bonded one,
+  /// whose address has the kind of the bond.
   static func find(_ target: String, with adapter: Adapter, timeout: Duration) async throws -> DeviceAddress {
-    let wanted = target.uppercased()
+    let address = DeviceAddress(target, kind: .public)?.octets
+    let bonded = adapter.bonds.map(\.identity).filter { $0.octets == address }
     let found = try await first(within: timeout) { () async throws -> DeviceAddress? in
       var options = ScanOptions()
       // The name can be in the scan response.
-      options.waitsForScanResponse = !isAddress(target)
+      options.waitsForScanResponse = address == nil
       for try await result in adapter.scan(options) {
-        let name = result.contents.localName.map { String(decoding: $0.octets, as: UTF8.self) }
-        if result.address.octets.description.uppercased() == wanted || name?.uppercased() == wanted {
+        if let address {
+          guard result.address.octets == address, bonded.isEmpty || bonded.contains(result.address.identity) else {
+            continue
+          }
           return result.address
         }
+        let name = result.contents.localName.map { String(decoding: $0.octets, as: UTF8.self) }
+        if name?.uppercased() == target.uppercased() { return result.address }
       }
       return nil
     }
@@ -79,8 +87,6 @@ enum AdapterUse {
     }
     return found
   }
-
-  static func isAddress(_ text: String) -> Bool { DeviceAddress(text, kind: .public) != nil }
 
   /// The result of `body`; nil where it takes longer than `limit`.
   static func first<Value: Sendable>(

@@ -1,0 +1,34 @@
+import BLEKit
+import BLEWire
+import Testing
+
+@testable import ble
+
+struct AdapterUseTests {
+  private static func open(_ name: String) async throws -> Adapter {
+    var options = AdapterOptions(transport: "virtual:\(name)")
+    options.pairing.storage = .memory
+    let adapter = Adapter(options)
+    try await adapter.waitUntilPoweredOn(timeout: nil)
+    return adapter
+  }
+
+  /// Anybody can advertise the address of a device as a name: what is written would reach a stranger, without encryption.
+  @Test func aNameThatReadsAsAnAddressIsNotTakenForIt() async throws {
+    let (lock, stranger) = (try await Self.open("find-lock"), try await Self.open("find-stranger"))
+    let user = try await Self.open("find-user")
+    let real = try #require(lock.address)
+    let attack = Task { try await stranger.advertise(Advertisement(localName: real.octets.description)) }
+    defer { attack.cancel() }
+    // The stranger is in range before the device is.
+    for try await found in user.scan(ScanOptions())
+    where found.contents.localName?.displayText == real.octets.description { break }
+    let search = Task {
+      try await AdapterUse.find(real.octets.description.lowercased(), with: user, timeout: .seconds(600))
+    }
+    let device = Task { try await lock.advertise(Advertisement(localName: "Lock")) }
+    defer { device.cancel() }
+    let found = try await search.value
+    #expect(found == real)
+  }
+}
