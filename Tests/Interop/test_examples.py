@@ -272,6 +272,10 @@ async def test_bumble_pairs_and_provisions(model, air, tmp_path):
         network, state = found(it, example(81)), found(it, example(82))
         with pytest.raises(Exception, match="(?i)authentication|encryption"):
             await asyncio.wait_for(network.write_value(b"\x04Homepassword", with_response=True), LIMIT)
+        if model == "comparison":
+            # The user of the device compares, too.
+            program.process.stdin.write(b"yes\n")
+            program.process.stdin.flush()
         await asyncio.wait_for(it.connection.pair(), LIMIT)
         assert it.connection.is_encrypted
         if model == "passkey":
@@ -285,6 +289,19 @@ async def test_bumble_pairs_and_provisions(model, air, tmp_path):
         await network.write_value(b"\x04Homepassword", with_response=True)
         assert [bytes(await values.next()) for _ in range(2)] == [b"\x01", b"\x02"]
         assert 'sets the network "Home"' in program.output and "password" not in program.output
+
+
+async def test_a_comparison_that_nobody_confirms_provisions_nothing(air, tmp_path):
+    user = User(PairingDelegate.IoCapability.DISPLAY_OUTPUT_AND_YES_NO_INPUT, None)
+    async with serving("provisioning", air, tmp_path, "--pairing", "comparison") as program, peer(air, "Lamp", user) as it:
+        program.process.stdin.write(b"no\n")
+        program.process.stdin.flush()
+        with pytest.raises(Exception):
+            await asyncio.wait_for(it.connection.pair(), LIMIT)
+        assert len(user.compared) == 1
+        with pytest.raises(Exception, match="(?i)authentication|encryption"):
+            await asyncio.wait_for(found(it, example(81)).write_value(b"\x04Evilpassword", with_response=True), LIMIT)
+        assert "sets the network" not in program.output
 
 
 async def test_bumble_is_the_host_of_the_keyboard(air, tmp_path):

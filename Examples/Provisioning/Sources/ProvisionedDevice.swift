@@ -52,9 +52,11 @@ final class ProvisionedDevice: Sendable {
     switch request.question {
     case .display(let passkey): say("type \(passkey) on the other device")
     case .compare(let number):
-      // The user has pressed the button of the device, which says yes.
       say("the other device shows \(number)")
-      request.reply.accept()
+      guard settings.isAlone else { return request.reply.accept() }
+      // Without a user at the device, who compares, the pairing would protect against nobody: a real device asks for a press of its button.
+      say("are both the same? yes or no:")
+      if readLine() == "yes" { request.reply.accept() } else { request.reply.reject() }
     default: request.reply.reject()
     }
   }
