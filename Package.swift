@@ -4,7 +4,8 @@ import PackageDescription
 /// Whether the package has the fuzzers of the folder Fuzz in place of examples and tests (`scripts/fuzz`).
 let isFuzzing = Context.environment["BLUETOOTHLE_FUZZING"] != nil
 
-/// Whether the package has the gateway to MQTT, which needs libmosquitto (`make gateway`, `make test`): the stack does not depend on it.
+/// Whether the package has the gateway to MQTT (`make gateway`, `make test`): it needs libmosquitto, and the stack does
+/// not depend on that.
 let hasGateway = Context.environment["BLUETOOTHLE_GATEWAY"] != nil
 
 /// Whether `Mutex` and `Atomic` are those of Tests/ThreadSanitizer (`make test-tsan`).

@@ -54,7 +54,8 @@ final class ProvisionedDevice: Sendable {
     case .compare(let number):
       say("the other device shows \(number)")
       guard settings.isAlone else { return request.reply.accept() }
-      // Without a user at the device, who compares, the pairing would protect against nobody: a real device asks for a press of its button.
+      // Without a user at the device, who compares, the pairing protects against nobody. A real device waits for
+      // its button.
       say("are both the same? yes or no:")
       if readLine() == "yes" { request.reply.accept() } else { request.reply.reject() }
     default: request.reply.reject()

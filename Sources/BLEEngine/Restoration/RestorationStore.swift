@@ -9,8 +9,8 @@ import Synchronization
 /// is replaced as a whole, and is neither read nor replaced where another user could have written it. Where bonds are kept in memory,
 /// so is the state, until the process ends.
 ///
-/// A store belongs to one manager at a time. It locks `NAME.lock` beside the file until the manager ends; the lock ends with the process,
-/// however that ends. Changes are saved 200 ms after the first of them, and with the end of the manager. ``settleAll()`` saves what is
+/// A store belongs to one manager at a time. It locks `NAME.lock` beside the file until the manager ends; the lock ends
+/// with the process, however that ends. Changes are saved 200 ms after the first of them, and with the end of the manager. ``settleAll()`` saves what is
 /// due and ends all saving: what the end of the process causes is no change.
 ///
 /// ```swift
@@ -193,8 +193,8 @@ package final class RestorationStore: Sendable {
     later { [weak self] in self?.saveDue() }
   }
 
-  /// Saves what `content` returns, which is the last state of a manager that ends. Another manager may have the identifier when the call
-  /// returns, even if a timer holds the store a moment longer.
+  /// Saves what `content` returns, which is the last state of a manager that ends. Another manager may have the
+  /// identifier when the call returns, even if a timer holds the store a moment longer.
   package func settle(_ content: () -> [UInt8]?) {
     if state.withLock({ !$0.hasEnded }), let octets = content() { save(octets) }
     release()
