@@ -1,5 +1,6 @@
 import BLEKit
 import Foundation
+import Synchronization
 
 /// The tool `ble`: its commands and the way it ends.
 @main
@@ -16,28 +17,39 @@ struct BLETool {
     CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 
+  /// The signal that has interrupted the command.
+  private static let interruption = Mutex<Int32?>(nil)
+
   static func main() async {
     Output.prepare()
     let work = Task { try await run(Array(CommandLine.arguments.dropFirst())) }
     let signals = cancelling(work, on: [SIGINT, SIGTERM])
-    defer { for signal in signals { signal.cancel() } }
-    do {
-      try await work.value
-    } catch let error as ToolError {
-      end("\(error)", error.status)
-    } catch let error as AdapterError {
-      end(error.text, error.exitStatus)
-    } catch let error as BLEError {
-      if error.kind == .cancelled { end(nil, 128 + SIGINT) }
-      end(error.description, status(of: error))
-    } catch is CancellationError {
-      end(nil, 128 + SIGINT)
-    } catch {
-      end("\(error)", 70)
-    }
+    var (text, status) = await outcome(of: work)
+    // Many sequences end without an error when their task is cancelled, so that the outcome does not say that it was.
+    if let number = interruption.withLock({ $0 }) { (text, status) = (nil, 128 + number) }
     // Bonds are stored, links are ended.
     Adapter.shutDownAll()
+    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
+    withExtendedLifetime(signals) {}
     if Output.isClosed { exit(Output.closedStatus) }
+    if let text, !text.isEmpty { Output.error("ble: \(text)") }
+    exit(status)
+  }
+
+  /// The last line on standard error, and the exit status.
+  private static func outcome(of work: Task<Void, any Error>) async -> (String?, Int32) {
+    do {
+      try await work.value
+      return (nil, 0)
+    } catch let error as ToolError {
+      return (error.description, error.status)
+    } catch let error as AdapterError {
+      return (error.text, error.exitStatus)
+    } catch let error as BLEError {
+      return (error.description, status(of: error))
+    } catch {
+      return ("\(error)", 70)
+    }
   }
 
   private static func run(_ words: [String]) async throws {
@@ -61,7 +73,11 @@ struct BLETool {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        signal(number, SIG_DFL)
+        let isFirst = interruption.withLock { interruption in
+          defer { interruption = interruption ?? number }
+          return interruption == nil
+        }
+        guard isFirst else { _exit(128 + number) }
         work.cancel()
       }
       source.activate()
@@ -69,11 +85,13 @@ struct BLETool {
     }
   }
 
-  private static func end(_ text: String?, _ status: Int32) -> Never {
-    Adapter.shutDownAll()
-    if Output.isClosed { exit(Output.closedStatus) }
-    if let text, !text.isEmpty { Output.error("ble: \(text)") }
-    exit(status)
+  /// Runs a command that blocks its thread and has nothing to take back: a signal ends the process while it runs.
+  static func endingAtOnce<Result>(_ body: () throws -> Result) async rethrows -> Result {
+    try await withTaskCancellationHandler {
+      try body()
+    } onCancel: {
+      _exit(128 + (interruption.withLock { $0 } ?? SIGINT))
+    }
   }
 
   /// The exit status of sysexits.h for an error of the Swift API.

@@ -45,8 +45,7 @@ def on_a_terminal(*words, until=None):
                     program.send_signal(signal.SIGINT)
                     until = None
                     is_interrupted = True
-        # A scan that is interrupted may also end as after its duration.
-        assert program.wait(LIMIT) in ((0, 128 + signal.SIGINT) if is_interrupted else (0,)), output
+        assert program.wait(LIMIT) == (128 + signal.SIGINT if is_interrupted else 0), output
     os.close(parent)
     return output.decode().replace("\r\n", "\n")
 

@@ -17,6 +17,8 @@ enum ManualPage {
       "0 for success, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file that",
       "cannot be read, 68 for a device that was not found, 69 without a usable adapter, 73 for a file that cannot be written,",
       "75 for an adapter that another program uses, 76 for a request that the device rejected, 77 without permission.",
+      "SIGINT (Control\\-C) and SIGTERM end the command, its links and its advertisement; the status is 130 or 143: 128 and the number of",
+      "the signal.",
       ".SH ENVIRONMENT", ".TP", ".B BLE_TRANSPORT", "The controller of commands without \\-\\-transport.",
       ".TP", ".B BLE_SNOOP", "The packet trace of commands without \\-\\-snoop.",
       ".TP", ".B BLE_BONDS", "The file of the bonds.",

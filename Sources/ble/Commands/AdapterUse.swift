@@ -89,6 +89,8 @@ enum AdapterUse {
   }
 
   /// The result of `body`; nil where it takes longer than `limit`.
+  ///
+  /// - Throws: the error of `body`; `CancellationError` when the task was cancelled, however `body` ended.
   static func first<Value: Sendable>(
     within limit: Duration, _ body: @escaping @Sendable () async throws -> Value?
   ) async throws -> Value? {
@@ -99,7 +101,10 @@ enum AdapterUse {
         return nil
       }
       defer { group.cancelAll() }
-      return try await group.next() ?? nil
+      let first = try await group.next() ?? nil
+      // The sequences of an adapter end without an error when their task is cancelled.
+      try Task.checkCancellation()
+      return first
     }
   }
 

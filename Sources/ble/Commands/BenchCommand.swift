@@ -93,6 +93,7 @@ enum BenchCommand {
     let start = ContinuousClock.now
     var count = 0
     while ContinuousClock.now - start < duration {
+      try Task.checkCancellation()
       try await operation()
       count += 1
       if count.isMultiple(of: 100) { Output.progress("\(name): \(count)") }

@@ -23,8 +23,11 @@ enum GatewayCommand {
     }
     let words = [path] + arguments.operands
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { unsafe strdup($0) } + [nil]
-    // The signals that this program ignores would be ignored by the next one, too.
+    // The signals that this program ignores or this thread blocks would be ignored or blocked in the next program, too.
     for number in [SIGINT, SIGTERM, SIGPIPE] { signal(number, SIG_DFL) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, nil)
     unsafe execv(path, &pointers)
     throw ToolError(description: "\(path) cannot be started: \(String(cString: strerror(errno)))", status: 71)
   }

@@ -37,6 +37,11 @@ enum LogCommand {
   }
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    // Standard input may stay open and silent.
+    try await BLETool.endingAtOnce { try show(arguments) }
+  }
+
+  private static func show(_ arguments: ParsedArguments) throws {
     let file = arguments.operand(0) ?? "-"
     let (entries, isComplete) = try read(file)
     let shown = arguments.has("all") ? entries : entries.filter { !$0.isRoutine }

@@ -61,6 +61,7 @@ enum ScanCommand {
 
     try await AdapterUse.withAdapter(arguments) { adapter in
       let table = isTable ? DeviceTable() : nil
+      defer { table?.end() }
       _ = try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
         for try await result in adapter.scan(options) {
           if Output.isClosed { return true }
@@ -76,7 +77,6 @@ enum ScanCommand {
         }
         return true
       }
-      table?.end()
     }
   }
 
