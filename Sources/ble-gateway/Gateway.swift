@@ -9,6 +9,9 @@ actor Gateway {
   static let version = "0.1.0"
   /// Other gateways that are remembered, to decide which one answers for devices that none hears.
   private static let gatewayLimit = 256
+  /// How long the broker may take for the last values. With ``MQTTClient/endTime`` and the end of the links the program ends in two
+  /// seconds.
+  private static let brokerTime = Duration.milliseconds(800)
   let configuration: GatewayConfiguration
   let topics: Topics
   let adapter: Adapter
@@ -67,13 +70,14 @@ actor Gateway {
     if let failure { throw failure }
   }
 
-  /// Ends the links, then gives the broker a few seconds to take what is left.
+  /// Ends the links, then gives the broker ``brokerTime`` to take what is left.
   private func shutDown() async {
     for session in sessions.values { session.task.cancel() }
     for session in sessions.values { await session.task.value }
-    for _ in 0..<30 where isConnected && queue.count > 0 {
+    let end = now + Self.brokerTime
+    while isConnected, queue.count > 0, now < end {
       send()
-      try? await Task.sleep(for: .milliseconds(100))
+      try? await Task.sleep(for: .milliseconds(20))
     }
     if isConnected { client.publish(topics.status, Data("offline".utf8), qos: 1, isRetained: true) }
     if queue.count > 0 { Log.line("\(queue.count) values were not acknowledged by the broker") }

@@ -14,17 +14,17 @@ struct GatewayTool {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
         // A second signal ends the process at once.
-        signal(number, SIG_DFL)
+        if work.isCancelled { _exit(128 + number) }
         work.cancel()
       }
       source.activate()
       return source
     }
     let (text, status) = await outcome(of: work)
-    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
-    withExtendedLifetime(signals) {}
     if let text { Log.line(text) }
     Adapter.shutDownAll()
+    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
+    withExtendedLifetime(signals) {}
     exit(status)
   }
 

@@ -26,6 +26,8 @@ final class MQTTClient: Sendable {
   /// Octets of a received payload that are kept; more than a request can have.
   private static let payloadLimit = 8192
   private static let longestPause: UInt32 = 30
+  /// How long the end of the connection may take.
+  private static let endTime = Duration.milliseconds(500)
 
   let events: AsyncStream<Event>
   private let continuation: AsyncStream<Event>.Continuation
@@ -180,10 +182,15 @@ final class MQTTClient: Sendable {
     thread.start()
   }
 
-  /// Ends the connection in good order: the broker does not publish the will.
+  /// Ends the connection in good order: the broker does not publish the will. ``events`` ends with the connection, and at the latest
+  /// after ``endTime``: the library cannot be interrupted while it waits for a broker that does not answer or pauses between two attempts.
   func end() {
     state.withLock { $0.hasEnded = true }
     mosquitto_disconnect(handle)
+    Task { [continuation] in
+      try? await Task.sleep(for: Self.endTime)
+      continuation.finish()
+    }
   }
 
   func subscribe(_ topic: String) { mosquitto_subscribe(handle, nil, topic, 1) }
