@@ -1,9 +1,11 @@
+public import BLEWire
 public import Foundation
 
 /// The messages that the broker must get: subscribed values and answers, in order.
 ///
-/// A message is kept until the broker has acknowledged it (QoS 1). When more than ``limit`` wait, the oldest that was not sent makes
-/// room and is counted as lost; the count is a message of its own at the place of the lost ones.
+/// A message is kept until the broker has acknowledged it (QoS 1). When more than ``limit`` wait, the oldest that was not sent of the device
+/// with the most messages makes room and is counted as lost, so that a device that sends without end loses its own. The count is a message
+/// of its own before those that were kept.
 public struct ValueQueue: Sendable {
   /// A message to the broker.
   public struct Message: Equatable, Sendable {
@@ -30,9 +32,12 @@ public struct ValueQueue: Sendable {
   public static let inFlightLimit = 20
 
   public let limit: Int
-  /// Waiting messages, the oldest at ``head``.
-  private var waiting: [(message: Message, received: Date)] = []
+  /// Waiting messages, the oldest at ``head``; without a message what was sent or has made room.
+  private var waiting: [(message: Message?, device: DeviceAddress?, received: Date)] = []
   private var head = 0
+  /// The messages of each device that wait; nil is the gateway itself.
+  private var shares: [DeviceAddress?: Int] = [:]
+  private var waitingCount = 0
   private var inFlight: Set<Int32> = []
   private var loss: Loss?
   /// All values that were lost since the start.
@@ -44,34 +49,46 @@ public struct ValueQueue: Sendable {
   public init(limit: Int) { self.limit = max(1, limit) }
 
   /// Messages that wait or are on the way.
-  public var count: Int { waiting.count - head + inFlight.count }
+  public var count: Int { waitingCount + inFlight.count }
 
   /// Adds a message.
-  public mutating func append(_ message: Message, at time: Date) {
+  ///
+  /// - Parameter device: the device that it is of; nil for one of the gateway.
+  public mutating func append(_ message: Message, of device: DeviceAddress? = nil, at time: Date) {
     // Messages on the way are in the hands of the library: they count, and cannot make room.
-    while count >= limit, head < waiting.count { drop() }
+    while count >= limit, waitingCount > 0 { drop() }
     if count >= limit { return note(time) }
-    waiting.append((message, time))
+    waiting.append((message, device, time))
+    waitingCount += 1
+    shares[device, default: 0] += 1
   }
 
+  /// Drops the oldest message of the device with the most; of several such devices, the oldest.
   private mutating func drop() {
-    note(waiting[head].received)
-    advance()
+    let most = shares.values.max()
+    let index = waiting[head...].firstIndex { $0.message != nil && shares[$0.device] == most }
+    guard let index else { return }
+    note(waiting[index].received)
+    remove(at: index)
   }
 
   private mutating func note(_ time: Date) {
     lost += 1
     var loss = loss ?? Loss(first: time, last: time)
     loss.values += 1
-    loss.last = time
+    (loss.first, loss.last) = (min(loss.first, time), max(loss.last, time))
     self.loss = loss
   }
 
-  private mutating func advance() {
-    head += 1
+  private mutating func remove(at index: Int) {
+    let device = waiting[index].device
+    waiting[index].message = nil
+    waitingCount -= 1
+    shares[device] = shares[device].flatMap { $0 > 1 ? $0 - 1 : nil }
+    while head < waiting.count, waiting[head].message == nil { head += 1 }
     // The room of what was taken is given back in parts, not with each message.
-    guard head > 64, head * 2 > waiting.count else { return }
-    waiting.removeFirst(head)
+    guard waiting.count > 64, waiting.count > waitingCount * 2 else { return }
+    waiting.removeAll { $0.message == nil }
     head = 0
   }
 
@@ -86,7 +103,7 @@ public struct ValueQueue: Sendable {
   public var next: Next? {
     guard inFlight.count < Self.inFlightLimit else { return nil }
     if let loss { return .loss(loss) }
-    return head < waiting.count ? .message(waiting[head].message) : nil
+    return head < waiting.count ? waiting[head].message.map(Next.message) : nil
   }
 
   /// ``next`` is on the way, with this identifier.
@@ -95,7 +112,7 @@ public struct ValueQueue: Sendable {
     if loss != nil {
       loss = nil
     } else if head < waiting.count {
-      advance()
+      remove(at: head)
     }
   }
 

@@ -69,6 +69,7 @@ extension Gateway {
     enqueue(
       ValueQueue.Message(
         topic: topics.result(attribute),
-        payload: Messages.result(of: request, outcome, uuid: attribute.characteristic, at: Date())))
+        payload: Messages.result(of: request, outcome, uuid: attribute.characteristic, at: Date())),
+      of: attribute.address)
   }
 }

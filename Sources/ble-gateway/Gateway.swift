@@ -146,8 +146,9 @@ actor Gateway {
     }
   }
 
-  func enqueue(_ message: ValueQueue.Message) {
-    queue.append(message, at: Date())
+  /// - Parameter device: the device that the message is of.
+  func enqueue(_ message: ValueQueue.Message, of device: DeviceAddress? = nil) {
+    queue.append(message, of: device, at: Date())
     send()
   }
 
@@ -253,11 +254,14 @@ actor Gateway {
   func received(_ octets: [UInt8], of attribute: AttributeName) {
     let name = table[attribute.address]?.contents.localName?.displayText
     if isConnected {
-      for message in homeAssistant?.announcements(of: attribute, deviceName: name) ?? [] { enqueue(message) }
+      for message in homeAssistant?.announcements(of: attribute, deviceName: name) ?? [] {
+        enqueue(message, of: attribute.address)
+      }
     }
     enqueue(
       ValueQueue.Message(
-        topic: topics.value(attribute), payload: Messages.value(octets, of: attribute.characteristic, at: Date())))
+        topic: topics.value(attribute), payload: Messages.value(octets, of: attribute.characteristic, at: Date())),
+      of: attribute.address)
   }
 
   // MARK: - The clock

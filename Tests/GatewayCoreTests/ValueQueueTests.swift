@@ -1,3 +1,4 @@
+import BLEWire
 import Foundation
 import GatewayCore
 import Testing
@@ -53,6 +54,19 @@ struct ValueQueueTests {
     #expect(loss.first == date(1))
     #expect(loss.last == date(3))
     #expect(drain(&queue) == [-3] + Array(4...103))
+  }
+
+  @Test func aDeviceThatSendsWithoutEndLosesItsOwnValues() {
+    func device(_ number: UInt64) -> DeviceAddress { DeviceAddress(octets: BD_ADDR(number), kind: .public) }
+    var queue = ValueQueue(limit: 10)
+    for number in 1...3 { queue.append(message(number), of: device(1), at: date(number)) }
+    for number in 4...203 { queue.append(message(number), of: device(2), at: date(number)) }
+    #expect(queue.count == 10 && queue.lost == 193)
+    for number in 204...205 { queue.append(message(number), of: device(1), at: date(number)) }
+    // Both have five now, so that the oldest of all makes room.
+    queue.append(message(206), of: device(2), at: date(206))
+    #expect(drain(&queue) == [-196, 2, 3] + Array(199...206))
+    #expect(queue.count == 0)
   }
 
   @Test func messagesOnTheWayCountAndAreNotDropped() {
