@@ -46,7 +46,7 @@ public struct DeviceClaims: Sendable {
   public static let interval = Duration.seconds(10)
   /// How long a gateway listens to the claims of others before it takes a device.
   public static let settlingTime = Duration.seconds(3)
-  /// Devices that are remembered; the one that was heard least recently and is not served makes room.
+  /// Devices that are remembered; the one that was heard least recently makes room: one that is not served, else one that is not connected.
   public static let deviceLimit = 4096
   /// Other gateways that are remembered for one device; the weakest makes room.
   public static let gatewayLimit = 32
@@ -135,9 +135,12 @@ public struct DeviceClaims: Sendable {
 
   private mutating func makeRoom() {
     guard devices.count >= Self.deviceLimit else { return }
-    let least = devices.filter { !$0.value.serves && !$0.value.isConnected }.min { $0.value.heard < $1.value.heard }
-    guard let least = least ?? devices.min(by: { $0.value.heard < $1.value.heard }) else { return }
-    devices[least.key] = nil
+    // A connected device does not advertise, and would always be the one that was heard least recently.
+    let idle = devices.filter { !$0.value.isConnected }
+    let least =
+      idle.filter { !$0.value.serves }.min { $0.value.heard < $1.value.heard }
+      ?? idle.min { $0.value.heard < $1.value.heard } ?? devices.min { $0.value.heard < $1.value.heard }
+    if let least { devices[least.key] = nil }
   }
 
   /// A claim of another gateway was received.

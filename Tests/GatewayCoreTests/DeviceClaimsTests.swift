@@ -204,6 +204,19 @@ struct DeviceClaimsTests {
     #expect(claims.isKnown(address(10), now: .seconds(5)))
   }
 
+  /// A gateway that is alone serves whatever it hears: addresses that change all the time must not cost a sensor its connection.
+  @Test func aConnectedDeviceKeepsItsPlaceAmongAddressesThatChange() {
+    var claims = DeviceClaims(gateway: "a")
+    claims.brokerChanged(isConnected: true, now: .zero)
+    claims.heard(address(0), rssi: -50, now: .seconds(1))
+    #expect(claims.update(now: .seconds(4)) == [.taken(address(0))])
+    claims.connectionChanged(address(0), isConnected: true, now: .seconds(4))
+    for number in 1..<UInt64(DeviceClaims.deviceLimit) { claims.heard(address(number), rssi: -50, now: .seconds(5)) }
+    #expect(claims.update(now: .seconds(9)).count == DeviceClaims.deviceLimit - 1)
+    claims.heard(address(UInt64(DeviceClaims.deviceLimit)), rssi: -50, now: .seconds(10))
+    #expect(claims.count == DeviceClaims.deviceLimit && claims.serves(address(0)))
+  }
+
   /// The weakest makes room, so that many gateways with weak signals do not hide the one that serves the device.
   @Test func theNumberOfGatewaysOfADeviceIsLimited() {
     var claims = DeviceClaims(gateway: "a")
