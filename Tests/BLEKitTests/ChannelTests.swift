@@ -249,27 +249,69 @@ import Testing
     withExtendedLifetime(adapter) {}
   }
 
-  @Test func aChannelPastTheLimitOfWaitingOnesIsClosed() async throws {
+  /// A channel that a device opens.
+  private func incoming(_ number: UInt32, of peer: PeerID = ScriptedHost.client) -> HostEvent {
+    .channelOpened(
+      OpenedChannel(
+        id: L2CAPChannelID(rawValue: number), peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: true, request: nil,
+        localMTU: 2048, remoteMTU: 10))
+  }
+
+  private func nextClosing() async throws -> L2CAPChannelID {
+    while true { if case .closeChannel(let id) = try await host.next() { return id } }
+  }
+
+  @Test func aChannelPastTheShareOfItsLinkIsClosed() async throws {
     let (adapter, _) = try await connect()
     let publication = try await publish(adapter, psm: 0x80)
-    func incoming(_ number: UInt32) -> HostEvent {
-      .channelOpened(
-        OpenedChannel(
-          id: L2CAPChannelID(rawValue: number), peer: ScriptedHost.client, spsm: SPSM(rawValue: 0x80), isIncoming: true,
-          request: nil, localMTU: 2048, remoteMTU: 10))
-    }
     for number in 1...33 as ClosedRange<UInt32> { host.say(incoming(number)) }
-    while true {
-      guard case .closeChannel(let id) = try await host.next() else { continue }
-      #expect(id == L2CAPChannelID(rawValue: 33))
-      break
+    #expect(try await nextClosing() == L2CAPChannelID(rawValue: 33))
+    // One that is taken makes room for another.
+    var iterator = publication.makeAsyncIterator()
+    let first = try #require(await iterator.next())
+    host.say(incoming(34), incoming(35))
+    #expect(try await nextClosing() == L2CAPChannelID(rawValue: 35))
+    for _ in 0..<32 {
+      let channel = await iterator.next()
+      #expect(channel != nil)
     }
-    var channels = 0
-    for await _ in publication {
-      channels += 1
-      if channels == 32 { break }
+    withExtendedLifetime(first) {}
+  }
+
+  /// One device opens as many channels as its link may have, and nobody takes them: a channel of another device waits all the same.
+  @Test func aLinkLeavesRoomForTheChannelsOfOthers() async throws {
+    let (adapter, _) = try await connect()
+    let publication = try await publish(adapter, psm: 0x80)
+    let other = PeerID(rawValue: 8)
+    host.connect(other)
+    for number in 1...33 as ClosedRange<UInt32> { host.say(incoming(number)) }
+    host.say(incoming(34, of: other))
+    #expect(try await nextClosing() == L2CAPChannelID(rawValue: 33))
+    var channels: [LEChannel] = []
+    for await channel in publication {
+      channels.append(channel)
+      if channels.count == 33 { break }
     }
-    #expect(channels == 32)
+    let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0008), kind: .random)
+    #expect(channels.last?.device.address == address)
+  }
+
+  @Test func aChannelPastTheLimitOfAllLinksIsClosed() async throws {
+    let (adapter, _) = try await connect()
+    let publication = try await publish(adapter, psm: 0x80)
+    var number: UInt32 = 0
+    for link in 8..<24 as Range<UInt32> {
+      let peer = PeerID(rawValue: link)
+      host.connect(peer)
+      for _ in 0..<32 {
+        number += 1
+        host.say(incoming(number, of: peer))
+      }
+    }
+    #expect(number == 512)
+    host.say(incoming(513))
+    #expect(try await nextClosing() == L2CAPChannelID(rawValue: 513))
+    withExtendedLifetime(publication) {}
   }
 
   @Test func aPSMThatIsTakenIsAnError() async throws {

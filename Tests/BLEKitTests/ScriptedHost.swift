@@ -89,10 +89,10 @@ final class ScriptedHost: AdapterLink {
 
   static let client = PeerID(rawValue: 7)
 
-  /// A client connects.
-  func connect() {
-    let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0007), kind: .random)
+  /// A client connects. The last octets of its address are its number.
+  func connect(_ peer: PeerID = client) {
+    let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(peer.rawValue)), kind: .random)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    say(.connected(Connection(peer: Self.client, address: address, role: .peripheral, timing: timing)))
+    say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
   }
 }

@@ -2,6 +2,7 @@ import BLEEngine
 import BLEGATT
 import BLEHost
 import BLEL2CAP
+import Synchronization
 
 /// A PSM that devices may open channels to, from ``Adapter/publishChannel(psm:security:)``: a sequence of the channels that they open.
 ///
@@ -55,18 +56,50 @@ extension ChannelPublication: AsyncSequence {
     var channels: AsyncStream<LEChannel>.Iterator
 
     /// The next channel; nil when the PSM was withdrawn, the adapter closed, or the task is cancelled.
-    public mutating func next() async -> LEChannel? { await channels.next() }
+    public mutating func next() async -> LEChannel? {
+      guard let channel = await channels.next() else { return nil }
+      publication.incoming.taken(by: channel.device.peer)
+      return channel
+    }
   }
 }
 
-/// The channels to one PSM that no reader has taken.
-struct IncomingChannels: Sendable {
+/// The channels to one PSM that no reader has taken. A link has a share of them, so that the channels of one device, which nobody may
+/// want, leave room for those of others.
+final class IncomingChannels: Sendable {
   let stream: AsyncStream<LEChannel>
-  let continuation: AsyncStream<LEChannel>.Continuation
-  /// Channels that may wait for a reader; one more is closed.
-  static let limit = 32
+  private let continuation: AsyncStream<LEChannel>.Continuation
+  /// The channels of each link that wait.
+  private let waiting = Mutex<[PeerID: Int]>([:])
+  /// Channels of one link that may wait for a reader; one more is closed.
+  static let linkLimit = 32
+  /// Channels of all links that may wait, those of links that have ended included; one more is closed.
+  static let limit = 512
 
   init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit)) }
+
+  /// Adds a channel. One for which there is no room is released by the caller, and so closed.
+  func offer(_ channel: LEChannel) {
+    let peer = channel.device.peer
+    let hasRoom = waiting.withLock { waiting in
+      guard waiting[peer, default: 0] < Self.linkLimit else { return false }
+      waiting[peer, default: 0] += 1
+      return true
+    }
+    guard hasRoom else { return }
+    if case .enqueued = continuation.yield(channel) { return }
+    taken(by: peer)
+  }
+
+  /// A channel of a link does not wait any more.
+  func taken(by peer: PeerID) {
+    waiting.withLock { waiting in
+      let rest = waiting[peer, default: 0] - 1
+      waiting[peer] = rest > 0 ? rest : nil
+    }
+  }
+
+  func finish() { continuation.finish() }
 }
 
 extension Adapter {
@@ -142,7 +175,7 @@ extension AdapterSession.State {
   mutating func stopListening(_ psm: SPSM, into actions: inout Actions) {
     guard let incoming = listeners.removeValue(forKey: psm), !isClosed else { return }
     actions.commands.append(.stopListening(psm))
-    actions.later { incoming.continuation.finish() }
+    actions.later { incoming.finish() }
   }
 
   mutating func channelOpened(_ opened: OpenedChannel, of session: AdapterSession, into actions: inout Actions) {
@@ -153,7 +186,7 @@ extension AdapterSession.State {
       // Without a task that waits, the channel is released and closed.
       channelOpenings.answer(LinkChannel(peer: opened.peer, id: id), .success(channel), into: &actions)
     } else if let incoming = listeners[opened.spsm] {
-      actions.later { incoming.continuation.yield(channel) }
+      actions.later { incoming.offer(channel) }
     }
     actions.later { withExtendedLifetime(channel) {} }
   }
@@ -163,7 +196,7 @@ extension AdapterSession.State {
   }
 
   mutating func endListening(into actions: inout Actions) {
-    for incoming in listeners.values { actions.later { incoming.continuation.finish() } }
+    for incoming in listeners.values { actions.later { incoming.finish() } }
     (listeners, newListeners) = ([:], [:])
   }
 }
