@@ -2,6 +2,7 @@ import BLEATT
 import BLEHCI
 import BLEHost
 import BLEKit
+import BLEWire
 import Testing
 
 @testable import BLEGATT
@@ -20,6 +21,21 @@ import Testing
 
   private func answers(_ count: Int) async throws -> [RequestAnswer] {
     try await commands(count) { if case .respond(_, _, let answer) = $0 { answer } else { nil } }
+  }
+
+  /// Of what a reader of connections, states or questions has not read, it has the newest.
+  @Test func aReaderThatDoesNotReadLosesTheOldestBeyond256() async throws {
+    let adapter = try await host.open()
+    let connections = adapter.connections
+    for number in 1...257 as ClosedRange<UInt32> { host.connect(PeerID(rawValue: number)) }
+    var addresses: [DeviceAddress] = []
+    for await device in connections {
+      addresses.append(device.address)
+      if addresses.count == 256 { break }
+    }
+    #expect(
+      addresses
+        == (2...257).map { DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | $0), kind: .random) })
   }
 
   /// Vol 3, Part F, 3.3.3: the host has answered in the place of the handler, which is cancelled.

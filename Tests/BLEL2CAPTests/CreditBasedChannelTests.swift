@@ -435,6 +435,14 @@ private let first = ChannelID(rawValue: 0x0040)
   }
 
   /// An empty SDU has no octets: the number of SDUs is limited, too.
+  /// Four requests of a peer wait for the application; the next one has no resources (Vol 3, Part A, 4.23: 0x0004).
+  @Test func theNumberOfRequestsThatWaitIsLimited() throws {
+    var link = TwoEnds()
+    for number in 1...5 { try link.receive(1, "140\(number)0a0080004\(number)00640017000400") }
+    #expect(link.requests.count == 4)
+    #expect(link.ends[1].sent == ["15050a00" + "0000000000000000" + "0400"])
+  }
+
   @Test func theNumberOfQueuedSDUsIsLimited() throws {
     var link = TwoEnds()
     try link.open()
