@@ -1,4 +1,5 @@
 import BluetoothLE
+import Synchronization
 
 /// A heart-rate monitor and its collector.
 ///
@@ -6,6 +7,9 @@ import BluetoothLE
 /// the other is a phone, a watch, or this program on another machine.
 @main
 struct HeartRateExample {
+  /// The signal that ends the program.
+  private static let interruption = Mutex<Int32?>(nil)
+
   static func main() async {
     Output.prepare()
     let signals = endingInGoodOrder(on: [SIGINT, SIGTERM])
@@ -18,12 +22,13 @@ struct HeartRateExample {
       Output.write("\(help.text)\n")
     } catch {
       Manager.shutDownAll()
-      // A closed output is no failure.
-      if !Output.isClosed {
+      // A closed output is no failure, and neither is what a signal ends.
+      if !Output.isClosed, interruption.withLock({ $0 }) == nil {
         Output.write("heart-rate: \(error)\n", to: STDERR_FILENO)
         exit((error as? AdapterError)?.exitStatus ?? 1)
       }
     }
+    if let number = interruption.withLock({ $0 }) { _exit(128 + number) }
     if Output.isClosed { exit(Output.closedStatus) }
   }
 
@@ -33,8 +38,9 @@ struct HeartRateExample {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
+        interruption.withLock { $0 = number }
         Manager.shutDownAll()
-        exit(128 + number)
+        _exit(128 + number)
       }
       source.activate()
       return source
