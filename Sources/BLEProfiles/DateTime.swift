@@ -26,7 +26,8 @@ public struct DateTime: ProfileValue {
 
   /// The date and time of day of a number of seconds since the beginning of 1970 in the same time zone (proleptic Gregorian calendar).
   public init(secondsSince1970 seconds: Int64) {
-    let day = (seconds - (seconds % 86_400 + 86_400) % 86_400) / 86_400
+    // Rounded down, also for times before 1970; a subtraction before the division overflows for the earliest ones.
+    let day = seconds / 86_400 - (seconds % 86_400 < 0 ? 1 : 0)
     let rest = (seconds % 86_400 + 86_400) % 86_400
     // Days since 1 March of year 0, in eras of 400 years with 146,097 days.
     let shifted = day + 719_468

@@ -140,6 +140,19 @@ struct TimeValueTests {
   func secondsAreDates(seconds: Int64, text: String) {
     #expect(DateTime(secondsSince1970: seconds).description == text)
   }
+
+  /// Years that a date cannot have are the nearest one, and unknown before year 0: no number of seconds ends the process.
+  @Test(
+    arguments: [
+      (Int64.max, UInt16.max), (Int64.min, 0), (.min + 86_399, 0), (-62_167_219_201, 0), (-62_167_219_200, 0),
+      (253_402_300_799, 9999), (253_402_300_800, 10_000),
+    ] as [(Int64, UInt16)])
+  func anyNumberOfSecondsIsADate(seconds: Int64, year: UInt16) {
+    let time = DateTime(secondsSince1970: seconds)
+    #expect(time.year == year)
+    #expect(time.month >= 1 && time.month <= 12 && time.day >= 1 && time.day <= 31 && time.hours <= 23)
+    #expect(DateTime(octets: time.octets) != nil)
+  }
 }
 
 struct ThermometerValueTests {
