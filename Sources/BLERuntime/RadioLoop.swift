@@ -74,11 +74,13 @@ struct RadioLoop: ~Copyable {
   private var items = Mailbox.Items()
   private var isEnding = false
 
-  private init(_ mailbox: Mailbox, _ settings: RadioService.Settings) throws(SystemError) {
+  init(_ mailbox: Mailbox, _ settings: RadioService.Settings) throws(SystemError) {
+    let poller = try Poller()
+    try poller.watch(mailbox.waker.descriptor, token: Self.mailboxToken, for: .reading)
+    self.poller = poller
     self.mailbox = mailbox
     self.settings = settings
     radio = VirtualRadio(seed: settings.seed, pacing: settings.pacing)
-    poller = try Poller()
   }
 
   /// Runs until the mailbox is shut down.
@@ -92,19 +94,34 @@ struct RadioLoop: ~Copyable {
   }
 
   private mutating func run() throws(SystemError) {
-    try poller.watch(mailbox.waker.descriptor, token: Self.mailboxToken, for: .reading)
-    while !isEnding {
+    let clock = clock
+    while !isEnding { try turn(waitingUntil: deadline, now: clock.now) }
+  }
+
+  /// The hosts that have a controller.
+  var clientCount: Int { clients.count }
+
+  /// The time at which the radio or a listener has something to do; nil if nothing is planned.
+  var deadline: Instant? {
+    mutating get {
       var deadline = radio.deadline
       for listener in listeners.values { deadline = .nearer(deadline, listener.acceptTime) }
-      let count = try poller.wait(until: deadline, on: clock)
-      let now = clock.now()
-      for index in 0..<count { try handle(poller[index], now) }
-      for listener in listeners.values where listener.acceptTime.map({ $0 <= now }) ?? false {
-        try accept(on: listener, now)
-      }
-      radio.tick(now: now, into: &output)
-      try deliver(now)
+      return deadline
     }
+  }
+
+  /// Waits for a descriptor, but not past a time of ``MonotonicClock``, and does what is due then.
+  ///
+  /// - Parameter now: the time after the wait.
+  mutating func turn(waitingUntil deadline: Instant?, now: () -> Instant) throws(SystemError) {
+    let count = try poller.wait(until: deadline, on: clock)
+    let now = now()
+    for index in 0..<count { try handle(poller[index], now) }
+    for listener in listeners.values where listener.acceptTime.map({ $0 <= now }) ?? false {
+      try accept(on: listener, now)
+    }
+    radio.tick(now: now, into: &output)
+    try deliver(now)
   }
 
   private mutating func handle(_ ready: Poller.Ready, _ now: Instant) throws(SystemError) {
@@ -113,7 +130,7 @@ struct RadioLoop: ~Copyable {
     } else if let listener = listeners[ready.token] {
       try accept(on: listener, now)
     } else if let client = clients[ready.token] {
-      if ready.canWrite { flush(client) }
+      if ready.canWrite { flush(client, now) }
       if ready.canRead || ready.hasEnded { receive(from: client, now) }
     }
   }
@@ -243,13 +260,13 @@ extension RadioLoop {
     }
   }
 
-  private mutating func flush(_ client: Client) {
+  private mutating func flush(_ client: Client, _ now: Instant) {
     do throws(TransportError) {
       try client.stream.flush()
       if !client.stream.hasBacklog {
         try? client.stream.watch(on: poller, token: client.token, for: .reading)
       }
-    } catch { remove(client, error, clock.now()) }
+    } catch { remove(client, error, now) }
   }
 
   private mutating func remove(_ client: Client, _ error: TransportError, _ now: Instant) {
