@@ -88,6 +88,13 @@ struct ServiceDescription: Decodable, Sendable {
     guard let data = FileManager.default.contents(atPath: file) else {
       throw .input("\(file) cannot be read. Name a description in JSON; ble serve --example prints one.")
     }
+    try self.init(data, of: file)
+  }
+
+  /// Reads the content of a file.
+  ///
+  /// - Throws: ``ToolError``, which names the place in the file.
+  init(_ data: Data, of file: String) throws(ToolError) {
     do { self = try JSONDecoder().decode(Self.self, from: data) } catch {
       throw .data("\(file)\(Self.line(of: error, in: data)): \(Self.reason(error))")
     }
