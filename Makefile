@@ -101,7 +101,8 @@ deb:
 	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway
 
 test-deb:
-	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev debootstrap
+	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev debootstrap mosquitto python3-venv
+	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
 	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages)"
 	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway)"
 
