@@ -259,21 +259,28 @@ if hasGateway {
 }
 
 // The layers without examples and tests, and one program with all fuzzers: only the folder Fuzz sees internal declarations, by the
-// flag -enable-testing of scripts/fuzz.
+// flag -enable-testing of scripts/fuzz. The tool is a library there, whose entry has another name than `main`, as SwiftPM names
+// those of programs for their tests.
 if isFuzzing {
   let layers = package.targets.filter { $0.type == .system || $0.type == .regular && $0.path == nil }
+  let tool = package.targets.first { $0.name == "ble" }
   package.products = [.executable(name: "fuzz", targets: ["fuzz"])]
   package.targets =
     layers + [
       .target(
         name: "PeripheralDescription", dependencies: ["BluetoothLE"], path: "Examples/ReferencePeripheral",
         exclude: ["main.swift", "ReferencePeripheral.swift"], packageAccess: false, swiftSettings: strict),
+      .target(
+        name: "ble", dependencies: tool?.dependencies ?? [], path: "Sources/ble",
+        swiftSettings: strict + [
+          .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "ble_main"])
+        ]),
       .executableTarget(
         name: "fuzz",
         dependencies: [
-          "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEL2CAP",
-          "BLESMP",
-          "BLEWire", "PeripheralDescription",
+          "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "GatewayCore",
+          "PeripheralDescription", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }

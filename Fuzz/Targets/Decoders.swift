@@ -10,8 +10,8 @@ func fuzzDecoders(_ input: inout FuzzInput) {
   switch input.index(11) {
   case 0: decodeATT(input.rest())
   case 1: decodeEvent(input.rest())
-  case 2: decodeCommand(input.element(of: commands), input.rest())
-  case 3: decodeReturned(input.element(of: commands), input.rest())
+  case 2: decodeCommand(input.element(of: hciCommands), input.rest())
+  case 3: decodeReturned(input.element(of: hciCommands), input.rest())
   case 4: decodeSMP(input.rest())
   case 5: decodeSignalling(input.rest())
   case 6: decodePacket(input.rest())
@@ -22,7 +22,8 @@ func fuzzDecoders(_ input: inout FuzzInput) {
   }
 }
 
-private let commands = HCI.commands.values.sorted { $0.opcode.rawValue < $1.opcode.rawValue }
+/// Each command with a declaration, by its code.
+let hciCommands = HCI.commands.values.sorted { $0.opcode.rawValue < $1.opcode.rawValue }
 private let leEvents = HCI.leEvents.values.sorted { $0.subeventCode.rawValue < $1.subeventCode.rawValue }
 
 private func decodeATT(_ octets: [UInt8]) {

@@ -14,6 +14,7 @@ private func runLibFuzzer(
 /// be linked with all instrumented layers.
 enum FuzzTarget: String, CaseIterable {
   case decoders, advertising, server, client, pairing, channels, host, kernel, bonds, descriptions
+  case gateway, bearers, tool, profiles, radio, identities
 
   static let chosen = ProcessInfo.processInfo.environment["FUZZ_TARGET"].flatMap(FuzzTarget.init(rawValue:))
 
@@ -29,6 +30,12 @@ enum FuzzTarget: String, CaseIterable {
     case .kernel: fuzzKernel(&input)
     case .bonds: fuzzBonds(&input)
     case .descriptions: fuzzDescriptions(&input)
+    case .gateway: fuzzGateway(&input)
+    case .bearers: fuzzBearers(&input)
+    case .tool: fuzzTool(&input)
+    case .profiles: fuzzProfiles(&input)
+    case .radio: fuzzRadio(&input)
+    case .identities: fuzzIdentities(&input)
     }
   }
 }

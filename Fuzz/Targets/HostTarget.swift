@@ -125,7 +125,7 @@ private struct HostRun {
 
   /// An event with well-formed parameters.
   private func event(_ input: inout FuzzInput) -> [UInt8] {
-    let all = events
+    let all = hciEvents
     func packet<Event: HCIEventParameters>(_ type: Event.Type) -> [UInt8] {
       var octets: [UInt8] = []
       octets.append(hci: Event.random(from: &input))
@@ -175,9 +175,7 @@ private struct HostRun {
       return .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: input.counted(), scanResponse: []))
     case 4: return .stopAdvertising(AdvertisingID(rawValue: 1))
     case 5, 6:
-      return .update(
-        UpdateToken(rawValue: UInt64(lastID)), AttributeID(rawValue: UInt32(1 + input.index(8))),
-        [UInt8](repeating: 5, count: Int(input.octet())), to: nil)
+      return update(&input, number: lastID)
     case 7: return .disconnect(peer, .remoteUserTerminatedConnection)
     case 8: return .updateConnection(peer, ConnectionParameters(latency: input.uint16() % 600))
     case 9: return .readRSSI(peer)
@@ -302,17 +300,34 @@ private struct HostRun {
   }
 }
 
-private let events: [any HCIEventParameters.Type] =
+/// Each event with a declaration, by its code.
+let hciEvents: [any HCIEventParameters.Type] =
   HCI.events.values.sorted { $0.eventCode.rawValue < $1.eventCode.rawValue }
   + HCI.leEvents.values.sorted { $0.subeventCode.rawValue < $1.subeventCode.rawValue }
 
+/// The command of an application that sends a value of one of the first eight attributes to all subscribers.
+func update(_ input: inout FuzzInput, number: UInt32) -> HostCommand {
+  .update(
+    UpdateToken(rawValue: UInt64(number)), AttributeID(rawValue: UInt32(1 + input.index(8))),
+    [UInt8](repeating: 5, count: Int(input.octet())), to: nil)
+}
+
 /// A controller that answers each command, and checks each packet of the host.
-private struct FuzzController {
-  static let aclLength = 27
+struct FuzzController {
+  /// The octets of data in one ACL packet, and the number of buffers for them.
+  var buffers: (length: Int, count: UInt8) = (27, 4)
 
   var refuses: HCIErrorCode?
   var completesPackets = true
   var isExtended = false
+  /// Links whose packets stay in the buffers, with their number.
+  var stalled: [ConnectionHandle: UInt16] = [:]
+  /// Whether ``data`` and ``ended`` are kept.
+  var keepsData = false
+  /// The ACL packets of the host.
+  var data: [HCIACLDataPacket] = []
+  /// The links that the host ends.
+  var ended: [ConnectionHandle] = []
   /// The payloads of L2CAP frames that begin in a packet.
   var sentPDUs: [[UInt8]] = []
 
@@ -324,28 +339,42 @@ private struct FuzzController {
     switch packet {
     case .command(let command): return [answer(command)]
     case .aclData(let data):
-      require(data.data.count <= Self.aclLength, "an ACL packet of \(data.data.count) octets")
+      require(data.data.count <= buffers.length, "an ACL packet of \(data.data.count) octets")
+      if keepsData { self.data.append(data) }
       if data.packetBoundaryFlag == .firstNonFlushable {
         sentPDUs = sentPDUs.suffix(31) + [Array(data.data.dropFirst(4))]
         plantedFault(
           data.data.count > 20 && data.data.dropFirst(4).first == 0x1B, "a notification of more than 12 octets")
       }
       guard completesPackets else { return [] }
-      return [
-        encoded(
-          HCI.NumberOfCompletedPackets {
-            $0.links = [
-              HCI.CompletedPackets {
-                $0.connectionHandle = data.connectionHandle
-                $0.numCompletedPackets = 1
-              }
-            ]
-          })
-      ]
+      if let count = stalled[data.connectionHandle] {
+        let all = stalled.values.reduce(1, +)
+        require(all <= UInt16(buffers.count), "\(all) packets for \(buffers.count) buffers")
+        stalled[data.connectionHandle] = count + 1
+        return []
+      }
+      return [completed(1, of: data.connectionHandle)]
     case .event, .synchronousData, .isoData:
       require(false, "a host sent \(octets.hexadecimal)")
       return []
     }
+  }
+
+  /// The packets of a link leave the buffers again.
+  mutating func resume(_ handle: ConnectionHandle) -> [UInt8] {
+    completed(stalled.removeValue(forKey: handle) ?? 0, of: handle)
+  }
+
+  private func completed(_ count: UInt16, of handle: ConnectionHandle) -> [UInt8] {
+    encoded(
+      HCI.NumberOfCompletedPackets {
+        $0.links = [
+          HCI.CompletedPackets {
+            $0.connectionHandle = handle
+            $0.numCompletedPackets = count
+          }
+        ]
+      })
   }
 
   private func encoded(_ event: some HCIEventParameters) -> [UInt8] {
@@ -354,9 +383,11 @@ private struct FuzzController {
     return packet
   }
 
-  private func answer(_ command: HCICommandPacket) -> [UInt8] {
+  private mutating func answer(_ command: HCICommandPacket) -> [UInt8] {
     if let type = HCI.commands[command.opcode] {
-      require((try? type.init(decoding: command.parameters)) != nil, "malformed: \(command.opcode)")
+      let decoded = try? type.init(decoding: command.parameters)
+      require(decoded != nil, "malformed: \(command.opcode)")
+      if keepsData, let disconnect = decoded as? HCI.Disconnect { ended.append(disconnect.connectionHandle) }
       if type.isAnsweredByStatus {
         return encoded(
           HCI.CommandStatus {
@@ -384,11 +415,11 @@ private struct FuzzController {
       return HCI.LEReadLocalSupportedFeatures.Response { $0.features = [.encryption] }.encoded
     case .leReadBufferSize:
       return HCI.LEReadBufferSize.Response {
-        ($0.aclDataPacketLength, $0.totalNumACLDataPackets) = (UInt16(Self.aclLength), 4)
+        ($0.aclDataPacketLength, $0.totalNumACLDataPackets) = (UInt16(buffers.length), buffers.count)
       }.encoded
     case .leReadBufferSizeV2:
       return HCI.LEReadBufferSizeV2.Response {
-        ($0.aclDataPacketLength, $0.totalNumACLDataPackets) = (UInt16(Self.aclLength), 4)
+        ($0.aclDataPacketLength, $0.totalNumACLDataPackets) = (UInt16(buffers.length), buffers.count)
       }.encoded
     case .leReadFilterAcceptListSize:
       return HCI.LEReadFilterAcceptListSize.Response { $0.filterAcceptListSize = 8 }.encoded
