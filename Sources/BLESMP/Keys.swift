@@ -1,6 +1,6 @@
 import BLEWire
 
-/// A key of 128 bits. Its descriptions do not show it.
+/// A key of 128 bits. Its descriptions do not show it, and comparing two keys takes the same time for all keys.
 public struct SecretKey: Hashable, Sendable {
   /// The key as a number. PDUs and HCI have its least significant octet first.
   public var value: UInt128 {
@@ -12,6 +12,12 @@ public struct SecretKey: Hashable, Sendable {
 
   /// A key with this value.
   public init(_ value: UInt128) { number = UnalignedUInt128(value) }
+
+  /// Compares all bits of both keys, also after a difference.
+  public static func == (a: Self, b: Self) -> Bool {
+    let difference = a.value ^ b.value
+    return UInt64(truncatingIfNeeded: difference >> 64) | UInt64(truncatingIfNeeded: difference) == 0
+  }
 }
 
 extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

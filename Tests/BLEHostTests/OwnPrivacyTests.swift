@@ -188,9 +188,8 @@ import Testing
     var couple = Couple(
       peripheral: .with { $0.identityResolvingKey = Self.irk }, central: { _ in .with() }, controller: controller)
     couple.world.ask(0, .setPrivacy(Self.settings(.seconds(60))))
-    let key = try #require(PairingSettings.with().identityResolvingKey)
     var settings = Self.settings(.seconds(60))
-    settings.identityResolvingKey = key
+    settings.identityResolvingKey = World.identityKey(of: 1)
     couple.world.ask(1, .setPrivacy(settings))
     couple.world.run(for: .seconds(1))
     try couple.connect()
@@ -229,9 +228,10 @@ import Testing
     settings.distributesIdentityWhenUnauthenticated = distributes
     let isGiven = isAuthenticated || distributes
     for role in [0, 1] {
+      let keys = role == 0 ? [Self.irk, SecretKey(1)] : [SecretKey(1), Self.irk]
       var couple = Couple(
-        peripheral: .with(isAuthenticated ? .displayOnly : .noInputNoOutput) { $0.identityResolvingKey = Self.irk },
-        central: { _ in .with(.keyboardOnly) { $0.identityResolvingKey = Self.irk } })
+        peripheral: .with(isAuthenticated ? .displayOnly : .noInputNoOutput) { $0.identityResolvingKey = keys[0] },
+        central: { _ in .with(.keyboardOnly) { $0.identityResolvingKey = keys[1] } })
       couple.world.ask(role, .setPrivacy(settings))
       couple.world.run(for: .seconds(1))
       try couple.connect()

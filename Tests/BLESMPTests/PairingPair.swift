@@ -46,17 +46,22 @@ struct PairingPair {
 
   init(
     _ initiators: PairingSettings = PairingSettings(), _ responders: PairingSettings = PairingSettings(),
+    initiatorAddress: DeviceAddress = Self.initiatorAddress, responderAddress: DeviceAddress = Self.responderAddress,
     seed: UInt64 = 1
   ) {
     var (initiators, responders) = (initiators, responders)
     // With zero a device has no identity.
     if initiators.identityAddress.octets.value == 0 { initiators.identityAddress = Self.initiatorAddress }
     if responders.identityAddress.octets.value == 0 { responders.identityAddress = Self.responderAddress }
+    // No two devices have the same identity resolving key.
+    if let key = responders.identityResolvingKey, key == initiators.identityResolvingKey {
+      responders.identityResolvingKey = SecretKey(key.value + 0x1_0000)
+    }
     initiator = PairingMachine(
-      role: .initiator, own: Self.initiatorAddress, peer: Self.responderAddress, settings: initiators,
+      role: .initiator, own: initiatorAddress, peer: responderAddress, settings: initiators,
       cryptography: LibCrypto(), random: .seeded(seed))
     responder = PairingMachine(
-      role: .responder, own: Self.responderAddress, peer: Self.initiatorAddress, settings: responders,
+      role: .responder, own: responderAddress, peer: initiatorAddress, settings: responders,
       cryptography: LibCrypto(), random: .seeded(seed &+ 1))
   }
 

@@ -22,7 +22,7 @@ import Testing
     var pair = pair(.with(), .with(.displayYesNo) { $0.asksConsent = true })
     pair.pair()
     let consent = try #require(pair.names[.responder]?.last)
-    pair.initiator.settings = .with(.displayYesNo)
+    pair.initiator.settings = .with(.displayYesNo) { $0.identityResolvingKey = SecretKey(1) }
     restart(&pair)
     #expect(pair.withdrawn[.responder] == [consent])
     guard case .compare = pair.questions[.responder]?.last else { Issue.record("no comparison"); return }

@@ -18,6 +18,10 @@ struct BondList: Sendable {
   private(set) var bonds: [Bond] = []
   /// The key strength of each bond, by identity.
   private(set) var strengths: [DeviceAddress: KeyStrength] = [:]
+  /// The identity resolving key of each bond that has one, by identity. No two are equal, and none is ``ownKey``.
+  private(set) var identityKeys: [DeviceAddress: SecretKey] = [:]
+  /// The identity resolving key that this host distributes, which no peer has.
+  private var ownKey: SecretKey?
   /// Counts the changes of who can be resolved.
   private(set) var revision = 0
   /// The highest ``Bond/lastUse``.
@@ -31,18 +35,27 @@ struct BondList: Sendable {
   static let maximumResolved = 512
 
   /// Takes over bonds of an earlier run; where they are more than `limit`, those that would be removed first stay out.
-  mutating func replaceAll(with new: [Bond], limit: Int) {
+  ///
+  /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
+  @discardableResult
+  mutating func replaceAll(with new: [Bond], limit: Int) -> [DeviceAddress] {
     bonds = []
     for bond in new {
       bonds.removeAll { $0.identity == bond.identity }
       bonds.append(bond)
     }
     while bonds.count > max(1, limit) { bonds.remove(at: leastUsed { _ in true } ?? 0) }
-    strengths = [:]
-    for bond in bonds { strengths[bond.identity] = bond.strength }
+    let keyless = removeEqualKeys()
+    (strengths, identityKeys) = ([:], [:])
+    for bond in bonds { note(bond) }
     newestUse = bonds.map(\.lastUse).max() ?? 0
     (resolved, latest) = ([:], [:])
     revision += 1
+    return keyless
+  }
+
+  private mutating func note(_ bond: Bond) {
+    (strengths[bond.identity], identityKeys[bond.identity]) = (bond.strength, bond.identityResolvingKey)
   }
 
   subscript(identity: DeviceAddress) -> Bond? { bonds.first { $0.identity == identity.identity } }
@@ -60,7 +73,8 @@ struct BondList: Sendable {
     if let index = bonds.firstIndex(where: { $0.identity == bond.identity }) {
       let old = bonds[index]
       if old.identityResolvingKey != bond.identityResolvingKey { forgetAddresses(of: bond.identity) }
-      (bonds[index], strengths[bond.identity]) = (bond, bond.strength)
+      bonds[index] = bond
+      note(bond)
       return .replaced(old)
     }
     guard hasRoom(limit: limit) else { return .refused }
@@ -71,7 +85,7 @@ struct BondList: Sendable {
     }
     forgetAddresses(of: bond.identity)
     bonds.append(bond)
-    strengths[bond.identity] = bond.strength
+    note(bond)
     return removed.map { .addedInPlace(of: $0) } ?? .added
   }
 
@@ -99,7 +113,7 @@ struct BondList: Sendable {
   mutating func remove(_ identity: DeviceAddress) -> Bond? {
     guard let index = bonds.firstIndex(where: { $0.identity == identity.identity }) else { return nil }
     forgetAddresses(of: identity.identity)
-    strengths[identity.identity] = nil
+    (strengths[identity.identity], identityKeys[identity.identity]) = (nil, nil)
     return bonds.remove(at: index)
   }
 
@@ -132,5 +146,68 @@ struct BondList: Sendable {
     if let identity { latest[identity] = plain }
     return identity ?? plain
   }
+}
 
+/// Identity resolving keys that two devices have distributed (Docs/Decisions/0096). With one key in two bonds a private address
+/// stands for two devices. The bond that keeps the key is the authenticated one, else the one that was made first.
+extension BondList {
+  /// Sets the key that this host distributes.
+  ///
+  /// - Returns: the devices that lose this key.
+  mutating func setOwnKey(_ key: SecretKey?) -> [DeviceAddress] {
+    guard key != ownKey else { return [] }
+    ownKey = key
+    let keyless = removeEqualKeys()
+    for identity in keyless {
+      identityKeys[identity] = nil
+      forgetAddresses(of: identity)
+    }
+    return keyless
+  }
+
+  /// Takes the key from each bond that does not keep it.
+  ///
+  /// - Returns: the identities of these bonds.
+  private mutating func removeEqualKeys() -> [DeviceAddress] {
+    let order =
+      bonds.indices.filter { bonds[$0].strength.isAuthenticated }
+      + bonds.indices.filter { !bonds[$0].strength.isAuthenticated }
+    var kept: [SecretKey] = []
+    var keyless: [DeviceAddress] = []
+    for index in order {
+      guard let key = bonds[index].identityResolvingKey else { continue }
+      if key.value != 0, key != ownKey, !kept.contains(key) {
+        kept.append(key)
+      } else {
+        bonds[index].identityResolvingKey = nil
+        keyless.append(bonds[index].identity)
+      }
+    }
+    return keyless
+  }
+
+  /// Whether the identity resolving key of a bond that is to be kept is all zeros, that of this host, or that of another bond which
+  /// keeps it.
+  func isKeyRefused(of bond: Bond) -> Bool {
+    guard let key = bond.identityResolvingKey else { return false }
+    return key.value == 0 || key == ownKey || bonds.contains { $0.keepsKey(from: bond) }
+  }
+
+  /// The devices whose identity resolving key the bond of another device takes.
+  func devices(losingTheirKeyTo bond: Bond) -> [DeviceAddress] {
+    bonds.filter { $0.hasKey(of: bond) && !$0.keepsKey(from: bond) }.map(\.identity)
+  }
+}
+
+extension Bond {
+  /// Whether this is the bond of another device with the same identity resolving key.
+  fileprivate func hasKey(of other: Bond) -> Bool {
+    guard let key = other.identityResolvingKey, identity != other.identity else { return false }
+    return identityResolvingKey == key
+  }
+
+  /// Whether both bonds have the same identity resolving key, and this one keeps it. It was made first.
+  func keepsKey(from newer: Bond) -> Bool {
+    hasKey(of: newer) && (strength.isAuthenticated || !newer.strength.isAuthenticated)
+  }
 }

@@ -14,6 +14,8 @@ enum BondEffect: Equatable, Sendable {
   case replaced(DeviceAddress, PeerID)
   /// The security of a link has changed with its bond.
   case securityChanged(PeerID)
+  /// The identity resolving key of a pairing was refused, or taken from another bond: the kernel's keys differ from the bonds'.
+  case identityKeysChanged
 }
 
 /// Facts about the link of a pairing that succeeded.
@@ -75,13 +77,22 @@ struct BondTable: Sendable {
     BondedDevices(revision: list.revision, bonds: list.bonds, lastAddresses: list.latest)
   }
 
-  /// Takes over bonds of an earlier run, in the place of those that are there. Nothing is reported.
-  mutating func replaceAll(with bonds: [Bond]) {
-    list.replaceAll(with: bonds, limit: maximum)
+  /// Takes over bonds of an earlier run, in the place of those that are there. No change of a bond is reported.
+  ///
+  /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
+  @discardableResult
+  mutating func replaceAll(with bonds: [Bond]) -> [DeviceAddress] {
+    let keyless = list.replaceAll(with: bonds, limit: maximum)
     counters.load(list.bonds)
     reports = BondReports()
     review()
+    return keyless
   }
+
+  /// Sets the identity resolving key that this host distributes. No bond has it.
+  ///
+  /// - Returns: the devices that lose this key.
+  mutating func setOwnKey(_ key: SecretKey?) -> [DeviceAddress] { list.setOwnKey(key) }
 
   /// What a pairing may make and replace.
   ///
@@ -94,6 +105,7 @@ struct BondTable: Sendable {
     let settings = settings ?? PairingSettings()
     var rules = BondRules()
     (rules.strengths, rules.replacement, rules.inUse) = (list.strengths, settings.bondRules.replacement, inUse)
+    rules.identityKeys = list.identityKeys
     // A bond that is replaced takes no room.
     guard list[identity] == nil else { return rules }
     if !list.hasRoom(limit: maximum) {
@@ -117,6 +129,9 @@ struct BondTable: Sendable {
     if isUnconfirmed, !unconfirmed.admits(limit, now: now) { return false }
     var bond = bond
     bond.lastUse = list[bond.identity]?.lastUse ?? 0
+    let isKeyRefused = list.isKeyRefused(of: bond)
+    if isKeyRefused { bond.identityResolvingKey = nil }
+    let losers = list.devices(losingTheirKeyTo: bond)
     switch list.update(bond, limit: maximum, inUse: inUse) {
     case .refused: return false
     case .added, .replaced: break
@@ -125,8 +140,31 @@ struct BondTable: Sendable {
     if isUnconfirmed { unconfirmed.add(limit, now: now) }
     _ = list.use(bond.identity)
     counters.make(bond)
+    for loser in losers { removeKey(of: loser, for: bond.identity, into: &effects) }
     report(bond.identity, into: &effects)
+    if isKeyRefused { keyRefused(bond.identity, into: &effects) }
+    if isKeyRefused || !losers.isEmpty { effects.append(.own(.identityKeysChanged)) }
     return true
+  }
+
+  /// An unauthenticated bond has the identity resolving key of a device that has now authenticated.
+  private mutating func removeKey(
+    of loser: DeviceAddress, for owner: DeviceAddress, into effects: inout [Effect<BondEffect>]
+  ) {
+    guard var bond = list[loser] else { return }
+    bond.identityResolvingKey = nil
+    change(bond, into: &effects)
+    let text = "the bond of \(loser) loses its identity resolving key: \(owner) has it, too, and has authenticated"
+    effects.append(.report(.peer, text, peer: nil))
+  }
+
+  private func keyRefused(_ identity: DeviceAddress, into effects: inout [Effect<BondEffect>]) {
+    effects.append(.report(.peer, Self.keyRefusal(of: identity), peer: nil))
+  }
+
+  /// The line of the log about a device whose key is not used.
+  static func keyRefusal(of identity: DeviceAddress) -> String {
+    "the identity resolving key of \(identity) is not used: it is all zeros, or that of this device or of another bonded one. Private addresses of \(identity) are not recognized"
   }
 
   /// Takes the outcome of a pairing: keeps its bond, and reports what became of it.
@@ -152,6 +190,7 @@ struct BondTable: Sendable {
     let isBonded =
       makesBond && admit(bond, hasConsent: outcome.hasConsent, inUse: inUse, limit, now: now, into: &effects)
     if isBonded {
+      if outcome.isIdentityKeyRefused { keyRefused(identity, into: &effects) }
       effects.append(.own(.made(bond, link.peer)))
       if let old { replaced(old, on: link, outcome.strength, into: &effects) }
       // The table stores the private address that the device uses now.

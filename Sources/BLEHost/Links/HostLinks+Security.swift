@@ -95,6 +95,7 @@ extension HostLinks {
       case .removed(let identity):
         links.table.bondRemoved(identity)
         links.withKernel(&host) { $0?.bondRemoved(identity, into: &$2) }
+      case .identityKeysChanged: links.withKernel(&host) { $0?.loadKeys($1, into: &$2) }
       case .notKept(let identity): links.withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
       case .made(let bond, let peer):
         links.table.bonded(peer, bond, links.toolbox)

@@ -36,6 +36,7 @@ struct HostLinks: Sendable {
     table = LinkTable(configuration)
     services = ServiceRegistry(configuration, cryptography)
     bonds = BondTable(configuration)
+    if let key = configuration.pairing?.identityResolvingKey { _ = bonds.setOwnKey(key) }
     policy = SecurityPolicy(
       configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
     toolbox = SecurityToolbox(cryptography)
@@ -68,10 +69,10 @@ struct HostLinks: Sendable {
     case .setPairing(let settings):
       policy.settings = settings
       withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
-    case .setBonds(let new):
-      bonds.replaceAll(with: new)
-      table.bondsReplaced(by: &bonds, toolbox)
-      withKernel(&host) { $0?.loadKeys($1, into: &$2) }
+      guard let key = settings?.identityResolvingKey else { return }
+      let keyless = bonds.setOwnKey(key)
+      if !keyless.isEmpty { bondsReplaced(without: keyless, &host) }
+    case .setBonds(let new): bondsReplaced(without: bonds.replaceAll(with: new), &host)
     case .bondsStored(let stored):
       bonds.stored(stored)
       for index in table.indices {
@@ -82,6 +83,15 @@ struct HostLinks: Sendable {
       ChannelRouter.perform(command, from: owner, &self, &host)
     default: performLink(command, from: owner, &host)
     }
+  }
+
+  /// The application has replaced the bonds.
+  ///
+  /// - Parameter keyless: the devices whose identity resolving keys are not used.
+  private mutating func bondsReplaced(without keyless: [DeviceAddress], _ host: inout HostTurn) {
+    for identity in keyless { host.report(.application, BondTable.keyRefusal(of: identity)) }
+    table.bondsReplaced(by: &bonds, toolbox)
+    withKernel(&host) { $0?.loadKeys($1, into: &$2) }
   }
 
   private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {

@@ -140,7 +140,8 @@ struct KernelPairings: Sendable {
   ) {
     var outcome = Outcome()
     outcome.isIdentified = true
-    outcome.identityResolvingKey = key
+    // A device without one distributes zeros (Vol 3, Part H, 3.6.4).
+    outcome.identityResolvingKey = key.value == 0 ? nil : key
     switch pairingLink(of: identity, usedAs: used, context) {
     case .link(let peer):
       outcome.link = peer
@@ -180,18 +181,24 @@ struct KernelPairings: Sendable {
     let known = outcomes[identity.identity] ?? Outcome()
     let isRefused = found == .ambiguous || known.isRefused || (link == nil && context.isUsed(identity, except: nil))
     let identities = [identity] + (link.map { [$0.identity] } ?? [])
+    let isBonded = isToBeKept && context.settings?.isBonding == true
+    let isKeyTaken = known.identityResolvingKey.map { isTaken($0, by: identity, key.strength, context) } ?? false
+    // Without its identity resolving key a device with a private address could not be recognized again.
+    let isUnrecognizable = isKeyTaken && isBonded && link?.address.randomKind == .resolvablePrivate
     let refusal =
-      isRefused ? PairingFailure(.keyRejected, .local) : refusal(of: key, for: identities, on: link, context)
+      isRefused || isUnrecognizable
+      ? PairingFailure(.keyRejected, .local) : refusal(of: key, for: identities, on: link, context)
     if let refusal {
       return refuse(identity, on: link, refusal, isRefused: isRefused, context, into: &effects)
     }
-    let isBonded = isToBeKept && context.settings?.isBonding == true
     guard !known.isAnnounced else {
       guard isBonded, var bond = context.bond(of: identity) else { return }
       bond.take(key, use)
       return effects.append(.own(.bondChanged(bond)))
     }
     let outcome = pairingOutcome(identity, key, use, isBonded: isBonded, known)
+    // The kernel resolves addresses by the key that it received last. The bond table sees to the key of a bond.
+    if isKeyTaken, !isBonded { loadKeys(context, into: &effects) }
     if let link { return effects.append(.own(.report(.keyMade(outcome, of: identity, report), link.peer))) }
     keyAccepted(identity)
     guard isBonded, identity.randomKind != .resolvablePrivate else { return }
@@ -201,6 +208,15 @@ struct KernelPairings: Sendable {
     } else {
       removeKeys(of: identity, context, into: &effects)
     }
+  }
+
+  /// Whether an identity resolving key is ours, or that of another device whose bond keeps it (Docs/Decisions/0096).
+  private func isTaken(
+    _ key: SecretKey, by identity: DeviceAddress, _ strength: KeyStrength, _ context: KernelContext
+  ) -> Bool {
+    var bond = Bond(identity: identity, strength: strength)
+    bond.identityResolvingKey = key
+    return key == context.settings?.identityResolvingKey || context.bonds.contains { $0.keepsKey(from: bond) }
   }
 
   private func pairingOutcome(

@@ -30,6 +30,9 @@ public struct BondRules: Sendable {
   /// The key strength of each bond, by identity address. A pairing with one of these identities makes a key that is no weaker,
   /// or fails.
   public var strengths: [DeviceAddress: KeyStrength] = [:]
+  /// The identity resolving key (IRK) of each bond that has one, by identity address. A pairing does not take the key of another
+  /// bonded device from its peer: ``PairingOutcome/isIdentityKeyRefused``.
+  public var identityKeys: [DeviceAddress: SecretKey] = [:]
   /// The identity of the bonded device that the peer is from the beginning, by its address or because the link has proven the
   /// bond. ``PairingSettings/applyBond(of:_:isProven:)`` sets it.
   public var presumed: DeviceAddress?
@@ -40,6 +43,19 @@ public struct BondRules: Sendable {
 
   /// The default rules: each pairing may make and replace bonds.
   public init() {}
+
+  /// Whether a device with this identity address must not have this IRK: it is the key of another bonded device. The bond of that
+  /// device keeps the key, unless it is unauthenticated and the new one authenticated.
+  ///
+  /// The time depends on the number of bonds, and not on the keys.
+  func isTaken(_ key: SecretKey, by identity: DeviceAddress, isAuthenticated: Bool) -> Bool {
+    var isTaken = false
+    for (other, otherKey) in identityKeys where other != identity.identity {
+      let isKept = !isAuthenticated || strengths[other]?.isAuthenticated == true
+      if otherKey == key, isKept { isTaken = true }
+    }
+    return isTaken
+  }
 }
 
 /// The number of bonds that may be made in a period without authentication and without the application's consent.

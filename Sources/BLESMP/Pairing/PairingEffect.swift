@@ -39,8 +39,12 @@ public struct PairingOutcome: Hashable, Sendable {
   /// The key for links on which this device is the central: the peer's key of legacy pairing, or the common key of Secure
   /// Connections.
   public var centralKey: LongTermKey?
-  /// The key that resolves the peer's private addresses.
+  /// The key that resolves the peer's private addresses. Nil also if the peer has none (all zeros; Vol 3, Part H, 3.6.4), and if
+  /// ``isIdentityKeyRefused``.
   public var peerIRK: SecretKey?
+  /// Whether the peer distributed the IRK of this device or of another bonded device, which is not its own
+  /// (Docs/Decisions/0096).
+  public var isIdentityKeyRefused = false
   /// The peer's identity address.
   public var peerIdentity: DeviceAddress?
   /// The key of the peer's signatures.

@@ -109,6 +109,7 @@ extension PairingMachine {
       exchange.outcome.peerIRK = irk == 0 ? nil : SecretKey(irk)
     case let packet as IdentityAddressInformation:
       try receive(identity: packet.deviceAddress, &exchange)
+      try checkIdentityKey(&exchange)
     case let packet as SigningInformation:
       exchange.outcome.peerCSRK = UInt128(littleEndian: packet.signatureKey).map(SecretKey.init)
     default: throw .unspecifiedReason
@@ -140,6 +141,23 @@ extension PairingMachine {
     case .ask: exchange.asksReplacement = true
     case .always: break
     }
+  }
+
+  /// Refuses an IRK that is not the peer's alone: this device's own, or that of a bond with another identity address.
+  ///
+  /// With one key in two bonds, one of the two devices is taken for the other. An IRK is distributed to every bonded peer, so that
+  /// it proves nothing about the device that names it. The pairing succeeds without the key if the peer uses a fixed address. A peer
+  /// with a private address could not be recognized again: Key Rejected (Vol 3, Part H, 3.5.5).
+  private func checkIdentityKey(_ exchange: inout KeyExchange) throws(PairingFailedReason) {
+    guard let key = exchange.outcome.peerIRK else { return }
+    let rules = settings.bondRules
+    let identity = exchange.outcome.peerIdentity ?? rules.presumed ?? peer.identity
+    let isAuthenticated = exchange.outcome.strength.isAuthenticated
+    let isTaken = rules.isTaken(key, by: identity, isAuthenticated: isAuthenticated)
+    guard key == settings.identityResolvingKey || isTaken else { return }
+    if exchange.outcome.isBonded, peer.randomKind == .resolvablePrivate { throw .keyRejected }
+    exchange.outcome.peerIRK = nil
+    exchange.outcome.isIdentityKeyRefused = true
   }
 
   /// Receives the application's decision on the replacement of a bond.
