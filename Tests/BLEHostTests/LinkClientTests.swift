@@ -1,6 +1,7 @@
 import BLEATT
 import BLECrypto
 import BLEGATT
+import BLEL2CAP
 import BLESMP
 import BLEWire
 import Testing
@@ -86,6 +87,66 @@ import Testing
     client.setMTU(50)
     client.setEncrypted(false)
     #expect(client.mtu == 50 && !client.gatt.isLinkEncrypted)
+  }
+
+  /// The application reads handle 5 again and again, so that the first bearer always has an operation, and the peer closes the bearer
+  /// of another read as soon as it has opened the next one.
+  @Test mutating func aPeerThatReopensBearersKeepsNoReadFromEnding() {
+    client.bearers.isEnabled = true
+    start()
+    func read(_ id: UInt32, _ handle: UInt16) {
+      client.perform(
+        GATTClient.Operation(id: .init(rawValue: id), .read(AttributeHandle(rawValue: handle))), for: owner,
+        pairsOnDemand: false, queuesAfterBondLoss: false, now: now, into: &output)
+    }
+    read(1, 5)
+    client.bearers.add(ChannelID(rawValue: 0x40), mtu: 64)
+    read(2, 3)
+    #expect(output.frames.map(\.channel) == [ChannelID(rawValue: 0x40)])
+    var steps = 0
+    var results: [String] = []
+    while steps < 100, !results.contains("done 2 1") {
+      steps += 1
+      let channel = 0x40 + UInt16(steps)
+      client.bearers.add(ChannelID(rawValue: channel), mtu: 64)
+      client.bearerClosed(ChannelID(rawValue: channel - 1), now: now, into: &output)
+      read(100 + UInt32(steps), 5)
+      var requests = take()
+      results += requests.effects
+      while requests.pdus == [0x0A], !results.contains("done 2 1") {
+        receive([0x0B, 7])
+        requests = take()
+        results += requests.effects
+      }
+    }
+    #expect(steps == 1 && results.contains("done 2 1"))
+  }
+
+  /// What was not sent on a bearer moves with it, in its order.
+  @Test mutating func theOperationsOfAClosedBearerFollowInTheirOrder() {
+    client.bearers.isEnabled = true
+    start()
+    read()
+    client.bearers.add(ChannelID(rawValue: 0x40), mtu: 64)
+    let handle = AttributeHandle(rawValue: 9)
+    for (id, kind) in [(11, .read(handle)), (12, .write(handle, [1])), (13, .read(handle))]
+      as [(UInt32, GATTClient.Operation.Kind)]
+    {
+      client.perform(
+        GATTClient.Operation(id: .init(rawValue: id), kind), for: owner, pairsOnDemand: false,
+        queuesAfterBondLoss: false, now: now, into: &output)
+    }
+    #expect(output.frames.map { $0.pdu.first } == [0x0A])
+    client.bearers.add(ChannelID(rawValue: 0x41), mtu: 64)
+    client.bearerClosed(ChannelID(rawValue: 0x40), now: now, into: &output)
+    var sent = take().pdus
+    for response in [[0x0B, 1], [0x0B, 1], [0x13], [0x0B, 1]] as [[UInt8]] {
+      receive(response)
+      let next = take()
+      sent += next.pdus
+      #expect(next.effects.count == 1)
+    }
+    #expect(sent == [0x0A, 0x0A, 0x12, 0x0A] && output.frames.isEmpty)
   }
 
   @Test mutating func exchangesTheMTUFirstAndTellsTheServer() {

@@ -5,13 +5,19 @@ import BLEWire
 ///
 /// ```
 ///   off ──startCaching──► unverified ──next discovery: reads the Database Hash──► inUse
-///    ▲                       ▲   └──── the server has no Database Hash ──► off     │
+///    ▲                       ▲ ▲ └──── the server has no Database Hash ──► off     │
+///    │                       │ └── next discovery, without a cache ── changing ◄── │ Service Changed while the hash is read
 ///    └──────stopCaching──────┴──── Service Changed, or Database Out Of Sync ───────┘
 /// ```
+///
+/// A server that sends Service Changed during each verification delays each operation by one verification: the operation that
+/// the verification precedes is performed without a cache then, and not after another verification.
 enum Caching: Sendable {
   case off
   /// The hash must be read before the cache answers anything.
   case unverified(AttributeCache?)
+  /// The database has changed while the hash was read, which may be the old one. The next discovery is performed and not cached.
+  case changing
   case inUse(AttributeCache)
 }
 
@@ -20,7 +26,7 @@ extension GATTClient {
   /// server has no Database Hash.
   public var attributeCache: AttributeCache? {
     switch caching {
-    case .off: nil
+    case .off, .changing: nil
     case .unverified(let stored): stored
     case .inUse(let cache): cache
     }
@@ -44,7 +50,10 @@ extension GATTClient {
   public mutating func stopCaching() { caching = .off }
 
   /// Another bearer of the server has reported that the database has changed: nothing that was discovered holds.
-  package mutating func discardCache() { if case .off = caching {} else { caching = .unverified(nil) } }
+  package mutating func discardCache() {
+    if case .off = caching { return }
+    caching = active?.procedure is CacheVerification ? .changing : .unverified(nil)
+  }
 
   /// The outcome of an operation, where it need not be asked.
   func cachedOutcome(of kind: Operation.Kind) -> Outcome? {
@@ -55,7 +64,12 @@ extension GATTClient {
   /// Whether the Database Hash is to be read before this operation.
   func needsVerification(before kind: Operation.Kind) -> Bool {
     guard case .unverified = caching else { return false }
-    return kind.isDiscovery || kind == .subscribeToServiceChanged
+    return kind.isVerified
+  }
+
+  /// An operation begins. The one after a void verification is not cached, and the next one is verified again.
+  mutating func endVerification(before kind: Operation.Kind) {
+    if case .changing = caching, kind.isVerified { caching = .unverified(nil) }
   }
 
   /// Stores what an operation has found.
@@ -81,6 +95,11 @@ extension GATTClient {
     discardCache()
     output.events.append(.servicesChanged(range))
   }
+}
+
+extension GATTClient.Operation.Kind {
+  /// Whether the cache may answer a part of it, so that the Database Hash is read before.
+  fileprivate var isVerified: Bool { isDiscovery || self == .subscribeToServiceChanged }
 }
 
 /// Reads the Database Hash (Vol 3, Part G, 7.3). Where it is not the one of the stored cache, asks the server for Robust

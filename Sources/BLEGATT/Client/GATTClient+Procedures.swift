@@ -14,6 +14,7 @@ extension GATTClient.Operation.Kind {
 extension GATTClient {
   /// Begins an operation that is not a command.
   mutating func begin(_ operation: Operation, now: Instant, into output: inout Output) {
+    endVerification(before: operation.kind)
     var starting = Active(id: operation.id, kind: operation.kind, procedure: procedure(for: operation.kind))
     if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
       return finish(starting, .success(.mtu(bearer.mtu)), into: &output)

@@ -17,7 +17,8 @@ extension GATTClient.OperationID {
 ///
 /// Each bearer has a ``/BLEGATT/GATTClient`` with one transaction at a time. An operation on one attribute goes to the bearer with the
 /// fewest operations. Operations on the same attribute stay in their order, on one bearer; discovery, operations on several
-/// attributes, and commands use the first bearer.
+/// attributes, and commands use the first bearer. So do the operations of a bearer that is closed: the first bearer ends with the link
+/// only, so that a peer which opens and closes bearers moves an operation once.
 struct ClientBearers: Sendable {
   private struct Bearer {
     var gatt = GATTClient()
@@ -54,9 +55,15 @@ struct ClientBearers: Sendable {
       bearers[channel]?.operations.append(operation)
       use(channel, &gatt, into: &output) { $0.perform(operation, now: now, into: &$1) }
     } else {
-      if isEnabled { first[operation.id] = .some(operation.kind.attribute) }
-      gatt.perform(operation, now: now, into: &output.gatt)
+      performOnFirst(operation, &gatt, now: now, into: &output)
     }
+  }
+
+  private mutating func performOnFirst(
+    _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    if isEnabled { first[operation.id] = .some(operation.kind.attribute) }
+    gatt.perform(operation, now: now, into: &output.gatt)
   }
 
   /// - Returns: nil for the first bearer.
@@ -135,7 +142,7 @@ struct ClientBearers: Sendable {
     bearers[channel] = bearer
   }
 
-  /// A bearer is closed. What was not sent, and a read that was, is repeated on another bearer; a write may have been executed, and
+  /// A bearer is closed. What was not sent, and a read that was, is repeated on the first bearer; a write may have been executed, and
   /// fails.
   mutating func closed(
     _ channel: ChannelID, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
@@ -145,7 +152,7 @@ struct ClientBearers: Sendable {
       if place == 0, !operation.kind.isRead {
         output.gatt.events.append(.finished(operation.id, .failure(.bearerClosed)))
       } else {
-        perform(operation, &gatt, now: now, into: &output)
+        performOnFirst(operation, &gatt, now: now, into: &output)
       }
     }
   }

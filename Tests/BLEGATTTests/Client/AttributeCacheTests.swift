@@ -164,6 +164,54 @@ struct AttributeCacheTests {
     #expect(talk.client.attributeCache == nil)
   }
 
+  /// A server whose hash is of the database before a change: what is discovered afterwards is not kept under that hash.
+  @Test func keepsNothingUnderAHashThatWasReadDuringAChange() throws {
+    var first = try discovered()
+    #expect(try first.run(.subscribeToServiceChanged, Self.subscription) == .success(.done))
+    var talk = ClientConversation()
+    talk.client.startCaching(first.client.attributeCache)
+    talk.perform(.discoverPrimaryServices)
+    #expect(talk.sent() == [Self.readHash])
+    try talk.receive("1d07000100ffff")
+    try talk.receive("1d07000100ffff")
+    try talk.receive("09120f00" + Self.hash)
+    #expect(talk.sent() == ["1e", "1e", "100100ffff0028"])
+    for (_, response) in Self.services { try talk.receive(response) }
+    #expect(talk.events().last == .finished(.init(rawValue: 1), .success(Self.found)))
+    #expect(talk.client.attributeCache == nil)
+    _ = talk.sent()
+    // The next discovery reads the hash again, and is kept.
+    let exchange = [
+      (Self.readHash, "09120f00" + Self.otherHash), (Self.readFeatures, "09030d0001"), ("120d0001", "13"),
+    ]
+    #expect(try talk.run(.discoverPrimaryServices, exchange + Self.services) == .success(Self.found))
+    #expect(talk.client.attributeCache?.hash == [UInt8](hexadecimal: Self.otherHash))
+  }
+
+  /// A server that sends Service Changed during each verification delays an operation by one verification.
+  @Test func serviceChangedDuringEachVerificationKeepsNoOperationFromEnding() throws {
+    var first = try discovered()
+    #expect(try first.run(.subscribeToServiceChanged, Self.subscription) == .success(.done))
+    var talk = ClientConversation()
+    talk.client.startCaching(first.client.attributeCache)
+    let answers = [
+      Self.readHash: "09120f00" + Self.hash, Self.readFeatures: "09030d0000", "120d0001": "13",
+      Self.services[0].0: Self.services[0].1, Self.services[1].0: Self.services[1].1,
+    ]
+    for operation in 1...50 as ClosedRange<UInt32> {
+      talk.perform(.discoverPrimaryServices)
+      var requests = 0
+      while let request = talk.sent().last(where: { $0 != "1e" }), requests < 10 {
+        requests += 1
+        if request == Self.readHash { try talk.receive("1d07000100ffff") }
+        try talk.receive(try #require(answers[request]))
+      }
+      #expect(requests <= 5)
+      #expect(talk.events().last == .finished(.init(rawValue: operation), .success(Self.found)))
+      #expect(talk.client.attributeCache == nil)
+    }
+  }
+
   /// Results beyond ``GATTClient/Limits-swift.struct/cachedResults`` are not kept, and are asked again.
   @Test func keepsALimitedNumberOfResults() throws {
     var limits = GATTClient.Limits()
