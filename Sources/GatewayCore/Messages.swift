@@ -69,6 +69,12 @@ public enum Messages {
         state: isConnected ? "connected" : "disconnected", gateway: gateway, time: text(of: time), reason: reason))
   }
 
+  /// The gateway of a ``connection(isConnected:gateway:at:reason:)``; nil for any other payload.
+  static func gateway(ofConnection payload: Data) -> String? {
+    struct Connection: Decodable { var gateway: String }
+    return try? JSONDecoder().decode(Connection.self, from: payload).gateway
+  }
+
   /// The counters of a gateway.
   public struct Counters: Encodable, Equatable, Sendable {
     public var version: String

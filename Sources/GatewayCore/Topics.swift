@@ -53,8 +53,8 @@ public struct Topics: Sendable {
   /// The topics to which a gateway subscribes at the broker.
   public var subscriptions: [String] {
     [
-      "\(prefix)/gateways/+/status", "\(prefix)/claims/+/+", "\(prefix)/devices/+/+/+/read",
-      "\(prefix)/devices/+/+/+/write",
+      "\(prefix)/gateways/+/status", "\(prefix)/claims/+/+", "\(prefix)/devices/+/connection",
+      "\(prefix)/devices/+/+/+/read", "\(prefix)/devices/+/+/+/write",
     ]
   }
 
@@ -62,6 +62,7 @@ public struct Topics: Sendable {
   public enum Received: Equatable, Sendable {
     case status(gateway: String)
     case claim(DeviceAddress, gateway: String)
+    case connection(DeviceAddress)
     case read(AttributeName)
     case write(AttributeName)
   }
@@ -79,6 +80,8 @@ public struct Topics: Sendable {
       let gateway = String(levels[2])
       guard let address = DeviceAddress(topicLevel: levels[1]), Self.isLevel(gateway) else { return nil }
       return .claim(address, gateway: gateway)
+    case ("devices", 3) where levels[2] == "connection":
+      return DeviceAddress(topicLevel: levels[1]).map(Received.connection)
     case ("devices", 5):
       guard let address = DeviceAddress(topicLevel: levels[1]), let service = BluetoothUUID(levels[2]),
         let characteristic = BluetoothUUID(levels[3])

@@ -25,7 +25,7 @@ actor Gateway {
   private var queue: ValueQueue
   private var homeAssistant: HomeAssistant?
   private var sessions: [DeviceAddress: DeviceSession] = [:]
-  private var connected: Set<DeviceAddress> = []
+  private var connections: ConnectionTopics
   var gateways: Set<String> = []
   var waiting: [(attribute: AttributeName, request: Request, until: Duration)] = []
   var rejectedRequests = 0
@@ -42,6 +42,7 @@ actor Gateway {
     claims = DeviceClaims(gateway: configuration.identifier)
     table = AdvertisementTable(interval: .seconds(configuration.advertisementInterval))
     queue = ValueQueue(limit: configuration.keptValues)
+    connections = ConnectionTopics(topics: topics)
     homeAssistant = configuration.homeAssistant.map { [topics] in HomeAssistant(prefix: $0, topics: topics) }
   }
 
@@ -162,6 +163,8 @@ actor Gateway {
     case .claim(let address, let gateway):
       guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
       claims.received(claim, of: gateway, for: address, now: now)
+    case .connection(let address):
+      for message in connections.received(payload, for: address) { enqueue(message) }
     case .read(let attribute):
       accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
     case .write(let attribute):
@@ -240,14 +243,11 @@ actor Gateway {
 
   /// The device is connected, or no longer.
   func connectionChanged(_ address: DeviceAddress, isConnected: Bool, reason: String? = nil) {
-    if isConnected { connected.insert(address) } else { connected.remove(address) }
     claims.connectionChanged(address, isConnected: isConnected, now: now)
     Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
-    enqueue(
-      ValueQueue.Message(
-        topic: topics.connection(address),
-        payload: Messages.connection(
-          isConnected: isConnected, gateway: configuration.identifier, at: Date(), reason: reason), isRetained: true))
+    for message in connections.changed(address, isConnected: isConnected, reason: reason, at: Date()) {
+      enqueue(message)
+    }
   }
 
   /// A value of the device was received or read.
@@ -300,7 +300,7 @@ actor Gateway {
     var counters = Messages.Counters(version: Self.version)
     counters.adapter = adapter.address?.octets.description
     counters.devices = claims.count
-    counters.connected = connected.count
+    counters.connected = connections.connectedCount
     counters.kept = queue.count
     counters.keptLimit = queue.limit
     counters.acknowledged = queue.acknowledged

@@ -1,0 +1,79 @@
+public import BLEWire
+public import Foundation
+
+/// The retained messages of the `connection` topics of one gateway: which devices the broker has one of, and which are withdrawn.
+///
+/// A device that changes its private address has a topic for each address. The broker keeps a retained message until it gets an empty
+/// one for the same topic, also while the gateway is away. The gateway therefore subscribes to its own messages as well: at a start it
+/// receives those of its earlier runs.
+public struct ConnectionTopics: Sendable {
+  public let topics: Topics
+
+  private struct Device {
+    var isConnected: Bool
+    /// The number of the latest change.
+    var change: Int
+  }
+
+  private var devices: [DeviceAddress: Device] = [:]
+  private var changes = 0
+
+  /// Devices whose connection topic this gateway has published, without those that are connected. With one more, the message of the
+  /// device that has been disconnected for the longest time is withdrawn.
+  public static let deviceLimit = 512
+
+  public init(topics: Topics) { self.topics = topics }
+
+  /// The devices that are connected.
+  public var connectedCount: Int { devices.values.count(where: \.isConnected) }
+
+  /// A device is connected, or no longer.
+  ///
+  /// - Returns: the retained messages for the broker: those that withdraw others, and last the one of this device.
+  public mutating func changed(
+    _ address: DeviceAddress, isConnected: Bool, reason: String? = nil, at time: Date
+  ) -> [ValueQueue.Message] {
+    let payload = Messages.connection(isConnected: isConnected, gateway: topics.gateway, at: time, reason: reason)
+    note(address.identity, isConnected: isConnected)
+    return makeRoom() + [message(address, payload)]
+  }
+
+  /// A message was received on the `connection` topic of a device: one that another gateway has published, or this one now or in an
+  /// earlier run.
+  ///
+  /// The latest gateway has the topic, so that no gateway withdraws the message of another one.
+  ///
+  /// - Returns: the messages that withdraw others.
+  public mutating func received(_ payload: Data, for address: DeviceAddress) -> [ValueQueue.Message] {
+    let address = address.identity
+    guard devices[address]?.isConnected != true else { return [] }
+    guard Messages.gateway(ofConnection: payload) == topics.gateway else {
+      devices[address] = nil
+      return []
+    }
+    if devices[address] == nil { note(address, isConnected: false) }
+    return makeRoom()
+  }
+
+  private mutating func note(_ address: DeviceAddress, isConnected: Bool) {
+    changes += 1
+    devices[address] = Device(isConnected: isConnected, change: changes)
+  }
+
+  private mutating func makeRoom() -> [ValueQueue.Message] {
+    var withdrawn: [ValueQueue.Message] = []
+    var count = devices.count - connectedCount
+    while count > Self.deviceLimit,
+      let oldest = devices.filter({ !$0.value.isConnected }).min(by: { $0.value.change < $1.value.change })
+    {
+      devices[oldest.key] = nil
+      count -= 1
+      withdrawn.append(message(oldest.key, Data()))
+    }
+    return withdrawn
+  }
+
+  private func message(_ address: DeviceAddress, _ payload: Data) -> ValueQueue.Message {
+    ValueQueue.Message(topic: topics.connection(address), payload: payload, isRetained: true)
+  }
+}
