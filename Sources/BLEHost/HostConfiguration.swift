@@ -58,8 +58,9 @@ package struct HostConfiguration: Sendable {
   /// How long the encryption of a link to a bonded peripheral may take, from the connection on. The controller gives up
   /// after 40 s (Vol 6, Part B, 5.2), and should say so before this has passed.
   package var encryptionTimeout: Duration = .seconds(42)
-  /// How long links are given to end when the host shuts down.
-  package var shutdownTimeout: Duration = .seconds(2)
+  /// How long links are given to end when the host shuts down: a peripheral ends within two seconds after SIGTERM, also with a central that
+  /// does not answer any more.
+  package var shutdownTimeout: Duration = .milliseconds(1_500)
 
   package init() {}
 }
