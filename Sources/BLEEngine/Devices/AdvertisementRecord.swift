@@ -23,33 +23,46 @@ package struct ScanFilter: Sendable {
   /// Without either, every device is.
   func matches(_ data: AdvertisedData) -> Bool {
     if services.isEmpty, solicited.isEmpty { return true }
-    if data.serviceUUIDs.contains(where: services.contains) { return true }
-    if data.solicitedServiceUUIDs.contains(where: solicited.contains) { return true }
+    if !services.isEmpty, data.serviceUUIDs.contains(where: services.contains) { return true }
+    if !solicited.isEmpty, data.solicitedServiceUUIDs.contains(where: solicited.contains) { return true }
     return !(data.overflowArea?.matches(of: services) ?? []).isEmpty
+  }
+}
+
+/// Advertising data or a scan response of a device, as last received.
+struct AdvertisedArea: Sendable {
+  /// The report with the octets; nil for none.
+  private(set) var source: Discovery.Shared?
+  /// Whether the octets end before the end of the data.
+  private(set) var isTruncated = false
+  private let isScanResponse: Bool
+
+  init(isScanResponse: Bool) { self.isScanResponse = isScanResponse }
+
+  var octets: [UInt8] { source.map { octets(in: $0) } ?? [] }
+
+  private func octets(in report: Discovery.Shared) -> [UInt8] {
+    // A scan response comes alone, or with its advertisement.
+    if isScanResponse, !report.content.isScanResponse { return report.content.scanResponse ?? [] }
+    return report.content.data
+  }
+
+  /// - Returns: whether the octets are others than before. The beginning of octets that are there, whose end the controller has
+  ///   lost, says nothing new.
+  mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
+    let (new, old) = (octets(in: report), octets)
+    if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
+    guard new != old || isNewTruncated != isTruncated else { return false }
+    (source, isTruncated) = (report, isNewTruncated)
+    return true
   }
 }
 
 /// What a device has advertised.
 package struct AdvertisementRecord: Sendable {
-  /// Advertising data or a scan response, as last received.
-  private struct Area: Sendable {
-    var octets: [UInt8] = []
-    var isTruncated = false
-
-    /// - Returns: whether it is another one now. The beginning of what is there, whose end was lost, is not.
-    mutating func replace(by new: [UInt8], isTruncated isNewTruncated: Bool) -> Bool {
-      if isNewTruncated, octets.starts(with: new), !octets.isEmpty { return false }
-      guard new != octets || isNewTruncated != isTruncated else { return false }
-      (octets, isTruncated) = (new, isNewTruncated)
-      return true
-    }
-  }
-
-  private var advertisingData = Area()
-  private var scanResponse = Area()
+  private var advertisingData = AdvertisedArea(isScanResponse: false)
+  private var scanResponse = AdvertisedArea(isScanResponse: true)
   private var isConnectable = false
-  /// The last advertisement, or a scan response where there was none; its octets are in the areas.
-  private var latest: Discovery.Shared?
   /// What was last added of either kind: to add it once more changes nothing.
   private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
   package private(set) var name: String?
@@ -57,6 +70,10 @@ package struct AdvertisementRecord: Sendable {
   private var content: AdvertisedContent?
   /// What was last reported.
   private var reported: AdvertisedContent?
+  /// The octets of memory that the record refers to. What two contents share counts for both.
+  package private(set) var allocatedOctets = 0
+  /// The last advertisement, or a scan response where there was none.
+  private var latest: Discovery.Shared? { added.advertisement ?? added.scanResponse }
   /// Whether one of the areas ends before its end.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
@@ -79,7 +96,11 @@ package struct AdvertisementRecord: Sendable {
   }
 
   /// Adds an advertisement or a scan response.
-  mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> DeviceTable.Addition {
+  ///
+  /// - Parameter view: what the client makes of contents, if it does.
+  mutating func add(
+    _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
+  ) -> DeviceTable.Addition {
     var addition = DeviceTable.Addition()
     if discovery.shared === added.advertisement || discovery.shared === added.scanResponse {
       if let content, content.scan == filter.number {
@@ -103,23 +124,29 @@ package struct AdvertisementRecord: Sendable {
     } else {
       common = AdvertisedContent(
         data ?? self.data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
-        areas: (advertisingData.octets, scanResponse.octets), isTruncated: isTruncated)
+        areas: (advertisingData, scanResponse), view: view)
       content = common
     }
     report(common, discovery, isNew: isNew, for: filter, into: &addition)
+    allocatedOctets = measured(common)
     return addition
+  }
+
+  private func measured(_ content: AdvertisedContent) -> Int {
+    var octets = content.allocatedOctets + (name?.allocatedOctets ?? 0)
+    if let reported, reported !== content { octets += reported.allocatedOctets }
+    if let report = added.advertisement, !content.refers(to: report) { octets += report.allocatedOctets }
+    if let report = added.scanResponse, !content.refers(to: report) { octets += report.allocatedOctets }
+    return octets
   }
 
   /// - Returns: whether the octets are new.
   private mutating func replace(by discovery: Discovery) -> Bool {
     let new = discovery.shared.content
-    if !new.isScanResponse || latest?.content.isScanResponse ?? true, latest?.content.describes(new) != true {
-      latest = discovery.shared
-      content = nil
-    }
+    if !new.isScanResponse || added.advertisement == nil, latest?.content.describes(new) != true { content = nil }
     if new.isScanResponse {
       added.scanResponse = discovery.shared
-      return scanResponse.replace(by: new.data, isTruncated: new.isTruncated)
+      return scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated)
     }
     added.advertisement = discovery.shared
     if new.scanResponse != nil { added.scanResponse = nil }
@@ -129,8 +156,8 @@ package struct AdvertisementRecord: Sendable {
     }
     // Of an advertisement with its scan response, the controller lost the end of the latter.
     let isTruncated = new.isTruncated && new.scanResponse == nil
-    var isNew = advertisingData.replace(by: new.data, isTruncated: isTruncated)
-    if let response = new.scanResponse, scanResponse.replace(by: response, isTruncated: new.isTruncated) {
+    var isNew = advertisingData.replace(by: discovery.shared, isTruncated: isTruncated)
+    if new.scanResponse != nil, scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated) {
       isNew = true
     }
     return isNew

@@ -3,16 +3,18 @@ package import BLEWire
 
 /// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by address.
 ///
-/// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, the one that was not used
-/// for the longest time is removed, unless the client says that it needs it: such a device stays, without what it has advertised.
+/// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, or with more memory for what
+/// they have advertised than ``maximumOctets``, the one that was not used for the longest time is removed, unless the client says that
+/// it needs it: such a device stays, without what it has advertised.
 /// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any number of
 /// devices.
 ///
 /// ```swift
-/// var registry = DeviceRegistry<Bool>(limit: 256)
+/// var registry = DeviceRegistry<Bool>(limit: 256, maximumOctets: 1 << 20)
 /// let filter = ScanFilter(number: 1)
 /// let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false })
-/// if let device = registry.add(discovery, at: slot, for: filter).report { print(device.data.localName ?? "-", device.rssi) }
+/// let addition = registry.add(discovery, at: slot, for: filter, isNeeded: { $0 })
+/// if let device = addition.report { print(device.data.localName ?? "-", device.rssi) }
 /// ```
 package struct DeviceRegistry<Content: Sendable>: Sendable {
   @usableFromInline package var table: DeviceTable
@@ -26,7 +28,16 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// The number of devices at most, beside those that the client needs.
   @inlinable package var limit: Int { table.limit }
 
-  @inlinable package init(limit: Int) { table = DeviceTable(limit: limit) }
+  /// The octets of memory at most of what the devices have advertised.
+  @inlinable package var maximumOctets: Int { table.maximumOctets }
+
+  /// The octets of memory of what the devices have advertised.
+  @inlinable package var allocatedOctets: Int { table.allocatedOctets }
+
+  /// - Parameter view: what the client makes of contents, if it does; its memory counts.
+  @inlinable package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
+    table = DeviceTable(limit: limit, maximumOctets: maximumOctets, view: view)
+  }
 
   /// The identity addresses of all devices, the one used last at the end.
   package var all: [DeviceAddress] { table.all }
@@ -91,23 +102,51 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
         if !hasRemovedRecord { hasRemovedRecord = table.removeRecord(at: oldest) }
         table.touch(oldest)
       } else {
-        identifiers[PeerIdentifier(table.address(at: oldest))] = nil
-        table.remove(oldest)
+        remove(oldest)
       }
     }
+  }
+
+  /// Removes the records of the devices that were not used for the longest time, and the devices themselves that are not needed, as far
+  /// as the records take too much memory.
+  @inlinable mutating func limitOctets(isNeeded: (Content) -> Bool, keeping slot: Int) {
+    var candidates = Self.candidateLimit
+    while table.hasTooManyOctets, candidates > 0, let oldest = table.oldest, oldest != slot {
+      candidates -= 1
+      if isNeeded(contents[oldest]) {
+        table.removeRecord(at: oldest)
+        table.touch(oldest)
+      } else {
+        remove(oldest)
+      }
+    }
+    if table.hasTooManyOctets { table.removeRecord(at: slot) }
+  }
+
+  @inlinable mutating func remove(_ slot: Int) {
+    identifiers[PeerIdentifier(table.address(at: slot))] = nil
+    table.remove(slot)
   }
 
   /// The effect of an advertisement.
   package typealias Addition = DeviceTable.Addition
 
   /// Adds an advertisement or a scan response of a known device.
-  package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
+  package mutating func add(
+    _ discovery: Discovery, for filter: ScanFilter, isNeeded: (Content) -> Bool
+  ) -> Addition {
     guard let slot = table.slot(of: discovery.address.identity) else { return Addition() }
-    return table.add(discovery, at: slot, for: filter)
+    return add(discovery, at: slot, for: filter, isNeeded: isNeeded)
   }
 
   /// Adds an advertisement or a scan response of the device in a slot.
-  @inlinable package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
-    table.add(discovery, at: slot, for: filter)
+  ///
+  /// - Parameter isNeeded: whether a device with this content has to stay.
+  @inlinable package mutating func add(
+    _ discovery: Discovery, at slot: Int, for filter: ScanFilter, isNeeded: (Content) -> Bool
+  ) -> Addition {
+    let addition = table.add(discovery, at: slot, for: filter)
+    if table.hasTooManyOctets { limitOctets(isNeeded: isNeeded, keeping: slot) }
+    return addition
   }
 }

@@ -2,18 +2,32 @@ package import BLEHost
 package import BLEWire
 
 /// What devices have advertised, in slots, and the order of their last uses. Slots are numbered from 0 without gaps.
+///
+/// Memory is limited by the octets that the records refer to, and by the number of devices: the table itself takes about 200 octets
+/// for each.
 package struct DeviceTable: Sendable {
   private var keys = RecencyTable()
   private var records: ContiguousArray<AdvertisementRecord> = []
   /// The number of devices with a record at most.
   package let limit: Int
+  /// The octets of memory that all records together refer to at most.
+  package let maximumOctets: Int
+  /// The octets of memory that all records together refer to.
+  package private(set) var allocatedOctets = 0
+  /// What the client makes of contents.
+  private let view: (any AdvertisedView.Type)?
 
-  package init(limit: Int) { self.limit = limit }
+  /// - Parameter view: what the client makes of contents, if it does; its memory counts.
+  package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
+    (self.limit, self.maximumOctets, self.view) = (limit, maximumOctets, view)
+  }
 
   /// The identity addresses of all devices, in the order of their last uses.
   package var all: [DeviceAddress] { keys.slots.map { address(at: $0) } }
   package var count: Int { keys.count }
   package var isFull: Bool { keys.count >= limit }
+  /// Whether records have to be removed.
+  package var hasTooManyOctets: Bool { allocatedOctets > maximumOctets }
   /// The device that was not used for the longest time.
   package var oldest: Int? { keys.oldest }
 
@@ -45,6 +59,7 @@ package struct DeviceTable: Sendable {
   @discardableResult
   package mutating func removeRecord(at slot: Int) -> Bool {
     guard !records[slot].isEmpty else { return false }
+    allocatedOctets -= records[slot].allocatedOctets
     records[slot] = AdvertisementRecord()
     return true
   }
@@ -65,21 +80,29 @@ package struct DeviceTable: Sendable {
     package init() {}
   }
 
-  /// Adds an advertisement or a scan response of a device.
+  /// Adds an advertisement or a scan response of a device. The client makes room where there are too many octets then.
   package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
-    records[slot].add(discovery, for: filter)
+    let before = records[slot].allocatedOctets
+    let addition = records[slot].add(discovery, for: filter, view: view)
+    allocatedOctets += records[slot].allocatedOctets - before
+    return addition
   }
 
-  /// Adds an advertisement or a scan response of a device, which need not be there. Where there is no room, the device that was not
-  /// used for the longest time is removed.
+  /// Adds an advertisement or a scan response of a device, which need not be there. Where there is no room, the devices that were not
+  /// used for the longest time are removed.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
     let address = discovery.shared.content.address.identity
-    if let slot = slot(of: address) {
+    let slot: Int
+    if let known = self.slot(of: address) {
+      slot = known
       touch(slot)
-      return add(discovery, at: slot, for: filter)
+    } else {
+      if isFull, let oldest { remove(oldest) }
+      slot = insert(address)
     }
-    if isFull, let oldest { remove(oldest) }
-    return add(discovery, at: insert(address), for: filter)
+    let addition = add(discovery, at: slot, for: filter)
+    while hasTooManyOctets, let oldest { remove(oldest) }
+    return addition
   }
 }
 

@@ -32,45 +32,86 @@ public struct DiscoveredDevice: Sendable {
   public var report: AdvertisingReport { content.report(rssi: rssi) }
 }
 
+/// What a client makes of a content for its own interface, such as CoreBluetooth's dictionary.
+package protocol AdvertisedView: AnyObject, Sendable {
+  init(_ content: AdvertisedContent)
+  /// The octets of memory that the view of a content with these data takes at most.
+  static func allocatedOctets(for data: AdvertisedData) -> Int
+}
+
 /// What a device has advertised, as one scan reports it until something changes: all but the strength.
 package final class AdvertisedContent: Sendable {
   /// The number of the scan.
   package let scan: UInt64
   package let data: AdvertisedData
   package let isConnectable: Bool
-  package let isTruncated: Bool
+  package var isTruncated: Bool { areas.advertisingData.isTruncated || areas.scanResponse.isTruncated }
   package let overflowServiceUUIDs: [BluetoothUUID]
   /// Whether the scan reports such a device.
   let isWanted: Bool
+  /// The octets of memory of the content, with its view and the reports that it refers to.
+  package let allocatedOctets: Int
   private let latest: Discovery.Shared
-  private let areas: (advertisingData: [UInt8], scanResponse: [UInt8])
+  private let areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea)
+  /// Whether a view is kept: one of long lists takes many times the memory of their octets.
+  private let keepsView: Bool
   private let view = Mutex<(any AnyObject & Sendable)?>(nil)
 
+  /// - Parameter viewType: what the client makes of contents, if it does.
   init(
     _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
-    areas: (advertisingData: [UInt8], scanResponse: [UInt8]), isTruncated: Bool
+    areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea), view viewType: (any AdvertisedView.Type)?
   ) {
-    (self.data, self.isConnectable, self.isTruncated) = (data, isConnectable, isTruncated)
+    (self.data, self.isConnectable) = (data, isConnectable)
     (self.latest, self.areas) = (latest, areas)
     scan = filter.number
-    overflowServiceUUIDs = data.overflowArea?.matches(of: filter.services) ?? []
+    let overflow = data.overflowArea?.matches(of: filter.services) ?? []
+    overflowServiceUUIDs = overflow
     isWanted = filter.matches(data)
+    var octets = Self.objectOctets + data.allocatedOctets + overflow.allocatedOctets
+    if let viewType, data.areListsParsed {
+      keepsView = true
+      octets += viewType.allocatedOctets(for: data)
+    } else {
+      keepsView = false
+    }
+    octets += latest.allocatedOctets
+    let (first, second) = (areas.advertisingData.source, areas.scanResponse.source)
+    if let first, first !== latest { octets += first.allocatedOctets }
+    if let second, second !== latest, second !== first { octets += second.allocatedOctets }
+    allocatedOctets = octets
+  }
+
+  /// The object itself: its header, and 64 octets for what is small.
+  private static let objectOctets = BLEWire.allocatedOctets(
+    80 + MemoryLayout<AdvertisedData>.stride + 2 * MemoryLayout<AdvertisedArea>.stride)
+
+  /// Whether the content keeps a report in memory.
+  func refers(to report: Discovery.Shared) -> Bool {
+    report === latest || report === areas.advertisingData.source || report === areas.scanResponse.source
   }
 
   /// - Parameter rssi: in dBm; 127 where the controller has none.
   func report(rssi: Int) -> AdvertisingReport {
     AdvertisingReport(
-      latest.content, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData,
-      scanResponse: areas.scanResponse, isTruncated: isTruncated)
+      latest.content, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData.octets,
+      scanResponse: areas.scanResponse.octets, isTruncated: isTruncated)
   }
 
-  /// What a client has made of the content for its own interface: made once, and kept with the content.
-  ///
-  /// - Returns: nil where a view of another type is kept.
-  package func view<View: AnyObject & Sendable>(_ make: (AdvertisedContent) -> View) -> View? {
-    if let known = view.withLock({ $0 }) { return known as? View }
-    let made = make(self)
+  /// What a client has made of the content: made once, and kept with the content, unless the lists are long.
+  package func view<View: AdvertisedView>(as type: View.Type) -> View {
+    guard keepsView else { return View(self) }
+    if let known = view.withLock({ $0 }) as? View { return known }
+    let made = View(self)
     view.withLock { $0 = made }
     return made
+  }
+}
+
+extension Discovery.Shared {
+  /// The octets of memory of the object and of its octets.
+  var allocatedOctets: Int {
+    BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size) + content.data.allocatedOctets
+      + (content.scanResponse?.allocatedOctets ?? 0)
   }
 }

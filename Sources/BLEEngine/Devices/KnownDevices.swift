@@ -5,7 +5,8 @@ import Synchronization
 /// The devices that all clients of one adapter know together, and the links that are up.
 ///
 /// A device is known when a client has reported it, when it has connected, or from a file of an earlier run (``DeviceFile``). With
-/// more than ``limit`` devices the one that was not used for the longest time is removed, unless a link to it is up.
+/// more than ``limit`` devices, or ``maximumOctets`` of names and services, the one that was not used for the longest time is removed,
+/// unless a link to it is up.
 ///
 /// ```swift
 /// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
@@ -31,8 +32,16 @@ package final class KnownDevices: Sendable {
   }
 
   fileprivate struct Entry: Sendable {
-    var identifier: PeerIdentifier
-    var device: Device
+    let identifier: PeerIdentifier
+    let address: DeviceAddress
+    var name: String?
+    var services = PackedUUIDs()
+
+    init(_ address: DeviceAddress) { (identifier, self.address) = (PeerIdentifier(address), address) }
+
+    var device: Device { Device(address: address, name: name, services: services.uuids) }
+    /// The octets of memory that the entry refers to.
+    var allocatedOctets: Int { (name?.allocatedOctets ?? 0) + services.allocatedOctets }
   }
 
   fileprivate struct Link: Sendable {
@@ -48,10 +57,16 @@ package final class KnownDevices: Sendable {
     /// The devices that other programs of this machine are connected to.
     var foreignLinks: Set<DeviceAddress> = []
     var entries: ContiguousArray<Entry> = []
+    /// The octets of memory that all entries together refer to.
+    var allocatedOctets = 0
   }
 
-  /// The number of devices at most. A device takes about 300 octets, its name and services included.
+  /// The number of devices at most. A device takes about 150 octets beside its name and services.
   package static let limit = 32_768
+  /// The octets of memory of names and services at most, beside those of devices with a link.
+  package static let maximumOctets = 8 << 20
+  /// The services at most that are noted of what clients discover on one link.
+  static let linkServiceLimit = 4096
   /// The number of devices in the file at most: those that were used last.
   static let fileLimit = 1024
 
@@ -63,7 +78,7 @@ package final class KnownDevices: Sendable {
     self.file = file
     guard let file else { return }
     state.withLock { state in
-      for device in file.load() { _ = state.update(device.address) { $0 = device } }
+      for device in file.load() { _ = state.update(device.address) { $0.name = device.name } }
     }
   }
 
@@ -75,7 +90,7 @@ package final class KnownDevices: Sendable {
       case .seen(let address, let name, let services):
         return state.update(address) { device in
           device.name = name ?? device.name
-          if !services.isEmpty { device.services = services }
+          if !services.isEmpty { device.services = PackedUUIDs(services) }
         }
       case .named(let address, let name): return state.update(address) { $0.name = name }
       case .discovered(let services, let peer):
@@ -84,6 +99,9 @@ package final class KnownDevices: Sendable {
     }
     if isChanged { save() }
   }
+
+  /// The octets of memory of names and services.
+  package var allocatedOctets: Int { state.withLock(\.allocatedOctets) }
 
   /// Notes reports that say the same as the last ones of their devices.
   package func noteAgain(_ addresses: [DeviceAddress]) {
@@ -187,41 +205,82 @@ extension KnownDevices.State {
   ///
   /// - Returns: whether it is another one than before.
   fileprivate mutating func update(
-    _ address: DeviceAddress, _ change: (inout KnownDevices.Device) -> Void = { _ in }
+    _ address: DeviceAddress, _ change: (inout KnownDevices.Entry) -> Void = { _ in }
   ) -> Bool {
-    if let slot = addresses.slot(of: address.tableKey) {
-      addresses.touch(slot)
-      let before = entries[slot].device
-      change(&entries[slot].device)
-      return entries[slot].device != before
-    }
-    var device = KnownDevices.Device(address: address)
-    change(&device)
-    let entry = KnownDevices.Entry(identifier: PeerIdentifier(address), device: device)
-    if addresses.count >= KnownDevices.limit { removeOldest() }
+    let (slot, isNew) = addresses.slot(of: address.tableKey).map { ($0, false) } ?? (insert(address), true)
+    addresses.touch(slot)
+    let before = entries[slot]
+    change(&entries[slot])
+    let isChanged = entries[slot].name != before.name || entries[slot].services != before.services
+    allocatedOctets += entries[slot].allocatedOctets - before.allocatedOctets
+    while allocatedOctets > KnownDevices.maximumOctets, removeOldest(but: slot) {}
+    return isNew || isChanged
+  }
+
+  private mutating func insert(_ address: DeviceAddress) -> Int {
+    if addresses.count >= KnownDevices.limit { _ = removeOldest() }
+    let entry = KnownDevices.Entry(address)
     let slot = addresses.insert(address.tableKey)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
     identifiers[entry.identifier] = slot
-    return true
+    return slot
   }
 
   fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) -> Bool {
-    for service in services where links[peer]?.services.contains(service) == false {
+    guard let link = links[peer] else { return false }
+    var known = Set(link.services)
+    for service in services where known.count < KnownDevices.linkServiceLimit && known.insert(service).inserted {
       links[peer]?.services.append(service)
     }
     return false
   }
 
   /// Removes the device that was not used for the longest time and has no link; one that has counts as used.
-  private mutating func removeOldest() {
+  ///
+  /// - Returns: false where there is none beside the one in the slot `kept`.
+  private mutating func removeOldest(but kept: Int? = nil) -> Bool {
     let connected = Set(links.values.map(\.address))
     for _ in 0...connected.count {
-      guard let oldest = addresses.oldest else { return }
-      guard connected.contains(entries[oldest].device.address) else {
-        identifiers[entries[oldest].identifier] = nil
-        return addresses.remove(oldest)
+      guard let oldest = addresses.oldest, oldest != kept else { return false }
+      guard connected.contains(entries[oldest].address) else {
+        remove(oldest)
+        return true
       }
       addresses.touch(oldest)
     }
+    return false
+  }
+
+  private mutating func remove(_ slot: Int) {
+    let entry = entries[slot]
+    identifiers[entry.identifier] = nil
+    allocatedOctets -= entry.allocatedOctets
+    (entries[slot].name, entries[slot].services) = (nil, PackedUUIDs())
+    addresses.remove(slot)
+  }
+}
+
+/// UUIDs in little more than the octets in which they are sent: of each the size, then the octets, least significant first.
+private struct PackedUUIDs: Equatable, Sendable {
+  private var octets: [UInt8] = []
+
+  init(_ uuids: [BluetoothUUID] = []) {
+    octets.reserveCapacity(uuids.reduce(0) { $0 + 1 + $1.size.rawValue })
+    for uuid in uuids {
+      octets.append(UInt8(uuid.size.rawValue))
+      uuid.append(to: &octets)
+    }
+  }
+
+  var allocatedOctets: Int { octets.allocatedOctets }
+
+  var uuids: [BluetoothUUID] {
+    var uuids: [BluetoothUUID] = []
+    var rest = octets[...]
+    while let size = rest.popFirst(), let uuid = BluetoothUUID(littleEndian: rest.prefix(Int(size))) {
+      uuids.append(uuid)
+      rest = rest.dropFirst(Int(size))
+    }
+    return uuids
   }
 }

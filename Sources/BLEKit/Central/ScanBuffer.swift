@@ -4,12 +4,17 @@ import Synchronization
 final class ScanBuffer: Sendable {
   /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one counts it.
   static let limit = 1024
+  /// The octets of memory that these results refer to at most, each counted as if it shared nothing; the oldest are dropped then, too.
+  /// ``limit`` results with the longest advertisements take less.
+  static let maximumOctets = 4 << 20
 
   /// Results in order.
   struct Batch: Sendable {
-    /// The oldest at `first`; what follows the last is before it, where results were dropped.
-    fileprivate var results: [ScanResult] = []
-    fileprivate var first = 0
+    /// The oldest at `first`; what follows the last place is in those before it, where results were dropped.
+    private var results: [ScanResult?] = []
+    private var first = 0
+    /// The number of results, and the octets of memory that they refer to.
+    private(set) var (count, allocatedOctets) = (0, 0)
     /// The number of results that were handed out.
     private var taken = 0
     /// The number of results before the first that were dropped.
@@ -19,26 +24,43 @@ final class ScanBuffer: Sendable {
 
     /// Hands out the oldest result that is left.
     mutating func next() -> ScanResult? {
-      guard taken < results.count else { return nil }
-      let index = first + taken
+      guard taken < count else { return nil }
+      let index = place(taken)
       taken += 1
-      guard dropped > 0 else { return results[index < results.count ? index : index - results.count] }
-      var result = results[index < results.count ? index : index - results.count]
-      (result.droppedBefore, dropped) = (dropped, 0)
+      guard dropped > 0 else { return results[index] }
+      var result = results[index]
+      result?.droppedBefore = dropped
+      dropped = 0
       return result
     }
 
-    /// Adds a result, in the place of the oldest where there are too many.
+    /// Adds a result; the oldest are dropped where there are too many.
     mutating func append(_ result: ScanResult) {
-      if results.count < ScanBuffer.limit { return results.append(result) }
-      results[first] = result
+      let octets = result.allocatedOctets
+      while count > 0, count == ScanBuffer.limit || allocatedOctets + octets > ScanBuffer.maximumOctets { dropOldest() }
+      let index = place(count)
+      if index == results.count { results.append(result) } else { results[index] = result }
+      count += 1
+      allocatedOctets += octets
+    }
+
+    private mutating func dropOldest() {
+      allocatedOctets -= results[first]?.allocatedOctets ?? 0
+      results[first] = nil
+      first = place(1)
+      count -= 1
       dropped += 1
-      first = (first + 1) % ScanBuffer.limit
+    }
+
+    /// Where a result is, by its number after the oldest.
+    private func place(_ number: Int) -> Int {
+      let index = first + number
+      return index < ScanBuffer.limit ? index : index - ScanBuffer.limit
     }
 
     fileprivate mutating func removeAll() {
       results.removeAll(keepingCapacity: true)
-      (first, taken, dropped) = (0, 0, 0)
+      (first, count, allocatedOctets, taken, dropped) = (0, 0, 0, 0, 0)
     }
   }
 
@@ -58,14 +80,14 @@ final class ScanBuffer: Sendable {
     state.withLock { state in
       guard state.end == nil else { return false }
       add(&state.waiting)
-      return state.reader != nil && !state.waiting.results.isEmpty
+      return state.reader != nil && state.waiting.count > 0
     }
   }
 
   /// Lets a reader go on that waits for results that are there, or for the end.
   func wake() {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      guard !state.waiting.results.isEmpty || state.end != nil else { return nil }
+      guard state.waiting.count > 0 || state.end != nil else { return nil }
       defer { state.reader = nil }
       return state.reader
     }
@@ -85,7 +107,7 @@ final class ScanBuffer: Sendable {
   /// - Returns: false where it need not wait.
   private func keep(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
     let (isKept, earlier) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
-      if !state.waiting.results.isEmpty || state.end != nil { return (false, nil) }
+      if state.waiting.count > 0 || state.end != nil { return (false, nil) }
       // An iterator has one reader: another one that waited looks again.
       defer { state.reader = continuation }
       return (true, state.reader)
@@ -107,7 +129,7 @@ final class ScanBuffer: Sendable {
     let error: BLEError?
     let isReady: Bool
     (isReady, error) = state.withLock { state in
-      guard state.waiting.results.isEmpty else {
+      guard state.waiting.count == 0 else {
         swap(&state.waiting, &batch)
         return (true, nil)
       }

@@ -30,6 +30,9 @@ public struct ScanResult: Sendable {
   public var report: AdvertisingReport { device.report }
 
   init(_ address: DeviceAddress, _ device: DiscoveredDevice) { (self.address, self.device) = (address, device) }
+
+  /// The octets of memory that the result refers to.
+  var allocatedOctets: Int { device.content.allocatedOctets }
 }
 
 /// The parameters of a scan.
@@ -125,8 +128,13 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began; of more than 32,768, the last ones.
-  private var devices = DeviceTable(limit: 32_768)
+  /// What devices have advertised since the scan began. Where it is too much, the devices that were not received for the longest time
+  /// are forgotten.
+  private(set) var devices = DeviceTable(limit: deviceLimit, maximumOctets: maximumOctets)
+
+  static let deviceLimit = 32_768
+  /// The octets of memory of what the devices have advertised: 1 kB for each of ``deviceLimit``.
+  static let maximumOctets = 32 << 20
 
   init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer) {
     (self.parameters, self.results) = (parameters, results)

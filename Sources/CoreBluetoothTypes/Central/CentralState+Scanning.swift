@@ -6,10 +6,7 @@ import Foundation
 
 extension DiscoveredDevice {
   /// As CoreBluetooth's dictionary, which is made once for reports with the same content.
-  var dictionary: [String: Any] {
-    let view = content.view { AdvertisementDictionary($0) }
-    return view?.dictionary ?? content.dictionary
-  }
+  var dictionary: [String: Any] { content.view(as: AdvertisementDictionary.self).dictionary }
 
   /// The RSSI as CoreBluetooth's delegates receive it.
   var strength: NSNumber { Self.strengths[rssi + 128] }
@@ -18,14 +15,37 @@ extension DiscoveredDevice {
 }
 
 /// The dictionary of a content. Its values are immutable, but `Any` does not say so.
-private final class AdvertisementDictionary: @unchecked Sendable {
+final class AdvertisementDictionary: AdvertisedView, @unchecked Sendable {
   let dictionary: [String: Any]
 
   init(_ content: AdvertisedContent) { dictionary = content.dictionary }
+
+  static func allocatedOctets(for data: AdvertisedData) -> Int {
+    // This object, the buffer of the dictionary, a `CBUUID`, a `Data` with its buffer, an `NSNumber`.
+    var (entries, octets) = (3, 64 + 64)
+    func add(_ values: Int, octets each: Int, and more: Int = 0) {
+      guard values > 0 else { return }
+      entries += 1
+      octets += values * each + more
+    }
+    add(data.serviceUUIDs.count, octets: 80, and: 32)
+    add(data.solicitedServiceUUIDs.count, octets: 80, and: 32)
+    add(data.serviceData.count, octets: 272, and: data.serviceData.reduce(64) { $0 + $1.data.count })
+    add(
+      data.manufacturerData.isEmpty ? 0 : 1, octets: 128,
+      and: data.manufacturerData.reduce(0) { max($0, $1.data.count) })
+    // Text of invalid UTF-8 has up to six octets for each that was received.
+    if let name = data.localName { add(1, octets: 48 + name.octets.count * 6) }
+    // At most three quarters of the places of a dictionary are taken.
+    var places = 4
+    while places * 3 < entries * 4 { places *= 2 }
+    return octets + 3 * 64 + places * 48
+  }
 }
 
 extension AdvertisedContent {
   fileprivate var dictionary: [String: Any] {
+    let data = data.withParsedLists
     var dictionary: [String: Any] = [CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
     if let name = data.localName { dictionary[CBAdvertisementDataLocalNameKey] = name.text ?? name.displayText }
     if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
@@ -80,7 +100,7 @@ extension CentralState {
     let address = discovery.shared.content.address.identity
     guard address.kind != .anonymous else { return }
     let slot = slot(of: address)
-    let addition = devices.add(discovery, at: slot, for: scan)
+    let addition = devices.add(discovery, at: slot, for: scan, isNeeded: Self.isNeeded)
     let known = devices[slot: slot].object.object
     if let name = addition.name, let known {
       known.update(name: name.new)

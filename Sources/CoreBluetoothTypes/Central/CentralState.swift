@@ -37,7 +37,8 @@ struct CentralState: Sendable {
 
   init(limits: CentralLimits = CentralLimits()) {
     self.limits = limits
-    devices = DeviceRegistry(limit: limits.knownDevices)
+    devices = DeviceRegistry(
+      limit: limits.knownDevices, maximumOctets: limits.knownOctets, view: AdvertisementDictionary.self)
   }
 
   /// What the manager stores about a device.
@@ -89,6 +90,10 @@ struct CentralState: Sendable {
 struct CentralLimits: Sendable {
   /// Devices remembered, beside those whose objects the application holds. The one not seen for the longest time is forgotten.
   var knownDevices = 32_768
+  /// The octets of memory of what these devices have advertised, with the dictionaries for the delegate: 2 kB for each of
+  /// ``knownDevices``. The device not seen for the longest time is forgotten; one whose object the application holds loses its
+  /// advertisement.
+  var knownOctets = 64 << 20
   /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more is answered with
   /// `outOfSpace`.
   var pendingOperations = 200
@@ -191,10 +196,13 @@ extension CentralState {
   /// - Returns: its place in ``devices``.
   @discardableResult
   mutating func slot(of address: DeviceAddress) -> Int {
-    devices.slot(of: address, isNeeded: { $0.phase != .disconnected || $0.object.object != nil }) { identifier in
+    devices.slot(of: address, isNeeded: Self.isNeeded) { identifier in
       Device(address: address, identifier: identifier.uuid)
     }
   }
+
+  /// Whether a device has to stay.
+  static func isNeeded(_ device: Device) -> Bool { device.phase != .disconnected || device.object.object != nil }
 
   /// Remembers a device that the managers of this adapter know.
   mutating func remember(_ known: KnownDevices.Device) {
