@@ -164,7 +164,7 @@ actor Gateway {
       guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
       claims.received(claim, of: gateway, for: address, now: now)
     case .connection(let address):
-      for message in connections.received(payload, for: address) { enqueue(message) }
+      for message in connections.received(payload, for: address) { enqueue(message, of: address) }
     case .read(let attribute):
       accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
     case .write(let attribute):
@@ -246,7 +246,7 @@ actor Gateway {
     claims.connectionChanged(address, isConnected: isConnected, now: now)
     Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
     for message in connections.changed(address, isConnected: isConnected, reason: reason, at: Date()) {
-      enqueue(message)
+      enqueue(message, of: address)
     }
   }
 
