@@ -15,6 +15,7 @@ private func runLibFuzzer(
 enum FuzzTarget: String, CaseIterable {
   case decoders, advertising, server, client, pairing, channels, host, kernel, bonds, descriptions
   case gateway, bearers, tool, profiles, radio, identities
+  case scans
 
   static let chosen = ProcessInfo.processInfo.environment["FUZZ_TARGET"].flatMap(FuzzTarget.init(rawValue:))
 
@@ -35,6 +36,7 @@ enum FuzzTarget: String, CaseIterable {
     case .tool: fuzzTool(&input)
     case .profiles: fuzzProfiles(&input)
     case .radio: fuzzRadio(&input)
+    case .scans: fuzzScans(&input)
     case .identities: fuzzIdentities(&input)
     }
   }
