@@ -7,14 +7,16 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// A host with enhanced ATT bearers (Vol 3, Part G, 5.3) and two bonded clients: a hostile one that opens, changes and closes bearers,
-/// gives few credits, whose packets stay in the controller, and which in half of the runs sends any frame; and an honest one.
+/// A host with enhanced ATT bearers (Vol 3, Part G, 5.3) and two bonded clients: a hostile one that opens, changes and
+/// closes bearers, gives few credits, whose packets stay in the controller, and which in half of the runs sends any
+/// frame; and an honest one.
 ///
 /// It requires that
 /// - each request has one response of its kind, on its bearer, as long as the client keeps to the protocol;
 /// - the host sends no frame without a credit, none above the MPS and no PDU above the MTU of the channel;
 /// - a client has at most five bearers;
-/// - the honest client has its answers at once on both of its bearers, whatever the other one does, and the host does not end its link.
+/// - the honest client has its answers at once on both of its bearers, whatever the other one does, and the host does
+///   not end its link.
 func fuzzBearers(_ input: inout FuzzInput) {
   var run = BearersRun.started(input.octet())
   while !input.isEmpty, run.steps < BearersRun.stepLimit { run.step(&input) }

@@ -4,8 +4,8 @@ import Foundation
 
 @testable import GatewayCore
 
-/// What the gateway decides, without a broker and without a radio: its configuration, the messages of clients of the broker, and two
-/// gateways that divide devices while others publish anything on the same broker.
+/// What the gateway decides, without a broker and without a radio: its configuration, the messages of clients of the
+/// broker, and two gateways that divide devices while others publish anything on the same broker.
 ///
 /// It requires that
 /// - what is published is JSON on a topic without wildcards, which the gateway reads as it was written;

@@ -6,8 +6,9 @@ import BLESMP
 import BLEVirtual
 import BLEWire
 
-/// A peripheral and three centrals on one virtual radio, whose identity resolving keys are equal or planted: one central enters the passkey
-/// that the peripheral displays, two pair by Just Works, and these two have one identity address.
+/// A peripheral and three centrals on one virtual radio, whose identity resolving keys are equal or planted: one
+/// central enters the passkey that the peripheral displays, two pair by Just Works, and these two have one identity
+/// address.
 ///
 /// It requires that
 /// - two bonds of the peripheral do not have one key, and none has the peripheral's own;

@@ -9,8 +9,8 @@ import BLEWire
 /// - a decoded value is encoded and decoded as the same, and has a description;
 /// - a quantity is in the range of its characteristic, and its number is encoded to the same octets;
 /// - a medical float is made again from its number;
-/// - a beacon is encoded in no more octets than it was received in, and decoded as the same, at most 1,650 octets of advertising data
-///   included;
+/// - a beacon is encoded in no more octets than it was received in, and decoded as the same, at most 1,650 octets of
+///   advertising data included;
 /// - no argument of an application ends the process: times of day, numbers, texts.
 func fuzzProfiles(_ input: inout FuzzInput) {
   switch input.index(8) {

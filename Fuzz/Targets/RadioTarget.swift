@@ -6,8 +6,8 @@ import BLEWire
 
 @testable import BLERuntime
 
-/// The server of the virtual radio, with hosts on streams of this process, in virtual time: two honest hosts that have a link, and up to
-/// three hostile ones, which send commands, data and any octets, connect, leave, or do not read.
+/// The server of the virtual radio, with hosts on streams of this process, in virtual time: two honest hosts that have
+/// a link, and up to three hostile ones, which send commands, data and any octets, connect, leave, or do not read.
 ///
 /// It requires that
 /// - the link of the honest hosts goes on: each receives what the other sends, unchanged and in order;
