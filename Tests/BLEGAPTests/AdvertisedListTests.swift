@@ -69,7 +69,7 @@ import Testing
       let parsed = AdvertisedLists(parsing: [octets])
       #expect(parsed.allocatedOctets <= AdvertisedLists.memoryBound(of: octets))
       let data = AdvertisedData(advertisingData: octets)
-      #expect(data.allocatedOctets <= AdvertisedListStorage.maximumOctets)
+      #expect(data.allocatedOctets <= 2048)
       #expect(data.areListsParsed || AdvertisedLists.memoryBound(of: octets) > AdvertisedListStorage.maximumOctets)
     }
   }
