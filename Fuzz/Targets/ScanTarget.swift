@@ -6,8 +6,8 @@ import BLEWire
 @testable import BLEGAP
 @testable import BLEKit
 
-/// The tables of scans of both APIs, and the devices that managers know together: advertisements and scan responses of up to 1,650 octets,
-/// of few devices in turn.
+/// The tables of scans of both APIs, and the devices that managers know together: advertisements and scan responses of
+/// up to 1,650 octets, of few devices in turn.
 ///
 /// It requires that
 /// - each table keeps its limits of devices and of octets, and counts the octets of its records;

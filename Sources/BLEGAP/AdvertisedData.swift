@@ -5,8 +5,8 @@ public import BLEWire
 /// Of a type that may occur once, the last occurrence is used. Lists are joined without repeats. Data that does not
 /// have the format of its type is ignored; of a list of UUIDs, only an incomplete UUID at the end is.
 ///
-/// Memory and work are in proportion to the octets: long lists are parsed from the octets each time that one of them is read. A
-/// program that reads several of a long advertisement copies each once.
+/// Memory and work are in proportion to the octets: long lists are parsed from the octets each time that one of them is
+/// read. A program that reads several of a long advertisement copies each once.
 ///
 /// ```swift
 /// let seen = AdvertisedData(advertisingData: [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18])
@@ -67,8 +67,9 @@ public struct AdvertisedData: Equatable, Sendable {
       yield &storage.parsed.serviceUUIDLists
     }
   }
-  /// Structures of the types that have no stored property here, decoded, in order, each of equal ones once: Class of Device,
-  /// Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left out.
+  /// Structures of the types that have no stored property here, decoded, in order, each of equal ones once: Class of
+  /// Device, Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left
+  /// out.
   public var otherElements: [ADElement] {
     get { storage.read { $0.otherElements } }
     _modify {

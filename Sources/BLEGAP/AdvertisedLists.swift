@@ -33,7 +33,8 @@ struct AdvertisedLists: Equatable, Sendable {
       + otherElements.reduce(0) { $0 + $1.allocatedOctets }
   }
 
-  /// The most that ``allocatedOctets`` can be for the lists in these octets: arrays can have twice the capacity that they need.
+  /// The most that ``allocatedOctets`` can be for the lists in these octets: arrays can have twice the capacity that
+  /// they need.
   static func memoryBound(of octets: Bytes) -> Int {
     ADStructures(octets).reduce(0) { $0 + memoryBound(of: $1) }
   }
@@ -68,8 +69,8 @@ extension ADElement {
 
 /// The lists of ``AdvertisedData``, or the octets that they are in.
 ///
-/// A list can take more than twenty times the memory of its octets. Lists that could take more than ``maximumOctets`` are parsed each
-/// time that one is read.
+/// A list can take more than twenty times the memory of its octets. Lists that could take more than ``maximumOctets``
+/// are parsed each time that one is read.
 struct AdvertisedListStorage: Equatable, Sendable {
   /// The octets of memory at most of lists that are kept. Those of an ordinary advertisement take some hundred.
   static let maximumOctets = 2048
@@ -114,7 +115,8 @@ struct AdvertisedListStorage: Equatable, Sendable {
   }
 }
 
-/// Adds AD structures to lists, without repeats. The work is in proportion to the octets of the structures and of the lists.
+/// Adds AD structures to lists, without repeats. The work is in proportion to the octets of the structures and of the
+/// lists.
 struct AdvertisedListParser {
   private var lists: AdvertisedLists
   private var serviceUUIDs = RepeatFilter<BluetoothUUID>()
@@ -224,8 +226,8 @@ struct AdvertisedListParser {
   }
 }
 
-/// Finds elements that a list has already: by a search of a short list, in a table of hashes for a long one. An element costs the same
-/// for any length of the list.
+/// Finds elements that a list has already: by a search of a short list, in a table of hashes for a long one. An element
+/// costs the same for any length of the list.
 struct RepeatFilter<Key: Hashable> {
   /// Lists with fewer elements than this are searched.
   static var shortList: Int { 16 }

@@ -19,8 +19,8 @@ package struct ScanFilter: Sendable {
     self.allowsDuplicates = allowsDuplicates
   }
 
-  /// Whether a device is reported: it has any of the services, in its list or in its overflow area, or any of the solicited ones.
-  /// Without either, every device is.
+  /// Whether a device is reported: it has any of the services, in its list or in its overflow area, or any of the
+  /// solicited ones. Without either, every device is.
   func matches(_ data: AdvertisedData) -> Bool {
     if services.isEmpty, solicited.isEmpty { return true }
     if !services.isEmpty, data.serviceUUIDs.contains(where: services.contains) { return true }
@@ -47,8 +47,8 @@ struct AdvertisedArea: Sendable {
     return report.content.data
   }
 
-  /// - Returns: whether the octets are others than before. The beginning of octets that are there, whose end the controller has
-  ///   lost, says nothing new.
+  /// - Returns: whether the octets are others than before. The beginning of octets that are there, whose end the
+  ///   controller has lost, says nothing new.
   mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
     let (new, old) = (octets(in: report), octets)
     if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
@@ -163,8 +163,8 @@ package struct AdvertisementRecord: Sendable {
     return isNew
   }
 
-  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was truncated is
-  /// complete.
+  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was
+  /// truncated is complete.
   private mutating func report(
     _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
     into addition: inout DeviceTable.Addition

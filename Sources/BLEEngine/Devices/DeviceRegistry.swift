@@ -1,13 +1,14 @@
 package import BLEHost
 package import BLEWire
 
-/// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by address.
+/// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by
+/// address.
 ///
-/// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, or with more memory for what
-/// they have advertised than ``maximumOctets``, the one that was not used for the longest time is removed, unless the client says that
-/// it needs it: such a device stays, without what it has advertised.
-/// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any number of
-/// devices.
+/// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, or with more
+/// memory for what they have advertised than ``maximumOctets``, the one that was not used for the longest time is
+/// removed, unless the client says that it needs it: such a device stays, without what it has advertised.
+/// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any
+/// number of devices.
 ///
 /// ```swift
 /// var registry = DeviceRegistry<Bool>(limit: 256, maximumOctets: 1 << 20)
@@ -22,7 +23,8 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   @usableFromInline package var contents: ContiguousArray<Content> = []
   @usableFromInline package var identifiers: [PeerIdentifier: Int] = [:]
 
-  /// How many devices are looked at to find those that can be removed. Those that are needed count as used from then on.
+  /// How many devices are looked at to find those that can be removed. Those that are needed count as used from then
+  /// on.
   @inlinable package static var candidateLimit: Int { 64 }
 
   /// The number of devices at most, beside those that the client needs.
@@ -107,8 +109,8 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
     }
   }
 
-  /// Removes the records of the devices that were not used for the longest time, and the devices themselves that are not needed, as far
-  /// as the records take too much memory.
+  /// Removes the records of the devices that were not used for the longest time, and the devices themselves that are
+  /// not needed, as far as the records take too much memory.
   @inlinable mutating func limitOctets(isNeeded: (Content) -> Bool, keeping slot: Int) {
     var candidates = Self.candidateLimit
     while table.hasTooManyOctets, candidates > 0, let oldest = table.oldest, oldest != slot {

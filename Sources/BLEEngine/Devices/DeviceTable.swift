@@ -3,8 +3,8 @@ package import BLEWire
 
 /// What devices have advertised, in slots, and the order of their last uses. Slots are numbered from 0 without gaps.
 ///
-/// Memory is limited by the octets that the records refer to, and by the number of devices: the table itself takes about 200 octets
-/// for each.
+/// Memory is limited by the octets that the records refer to, and by the number of devices: the table itself takes
+/// about 200 octets for each.
 package struct DeviceTable: Sendable {
   private var keys = RecencyTable()
   private var records: ContiguousArray<AdvertisementRecord> = []
@@ -88,8 +88,8 @@ package struct DeviceTable: Sendable {
     return addition
   }
 
-  /// Adds an advertisement or a scan response of a device, which need not be there. Where there is no room, the devices that were not
-  /// used for the longest time are removed.
+  /// Adds an advertisement or a scan response of a device, which need not be there. Where there is no room, the devices
+  /// that were not used for the longest time are removed.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
     let address = discovery.shared.content.address.identity
     let slot: Int

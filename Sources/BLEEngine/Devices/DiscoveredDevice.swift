@@ -23,8 +23,8 @@ public struct DiscoveredDevice: Sendable {
   }
   /// Whether the device accepts connections, by the type of its advertising PDU.
   public var isConnectable: Bool { content.isConnectable }
-  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more than
-  /// 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
+  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more
+  /// than 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
   public var isTruncated: Bool { content.isTruncated }
   /// Those of the services looked for whose bits are set in the overflow area: the device perhaps has them.
   public var overflowServiceUUIDs: [BluetoothUUID] { content.overflowServiceUUIDs }

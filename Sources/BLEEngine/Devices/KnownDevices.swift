@@ -4,9 +4,9 @@ import Synchronization
 
 /// The devices that all clients of one adapter know together, and the links that are up.
 ///
-/// A device is known when a client has reported it, when it has connected, or from a file of an earlier run (``DeviceFile``). With
-/// more than ``limit`` devices, or ``maximumOctets`` of names and services, the one that was not used for the longest time is removed,
-/// unless a link to it is up.
+/// A device is known when a client has reported it, when it has connected, or from a file of an earlier run
+/// (``DeviceFile``). With more than ``limit`` devices, or ``maximumOctets`` of names and services, the one that was not
+/// used for the longest time is removed, unless a link to it is up.
 ///
 /// ```swift
 /// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
@@ -153,8 +153,8 @@ package final class KnownDevices: Sendable {
     }
   }
 
-  /// The devices that are connected, by another program of this machine too, and have one of these services, as far as it is known:
-  /// they advertise it, a client has discovered it, or `stored` has it.
+  /// The devices that are connected, by another program of this machine too, and have one of these services, as far as
+  /// it is known: they advertise it, a client has discovered it, or `stored` has it.
   ///
   /// - Parameter stored: the services of a device that are stored with its bond.
   package func connected(
@@ -260,7 +260,8 @@ extension KnownDevices.State {
   }
 }
 
-/// UUIDs in little more than the octets in which they are sent: of each the size, then the octets, least significant first.
+/// UUIDs in little more than the octets in which they are sent: of each the size, then the octets, least significant
+/// first.
 private struct PackedUUIDs: Equatable, Sendable {
   private var octets: [UInt8] = []
 

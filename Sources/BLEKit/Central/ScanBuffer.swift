@@ -2,10 +2,11 @@ import Synchronization
 
 /// The results of a scan that wait for its reader, who takes all of them at once.
 final class ScanBuffer: Sendable {
-  /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one counts it.
+  /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one
+  /// counts it.
   static let limit = 1024
-  /// The octets of memory that these results refer to at most, each counted as if it shared nothing; the oldest are dropped then, too.
-  /// ``limit`` results with the longest advertisements take less.
+  /// The octets of memory that these results refer to at most, each counted as if it shared nothing; the oldest are
+  /// dropped then, too. ``limit`` results with the longest advertisements take less.
   static let maximumOctets = 4 << 20
 
   /// Results in order.

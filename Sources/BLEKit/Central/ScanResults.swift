@@ -7,8 +7,8 @@ public import BLEWire
 public struct ScanResult: Sendable {
   /// The address to connect to: the identity address where a bond resolves a private one.
   public let address: DeviceAddress
-  /// The number of results between the previous one and this one that were dropped, because more than 1024 have waited for the
-  /// reader: 0 for a reader that keeps up. The results that were dropped are older than this one.
+  /// The number of results between the previous one and this one that were dropped, because more than 1024 have waited
+  /// for the reader: 0 for a reader that keeps up. The results that were dropped are older than this one.
   public internal(set) var droppedBefore = 0
   /// What the scan reports; results with the same content share it.
   private let device: DiscoveredDevice
@@ -40,7 +40,8 @@ public struct ScanOptions: Hashable, Sendable {
   /// Only devices that advertise one of these services, in their lists or, perhaps, in the overflow area
   /// (``OverflowArea``); empty for all.
   public var services: [BluetoothUUID] = []
-  /// Whether each advertisement is reported; false reports each device once, and once more when its scan response adds to it.
+  /// Whether each advertisement is reported; false reports each device once, and once more when its scan response adds
+  /// to it.
   public var allowsDuplicates = false
   /// Whether scan responses are asked for (Vol 6, Part B, 4.4.3.2).
   public var isActive = true
@@ -50,8 +51,8 @@ public struct ScanOptions: Hashable, Sendable {
   public var window = Duration.milliseconds(30)
   /// The PHYs of the primary channels: LE 1M, LE Coded, or both. LE Coded needs a controller that has it.
   public var phys: Set<LEPHY> = [.le1M]
-  /// Whether a device with a scan response is reported with it at once; it is reported without when none has come for 2 s. The
-  /// scan is active then.
+  /// Whether a device with a scan response is reported with it at once; it is reported without when none has come
+  /// for 2 s. The scan is active then.
   public var waitsForScanResponse = false
 
   /// All devices, each once.
@@ -117,7 +118,8 @@ extension Adapter {
   /// ```
   ///
   /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024 that wait, beside those that it has taken:
-  /// ``ScanResult/droppedBefore`` counts them. The sequence ends with an error if the controller refuses the scan; a reset of the controller does not end it.
+  /// ``ScanResult/droppedBefore`` counts them. The sequence ends with an error if the controller refuses the scan; a
+  /// reset of the controller does not end it.
   public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
     ScanResults(session: session, options: options)
   }
@@ -128,8 +130,8 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began. Where it is too much, the devices that were not received for the longest time
-  /// are forgotten.
+  /// What devices have advertised since the scan began. Where it is too much, the devices that were not received for
+  /// the longest time are forgotten.
   private(set) var devices = DeviceTable(limit: deviceLimit, maximumOctets: maximumOctets)
 
   static let deviceLimit = 32_768
