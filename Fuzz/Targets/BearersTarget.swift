@@ -66,6 +66,8 @@ private struct BearersRun {
   var steps = 0
   var links: [Link]
   var tokens: [(PeerID, RequestToken)] = []
+  /// The links that are up.
+  var peers: [PeerID] = []
   var value = AttributeHandle(rawValue: 0)
   var updates: UInt32 = 0
   /// Whether packets of the host are being received, and the packets that answer them.
@@ -134,7 +136,7 @@ private struct BearersRun {
     case 16: pass(.milliseconds(Int64(input.uint16())))
     case 17:
       updates += 1
-      perform(update(&input, number: updates))
+      perform(update(&input, number: updates, to: peers))
     case 18: exchange()
     default: if input.octet() % 4 == 0 { disconnect(index) }
     }
@@ -390,7 +392,10 @@ private struct BearersRun {
     switch event {
     case .serviceAdded(_, .success(let service)):
       if let handle = service.attributes[AttributeID(rawValue: 1)] { value = handle }
-    case .disconnected(let peer, _): tokens.removeAll { $0.0 == peer }
+    case .connected(let connection): peers.append(connection.peer)
+    case .disconnected(let peer, _):
+      tokens.removeAll { $0.0 == peer }
+      peers.removeAll { $0 == peer }
     case .read(let peer, let token, _, _): tokens = tokens.suffix(15) + [(peer, token)]
     case .write(let peer, let token?, _): tokens = tokens.suffix(15) + [(peer, token)]
     default: break

@@ -7,7 +7,8 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// The whole host: packets of a controller that may lie, PDUs of peers that may be hostile, and commands of the application.
+/// The whole host: packets of a controller that may lie, PDUs of peers that may be hostile, and commands of the
+/// application.
 func fuzzHost(_ input: inout FuzzInput) {
   var run = HostRun.started(input.octet())
   while !input.isEmpty, run.steps < HostRun.stepLimit { run.step(&input) }
@@ -175,7 +176,7 @@ private struct HostRun {
       return .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: input.counted(), scanResponse: []))
     case 4: return .stopAdvertising(AdvertisingID(rawValue: 1))
     case 5, 6:
-      return update(&input, number: lastID)
+      return update(&input, number: lastID, to: peers)
     case 7: return .disconnect(peer, .remoteUserTerminatedConnection)
     case 8: return .updateConnection(peer, ConnectionParameters(latency: input.uint16() % 600))
     case 9: return .readRSSI(peer)
@@ -306,10 +307,10 @@ let hciEvents: [any HCIEventParameters.Type] =
   + HCI.leEvents.values.sorted { $0.subeventCode.rawValue < $1.subeventCode.rawValue }
 
 /// The command of an application that sends a value of one of the first eight attributes to all subscribers.
-func update(_ input: inout FuzzInput, number: UInt32) -> HostCommand {
+func update(_ input: inout FuzzInput, number: UInt32, to peers: [PeerID]) -> HostCommand {
   .update(
     UpdateToken(rawValue: UInt64(number)), AttributeID(rawValue: UInt32(1 + input.index(8))),
-    [UInt8](repeating: 5, count: Int(input.octet())), to: nil)
+    [UInt8](repeating: 5, count: Int(input.octet())), to: peers)
 }
 
 /// A controller that answers each command, and checks each packet of the host.

@@ -9,8 +9,8 @@ import Synchronization
 
 /// One client of an adapter: a manager of CoreBluetoothTypes, or an adapter of BLEKit.
 ///
-/// All clients of a transport share one host, which the first of them starts and which ends with the last. A client posts commands
-/// and receives events:
+/// All clients of a transport share one host, which the first of them starts and which ends with the last. A client
+/// posts commands and receives events:
 ///
 /// ```
 ///   any thread     perform(_:) ──► HostCommand ──► host          host ──► HostEvent
@@ -19,16 +19,19 @@ import Synchronization
 ///   the host's thread                       startOnHostThread(_:) ◄──────────┘
 /// ```
 ///
-/// - ``perform(_:)`` may be called on any thread. Commands are performed in the order of the calls. Identifiers in them come from
-///   ``HostNames``, unique in the process; the events that answer carry them.
-/// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the adapter, unless it
-///   is unknown, and the links that are up come first. Events come in the host's order, on ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
+/// - ``perform(_:)`` may be called on any thread. Commands are performed in the order of the calls. Identifiers in them
+///   come from ``HostNames``, unique in the process; the events that answer carry them.
+/// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the
+///   adapter, unless it is unknown, and the links that are up come first. Events come in the host's order, on
+///   ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
 ///   order for everything.
-/// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than 1,024 events
-///   that one client has not taken, the transport is not read.
+/// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than
+///   1,024 events that one client has not taken, the transport is not read.
 /// - SDUs of channels do not wait for ``queue``: ``stream(of:)`` has them.
-/// - ``detach()``, which the end of the object calls, too, ends the events; the host withdraws what the client declared.
-/// - A question of a pairing goes to every client. Each of them answers with ``reply(to:of:)`` or calls ``decline(_:of:isConcerned:)``.
+/// - ``detach()``, which the end of the object calls, too, ends the events; the host withdraws what the client
+///   declared.
+/// - A question of a pairing goes to every client. Each of them answers with ``reply(to:of:)`` or calls
+///   ``decline(_:of:isConcerned:)``.
 ///
 /// ```swift
 /// let client = AdapterClient(AdapterOptions(transport: "virtual"))
@@ -51,7 +54,8 @@ package final class AdapterClient: Sendable {
   /// Ends the sequence of events, where there is one.
   private let end = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// - Parameter target: where the events are to come: an application's queue, which may be concurrent; nil is one of the system's.
+  /// - Parameter target: where the events are to come: an application's queue, which may be concurrent; nil is one of
+  ///   the system's.
   package convenience init(
     _ options: AdapterOptions, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write
   ) {
@@ -67,12 +71,14 @@ package final class AdapterClient: Sendable {
 
   deinit { detach() }
 
-  /// Attaches the client: `handler` is called on ``queue`` with each batch of events. It does not keep the client alive.
+  /// Attaches the client: `handler` is called on ``queue`` with each batch of events. It does not keep the client
+  /// alive.
   ///
-  /// - Parameter updatesFinished: is called on the thread of the host in the place of ``HostEvent/updateFinished(_:)`` and
-  ///   ``HostEvent/updatesFinished(_:)``, with the number of values in a batch. It must not wait. Nil leaves the events to `handler`.
+  /// - Parameter updatesFinished: is called on the thread of the host with each batch of events that has
+  ///   ``HostEvent/updateFinished(_:_:)`` or ``HostEvent/updatesFinished(_:_:)``, which `handler` does not get then. It
+  ///   must not wait.
   package func start(
-    updatesFinished: (@Sendable (Int) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
+    updatesFinished: (@Sendable ([HostEvent]) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
   ) {
     let inbox = EventInbox()
     // One block for all batches, which so need no memory of their own.
@@ -82,10 +88,9 @@ package final class AdapterClient: Sendable {
       guard let self = client.object else { return 0 }
       self.join()
       let routed = self.route(&events)
-      let (finished, counted, waits) = inbox.append(&events, keepingUpdates: updatesFinished == nil)
-      if finished > 0 { updatesFinished?(finished) }
-      if waits { queue.async(execute: handleWaiting) }
-      return routed + counted
+      let finished = updatesFinished.map { takeFinishedUpdates(of: &events, $0) } ?? 0
+      if inbox.append(&events) { queue.async(execute: handleWaiting) }
+      return routed + finished
     }
   }
 
@@ -98,8 +103,8 @@ package final class AdapterClient: Sendable {
     link.consumed(count)
   }
 
-  /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host sends what the batch
-  /// has caused so far to be sent. It must not wait. Commands that it posts are performed next.
+  /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host
+  /// sends what the batch has caused so far to be sent. It must not wait. Commands that it posts are performed next.
   package func startOnHostThread(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
     link.attachExchanging { [weak self] events in
       guard let self, !isDetached.load(ordering: .acquiring) else { return 0 }
@@ -110,11 +115,12 @@ package final class AdapterClient: Sendable {
     }
   }
 
-  /// Attaches the client: its events as a sequence, for one task. The sequence ends when the client is detached, and the end of the
-  /// task detaches the client.
+  /// Attaches the client: its events as a sequence, for one task. The sequence ends when the client is detached, and
+  /// the end of the task detaches the client.
   ///
-  /// - Parameter limit: events that the sequence keeps for a task that does not take them. One more detaches the client, with a line
-  ///   in the log. Because the host is held back at 1,024, that are results of commands without a waiting caller.
+  /// - Parameter limit: events that the sequence keeps for a task that does not take them. One more detaches the
+  ///   client, with a line in the log. Because the host is held back at 1,024, that are results of commands without a
+  ///   waiting caller.
   package func events(limit: Int = 4_096) -> AdapterEvents {
     let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
     continuation.onTermination = { [weak self] _ in self?.detach() }
@@ -150,12 +156,12 @@ package final class AdapterClient: Sendable {
   /// - Returns: whether ``wake()`` has to follow after the lock.
   package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool { link.enqueue(command, octets: octets) }
 
-  /// Hands a value over for all subscribers of an attribute, for a caller that holds a lock. The end of it is only counted:
+  /// Hands a value of an attribute over for some links, for a caller that holds a lock. The end of it is only counted:
   /// ``start(updatesFinished:_:)``.
   ///
   /// - Returns: whether ``wake()`` has to follow after the lock.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
-    link.enqueueUpdate(of: attribute, octets: octets)
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
+    link.enqueueUpdate(of: attribute, octets: octets, to: peers)
   }
 
   /// Wakes the host for the commands that were enqueued.
@@ -170,8 +176,8 @@ package final class AdapterClient: Sendable {
     end.withLock { $0.take() }?()
   }
 
-  /// The octets of a channel that ``HostEvent/channelOpened(_:)`` has announced, for its only user, which has to close it; nil the
-  /// second time.
+  /// The octets of a channel that ``HostEvent/channelOpened(_:)`` has announced, for its only user, which has to close
+  /// it; nil the second time.
   package func stream(of channel: OpenedChannel) -> ChannelStream? { channels.take(channel.id) }
 
   /// Gives the reports of channels to their streams, and leaves the other events.
@@ -201,8 +207,8 @@ extension AdapterClient {
   /// The devices that the adapter is bonded with, the oldest bond first.
   package var bonds: [Bond] { link.hub?.bonds.bonds ?? [] }
 
-  /// The devices that this process, or another program of the machine, is connected to and that have one of these services, as far
-  /// as it is known (``KnownDevices/connected(with:stored:)``).
+  /// The devices that this process, or another program of the machine, is connected to and that have one of these
+  /// services, as far as it is known (``KnownDevices/connected(with:stored:)``).
   package func connectedDevices(with services: [BluetoothUUID]) -> [KnownDevices.Device] {
     guard let hub = link.hub else { return [] }
     let bonds = hub.bonds.bonds
@@ -240,9 +246,11 @@ extension AdapterClient {
     PairingReply(link: link, peer: peer, question: question)
   }
 
-  /// Says that this client does not answer a question. When no client of the adapter answers it, the question is rejected.
+  /// Says that this client does not answer a question. When no client of the adapter answers it, the question is
+  /// rejected.
   ///
-  /// - Parameter isConcerned: whether the client uses the link. A question about a link that no client uses is not rejected.
+  /// - Parameter isConcerned: whether the client uses the link. A question about a link that no client uses is not
+  ///   rejected.
   package func decline(_ question: PairingQuestion, _ id: PairingQuestionID, of peer: PeerID, isConcerned: Bool) {
     let entry = DeclinedQuestions.Question(id: id, peer: peer, kind: question)
     guard let hub = link.hub else {

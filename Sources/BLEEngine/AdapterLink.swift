@@ -5,8 +5,8 @@ import BLERuntime
 import Dispatch
 import Synchronization
 
-/// The way of one client to the host of its adapter. ``HostConnection`` is the real one; tests have another, with a script in the
-/// place of the host.
+/// The way of one client to the host of its adapter. ``HostConnection`` is the real one; tests have another, with a
+/// script in the place of the host.
 ///
 /// ``AdapterClient`` is its only user.
 package protocol AdapterLink: AnyObject, Sendable {
@@ -14,27 +14,27 @@ package protocol AdapterLink: AnyObject, Sendable {
   func post(_ command: HostCommand)
   /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``), without an allocation.
   func post(_ command: HostCommand, octets: Span<UInt8>)
-  /// As ``post(_:)``, without waking the host. A caller that holds a lock which the host's thread needs enqueues under it, and
-  /// wakes the host after it: the woken thread would find the lock taken, and spin.
+  /// As ``post(_:)``, without waking the host. A caller that holds a lock which the host's thread needs enqueues under
+  /// it, and wakes the host after it: the woken thread would find the lock taken, and spin.
   ///
   /// - Returns: whether ``wake()`` has to follow.
   func enqueue(_ command: HostCommand) -> Bool
   /// As ``enqueue(_:)``, for a command whose value is in `octets`.
   func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool
-  /// Appends a value for all subscribers of an attribute, as ``enqueue(_:)``. ``HostEvent/updatesFinished(_:)`` counts it, or
-  /// ``HostEvent/updateFinished(_:)`` follows, when it has left.
-  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool
+  /// Appends a value of an attribute for some links, as ``enqueue(_:)``. ``HostEvent/updatesFinished(_:_:)`` counts it
+  /// for each link, or ``HostEvent/updateFinished(_:_:)`` follows, when it has left.
+  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool
   /// Wakes the host for the commands that were enqueued.
   func wake()
   /// As ``post(_:)``.
   ///
   /// - Returns: false where the command is lost, because too many wait for the host.
   func offer(_ command: HostCommand) -> Bool
-  /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of the adapter
-  /// comes first. Called once.
+  /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of
+  /// the adapter comes first. Called once.
   func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
-  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses next. It returns how
-  /// many of the events it has taken; ``consumed(_:)`` has the others.
+  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses
+  /// next. It returns how many of the events it has taken; ``consumed(_:)`` has the others.
   func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int)
   /// The client has taken so many of the events that `sink` was called with.
   func consumed(_ count: Int)
@@ -70,8 +70,8 @@ extension AdapterLink {
     return false
   }
   /// A link whose host takes commands alone.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
-    enqueue(.update(HostNames.update(), attribute, [], to: nil), octets: octets)
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
+    enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
   }
   /// A link whose host needs no waking.
   package func wake() {}
@@ -152,9 +152,9 @@ package final class HostConnection: AdapterLink {
     return false
   }
 
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
-    if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets) }
-    post(HostCommand.update(HostNames.update(), attribute, [], to: nil).value(octets))
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
+    if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets, to: peers) }
+    post(HostCommand.update(HostNames.update(), attribute, [], to: peers).value(octets))
     return false
   }
 

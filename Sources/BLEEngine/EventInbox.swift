@@ -2,8 +2,8 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// The batches of events that wait for the queue of a client, nearly always one. A batch changes its owner without a copy of an event: the
-/// host gets the memory of one that was handled in exchange.
+/// The batches of events that wait for the queue of a client, nearly always one. A batch changes its owner without a
+/// copy of an event: the host gets the memory of one that was handled in exchange.
 final class EventInbox: Sendable {
   private struct State {
     var waiting: [[HostEvent]] = []
@@ -14,13 +14,9 @@ final class EventInbox: Sendable {
 
   /// Takes a batch over, unless it is empty; `events` is empty then.
   ///
-  /// - Parameter keepingUpdates: whether the ends of values are among the events that wait; else they are only counted.
-  /// - Returns: the number of values that have left, the number of their events, and whether there are other events, which the queue is
-  ///   to take as one batch.
-  func append(_ events: inout [HostEvent], keepingUpdates: Bool) -> (finished: Int, counted: Int, waits: Bool) {
-    let (finished, counted) = keepingUpdates ? (0, 0) : Self.updates(in: events)
-    guard counted < events.count else { return (finished, counted, false) }
-    if counted > 0 { events.removeAll { $0.finishedUpdates > 0 } }
+  /// - Returns: whether the queue is to take a batch.
+  func append(_ events: inout [HostEvent]) -> Bool {
+    if events.isEmpty { return false }
     state.withLock { state in
       var batch: [HostEvent] = []
       swap(&batch, &state.spare)
@@ -29,19 +25,7 @@ final class EventInbox: Sendable {
       swap(&batch, &events)
       state.waiting.append(batch)
     }
-    return (finished, counted, true)
-  }
-
-  /// The number of values that have left, and of their events.
-  private static func updates(in events: [HostEvent]) -> (finished: Int, counted: Int) {
-    let events = events.span
-    var (finished, counted) = (0, 0)
-    for index in events.indices {
-      let values = events[index].finishedUpdates
-      finished += values
-      if values > 0 { counted += 1 }
-    }
-    return (finished, counted)
+    return true
   }
 
   /// Takes the next batch.
@@ -62,13 +46,30 @@ final class EventInbox: Sendable {
   }
 }
 
+/// Hands a batch with events of values that have left to `handler`, and removes these events from it.
+///
+/// - Returns: how many events they were.
+func takeFinishedUpdates(of events: inout [HostEvent], _ handler: ([HostEvent]) -> Void) -> Int {
+  let count = finishedUpdates(in: events)
+  if count == 0 { return 0 }
+  handler(events)
+  if count == events.count { events.removeFew() } else { events.removeAll { $0.isUpdateFinished } }
+  return count
+}
+
+private func finishedUpdates(in events: [HostEvent]) -> Int {
+  // An iterator would copy each event.
+  let events = events.span
+  var count = 0
+  for index in events.indices where events[index].isUpdateFinished { count += 1 }
+  return count
+}
+
 extension HostEvent {
-  /// The number of values that have left by this event.
-  fileprivate var finishedUpdates: Int {
+  fileprivate var isUpdateFinished: Bool {
     switch self {
-    case .updateFinished: 1
-    case .updatesFinished(let count): count
-    default: 0
+    case .updateFinished, .updatesFinished: true
+    default: false
     }
   }
 }

@@ -7,8 +7,8 @@ package import BLEWire
 
 /// What an owner asks of the host. Commands are performed in the order they were posted.
 ///
-/// The poster chooses every identifier in a command, unique among all owners; the events that answer carry it back, to the
-/// owner alone.
+/// The poster chooses every identifier in a command, unique among all owners; the events that answer carry it back, to
+/// the owner alone.
 package enum HostCommand: Sendable {
   // The database (Vol 3, Part G). Answered by ``HostEvent/serviceAdded(_:_:)`` and ``HostEvent/serviceRemoved(_:_:)``.
   indirect case addService(ServiceDefinition)
@@ -17,8 +17,8 @@ package enum HostCommand: Sendable {
   case setValue(AttributeID, [UInt8])
   /// The Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2).
   indirect case setIdentity(name: String?, appearance: UInt16?)
-  /// Whether the owner receives ``HostEvent/stored(_:_:_:)``, which it does until it asks not to. Without it a write never leaves the
-  /// host.
+  /// Whether the owner receives ``HostEvent/stored(_:_:_:)``, which it does until it asks not to. Without it a write
+  /// never leaves the host.
   case reportStoredWrites(Bool)
 
   // Advertising as a declared intent: kept, through connections and resets, until stopped.
@@ -30,7 +30,7 @@ package enum HostCommand: Sendable {
   case respond(PeerID, RequestToken, RequestAnswer)
   /// Notifies or indicates `value` to the peers named, or to every subscriber. ``HostEvent/updateFinished(_:)`` follows
   /// when the last copy has left or its link has gone.
-  case update(UpdateToken, AttributeID, [UInt8], to: [PeerID]?)
+  case update(UpdateToken, AttributeID, [UInt8], to: [PeerID])
 
   // Links.
   /// Ends a link, also where other owners use it.
@@ -38,18 +38,19 @@ package enum HostCommand: Sendable {
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
   case release(PeerID)
   indirect case updateConnection(PeerID, ConnectionParameters)
-  /// Brings data length, PHY and timing of a link to a priority. A setting that is refused is reported as a diagnostic, a timing by
-  /// ``HostEvent/connectionUpdateRefused(_:_:)``.
+  /// Brings data length, PHY and timing of a link to a priority. A setting that is refused is reported as a diagnostic,
+  /// a timing by ``HostEvent/connectionUpdateRefused(_:_:)``.
   case prioritize(PeerID, LinkPriority)
   case readRSSI(PeerID)
-  /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers chose, and
-  /// follows for a change that the peer asked for, too.
+  /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers
+  /// chose, and follows for a change that the peer asked for, too.
   indirect case setPHY(PeerID, PHYPreference)
   /// Reads the PHYs of a link; ``HostEvent/phy(_:_:)`` answers.
   case readPHY(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
-  /// The same with a demand: a key that does not meet it is replaced by pairing anew, and a pairing that cannot meet it fails.
+  /// The same with a demand: a key that does not meet it is replaced by pairing anew, and a pairing that cannot meet it
+  /// fails.
   indirect case secure(PeerID, SecurityDemand)
 
   // Trust (Vol 3, Part H).
@@ -58,8 +59,8 @@ package enum HostCommand: Sendable {
   /// Whether the adapter hides behind resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)``
   /// answers where it cannot.
   indirect case setPrivacy(PrivacySettings?)
-  /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link. ``HostEvent/security(_:_:)``
-  /// answers where it is news.
+  /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link.
+  /// ``HostEvent/security(_:_:)`` answers where it is news.
   case authorize(PeerID, Bool)
   /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
   /// question asks for, changes nothing and is reported as a diagnostic.
@@ -79,8 +80,8 @@ package enum HostCommand: Sendable {
   // The central's side.
   indirect case startScanning(ScanParameters)
   case stopScanning
-  /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our central
-  /// made for another owner is shared, and reported at once.
+  /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our
+  /// central made for another owner is shared, and reported at once.
   indirect case connect(ConnectID, DeviceAddress, ConnectionParameters, InitiatingParameters = InitiatingParameters())
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
@@ -97,7 +98,8 @@ package enum HostCommand: Sendable {
   case stopListening(SPSM)
   /// Opens a channel. ``HostEvent/channelOpened(_:)`` or ``HostEvent/channelOpenFailed(_:_:)`` answers.
   indirect case openChannel(OpenChannelID, PeerID, ChannelRequest)
-  /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has left.
+  /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has
+  /// left.
   case sendSDU(L2CAPChannelID, [UInt8])
   /// The application has read one SDU: the peer may send another one.
   case didReadSDU(L2CAPChannelID)
@@ -105,17 +107,18 @@ package enum HostCommand: Sendable {
   case closeChannel(L2CAPChannelID)
 }
 
-/// Values of one attribute for all its subscribers, in order. They need no tokens: ``HostEvent/updatesFinished(_:)`` has the number of
-/// those that have left.
+/// Values of one attribute for the same links, in order. They need no tokens: ``HostEvent/updatesFinished(_:_:)``
+/// counts those that have left.
 package struct UpdateRun: Equatable, Sendable {
   package var attribute: AttributeID
   package var owner: OwnerID
+  package var peers: [PeerID]
   /// The number of values, and of their octets.
   package var count: Int
   package var octets: Int
 
-  package init(of attribute: AttributeID, from owner: OwnerID, count: Int, octets: Int) {
-    (self.attribute, self.owner, self.count, self.octets) = (attribute, owner, count, octets)
+  package init(of attribute: AttributeID, from owner: OwnerID, to peers: [PeerID], count: Int, octets: Int) {
+    (self.attribute, self.owner, self.peers, self.count, self.octets) = (attribute, owner, peers, count, octets)
   }
 }
 
@@ -163,7 +166,8 @@ package struct AdvertisingIntent: Sendable {
   package var continuesWhileConnected = true
   /// Whether it begins again when a link that stopped it has ended.
   package var resumesAfterDisconnection = true
-  /// Extended advertising PDUs, which older centrals do not see (Vol 6, Part B, 2.3.4); needs a controller that has them.
+  /// Extended advertising PDUs, which older centrals do not see (Vol 6, Part B, 2.3.4); needs a controller that has
+  /// them.
   package var usesExtendedPDUs = false
   /// The PHY of the primary channels: LE 1M, or LE Coded with extended PDUs (Vol 4, Part E, 7.8.53).
   package var primaryPHY = HCI.PHY.le1M
@@ -178,7 +182,8 @@ package struct AdvertisingIntent: Sendable {
   }
 }
 
-/// The timing of a link (Vol 4, Part E, 7.8.18): interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
+/// The timing of a link (Vol 4, Part E, 7.8.18): interval in units of 1.25 ms, latency in events, timeout in units of
+/// 10 ms.
 package struct ConnectionParameters: Equatable, Sendable {
   package var interval: ClosedRange<UInt16>
   package var latency: UInt16
@@ -198,7 +203,8 @@ package struct ConnectionParameters: Equatable, Sendable {
 package struct SecurityDemand: Equatable, Sendable {
   /// The level that the link has afterwards, or a higher one; at least ``SecurityLevel/encrypted``.
   package var level: SecurityLevel
-  /// Whether the application is asked before a Just Works pairing (``PairingQuestion/consent``), although it has requested it.
+  /// Whether the application is asked before a Just Works pairing (``PairingQuestion/consent``), although it has
+  /// requested it.
   package var asksConsent: Bool
 
   package init(level: SecurityLevel = .encrypted, asksConsent: Bool = false) {
@@ -229,16 +235,17 @@ package struct ScanParameters: Equatable, Sendable {
   package var isActive = true
   /// Report each advertisement, not each advertiser once.
   package var allowsDuplicates = false
-  /// Where duplicates are not reported: report a device again when its data is other than before. The host compares the data, and
-  /// the controller filters nothing.
+  /// Where duplicates are not reported: report a device again when its data is other than before. The host compares the
+  /// data, and the controller filters nothing.
   package var reportsChanges = false
   /// In units of 0.625 ms, 4…0x4000 (Vol 4, Part E, 7.8.10); the window is at most the interval.
   package var interval: UInt16 = 0x0060
   package var window: UInt16 = 0x0030
-  /// The PHYs of the primary channels: LE 1M, LE Coded, or both (Vol 4, Part E, 7.8.64). LE Coded needs a controller that has it.
+  /// The PHYs of the primary channels: LE 1M, LE Coded, or both (Vol 4, Part E, 7.8.64). LE Coded needs a controller
+  /// that has it.
   package var phys: HCI.PHYs = .le1M
-  /// Whether an advertisement with a scan response is reported with it, as one discovery. The scan is active then. It is reported
-  /// without it when none has come in time.
+  /// Whether an advertisement with a scan response is reported with it, as one discovery. The scan is active then. It
+  /// is reported without it when none has come in time.
   package var waitsForScanResponse = false
 
   package init() {}
@@ -270,8 +277,8 @@ extension ConnectionParameters {
 }
 
 extension HostCommand {
-  /// The same with its value in the place of an empty one: an answer to a read, or an update. Their values can be handed over beside
-  /// the command, in memory that is reused.
+  /// The same with its value in the place of an empty one: an answer to a read, or an update. Their values can be
+  /// handed over beside the command, in memory that is reused.
   package func value(_ octets: Span<UInt8>) -> Self {
     switch self {
     case .respond(let peer, let token, .success): .respond(peer, token, .success([UInt8](copying: octets)))
@@ -313,8 +320,8 @@ extension HostCommand {
 }
 
 extension PairingAnswerError {
-  /// The line about an answer that changed nothing (Vol 3, Part H, 2.3.5.6.2: a yes counts only for the digits that the user
-  /// compared).
+  /// The line about an answer that changed nothing (Vol 3, Part H, 2.3.5.6.2: a yes counts only for the digits that the
+  /// user compared).
   func diagnostic(of peer: PeerID) -> Diagnostic {
     Diagnostic(.application, "an answer to a pairing question is ignored: \(self)", peer: peer)
   }

@@ -24,8 +24,8 @@ package struct HostConfiguration: Sendable {
   package var commandTimeout: Duration = .seconds(2)
   /// How often a controller that does not answer is reset before it is given up.
   package var maximumBringUps = 3
-  /// Values that may wait for their notification at once, all links together: twelve managers with full queues of 32
-  /// each, and fewer frames than one link's queue takes (``linkQueue``), so that answers always find room beside them.
+  /// Values that may be on their way on one link at once: twelve managers with full windows of 32 each, and fewer
+  /// frames than the link's queue takes (``linkQueue``), so that answers always find room beside them.
   package var maximumPendingUpdates = 384
   /// What may wait on one link; see Docs/Decisions/0008.
   package var linkQueue = ACLScheduler.Limits(frames: 512, octets: 1 << 18)
@@ -37,8 +37,8 @@ package struct HostConfiguration: Sendable {
   package var maximumPendingConnections = 16
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
-  /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero: none, and
-  /// peers are not offered any. Where the kernel has the controller there are none.
+  /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero:
+  /// none, and peers are not offered any. Where the kernel has the controller there are none.
   package var enhancedBearers = 0
   /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
   package var pairing: PairingSettings?
@@ -48,8 +48,8 @@ package struct HostConfiguration: Sendable {
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
-  /// Whether ``HostCommand/bondsStored(_:)`` says which bonds are stored. A sign counter is used, or accepted, only then;
-  /// without it a bond counts as stored when it is reported (Docs/Decisions/0055).
+  /// Whether ``HostCommand/bondsStored(_:)`` says which bonds are stored. A sign counter is used, or accepted, only
+  /// then; without it a bond counts as stored when it is reported (Docs/Decisions/0055).
   package var awaitsBondStorage = false
   /// How long a signed write waits for its counter to be stored.
   package var bondStorageTimeout: Duration = .seconds(5)
@@ -76,7 +76,7 @@ extension HostConfiguration {
 package enum ControllerOwnership: Sendable {
   /// Ours alone: it is reset, and everything about it is set here.
   case exclusive
-  /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames of
-  /// its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
+  /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames
+  /// of its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
   case sharedWithKernel
 }

@@ -8,9 +8,9 @@ package import BLEWire
 
 /// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
 ///
-/// It routes each input to the part that it concerns, and applies the effects of the part in order (Docs/Decisions/0058). The
-/// parts keep one controller, any number of links, one attribute database, and what the application has declared (advertising,
-/// scanning, connecting), which survives a reset of the controller.
+/// It routes each input to the part that it concerns, and applies the effects of the part in order
+/// (Docs/Decisions/0058). The parts keep one controller, any number of links, one attribute database, and what the
+/// application has declared (advertising, scanning, connecting), which survives a reset of the controller.
 package struct HostCore: Sendable {
   var radio: Radio
   var links: HostLinks
@@ -30,7 +30,8 @@ package struct HostCore: Sendable {
   package var isShutDown: Bool { turn.session.isShutDown }
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { radio.identity }
-  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
+  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our
+  /// identity.
   package var addressOnAir: DeviceAddress { radio.address }
   /// How many links are up.
   package var linkCount: Int { links.table.count }
@@ -71,8 +72,10 @@ package struct HostCore: Sendable {
     case .connect(let id, let address, let parameters, let scan):
       connect(PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan))
     case .update(let token, let attribute, let value, let peers):
-      ServerRouter.update(
-        attribute, to: value.isEmpty ? octets : value.span, as: token, for: peers, from: owner, &links, &turn)
+      let octets = value.isEmpty ? octets : value.span
+      let run = UpdateRun(of: attribute, from: owner, to: peers, count: 1, octets: octets.count)
+      let length: InlineArray<1, Int> = [octets.count]
+      ServerRouter.update(run, as: token, length.span, octets, &links, &turn)
     case .respond(let peer, let token, let answer):
       ServerRouter.respond(to: token, of: peer, with: answer, octets, from: owner, &links, &turn)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
@@ -82,12 +85,13 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of them.
+  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of
+  /// them.
   package mutating func update(
     _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     begin(now, &output)
-    ServerRouter.update(run, lengths, octets, &links, &turn)
+    ServerRouter.update(run, as: .counted, lengths, octets, &links, &turn)
     reviewRadio()
     end(&output)
   }
@@ -151,8 +155,8 @@ package struct HostCore: Sendable {
 
   /// Withdraws everything that an owner declared. No event answers: none has a recipient.
   ///
-  /// Requests that wait for its answer get Unlikely Error; its services, advertisements, scan and pending connections are
-  /// removed; the links that our central made end where no other owner uses them.
+  /// Requests that wait for its answer get Unlikely Error; its services, advertisements, scan and pending connections
+  /// are removed; the links that our central made end where no other owner uses them.
   package mutating func detach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     guard owner != .process else { return }
     begin(now, &output)

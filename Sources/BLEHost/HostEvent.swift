@@ -25,12 +25,12 @@ package enum HostEvent: Sendable {
   case advertisingResumed(AdvertisingID)
 
   indirect case connected(Connection)
-  /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported by the
-  /// identity when this one came up.
+  /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported
+  /// by the identity when this one came up.
   case identified(PeerID, DeviceAddress)
   case disconnected(PeerID, HCIErrorCode)
-  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the kernel runs. The host
-  /// does not use the link.
+  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the kernel
+  /// runs. The host does not use the link.
   case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(PeerID, Int)
   case connectionUpdated(PeerID, LinkTiming)
@@ -40,8 +40,8 @@ package enum HostEvent: Sendable {
 
   /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
   indirect case pairing(PeerID, PairingQuestionID, PairingQuestion)
-  /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A passkey
-  /// that was displayed is void when its pairing ends, with success or without.
+  /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A
+  /// passkey that was displayed is void when its pairing ends, with success or without.
   case pairingQuestionWithdrawn(PeerID, PairingQuestionID)
   indirect case paired(PeerID, PairedDevice)
   indirect case pairingFailed(PeerID, PairingFailure)
@@ -50,19 +50,20 @@ package enum HostEvent: Sendable {
   /// A bond is new or has changed: write it down, in the place of one with the same identity.
   indirect case bondChanged(Bond)
   case bondRemoved(DeviceAddress)
-  /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it, or
-  /// another device has taken its place. ``paired(_:_:)`` follows.
+  /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it,
+  /// or another device has taken its place. ``paired(_:_:)`` follows.
   case bondReplaced(PeerID, DeviceAddress)
   /// An encryption with the keys of a bond was tried and came to nothing.
   indirect case bondLost(PeerID, DeviceAddress, BondLoss)
   indirect case rssi(PeerID, Result<Int8, HostError>)
-  /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner that asked.
+  /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
+  /// that asked.
   indirect case phy(PeerID, Result<LinkPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
   case read(PeerID, RequestToken, AttributeID, offset: Int)
-  /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. With a nil token there is nothing
-  /// to answer.
+  /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. With a nil token
+  /// there is nothing to answer.
   case write(PeerID, RequestToken?, [WritePart])
   /// A client writes a dynamic value with a Write Command, which has no answer.
   case command(PeerID, AttributeID, [UInt8])
@@ -72,9 +73,11 @@ package enum HostEvent: Sendable {
   case requestTimedOut(PeerID, RequestToken)
   /// A client's subscription changed: by a write, by its bond or by the end of its link.
   case subscription(PeerID, AttributeID, Subscription)
-  case updateFinished(UpdateToken)
-  /// So many values of an ``UpdateRun`` have left, or their links have gone.
-  case updatesFinished(Int)
+  /// A value has left on a link: its notification was sent, or its indication confirmed. Or it does not leave: the
+  /// client has not subscribed, or the link has ended.
+  case updateFinished(PeerID, UpdateToken)
+  /// As ``updateFinished(_:_:)``, for so many values of ``UpdateRun``.
+  case updatesFinished(PeerID, Int)
 
   /// Advertisements and scan responses in order, at most ``HostOutput/maximumDiscoveries``.
   case discovered([Discovery])
@@ -110,8 +113,8 @@ package struct Connection: Equatable, Sendable {
   package enum Role: Equatable, Sendable { case central, peripheral }
 
   package var peer: PeerID
-  /// The peer's address; an identity address where the controller or the host resolved a private one. Where another link has
-  /// that address already, one drawn for this link alone (``HostEvent/identified(_:_:)``).
+  /// The peer's address; an identity address where the controller or the host resolved a private one. Where another
+  /// link has that address already, one drawn for this link alone (``HostEvent/identified(_:_:)``).
   package var address: DeviceAddress
   /// Our role on the link.
   package var role: Role

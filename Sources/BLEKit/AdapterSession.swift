@@ -8,8 +8,9 @@ import Synchronization
 
 /// What an ``Adapter`` and all that came from it share: the state under one lock, and the way to the host.
 ///
-/// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are resumed after the
-/// lock is released, so no code of the application runs under it. Synchronous handlers are called there, without the lock.
+/// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are resumed
+/// after the lock is released, so no code of the application runs under it. Synchronous handlers are called there,
+/// without the lock.
 final class AdapterSession: Sendable {
   let client: AdapterClient
   let state = Mutex(State())
@@ -32,7 +33,7 @@ final class AdapterSession: Sendable {
     var advertisingStarts = Waiters<AdvertisingID, Void>()
     var advertisements = Waiters<AdvertisingID, Void>()
     var updates = Waiters<UpdateToken, Void>()
-    var queuedUpdates = UpdateQueue()
+    var updateWindows = UpdateWindows()
     /// The requests of each link for handlers that run in tasks, where there was one.
     var requestQueues = IdentifierTable<PeerID, RequestQueue>()
 
@@ -72,8 +73,8 @@ final class AdapterSession: Sendable {
       var actions = Actions()
       var wakes = false
       let value = change(&state, &actions)
-      // Under the lock, so that commands leave in the order of the changes. The host is woken after it, as tasks are resumed after it:
-      // a thread that finds the lock taken spins before it waits.
+      // Under the lock, so that commands leave in the order of the changes. The host is woken after it, as tasks are
+      // resumed after it: a thread that finds the lock taken spins before it waits.
       for command in actions.commands where client.enqueue(command) { wakes = true }
       return (value, actions.calls, wakes)
     }
@@ -152,7 +153,7 @@ final class AdapterSession: Sendable {
       case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
       case .subscription(let peer, let attribute, let subscription):
         state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
-      case .updateFinished(let token): state.updateFinished(token, into: &actions)
+      case .updateFinished(let peer, let token): state.updateFinished(token, on: peer, into: &actions)
       case .scanStopped(let error): state.scanStopped(error, into: &actions)
       case .client(let peer, let event): state.client(peer, event, into: &actions)
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
@@ -189,7 +190,8 @@ extension AdapterSession {
   /// - Parameters:
   ///   - path: where the answer will find the task, under `key`.
   ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits for as long as it takes.
-  ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait for.
+  ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait
+  ///     for.
   ///   - abandon: takes the command back, after the timeout and on cancellation.
   func wait<Key: Hashable & Sendable, Value: Sendable>(
     in path: any WritableKeyPath<State, Waiters<Key, Value>> & Sendable, for key: Key, timeout: Duration? = nil,
@@ -261,6 +263,7 @@ extension AdapterSession.State {
     advertisingStarts.fail(error, into: &actions)
     advertisements.fail(error, into: &actions)
     updates.fail(error, into: &actions)
+    updateWindows = UpdateWindows()
     connects.fail(error, into: &actions)
     operations.fail(error, into: &actions)
     rssiWaiters.fail(error, into: &actions)

@@ -64,6 +64,7 @@ extension AdapterSession.State {
   mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
     clients[peer] = nil
+    updatesEnded(of: peer, error, into: &actions)
     if let requests = requestQueues.removeValue(forKey: peer) { actions.later { requests.finish() } }
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
@@ -78,7 +79,8 @@ extension AdapterSession.State {
 
   mutating func securityChanged(_ peer: PeerID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
-    // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is `paired`.
+    // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is
+    // `paired`.
     guard security.isBondProven else { return }
     pairings.succeed((), where: { $0.peer == peer && $0.level <= security.level }, into: &actions)
   }

@@ -1,8 +1,8 @@
 package import BLEGATT
 package import BLEHost
 
-/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws what it
-/// declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
+/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws
+/// what it declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
 package final class HostAttachment: Sendable {
   /// Kept while the attachment is.
   private let host: Host
@@ -17,10 +17,11 @@ package final class HostAttachment: Sendable {
 
   deinit { mailbox.detach(owner) }
 
-  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not wait.
+  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not
+  /// wait.
   ///
-  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands wait
-  ///   already, which ``HostEvent/refused(_:)`` reports to this owner, too.
+  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands
+  ///   wait already, which ``HostEvent/refused(_:)`` reports to this owner, too.
   @discardableResult
   package func post(_ command: HostCommand) -> Bool { mailbox.post(command, from: owner) }
 
@@ -37,11 +38,11 @@ package final class HostAttachment: Sendable {
     mailbox.enqueue(command, octets: octets, from: owner)
   }
 
-  /// Appends a value for all subscribers of an attribute (``UpdateRun``), without waking the loop.
+  /// Appends a value of an attribute for some links (``UpdateRun``), without waking the loop.
   ///
   /// - Returns: whether ``wake()`` has to follow.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>) -> Bool {
-    mailbox.enqueueUpdate(of: attribute, octets: octets, from: owner)
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
+    mailbox.enqueueUpdate(of: attribute, octets: octets, to: peers, from: owner)
   }
 
   /// Wakes the loop for the commands that were enqueued.

@@ -29,7 +29,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     /// The lengths of the values of all runs.
     private(set) var lengths: [Int] = []
     /// The last item, while it is a run that the next value of its attribute extends; without values there is none.
-    private var openRun = UpdateRun(of: AttributeID(rawValue: 0), from: .process, count: 0, octets: 0)
+    private var openRun = UpdateRun(of: AttributeID(rawValue: 0), from: .process, to: [], count: 0, octets: 0)
 
     var isEmpty: Bool { items.isEmpty && openRun.count == 0 }
 
@@ -39,18 +39,21 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
       if !octets.isEmpty { self.octets.append(Span(), octets) }
     }
 
-    /// Whether a value of this attribute would extend the last item.
+    /// Whether a value of this attribute for these links would extend the last item.
     @inline(__always)
-    func extendsRun(of attribute: AttributeID, from owner: OwnerID) -> Bool {
+    func extendsRun(of attribute: AttributeID, to peers: [PeerID], from owner: OwnerID) -> Bool {
       openRun.count > 0 && openRun.attribute.rawValue == attribute.rawValue && openRun.owner == owner
+        && openRun.peers == peers
     }
 
     /// Appends a value: to the run that it extends, or to a new one.
     @inline(__always)
-    mutating func append(_ value: Span<UInt8>, of attribute: AttributeID, from owner: OwnerID, extendsRun: Bool) {
+    mutating func append(
+      _ value: Span<UInt8>, of attribute: AttributeID, to peers: [PeerID], from owner: OwnerID, extendsRun: Bool
+    ) {
       if !extendsRun {
         closeRun()
-        openRun = UpdateRun(of: attribute, from: owner, count: 0, octets: 0)
+        openRun = UpdateRun(of: attribute, from: owner, to: peers, count: 0, octets: 0)
       }
       openRun.count += 1
       openRun.octets += value.count
@@ -115,8 +118,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// Appends a command to the queue.
   ///
   /// - Parameter octets: the value of the command, where it is not in the command itself; copied without an allocation.
-  /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has detached, or
-  ///   the stack has ended.
+  /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has
+  ///   detached, or the stack has ended.
   package func post(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
     let (isTaken, wakes) = state.withLock { append(command, octets, from: owner, wakesLoop: true, &$0) }
     if wakes { waker.wake() }
@@ -130,17 +133,20 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }.wakes
   }
 
-  /// Appends a value for all subscribers of an attribute, without waking the loop. Values that follow each other are one item.
+  /// Appends a value of an attribute for some links, without waking the loop. Values for the same links that follow
+  /// each other are one item.
   ///
   /// - Returns: whether ``wake()`` has to follow.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, from owner: OwnerID) -> Bool {
+  package func enqueueUpdate(
+    of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID], from owner: OwnerID
+  ) -> Bool {
     state.withLock { state in
       // The owner of a run that is open has not detached since it was begun.
-      let extendsRun = state.waiting.extendsRun(of: attribute, from: owner)
+      let extendsRun = state.waiting.extendsRun(of: attribute, to: peers, from: owner)
       guard extendsRun || accepts(owner, state) else { return false }
       guard state.commandCount < commandLimit else { return state.refused.insert(owner).inserted && !state.isLoopAwake }
       state.commandCount += 1
-      state.waiting.append(octets, of: attribute, from: owner, extendsRun: extendsRun)
+      state.waiting.append(octets, of: attribute, to: peers, from: owner, extendsRun: extendsRun)
       return !state.isLoopAwake
     }
   }
@@ -242,7 +248,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 extension HostMailbox {
   /// Takes all items, in order.
   ///
-  /// - Parameter staysAwake: whether the loop calls ``prepareToWait()`` before it waits, so that it need not be woken before.
+  /// - Parameter staysAwake: whether the loop calls ``prepareToWait()`` before it waits, so that it need not be woken
+  ///   before.
   /// - Returns: the owners whose commands were refused since the last time, in the order of their identifiers.
   func take(into items: inout Items, staysAwake: Bool = false) -> [OwnerID] {
     items.removeAll()
@@ -259,8 +266,8 @@ extension HostMailbox {
 
   /// The loop is about to wait: from now on it is woken for what is posted.
   ///
-  /// - Returns: `isHeldBack`: the transport is not to be read, from more events than the limit until less than half of it.
-  ///   `hasItems`: there are items, which the loop has to take before it waits.
+  /// - Returns: `isHeldBack`: the transport is not to be read, from more events than the limit until less than half of
+  ///   it. `hasItems`: there are items, which the loop has to take before it waits.
   func prepareToWait() -> (isHeldBack: Bool, hasItems: Bool) {
     state.withLock { state in
       let hasItems = !state.waiting.isEmpty || !state.refused.isEmpty
@@ -270,8 +277,8 @@ extension HostMailbox {
     }
   }
 
-  /// Counts events that the sink of an owner is about to get. The loop takes what the sink posts before it waits again, and is not
-  /// woken for it.
+  /// Counts events that the sink of an owner is about to get. The loop takes what the sink posts before it waits again,
+  /// and is not woken for it.
   ///
   /// - Returns: false where the owner has detached.
   func willDeliver(_ count: Int, to owner: OwnerID) -> Bool {
@@ -296,7 +303,8 @@ extension HostMailbox {
   }
 }
 
-/// The events that each owner's sink has and has not consumed. An adapter has a few owners, so that a search takes less than a hash.
+/// The events that each owner's sink has and has not consumed. An adapter has a few owners, so that a search takes less
+/// than a hash.
 private struct EventBacklogs {
   private var entries: [(owner: OwnerID, count: Int)] = []
 

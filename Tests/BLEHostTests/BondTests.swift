@@ -46,8 +46,8 @@ import Testing
     #expect(couple.read(Couple.encrypted) == .success([7]))
   }
 
-  /// The bond is recognised on the next link: encrypted without a question, what was configured is still there, and what
-  /// is sent reaches the subscriber only when it has proved who it is.
+  /// The bond is recognised on the next link: encrypted without a question, what was configured is still there, and
+  /// what is sent reaches the subscriber only when it has proved who it is.
   @Test(arguments: [true, false]) func reconnect(secure: Bool) throws {
     var couple = Couple(central: { _ in .with(secure: secure) })
     try couple.connect()
@@ -64,7 +64,7 @@ import Testing
     try couple.connectInTheClear(theirs)
     #expect(couple.read(Couple.encrypted) == .failure(.insufficientEncryption))
     #expect(couple.read(Couple.plain) == .success([7]))
-    couple.world.ask(0, .update(UpdateToken(rawValue: 1), Couple.stream, [1], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), Couple.stream, [1], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(notifications(couple).isEmpty)
     couple.secure()
@@ -75,7 +75,7 @@ import Testing
       if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false }
     }
     #expect(told)
-    couple.world.ask(0, .update(UpdateToken(rawValue: 2), Couple.stream, [2], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 2), Couple.stream, [2], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(notifications(couple) == [[2]])
   }
@@ -267,8 +267,8 @@ import Testing
     #expect(couple.read(Couple.plain) == .success([7]))
   }
 
-  /// Signed by a bonded client, on a link in the clear: once, and not again. Our own client has such a link only where its
-  /// bond has no key for the role.
+  /// Signed by a bonded client, on a link in the clear: once, and not again. Our own client has such a link only where
+  /// its bond has no key for the role.
   @Test func signedWrites() throws {
     var couple = Couple()
     try couple.connect()

@@ -93,7 +93,8 @@ import Testing
     #expect(Array(create.parameters[create.parameters.startIndex.advanced(by: 5)...].prefix(7)) == [0x01] + octets)
   }
 
-  /// On the kernel's controller the kernel pairs and answers for keys: nothing is said in its place, and nothing believed.
+  /// On the kernel's controller the kernel pairs and answers for keys: nothing is said in its place, and nothing
+  /// believed.
   @Test func theKernelsLinksAreLeftToTheKernel() {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds, configuration.ownership) = (.with(), [Self.bond], .sharedWithKernel)
@@ -134,12 +135,12 @@ import Testing
     let descriptor = try #require(handles[Couple.stream]).rawValue + 1
     #expect(bench.att(0x40, [0x12, UInt8(descriptor), 0, 1, 0]) == [[0x13]])
     var before = bench.data.count
-    bench.perform(.update(UpdateToken(rawValue: 1), Couple.stream, [1], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 1), Couple.stream, [1], to: bench.peers))
     #expect(bench.attPayloads(from: before).count == 1)
     bench.receive(Self.encryption(0x40, on: 0))
     #expect(level(bench) == SecurityLevel.none)
     before = bench.data.count
-    bench.perform(.update(UpdateToken(rawValue: 2), Couple.stream, [2], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 2), Couple.stream, [2], to: bench.peers))
     #expect(bench.attPayloads(from: before).isEmpty)
   }
 
@@ -152,10 +153,10 @@ import Testing
     let descriptor = try #require(handles[Couple.stream]).rawValue + 1
     #expect(bench.att(0x40, [0x12, UInt8(descriptor), 0, 2, 0]) == [[0x13]])
     for number in 1...3 as ClosedRange<UInt64> {
-      bench.perform(.update(UpdateToken(rawValue: number), Couple.stream, [UInt8(number)], to: nil))
+      bench.perform(.update(UpdateToken(rawValue: number), Couple.stream, [UInt8(number)], to: bench.peers))
     }
     func finished(_ bench: Bench) -> [UInt64] {
-      bench.events.compactMap { if case .updateFinished(let token) = $0 { token.rawValue } else { nil } }
+      bench.events.compactMap { if case .updateFinished(_, let token) = $0 { token.rawValue } else { nil } }
     }
     #expect(finished(bench).isEmpty)
     if byUnsubscribing {

@@ -7,7 +7,8 @@ import BLEWire
 import Foundation
 import Testing
 
-/// One adapter in every role at once: it advertises, scans, serves three centrals and holds three connections of its own.
+/// One adapter in every role at once: it advertises, scans, serves three centrals and holds three connections of its
+/// own.
 @Suite("Every role on one adapter") struct EveryRoleTests {
   private static let value = AttributeID(rawValue: 1)
   private static let stream = AttributeID(rawValue: 2)
@@ -110,7 +111,7 @@ import Testing
         let octets = (client.host == 0 ? [client.link] : [9]) + number
         asked.append((client, perform(client, isWrite ? .write(value, octets) : .read(value))))
       }
-      world.ask(0, .update(UpdateToken(rawValue: UInt64(round)), Self.stream, number, to: nil))
+      world.ask(0, .update(UpdateToken(rawValue: UInt64(round)), Self.stream, number, to: world.peers[0]))
       for (client, id) in asked {
         let expected = (client.host == 0 ? [client.link] : [9]) + number
         switch outcome(id, of: client) {

@@ -195,8 +195,8 @@ import Testing
 
 /// The queue of a link, from the application to the buffers of the controller.
 @Suite("Full buffers of the controller") struct FullBufferTests {
-  /// An application that has `window` values on their way and hands over more when a quarter of them have left, as a manager lets
-  /// its own do.
+  /// An application that has `window` values on their way and hands over more when a quarter of them have left, as a
+  /// manager lets its own do.
   private struct Sender {
     var window = 32
     var handedOver = 0
@@ -209,7 +209,8 @@ import Testing
     }
   }
 
-  /// While the application has more to send, all buffers of the controller are in use, at each millisecond of half a second.
+  /// While the application has more to send, all buffers of the controller are in use, at each millisecond of half a
+  /// second.
   @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
   func notificationsKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
     var controller = VirtualControllerConfiguration()
@@ -232,7 +233,8 @@ import Testing
     for _ in 0..<500 {
       let commands = sender.next().map { number in
         HostCommand.update(
-          UpdateToken(rawValue: UInt64(number) + 100), Couple.stream, [UInt8](repeating: 7, count: 20), to: nil)
+          UpdateToken(rawValue: UInt64(number) + 100), Couple.stream, [UInt8](repeating: 7, count: 20),
+          to: couple.world.peers[0])
       }
       couple.world.ask(0, commands)
       couple.world.run(for: .milliseconds(1))
@@ -246,7 +248,8 @@ import Testing
     #expect(couple.world.complaints.isEmpty)
   }
 
-  /// The same for writes without response. The application has 16 that the host has not sent, as a manager lets its own do.
+  /// The same for writes without response. The application has 16 that the host has not sent, as a manager lets its own
+  /// do.
   @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
   func writesWithoutResponseKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
     var controller = VirtualControllerConfiguration()

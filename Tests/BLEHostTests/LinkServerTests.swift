@@ -51,6 +51,9 @@ import Testing
       case .event(.subscription(_, let attribute, let subscription), _):
         "subscription \(attribute.rawValue) \(subscription.rawValue)"
       case .event(.stored(_, let attribute, let value), _): "stored \(attribute.rawValue) \(value)"
+      case .event(.updateFinished(_, let token), let recipient):
+        "finished \(token.rawValue) \(recipient == .owner(owner))"
+      case .event(.refused, let recipient): "refused \(recipient == .owner(owner))"
       case .event(.diagnostic, let recipient): "diagnostic \(recipient == .owner(other))"
       case .report: "report"
       case .own(let own): "\(own)"
@@ -106,42 +109,69 @@ import Testing
   @Test mutating func aNotificationIsOnItsWayUntilTheControllerHasSentIt() {
     #expect(receive([0x12] + handle(1, after: 1) + [1, 0]) == [[0x13]])
     #expect(takeEffects() == ["subscription 11 1", "recordChanged"])
-    let token = UpdateToken(rawValue: 7)
-    server.update(
-      AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
-    #expect(output.tag == 3)
-    #expect(takePDUs() == [[0x1B] + handle(1) + [5]])
-    #expect(takeEffects() == ["\(LinkEffect.copyAdded(token))"])
-    #expect(server.transmitted(token, count: 2) == 1)
-    #expect(server.transmitted(token, count: 1) == 0)
+    #expect(delivery(11) == .notification)
+    let isTaken = server.beginNotification(update(7))
+    #expect(isTaken)
+    var events: [AddressedEvent<HostEvent>] = []
+    server.notificationsSent(2, into: &events)
+    server.notificationsSent(1, into: &events)
+    #expect(events.count == 1)
+  }
+
+  @Test mutating func anIndicationIsOnItsWayUntilItIsConfirmed() throws {
+    _ = receive([0x12] + handle(2, after: 1) + [2, 0])
+    _ = takeEffects()
+    #expect(delivery(12) == .indication(AttributeID(rawValue: 12)))
+    try indicate([5], as: update(7))
+    #expect(takePDUs() == [[0x1D] + handle(2) + [5]])
     #expect(takeEffects().isEmpty)
+    #expect(receive([0x1E]).isEmpty)
+    #expect(takeEffects() == ["finished 7 true"])
+  }
+
+  @Test mutating func valuesBeyondTheLimitOfALinkAreRefused() throws {
+    _ = receive([0x12] + handle(2, after: 1) + [2, 0])
+    _ = takeEffects()
+    let limit = HostConfiguration().maximumPendingUpdates
+    // One is sent, and its server queues as many as it is configured to.
+    for number in 0..<UInt64(limit) { try indicate([5], as: update(number)) }
+    let refused = takeEffects().count { $0 == "refused true" }
+    try indicate([5], as: update(1_000))
+    #expect(takeEffects() == ["refused true", "finished 1000 true"])
+    #expect(refused == limit - 1 - GATTServer.Limits().maximumQueuedIndications)
+  }
+
+  private func update(_ token: UInt64) -> LinkUpdates.Entry {
+    LinkUpdates.Entry(owner: owner, token: UpdateToken(rawValue: token))
+  }
+
+  private mutating func indicate(_ value: [UInt8], as update: LinkUpdates.Entry) throws {
+    let attribute = AttributeID(rawValue: 12)
+    let handle = try #require(services.database.handle(of: attribute))
+    server.indicate(value.span, of: handle, attribute, as: update, now: now, into: &output)
+  }
+
+  private mutating func delivery(_ attribute: UInt32) -> GATTServer.UpdateDelivery? {
+    services.database.handle(of: AttributeID(rawValue: attribute)).map { server.delivery(of: $0, .none, services) }
   }
 
   @Test mutating func aValueThatNobodySubscribedToCausesNothing() {
-    server.update(
-      AttributeID(rawValue: 11), to: [5], as: UpdateToken(rawValue: 7), tag: 3, .none, services, now: now,
-      into: &output)
-    #expect(takePDUs().isEmpty && takeEffects().isEmpty)
-    server.update(
-      AttributeID(rawValue: 99), to: [5], as: UpdateToken(rawValue: 7), tag: 3, .none, services, now: now,
-      into: &output)
-    #expect(takePDUs().isEmpty && takeEffects() == ["report"])
+    #expect(delivery(11) == .nothing(.notSubscribed))
+    #expect(delivery(99) == nil)
   }
 
   @Test mutating func theEndOfTheLinkEndsSubscriptionsAndWhatWasOnItsWay() {
     _ = receive([0x12] + handle(1, after: 1) + [1, 0])
-    let token = UpdateToken(rawValue: 7)
-    server.update(AttributeID(rawValue: 11), to: [5], as: token, tag: 3, .none, services, now: now, into: &output)
+    let isTaken = server.beginNotification(update(7))
+    #expect(isTaken)
     output.removeAll()
     server.linkEnded(services, into: &output)
-    #expect(takeEffects() == ["subscription 11 0", "\(LinkEffect.copyFinished(token))"])
+    #expect(takeEffects() == ["subscription 11 0", "finished 7 true"])
   }
 
   @Test mutating func anIndicationWithoutConfirmationEndsTheLink() throws {
     _ = receive([0x12] + handle(2, after: 1) + [2, 0])
-    server.update(
-      AttributeID(rawValue: 12), to: [5], as: UpdateToken(rawValue: 7), tag: 0, .none, services, now: now,
-      into: &output)
+    try indicate([5], as: update(7))
     output.removeAll()
     now = try #require(server.deadline)
     server.tick(.none, &services, now: now, into: &output)

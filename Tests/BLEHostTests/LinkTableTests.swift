@@ -66,24 +66,6 @@ import Testing
     #expect(table.deadline == nil)
   }
 
-  @Test func refusesAValueOfAnotherOwnersAttributeAndOneAboveTheLimit() {
-    var configuration = HostConfiguration()
-    configuration.maximumPendingUpdates = 1
-    var table = LinkTable(configuration)
-    var output = HostOutput()
-    let (owner, attribute) = (OwnerID(rawValue: 1), AttributeID(rawValue: 11))
-    func begin(_ token: UInt64, isAccepted: Bool = true) -> Bool {
-      table.begin(
-        UpdateToken(rawValue: token), of: attribute, isAccepted: isAccepted, for: owner, into: &output) != nil
-    }
-    #expect(!begin(1, isAccepted: false) && output.events.count == 2)
-    #expect(begin(1) && output.events.count == 2)
-    #expect(!begin(2) && output.events.count == 4)
-    let finished = table.finishCopy(of: UpdateToken(rawValue: 1))
-    #expect(finished?.recipient == .owner(owner))
-    #expect(begin(2) && output.events.count == 4)
-  }
-
   @Test func aClientGoesOnWhenEnoughFramesHaveLeft() throws {
     var configuration = HostConfiguration()
     configuration.congestion = (from: 2, below: 1)

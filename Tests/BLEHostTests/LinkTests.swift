@@ -62,18 +62,18 @@ struct LinkTests {
     bench.completesPackets = false
     _ = bench.takeEvents()
     let before = bench.data.count
-    bench.perform(.update(UpdateToken(rawValue: 9), counter, [5], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 9), counter, [5], to: bench.peers))
     #expect(bench.attPayloads(from: before) == [[0x1B, UInt8(value), 0, 5]])
     #expect(bench.takeEvents().isEmpty)
     bench.receive(ScriptedController.completedPackets(0x40, 1))
-    guard case .updateFinished(UpdateToken(rawValue: 9)) = bench.events.last else {
+    guard case .updateFinished(peer, UpdateToken(rawValue: 9)) = bench.events.last else {
       Issue.record("not finished"); return
     }
   }
 
   @Test func aNotificationNobodyWantsIsFinishedAtOnce() throws {
     var (bench, _) = try serving()
-    bench.perform(.update(UpdateToken(rawValue: 9), counter, [5], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 9), counter, [5], to: bench.peers))
     guard case .updateFinished = bench.events.last else { Issue.record("not finished"); return }
   }
 
@@ -87,7 +87,7 @@ struct LinkTests {
     #expect(bench.attPayloads(from: before) == [[0x1D, UInt8(value), 0, 5]])
     #expect(bench.takeEvents().isEmpty)
     #expect(bench.att(0x40, [0x1E]) == [[0x1D, UInt8(value), 0, 6]])
-    guard case .updateFinished(UpdateToken(rawValue: 1)) = bench.events.last else {
+    guard case .updateFinished(peer, UpdateToken(rawValue: 1)) = bench.events.last else {
       Issue.record("not finished"); return
     }
   }
@@ -147,7 +147,7 @@ struct LinkTests {
     #expect(bench.att(0x40, [0x12, UInt8(value + 1), 0, 1, 0]) == [[0x13]])
     #expect(bench.att(0x41, [0x0A, UInt8(value + 1), 0]) == [[0x0B, 0, 0]])
     let before = bench.data.count
-    bench.perform(.update(UpdateToken(rawValue: 1), counter, [UInt8](repeating: 1, count: 100), to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 1), counter, [UInt8](repeating: 1, count: 100), to: bench.peers))
     #expect(bench.attPayloads(from: before).map(\.count) == [103])
   }
 
@@ -205,7 +205,8 @@ struct LinkTests {
     guard case .rssi(peer, .success(-42)) = bench.events.last else { Issue.record("no RSSI"); return }
   }
 
-  /// Answers that the peer does not take, on a channel whose frames nothing else looks at; nothing comes from the controller.
+  /// Answers that the peer does not take, on a channel whose frames nothing else looks at; nothing comes from the
+  /// controller.
   @Test(arguments: [5, 6] as [UInt16]) func aFullQueueEndsTheLinkAtOnce(channel: UInt16) {
     // An Information Request, which LE has not; a Pairing Request, while pairing is off.
     let request: [UInt8] = channel == 5 ? [0x0A, 1, 0, 0] : [1, 3, 0, 0, 16, 0, 0]
@@ -223,7 +224,9 @@ struct LinkTests {
     _ = bench.att(0x40, [0x12, UInt8(value + 1), 0, 1, 0])
     bench.completesPackets = false
     let limit = HostConfiguration().maximumPendingUpdates
-    for number in 0...limit { bench.perform(.update(UpdateToken(rawValue: UInt64(number)), counter, [1], to: nil)) }
+    for number in 0...limit {
+      bench.perform(.update(UpdateToken(rawValue: UInt64(number)), counter, [1], to: bench.peers))
+    }
     let refused = bench.events.filter { if case .refused(.tooMany) = $0 { true } else { false } }
     #expect(refused.count == 1)
     #expect(!bench.controller.commands.contains { $0.opcode == .disconnect })

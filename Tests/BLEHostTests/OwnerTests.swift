@@ -83,8 +83,8 @@ struct OwnerTests {
     guard case .refused(.invalidParameters) = bench.events.last else { Issue.record("not refused"); return }
     bench.perform(.removeService(ServiceID(rawValue: 1)), from: Self.second)
     guard case .serviceRemoved(_, .failure) = bench.events.last else { Issue.record("not refused"); return }
-    bench.perform(.update(UpdateToken(rawValue: 1), AttributeID(rawValue: 1), [8], to: nil), from: Self.second)
-    guard case .updateFinished(UpdateToken(rawValue: 1)) = bench.events.last else { Issue.record("open"); return }
+    bench.perform(.update(UpdateToken(rawValue: 1), AttributeID(rawValue: 1), [8], to: bench.peers), from: Self.second)
+    guard case .updateFinished(_, UpdateToken(rawValue: 1)) = bench.events.last else { Issue.record("open"); return }
     #expect(bench.recipients.suffix(4).allSatisfy { $0 == .owner(Self.second) })
     #expect(bench.att(0x40, [0x0A, handles[0], 0]) == [[0x0B, 1]])
   }
@@ -95,7 +95,7 @@ struct OwnerTests {
     #expect(recipients(bench) { if case .stored = $0 { true } else { false } } == [.owner(Self.second)])
     #expect(bench.att(0x40, [0x12, handles[0] + 1, 0, 1, 0]) == [[0x13]])
     #expect(recipients(bench) { if case .subscription = $0 { true } else { false } } == [.owner(Self.first)])
-    bench.perform(.update(UpdateToken(rawValue: 3), AttributeID(rawValue: 1), [8], to: nil), from: Self.first)
+    bench.perform(.update(UpdateToken(rawValue: 3), AttributeID(rawValue: 1), [8], to: bench.peers), from: Self.first)
     #expect(recipients(bench) { if case .updateFinished = $0 { true } else { false } } == [.owner(Self.first)])
     bench.receive(ScriptedController.disconnected(0x40))
     #expect(bench.recipients.suffix(2) == [.owner(Self.first), .everyone], "the subscription, then the link")
@@ -155,7 +155,8 @@ struct OwnerTests {
     #expect(link.peer == peer && link.role == .peripheral && link.request == nil)
   }
 
-  /// The address is chosen before the controller is ready: the events to everyone come too early and later for such an owner.
+  /// The address is chosen before the controller is ready: the events to everyone come too early and later for such an
+  /// owner.
   @Test func anOwnerThatAttachesWhileTheControllerIsBroughtUpGetsTheAddress() {
     var controller = ScriptedController()
     controller.publicAddress = BD_ADDR(0)

@@ -164,6 +164,8 @@ struct Bench {
   private(set) var recipients: [Recipient] = []
   /// What it asked of the kernel's security manager.
   private var directives: [SecurityDirective] = []
+  /// The links that are up.
+  private(set) var peers: [PeerID] = []
   /// ACL packets the host sent, whole, in order.
   private(set) var data: [[UInt8]] = []
   /// Give buffers back as soon as a packet arrives.
@@ -185,10 +187,10 @@ struct Bench {
     settle()
   }
 
-  /// Hands values of one attribute over as a run.
+  /// Hands values of one attribute over for all links, as a run.
   mutating func update(_ attribute: AttributeID, _ values: [[UInt8]], from owner: OwnerID = .process) {
     let (lengths, octets) = (values.map(\.count), values.flatMap { $0 })
-    let run = UpdateRun(of: attribute, from: owner, count: values.count, octets: octets.count)
+    let run = UpdateRun(of: attribute, from: owner, to: peers, count: values.count, octets: octets.count)
     core.update(run, lengths.span, octets.span, now: now, into: &output)
     settle()
   }
@@ -283,7 +285,10 @@ struct Bench {
       events += drained.events.map(\.event)
       recipients += drained.events.map(\.recipient)
       directives += drained.directives
-      for addressed in drained.events { transcript?.reported(addressed.event, by: 0) }
+      for addressed in drained.events {
+        peers.note(addressed.event)
+        transcript?.reported(addressed.event, by: 0)
+      }
       for directive in drained.directives { transcript?.asked(directive, by: 0) }
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])
@@ -300,6 +305,17 @@ struct Bench {
           }
         }
       }
+    }
+  }
+}
+
+extension [PeerID] {
+  /// Keeps a list of the links that are up.
+  mutating func note(_ event: HostEvent) {
+    switch event {
+    case .connected(let connection) where !contains(connection.peer): append(connection.peer)
+    case .disconnected(let peer, _): removeAll { $0 == peer }
+    default: break
     }
   }
 }

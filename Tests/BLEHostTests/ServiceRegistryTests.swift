@@ -40,7 +40,8 @@ import Testing
     effects = []
     registry.add(Choices.service(1), for: second, into: &effects)
     #expect(words(effects) == ["not added 1"])
-    #expect(registry.accepts(AttributeID(rawValue: 11), from: first))
+    #expect(registry.updatedValue(AttributeID(rawValue: 11), of: first) != nil)
+    #expect(registry.updatedValue(AttributeID(rawValue: 11), of: second) == nil)
   }
 
   @Test func doesNotLetAnOwnerRemoveOrChangeWhatIsAnothers() {

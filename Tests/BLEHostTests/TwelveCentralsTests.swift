@@ -116,7 +116,7 @@ struct TwelveCentralsTests {
     // Two hundred values to all, a read of a dynamic value and a write command of each in between.
     _ = world.takeHeard(0)
     for number in 0..<200 {
-      world.ask(0, .update(UpdateToken(rawValue: UInt64(number)), stream, [UInt8(number), 7], to: nil))
+      world.ask(0, .update(UpdateToken(rawValue: UInt64(number)), stream, [UInt8(number), 7], to: world.peers[0]))
       let central = number % 12 + 1
       let peer = try #require(peers[central])
       world.ask(central, .client(peer, operation(100 + number, .read(streamHandle))))

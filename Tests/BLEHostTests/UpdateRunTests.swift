@@ -33,7 +33,7 @@ import Testing
   }
 
   private func counts(_ events: [HostEvent]) -> [Int] {
-    events.compactMap { if case .updatesFinished(let count) = $0 { count } else { nil } }
+    events.compactMap { if case .updatesFinished(_, let count) = $0 { count } else { nil } }
   }
 
   @Test func valuesLeaveInTheirOrderAndOneEventCountsThem() throws {
@@ -102,6 +102,27 @@ import Testing
     let events = bench.takeEvents()
     #expect(counts(events) == [1])
     #expect(events.contains { if case .refused(.tooMany) = $0 { true } else { false } })
+  }
+
+  /// One client confirms nothing: it has the room of its own link only, and the other receives every value.
+  @Test func aClientThatConfirmsNothingHoldsUpNoOther() throws {
+    var (bench, value) = try serving(2)
+    bench.receive(ScriptedController.connected(0x41, from: "C0:11:22:33:44:66"))
+    _ = bench.att(0x41, [0x12, value + 1, 0, 1, 0])
+    _ = bench.takeEvents()
+    let before = bench.data.count
+    for number in 0..<1_000 { bench.update(stream, [[UInt8(truncatingIfNeeded: number)]]) }
+    let notified = bench.attPayloads(from: before).count { $0.first == 0x1B }
+    #expect(notified == 1_000)
+    let finished = Dictionary(
+      grouping: bench.takeEvents().compactMap {
+        if case .updatesFinished(let peer, let count) = $0 { (peer, count) } else { nil }
+      },
+      by: \.0
+    ).mapValues { $0.reduce(0) { $0 + $1.1 } }
+    let limit = HostConfiguration().maximumPendingUpdates
+    #expect(finished[bench.peers[1]] == 1_000)
+    #expect((1_000 - limit..<1_000).contains(finished[bench.peers[0]] ?? 0))
   }
 
   @Test func aRunGoesToItsOwnerAlone() throws {

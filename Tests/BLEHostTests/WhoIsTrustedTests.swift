@@ -33,8 +33,8 @@ import Testing
     #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
   }
 
-  /// What takes an authenticated link to read is not notified to another one, where updates demand encryption; where they
-  /// do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0012).
+  /// What takes an authenticated link to read is not notified to another one, where updates demand encryption; where
+  /// they do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0012).
   @Test(arguments: [true, false]) func updatesAreNoEasierToHaveThanReads(encrypted: Bool) throws {
     var couple = Couple()
     let id = AttributeID(rawValue: 77)
@@ -49,7 +49,7 @@ import Testing
     } else {
       #expect(!encrypted)
     }
-    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [42, 43], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [42, 43], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(Self.notified(couple) == (encrypted ? [] : [[42, 43]]))
     #expect(Self.subscriptions(couple, to: id) == (encrypted ? [] : [.notify]))
@@ -72,15 +72,15 @@ import Testing
 
     try couple.connect()
     couple.secure()
-    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [1], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 1), id, [1], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(Self.subscriptions(couple, to: id) == [] && Self.notified(couple) == [])
     let peer = try #require(couple.links[1]).peripheral
     couple.world.ask(0, .authorize(peer, true))
-    couple.world.ask(0, .update(UpdateToken(rawValue: 2), id, [2], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 2), id, [2], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     couple.world.ask(0, .authorize(peer, false))
-    couple.world.ask(0, .update(UpdateToken(rawValue: 3), id, [3], to: nil))
+    couple.world.ask(0, .update(UpdateToken(rawValue: 3), id, [3], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(Self.subscriptions(couple, to: id) == [.notify, []])
     #expect(Self.notified(couple) == [[2]])
@@ -148,8 +148,8 @@ import Testing
     #expect(couple.bond(0)?.strength.isAuthenticated == false)
   }
 
-  /// Authentication, Secure Connections and key size each must be no weaker than those of the bond; the address tells at the
-  /// beginning whose bond it would be.
+  /// Authentication, Secure Connections and key size each must be no weaker than those of the bond; the address tells
+  /// at the beginning whose bond it would be.
   @Test func aBondIsNotReplacedByAWeakerKey() throws {
     func replace(
       _ first: PairingSettings, _ second: PairingSettings, _ check: (KeyStrength, Couple) throws -> Void
@@ -250,8 +250,8 @@ import Testing
     }
   }
 
-  /// A device that gives a public identity and goes by a static address: known by either the next time, and called by the
-  /// one it uses.
+  /// A device that gives a public identity and goes by a static address: known by either the next time, and called by
+  /// the one it uses.
   @Test(arguments: [true, false]) func aFixedAddressBesideTheIdentity(resolves: Bool) throws {
     var controller = VirtualControllerConfiguration()
     if !resolves { controller.features.remove(.llPrivacy) }

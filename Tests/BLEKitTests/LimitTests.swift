@@ -173,7 +173,9 @@ import Testing
 
   @Test func valuesBeyondTheLimitAreRefused() async throws {
     let adapter = try await host.open()
-    let (publication, _) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
+    let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
+    host.connect()
+    host.say(.subscription(client, attribute, .notify))
     await withTaskGroup(of: BLEError.Kind?.self) { group in
       for _ in 0..<300 {
         group.addTask {
@@ -191,7 +193,7 @@ import Testing
       while sent.count < 272 {
         guard case .update(let token, _, _, _) = try? await host.next() else { return group.cancelAll() }
         sent.insert(token)
-        host.say(.updateFinished(token))
+        host.say(.updateFinished(client, token))
       }
       for _ in 0..<272 { #expect(await group.next() == .some(nil)) }
     }

@@ -52,10 +52,10 @@ import Testing
       let owner = mailbox.attach(log.sink)
       let (first, second) = (AttributeID(rawValue: 1), AttributeID(rawValue: 2))
       for (attribute, value) in [(first, [1, 2]), (first, []), (second, [3])] as [(AttributeID, [UInt8])] {
-        _ = mailbox.enqueueUpdate(of: attribute, octets: value.span, from: owner)
+        _ = mailbox.enqueueUpdate(of: attribute, octets: value.span, to: [], from: owner)
       }
       _ = mailbox.enqueue(.mark(1))
-      _ = mailbox.enqueueUpdate(of: second, octets: ([4, 5] as [UInt8]).span, from: owner)
+      _ = mailbox.enqueueUpdate(of: second, octets: ([4, 5] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
       mailbox.wake()
       log.wait(for: .updated(second, [4, 5]))
       #expect(
@@ -65,7 +65,8 @@ import Testing
             .updated(second, [4, 5]),
           ])
       mailbox.detach(owner)
-      let wakes = mailbox.enqueueUpdate(of: second, octets: ([6] as [UInt8]).span, from: owner)
+      let wakes = mailbox.enqueueUpdate(
+        of: second, octets: ([6] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
       #expect(!wakes)
     }
   }
@@ -74,7 +75,8 @@ import Testing
     let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 1)
     let owner = mailbox.attach { _ in }
     func enqueue(_ attribute: UInt32) {
-      _ = mailbox.enqueueUpdate(of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, from: owner)
+      _ = mailbox.enqueueUpdate(
+        of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
     }
     for attribute in [1, 1, 2, 2, 3] as [UInt32] { enqueue(attribute) }
     var items = Mailbox.Items()
@@ -82,8 +84,8 @@ import Testing
     let runs = items.items.compactMap { if case .updates(let run) = $0 { run } else { nil } }
     #expect(
       runs == [
-        UpdateRun(of: AttributeID(rawValue: 1), from: owner, count: 2, octets: 4),
-        UpdateRun(of: AttributeID(rawValue: 2), from: owner, count: 1, octets: 2),
+        UpdateRun(of: AttributeID(rawValue: 1), from: owner, to: [PeerID(rawValue: 1)], count: 2, octets: 4),
+        UpdateRun(of: AttributeID(rawValue: 2), from: owner, to: [PeerID(rawValue: 1)], count: 1, octets: 2),
       ])
     enqueue(1)
     #expect(mailbox.take(into: &items) == [] && items.lengths == [2] && items.items.count == 1)
@@ -237,7 +239,8 @@ extension HostLoopTests {
     #expect(mailbox.waitUntilEnded(atMost: patience))
   }
 
-  /// Above the limit the controller waits; commands go on; below half of the limit it is heard again, and nothing is lost.
+  /// Above the limit the controller waits; commands go on; below half of the limit it is heard again, and nothing is
+  /// lost.
   @Test func holdsTheControllerBackWhileEventsWait() throws {
     var options = LoopOptions()
     options.eventBacklogLimit = 10

@@ -44,7 +44,7 @@ import Testing
     fixture.subscribe(central, characteristic)
     for _ in 0..<33 { fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: nil) }
     let finished: [HostEvent] = fixture.host.commands.compactMap {
-      if case .update(let token, _, _, _) = $0 { .updateFinished(token) } else { nil }
+      if case .update(let token, _, _, let peers) = $0 { .updateFinished(peers[0], token) } else { nil }
     }
     _ = fixture.takeCalls()
     // All in one batch, as the host's loop hands them out: one isReady.

@@ -123,16 +123,16 @@ import Testing
     let requests = fixture.recorder.requests
     let manager = fixture.manager
     _ = fixture.host.takeCommands()
-    DispatchQueue.concurrentPerform(iterations: 64) { number in
+    DispatchQueue.concurrentPerform(iterations: 512) { number in
       manager.respond(to: requests[number % 8], withResult: .success)
       manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [centrals[number % 8]])
-      characteristic.value = Data([UInt8(number)])
+      characteristic.value = Data([UInt8(truncatingIfNeeded: number)])
       _ = manager.isAdvertising
     }
     let commands = fixture.host.takeCommands()
     #expect(commands.count { $0.hasPrefix("respond") } == 8)
-    #expect(commands.count { $0.hasPrefix("update") } == 32)
-    #expect(fixture.logged().count == 56)
+    #expect(commands.count { $0.hasPrefix("update") } == 8 * 32)
+    #expect(fixture.logged().count == 504)
   }
 
   @Test func eventsForUnknownLinksAndAttributesAreNobodysBusiness() {
@@ -140,7 +140,7 @@ import Testing
     fixture.host.say(
       .mtu(stranger, 100), .disconnected(stranger, .connectionTimeout), .rssi(stranger, .success(1)),
       .read(stranger, fixture.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
-      .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(UpdateToken(rawValue: 5)),
+      .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(stranger, UpdateToken(rawValue: 5)),
       .requestTimedOut(stranger, fixture.host.token()), .stored(stranger, .init(rawValue: 5), []),
       .advertisingStarted(.init(rawValue: 5), .success(())),
       .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))

@@ -152,7 +152,7 @@ final class ScriptedHost: Sendable {
     case .respond(let peer, _, .failure(let code, let attribute)):
       "respond \(peer.rawValue) failure \(hex([code.rawValue]))\(attribute == nil ? "" : " of a part")"
     case .update(_, _, let value, let peers):
-      "update \(hex(value)) to \(peers.map { "\($0.map(\.rawValue))" } ?? "all")"
+      "update \(hex(value)) to \(peers.map(\.rawValue))"
     case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
     case .updateConnection(let peer, let parameters):
       "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
@@ -209,8 +209,8 @@ struct ManagerWork: Sendable {
 
   /// Waits until the manager has taken every event of its host, and has made every call to its delegate.
   ///
-  /// The queue is serial, so that a block on it runs when no event is handled and no call is made. Where something waits even then, it is
-  /// on the queue, and the next block runs after it.
+  /// The queue is serial, so that a block on it runs when no event is handled and no call is made. Where something
+  /// waits even then, it is on the queue, and the next block runs after it.
   func finish() {
     while !queue.sync(execute: { link.isSilent && manager?.hasCalls != true }) {}
   }

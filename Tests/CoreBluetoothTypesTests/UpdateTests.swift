@@ -66,7 +66,7 @@ import Testing
     #expect(update([3], to: [second]))
     #expect(update([4], to: [second, first]))
     #expect(update([5], to: []))
-    #expect(fixture.host.takeCommands() == ["update 02 to all", "update 04 to [1]"])
+    #expect(fixture.host.takeCommands() == ["update 02 to [1]", "update 04 to [1]"])
   }
 
   @Test("4.3 False when the queue is full, then one call")
@@ -82,19 +82,55 @@ import Testing
 
   @Test("4.3 The call comes after false only")
   func readyComesOnceAndOnlyAfterFalse() {
-    fixture.subscribe(fixture.connect(1), characteristic)
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
     _ = fixture.takeCalls()
     for _ in 0..<32 { #expect(update([1])) }
-    fixture.say(.updateFinished(tokens[0]))
+    fixture.say(.updateFinished(central.peer, tokens[0]))
     #expect(fixture.takeCalls() == [])
     #expect(update([2]))
     #expect(!update([3]))
     #expect(!update([3]))
-    for token in tokens[1...8] { fixture.host.say(.updateFinished(token)) }
+    for token in tokens[1...8] { fixture.host.say(.updateFinished(central.peer, token)) }
     #expect(fixture.takeCalls() == ["isReady"])
     #expect(update([3]))
-    for token in tokens[9...] { fixture.host.say(.updateFinished(token)) }
+    for token in tokens[9...] { fixture.host.say(.updateFinished(central.peer, token)) }
     #expect(fixture.takeCalls() == [])
+  }
+
+  @Test("4.3 A central that confirms nothing holds up no other")
+  func aCentralThatConfirmsNothingHoldsUpNoOther() {
+    let (slow, fast) = (fixture.connect(1), fixture.connect(2))
+    for central in [slow, fast] { fixture.subscribe(central, characteristic, .indicate) }
+    _ = fixture.takeCalls()
+    for number in 0..<100 as Range<UInt8> {
+      #expect(update([number]), "update \(number)")
+      fixture.host.say(.updateFinished(fast.peer, tokens[Int(number)]))
+    }
+    let sent = tokens
+    let commands = fixture.host.takeCommands()
+    #expect(commands[31] == "update 1f to [1, 2]" && commands[32] == "update 20 to [2]" && commands.count == 100)
+    #expect(
+      fixture.logged() == ["CBPeripheralManager: updateValue: \(slow) misses values: 32 are on their way to it already"]
+    )
+    // By itself it has no room, and is waited for.
+    #expect(!update([100], to: [slow]))
+    #expect(update([101], to: [fast]))
+    for token in sent[0..<8] { fixture.host.say(.updateFinished(slow.peer, token)) }
+    #expect(fixture.takeCalls() == ["isReady"])
+    #expect(update([102]))
+    #expect(fixture.host.takeCommands() == ["update 65 to [2]", "update 66 to [1, 2]"])
+  }
+
+  @Test("4.3 The end of a central that is waited for is followed by the call")
+  func theEndOfACentralThatIsWaitedForIsFollowedByTheCall() {
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
+    _ = fixture.takeCalls()
+    for _ in 0..<32 { #expect(update([1])) }
+    #expect(!update([2]))
+    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    #expect(fixture.takeCalls() == ["didUnsubscribe 1 2A37", "didDisconnect 1 0x8", "isReady"])
   }
 
   @Test func theQueueIsTheManagersOwnAndItsLimitIsNamed() {
@@ -120,7 +156,7 @@ import Testing
     _ = fixture.host.takeCommands()
     #expect(update(Array(repeating: 0xAB, count: 513)))
     let octets = String(repeating: "ab", count: length)
-    #expect(fixture.host.takeCommands() == ["update \(octets) to all"])
+    #expect(fixture.host.takeCommands() == ["update \(octets) to [1]"])
   }
 
   @Test("4.5 The configuration of the central chooses between notifications and indications")

@@ -8,8 +8,9 @@ import BLEWire
 
 /// One peripheral with a link to each of the centrals, and faults throughout.
 ///
-/// The first half of the centrals is steady: each writes numbers to an attribute of its own, one after the other, and receives the
-/// notifications of all. The second half is wild: it connects, pairs, reads, writes and leaves at random. The promises:
+/// The first half of the centrals is steady: each writes numbers to an attribute of its own, one after the other, and
+/// receives the notifications of all. The second half is wild: it connects, pairs, reads, writes and leaves at random.
+/// The promises:
 ///
 /// - A write that the central received a response to is in the database.
 /// - A notification that the host accepted arrives on each subscribed link in order, or the link ends.
@@ -53,6 +54,8 @@ struct Soak {
   private var values: [[UInt8]]
   private var published: UInt64 = 0
   private var pending = 0
+  /// The links of the peripheral that are up.
+  private var peers: [PeerID] = []
   private var lastOperation: UInt32 = 0
   private var nextIncident = 2_000
 
@@ -162,8 +165,8 @@ struct Soak {
   private mutating func connect(_ central: Int) {
     let id = ConnectID(rawValue: UInt32(central))
     if let time = states[central].requestTime {
-      // A controller that restarts without an event has forgotten the request and its event masks, which no host can see: the second
-      // time the program opens its transport again.
+      // A controller that restarts without an event has forgotten the request and its event masks, which no host can
+      // see: the second time the program opens its transport again.
       guard world.now - time > .seconds(10) else { return }
       states[central].requestTime = world.now
       states[central].cancelled += 1
@@ -202,8 +205,8 @@ struct Soak {
 
   private mutating func publish() {
     published += 1
-    pending += 1
-    world.perform(.update(UpdateToken(rawValue: published), Self.stream, Self.octets(published), to: nil), on: 0)
+    pending += peers.count
+    world.perform(.update(UpdateToken(rawValue: published), Self.stream, Self.octets(published), to: peers), on: 0)
     handleEvents()
   }
 
@@ -265,7 +268,10 @@ struct Soak {
       values[central] = value
       if let number = Self.number(value) { stored[central] = max(stored[central], number) }
     case .updateFinished: pending -= 1
-    case .disconnected: endedLinks += 1
+    case .connected(let connection): peers.append(connection.peer)
+    case .disconnected(let peer, _):
+      endedLinks += 1
+      peers.removeAll { $0 == peer }
     case .paired: pairings += 1
     default: break
     }

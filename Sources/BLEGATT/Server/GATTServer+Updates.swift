@@ -3,8 +3,8 @@ public import BLEWire
 
 /// Notifications and indications (Vol 3, Part F, 3.4.7).
 extension GATTServer {
-  /// Sends a characteristic value as the client has configured it: as a notification, or else as an indication. The value is
-  /// cut after ``maximumUpdateLength`` octets.
+  /// Sends a characteristic value as the client has configured it: as a notification, or else as an indication. The
+  /// value is cut after ``maximumUpdateLength`` octets.
   ///
   /// A notification is sent at once. An indication waits for the confirmation of the one before.
   ///
@@ -23,27 +23,22 @@ extension GATTServer {
     return sendUpdate(of: handle, value: value, security: security, database: database, now: now, into: &output)
   }
 
-  /// Sends a characteristic value, as ``sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``, by the
-  /// handle of the value.
+  /// Sends a characteristic value, as ``sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``, by
+  /// the handle of the value.
   public mutating func sendUpdate(
     of handle: AttributeHandle, value: Span<UInt8>, security: SecurityState, database: AttributeDatabase, now: Instant,
     into output: inout Output
   ) -> UpdateResult {
-    guard !hasFailed else { return .bearerFailed }
-    guard let place = database.place(of: handle) else { return .unknownAttribute }
-    let descriptor = AttributeHandle(database.attributes[place].configuration)
-    let configuration = configuration(of: descriptor)
-    guard !configuration.isEmpty, database.attributes[place].kind != .clientConfiguration else { return .notSubscribed }
-    guard database.allowsUpdates(to: descriptor, security: security) else { return .insufficientSecurity }
-    if configuration.contains(.notify) {
+    switch delivery(of: handle, security: security, database: database) {
+    case .nothing(let reason): return reason
+    case .notification:
       // Encoded in place (Docs/Decisions/0002).
       let count = min(value.count, maximumUpdateLength)
       output.pdus.append(Self.notificationHeader(of: handle).span, value.extracting(0..<count))
       return .sent
+    case .indication(let attribute):
+      return indicate(value, of: handle, attribute, now: now, into: &output)
     }
-    let indication = IndicationQueue.Indication(
-      handle: handle, id: database.attributes[place].id, value: [UInt8](copying: value))
-    return indicate(indication, now: now, into: &output)
   }
 
   /// The octets of a Handle Value Notification before the value (Vol 3, Part F, 3.4.7.1).
@@ -52,35 +47,37 @@ extension GATTServer {
     return [0x1B, UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
   }
 
-  /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value.
-  package enum UpdateKind: Sendable {
-    /// The client has not subscribed, or the link does not have the security.
-    case nothing
+  /// How a client gets the values of a characteristic.
+  package enum UpdateDelivery: Equatable, Sendable {
+    /// It does not get them.
+    case nothing(UpdateResult)
     case notification
-    /// An indication, or an error.
-    case other
+    /// By indications of the attribute.
+    case indication(AttributeID)
   }
 
-  /// What ``sendUpdate(of:value:security:database:now:into:)-(AttributeHandle,_,_,_,_,_)`` does with a value of this characteristic.
+  /// Decides how the client gets the values of a characteristic now.
   ///
   /// It changes nothing, and is mutating because a call of another function would copy the server of the link.
-  package mutating func updateKind(
+  package mutating func delivery(
     of handle: AttributeHandle, security: SecurityState, database: AttributeDatabase
-  ) -> UpdateKind {
-    guard !hasFailed, let place = database.place(of: handle) else { return .other }
+  ) -> UpdateDelivery {
+    guard !hasFailed else { return .nothing(.bearerFailed) }
+    guard let place = database.place(of: handle) else { return .nothing(.unknownAttribute) }
     let descriptor = AttributeHandle(database.attributes[place].configuration)
     let configuration = configuration(of: descriptor)
-    guard !configuration.isEmpty, database.attributes[place].kind != .clientConfiguration,
-      database.allowsUpdates(to: descriptor, security: security)
-    else { return .nothing }
-    return configuration.contains(.notify) ? .notification : .other
+    guard !configuration.isEmpty, database.attributes[place].kind != .clientConfiguration else {
+      return .nothing(.notSubscribed)
+    }
+    guard database.allowsUpdates(to: descriptor, security: security) else { return .nothing(.insufficientSecurity) }
+    return configuration.contains(.notify) ? .notification : .indication(database.attributes[place].id)
   }
 
   /// Sends several values in one PDU, in their order (Multiple Handle Value Notification; Vol 3, Part F, 3.4.7.4).
   ///
   /// - Returns: false where nothing was sent: the client does not have
-  ///   ``ClientSupportedFeatures/multipleHandleValueNotifications``, or has not subscribed to notifications of each value;
-  ///   there are fewer than two values; or they do not fit in one PDU. Send each value by itself then.
+  ///   ``ClientSupportedFeatures/multipleHandleValueNotifications``, or has not subscribed to notifications of each
+  ///   value; there are fewer than two values; or they do not fit in one PDU. Send each value by itself then.
   public mutating func sendMultipleNotification(
     of values: [(attribute: AttributeID, value: Bytes)], security: SecurityState, database: AttributeDatabase,
     into output: inout Output
@@ -105,9 +102,11 @@ extension GATTServer {
   /// The longest value of a notification or an indication to this client, in octets: ATT_MTU - 3, at most 512.
   public var maximumUpdateLength: Int { min(mtu - 3, ATT.maximumValueLength) }
 
-  private mutating func indicate(
-    _ indication: IndicationQueue.Indication, now: Instant, into output: inout Output
+  /// Indicates a value of a characteristic, or queues it until the indication before it is confirmed.
+  package mutating func indicate(
+    _ value: Span<UInt8>, of handle: AttributeHandle, _ attribute: AttributeID, now: Instant, into output: inout Output
   ) -> UpdateResult {
+    let indication = IndicationQueue.Indication(handle: handle, id: attribute, value: [UInt8](copying: value))
     if indications.isIdle {
       send(indication, now: now, into: &output)
     } else {
@@ -182,7 +181,8 @@ extension AttributeDatabase {
   }
 }
 
-/// The indications of one client. An indication is sent after the confirmation of the one before (Vol 3, Part F, 3.3.2).
+/// The indications of one client. An indication is sent after the confirmation of the one before (Vol 3, Part F,
+/// 3.3.2).
 struct IndicationQueue: Sendable {
   struct Indication: Sendable {
     var handle: AttributeHandle

@@ -98,10 +98,10 @@ enum ChannelRouter {
 
   /// Sends frames of the channels of a link, until one has to wait for a buffer of the controller.
   ///
-  /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind one such
-  /// frame, and behind those that the controller has.
+  /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind
+  /// one such frame, and behind those that the controller has.
   static func sendFrames(of peer: PeerID, _ links: inout HostLinks, _ host: inout HostTurn) {
-    let tag = PendingUpdates.channelTag
+    let tag = FrameTag.channel
     while let index = links.table.index(of: peer), !links.table[index].isClosing,
       links.table.acl.hasRoomForStream(links.table[index].handle, tag: tag),
       let frame = links.table[index].signalling.nextFrame()

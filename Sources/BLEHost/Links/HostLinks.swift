@@ -8,8 +8,8 @@ import BLEWire
 
 /// The links of a host and what they share: the attribute database, the bonds and the settings of pairing.
 ///
-/// It applies the effects of these parts on each other depth first: what an effect causes in another part is applied before the
-/// next one.
+/// It applies the effects of these parts on each other depth first: what an effect causes in another part is applied
+/// before the next one.
 ///
 /// ```
 ///   LinkTable ─ Link ──LinkEffect──► Link, LinkTable, BondTable
@@ -26,8 +26,8 @@ struct HostLinks: Sendable {
   let toolbox: SecurityToolbox
   /// Reused by the inputs of links, and empty between them.
   private var turn: LinkTurn
-  /// Reused by ``ServerRouter/update(_:_:_:_:_:)``, and empty between its calls.
-  var notified: [NotifiedLink] = []
+  /// Reused by ``ServerRouter/update(_:as:_:_:_:_:)``, and empty between its calls.
+  var recipients: [UpdateRecipient] = []
   /// Takes the place of ``turn`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
 
@@ -176,7 +176,8 @@ struct HostLinks: Sendable {
     spareTurn = consume output
   }
 
-  /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output stays where it is.
+  /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output
+  /// stays where it is.
   @inline(__always)
   private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
     let handle = table.openHandle(index)
@@ -258,12 +259,11 @@ extension ACLScheduler {
   ///
   /// - Returns: as for one frame.
   mutating func notify(
-    _ header: InlineArray<3, UInt8>, _ value: Span<UInt8>, on handle: ConnectionHandle, tag: UInt32,
-    into packets: inout PacketBuffer
+    _ header: InlineArray<3, UInt8>, _ value: Span<UInt8>, on handle: ConnectionHandle, into packets: inout PacketBuffer
   ) -> ACLSchedulerError? {
     do throws(ACLSchedulerError) {
       let channel = ChannelID.attributeProtocol.rawValue
-      try send(handle, cid: channel, header: header, body: value, tag: tag, into: &packets)
+      try send(handle, cid: channel, header: header, body: value, tag: FrameTag.notification, into: &packets)
       return nil
     } catch { return error }
   }
@@ -272,18 +272,15 @@ extension ACLScheduler {
   ///
   /// - Parameters:
   ///   - handle: the link; nil where it was asked to end, and nothing is sent.
-  ///   - tag: the mark of a notification among them. Only the value itself carries it, not an answer that was written with it.
   /// - Returns: as for one frame. The PDUs behind it are not sent.
   @inline(__always)
   mutating func send(
-    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, tag: UInt32 = 0, into packets: inout PacketBuffer
+    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, into packets: inout PacketBuffer
   ) -> ACLSchedulerError? {
     guard let handle else { return nil }
     do throws(ACLSchedulerError) {
       try pdus.forEach { pdu throws(ACLSchedulerError) in
-        let isValue = tag != 0 && pdu[0] == ATTOpcode.handleValueNotification.rawValue
-        let channel = ChannelID.attributeProtocol.rawValue
-        _ = try send(handle, cid: channel, payload: pdu, tag: isValue ? tag : 0, into: &packets)
+        _ = try send(handle, cid: ChannelID.attributeProtocol.rawValue, payload: pdu, into: &packets)
       }
       return nil
     } catch { return error }

@@ -9,12 +9,10 @@ enum LinkEffect: Sendable {
   case mtuChanged(Int)
   /// What the client of our server has configured may have changed.
   case recordChanged
-  /// A copy of a value is on its way, or is not any more.
-  case copyAdded(UpdateToken)
-  case copyFinished(UpdateToken)
   /// Frames of the link have left: its client sends commands again.
   case relieved
-  /// A signed write with this counter was verified: the counter is to be stored, then ``LinkServer/deliver(_:_:_:now:into:)``.
+  /// A signed write with this counter was verified: the counter is to be stored, then
+  /// ``LinkServer/deliver(_:_:_:now:into:)``.
   case counterUsed(UInt32)
   /// The bond store has answered or timed out: signed writes that waited for it are executed or dropped.
   case storageEnded
@@ -61,8 +59,8 @@ extension Array where Element == Effect<LinkEffect> {
     append(.event(.command(peer, command.attribute, command.value), to: owner.recipient))
   }
 
-  /// Moves events to the output, and drops other effects. To copy an event takes as long as to make it; there is one at most, nearly
-  /// always.
+  /// Moves events to the output, and drops other effects. To copy an event takes as long as to make it; there is one at
+  /// most, nearly always.
   @inline(__always)
   mutating func moveEvents(into output: inout HostOutput) {
     if isEmpty { return }
@@ -76,8 +74,9 @@ extension Array where Element == Effect<LinkEffect> {
 
 /// One input of a ``Link``: the facts that it may use, and what it writes and causes. The memory is reused.
 ///
-/// The router takes the output in this order: PDUs of the server, then its effects; PDUs of the client, then its effects; the
-/// effects of the link, then the PDUs of the signalling channel; then the frames of channels for which there is room.
+/// The router takes the output in this order: PDUs of the server, then its effects; PDUs of the client, then its
+/// effects; the effects of the link, then the PDUs of the signalling channel; then the frames of channels for which
+/// there is room.
 struct LinkTurn: Sendable {
   let toolbox: SecurityToolbox
   var now = Instant.start
@@ -99,7 +98,8 @@ struct LinkTurn: Sendable {
   /// The input has not changed when the link next has work.
   var keepsDeadline = false
 
-  /// Whether the input has caused no effects but events of the server, or none: a request that the application answers, or the server.
+  /// Whether the input has caused no effects but events of the server, or none: a request that the application answers,
+  /// or the server.
   @inline(__always)
   var hasServerEventsOnly: Bool { hasServerOutputOnly && (server.effects.isEmpty || hasServerEvents) }
 
@@ -112,8 +112,7 @@ struct LinkTurn: Sendable {
 
   @inline(__always)
   private var hasServerOutputOnly: Bool {
-    !usesClient && effects.isEmpty && server.tag == 0 && signalling.isEmpty
-      && !hasChannelFrames && bearerFrames.isEmpty && client.isEmpty
+    !usesClient && effects.isEmpty && signalling.isEmpty && !hasChannelFrames && bearerFrames.isEmpty && client.isEmpty
   }
 
   init(_ toolbox: SecurityToolbox) { self.toolbox = toolbox }

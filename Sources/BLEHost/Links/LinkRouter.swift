@@ -12,8 +12,7 @@ enum LinkRouter {
     if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { BearerRouter.send(&links.table[index], &turn) }
     let peer = links.table[index].peer
     let handle = links.table.openHandle(index)
-    let refusal = links.table.acl.send(
-      turn.server.gatt.pdus, on: handle, tag: turn.server.tag, into: &host.output.packets)
+    let refusal = links.table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
     if let refusal { links.sendingFailed(refusal, on: index, &host) }
     links.apply(turn.server.effects, of: peer, &host)
     turn.client.gatt.pdus.forEach { links.send($0, on: peer, .attributeProtocol, &host) }
@@ -24,7 +23,8 @@ enum LinkRouter {
     if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &links, &host) }
   }
 
-  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free now.
+  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free
+  /// now.
   @inline(__always)
   static func packetsCompleted(_ parameters: Span<UInt8>, _ links: inout HostLinks, _ host: inout HostTurn) {
     if let fault = links.table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
@@ -40,8 +40,6 @@ enum LinkRouter {
   /// Applies an effect of a link.
   static func perform(_ effect: LinkEffect, of peer: PeerID, _ links: inout HostLinks, _ host: inout HostTurn) {
     switch effect {
-    case .copyAdded(let token): links.table.updates.addCopy(of: token)
-    case .copyFinished(let token): links.table.finishCopy(of: token).map { host.output.events.append($0) }
     case .violated(let event, let recipient):
       if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
     case .security(let input): links.withSecurity(of: peer, input, &host)

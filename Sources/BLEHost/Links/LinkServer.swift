@@ -3,20 +3,17 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// The GATT server of one link: the requests that wait for their owners, the subscriptions that were reported, the values on
-/// their way, and signed writes until their counters are stored.
+/// The GATT server of one link: the requests that wait for their owners, the subscriptions that were reported, the
+/// values on their way, and signed writes until their counters are stored.
 struct LinkServer: Sendable {
   /// What one input writes and causes; the memory is reused.
   struct Output: Sendable {
     /// PDUs for the client, which are sent first.
     var gatt = GATTServer.Output(separatesCommands: true)
-    /// Marks the frame of a notification among them; 0 is none.
-    var tag: UInt32 = 0
     var effects: [Effect<LinkEffect>] = []
 
     mutating func removeAll() {
       gatt.removeAll()
-      tag = 0
       effects.removeFew()
     }
   }
@@ -28,10 +25,8 @@ struct LinkServer: Sendable {
   private var isEnhanced = false
   /// The subscriptions that were reported to their owners: those whose values may be sent on the link.
   private var reported: [AttributeID: Subscription] = [:]
-  /// The updates whose notifications are on their way, in order.
-  private var notifications = UpdateQueue()
-  /// The update each indication belongs to, in the order they were handed to the server.
-  private var indications: [Indication] = []
+  /// The values that are on their way to the client.
+  private var updates: LinkUpdates
   /// The request that the owners of its attributes answer.
   private var request: PendingAnswer?
   private var signedWrites = SignedWriteQueue()
@@ -39,6 +34,7 @@ struct LinkServer: Sendable {
   init(peer: PeerID, _ configuration: HostConfiguration) {
     self.peer = peer
     storageTimeout = configuration.bondStorageTimeout
+    updates = LinkUpdates(limit: configuration.maximumPendingUpdates)
     gatt = GATTServer(limits: configuration.sharedServerLimits)
     gatt.allowsEnhancedBearers = configuration.usesEnhancedBearers
     gatt.client = peer.rawValue
@@ -122,67 +118,48 @@ struct LinkServer: Sendable {
     }
   }
 
-  /// How the client gets a value.
-  enum ValueWay: Equatable, Sendable {
-    /// Not at all.
-    case nothing
-    /// By a notification of at most so many octets.
-    case notification(longest: Int)
-    /// By ``update(_:to:as:tag:_:_:now:into:)``.
-    case other
+  /// How the client gets the values of an attribute now. Mutating, because the call of another function would copy the
+  /// server of the link.
+  mutating func delivery(
+    of value: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry
+  ) -> GATTServer.UpdateDelivery {
+    gatt.delivery(of: value, security: security, database: services.database)
   }
 
-  /// How the client gets values of an attribute now. Mutating, because the call of another function would copy the server of the link.
-  mutating func way(of value: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry) -> ValueWay {
-    switch gatt.updateKind(of: value, security: security, database: services.database) {
-    case .nothing: .nothing
-    case .other: .other
-    case .notification: .notification(longest: gatt.maximumUpdateLength)
-    }
-  }
+  /// The longest value that the client gets, in octets.
+  var maximumUpdateLength: Int { gatt.maximumUpdateLength }
 
-  /// Notes that a value is on its way by a notification, which the caller hands to the scheduler. It is no input of the link.
-  @inline(__always)
-  mutating func beginNotification(_ token: UpdateToken) { notifications.append(token) }
-
-  /// Notifies or indicates a value, where the client has subscribed to it.
+  /// Notes that a value is on its way by a notification, which the caller hands to the scheduler. It is no input of the
+  /// link.
   ///
-  /// - Parameter tag: the mark of the value's frames.
-  mutating func update(
-    _ attribute: AttributeID, to value: [UInt8], as token: UpdateToken, tag: UInt32, _ security: SecurityState,
-    _ services: ServiceRegistry, now: Instant, into output: inout Output
+  /// - Returns: false where too many values are on their way.
+  @inline(__always)
+  mutating func beginNotification(_ update: LinkUpdates.Entry) -> Bool { updates.beginNotification(update) }
+
+  /// Indicates a value.
+  mutating func indicate(
+    _ value: Span<UInt8>, of handle: AttributeHandle, _ attribute: AttributeID, as update: LinkUpdates.Entry,
+    now: Instant, into output: inout Output
   ) {
-    let outcome = gatt.sendUpdate(
-      of: attribute, value: value.span, security: security, database: services.database, now: now,
-      into: &output.gatt)
-    switch outcome {
-    case .sent:
-      output.effects.append(.own(.copyAdded(token)))
-      // A notification is on its way as soon as it is written; an indication when the client has confirmed it.
-      if gatt.subscription(to: attribute, database: services.database).contains(.notify) {
-        notifications.append(token)
-        output.tag = tag
-      } else {
-        indications.append(Indication(attribute: attribute, update: token))
-      }
-      translate(services, into: &output)
-    case .queueFull, .bearerFailed:
-      output.effects.append(.report(.peer, "a value was not indicated (\(outcome))", peer: peer))
-    case .unknownAttribute:
-      output.effects.append(
-        .report(.application, "\(attribute) is not published, so its value reaches nobody", peer: nil))
-    case .notSubscribed, .insufficientSecurity: break
+    guard updates.hasRoom else { return refuse(update, into: &output) }
+    switch gatt.indicate(value, of: handle, attribute, now: now, into: &output.gatt) {
+    case .sent: updates.beginIndication(of: attribute, update)
+    default: refuse(update, into: &output)
     }
   }
 
-  /// The controller has sent this number of notifications of one update.
-  ///
-  /// - Returns: how many of them were on their way until now.
+  private func refuse(_ update: LinkUpdates.Entry, into output: inout Output) {
+    output.effects.append(.event(.refused(updates.refusal), to: update.owner.recipient))
+    output.effects.append(.event(update.finished(on: peer), to: update.owner.recipient))
+  }
+
+  /// Why a value more is not taken.
+  var updateRefusal: HostError { updates.refusal }
+
+  /// The controller has sent this number of notifications.
   @inline(__always)
-  mutating func transmitted(_ token: UpdateToken, count: Int) -> Int {
-    var finished = 0
-    while finished < count, notifications.remove(token) { finished += 1 }
-    return finished
+  mutating func notificationsSent(_ count: Int, into events: inout [AddressedEvent<HostEvent>]) {
+    updates.notificationsSent(count, on: peer, into: &events)
   }
 
   /// Services in this range were added or removed.
@@ -195,7 +172,8 @@ struct LinkServer: Sendable {
     translate(services, into: &output)
   }
 
-  /// A bonded client has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and 3.3.3.3).
+  /// A bonded client has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
+  /// 3.3.3.3).
   mutating func restore(
     _ client: ClientRecord, _ security: SecurityState, _ services: ServiceRegistry, now: Instant,
     into output: inout Output
@@ -205,8 +183,9 @@ struct LinkServer: Sendable {
     translate(services, into: &output)
   }
 
-  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news: a bonded client's
-  /// are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C, 10.3.1).
+  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news: a bonded
+  /// client's are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C,
+  /// 10.3.1).
   mutating func securityChanged(
     _ security: SecurityState, _ services: ServiceRegistry, into output: inout Output
   ) {
@@ -225,7 +204,9 @@ struct LinkServer: Sendable {
     for attribute in reported.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       output.effects.append(.event(.subscription(peer, attribute, []), to: services.recipient(of: attribute)))
     }
-    for token in notifications.tokens + indications.map(\.update) { output.effects.append(.own(.copyFinished(token))) }
+    for update in updates.entries {
+      output.effects.append(.event(update.finished(on: peer), to: update.owner.recipient))
+    }
   }
 
   /// Turns what the server found into effects.
@@ -269,10 +250,10 @@ struct LinkServer: Sendable {
       effects.append(.own(.mtuChanged(mtu)))
       effects.append(.event(.mtu(peer, mtu), to: .everyone))
     case .indicationConfirmed(let attribute):
-      indicationEnded(indications.firstIndex { $0.attribute == attribute }, into: &effects)
+      finished(updates.indicationEnded(of: attribute), into: &effects)
     case .indicationDiscarded(let attribute):
       // The first of its attribute may have been sent.
-      indicationEnded(indications.lastIndex { $0.attribute == attribute }, into: &effects)
+      finished(updates.lastIndicationDiscarded(of: attribute), into: &effects)
     case .indicationTimedOut:
       effects.append(.report(.peer, "an indication was not confirmed in 30 seconds: the link is ended", peer: peer))
       effects.append(.own(.failed))
@@ -286,16 +267,16 @@ struct LinkServer: Sendable {
     }
   }
 
-  private mutating func indicationEnded(_ place: Int?, into effects: inout [Effect<LinkEffect>]) {
-    guard let place else { return }
-    effects.append(.own(.copyFinished(indications.remove(at: place).update)))
+  private func finished(_ update: LinkUpdates.Entry?, into effects: inout [Effect<LinkEffect>]) {
+    guard let update else { return }
+    effects.append(.event(update.finished(on: peer), to: update.owner.recipient))
   }
 }
 
 /// Signed writes of the client (Vol 3, Part F, 3.4.5.4; Part H, 2.4.5).
 extension LinkServer {
-  /// Takes a Signed Write Command: with a right signature and a new counter, by a bonded client on a link in the clear, it is a
-  /// Write Command as soon as its counter is stored; otherwise it is ignored, as every command that may not be.
+  /// Takes a Signed Write Command: with a right signature and a new counter, by a bonded client on a link in the clear,
+  /// it is a Write Command as soon as its counter is stored; otherwise it is ignored, as every command that may not be.
   mutating func receiveSigned(
     _ pdu: Span<UInt8>, _ security: SecurityState, bond: Bond?, _ toolbox: SecurityToolbox, now: Instant,
     into output: inout Output
@@ -350,12 +331,6 @@ extension LinkServer {
       translate(services, into: &output)
     }
   }
-}
-
-/// An indication that was handed to the server, and the update that it belongs to.
-private struct Indication: Sendable {
-  var attribute: AttributeID
-  var update: UpdateToken
 }
 
 /// PDUs of a client that wait for a sign counter to be stored, in order; the first is a signed write.

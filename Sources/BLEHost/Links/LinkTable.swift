@@ -3,8 +3,8 @@ import BLEGATT
 import BLEHCI
 import BLEWire
 
-/// The links that are up, in the order in which they came up, and what they share: the buffers of the controller, and values on
-/// their way to several links. A link is found by its handle in constant time.
+/// The links that are up, in the order in which they came up, and what they share: the buffers of the
+/// controller. A link is found by its handle in constant time.
 ///
 /// The deadline of each link is kept: an input changes the deadlines of the links that it has touched, and
 /// ``review()`` at its end takes note of them.
@@ -21,7 +21,6 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private var congested: Set<PeerID> = []
   /// Reused by each event.
   private var transmitted: [TransmittedFrames] = []
-  var updates: PendingUpdates
   /// The links whose channels have frames that wait for a buffer of the controller.
   private(set) var withChannelFrames: Set<PeerID> = []
   /// Handles of links that have ended for the application and not yet at the controller.
@@ -35,7 +34,6 @@ struct LinkTable: Sendable, RandomAccessCollection {
   init(_ configuration: HostConfiguration = HostConfiguration()) {
     acl = ACLScheduler(limits: configuration.linkQueue)
     congestion = configuration.congestion
-    updates = PendingUpdates(limit: configuration.maximumPendingUpdates)
   }
 
   var startIndex: Int { links.startIndex }
@@ -55,7 +53,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
     _modify { yield &links[index] }
   }
 
-  /// The handle of a link, unless the link was asked to end. The properties are read in place: a function of the link would copy it.
+  /// The handle of a link, unless the link was asked to end. The properties are read in place: a function of the link
+  /// would copy it.
   func openHandle(_ index: Int) -> ConnectionHandle? { links[index].isClosing ? nil : links[index].handle }
 
   func index(of handle: ConnectionHandle) -> Int? { places[handle] }
@@ -111,8 +110,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
 
 /// Links and their owners.
 extension LinkTable {
-  /// Lets an owner use a link that is up, in the place of a new one: a link that our central made for other owners, or that the
-  /// device made to us.
+  /// Lets an owner use a link that is up, in the place of a new one: a link that our central made for other owners, or
+  /// that the device made to us.
   ///
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> Connection? {
@@ -149,39 +148,6 @@ extension LinkTable {
 
 /// Frames that wait, and values on their way.
 extension LinkTable {
-  /// Begins to send a value to the clients that have subscribed to it.
-  ///
-  /// - Parameter isAccepted: whether the attribute is the owner's.
-  /// - Returns: the mark of the value's frames; nil where it is refused.
-  mutating func begin(
-    _ token: UpdateToken, of attribute: AttributeID, isAccepted: Bool, for owner: OwnerID,
-    into output: inout HostOutput
-  ) -> UInt32? {
-    if isAccepted, let tag = updates.begin(token, of: owner) { return tag }
-    output.append(.refused(refusal(of: attribute, isAccepted: isAccepted)), to: owner.recipient)
-    output.append(.updateFinished(token), to: owner.recipient)
-    return nil
-  }
-
-  /// Why a value is not taken.
-  func refusal(of attribute: AttributeID, isAccepted: Bool) -> HostError {
-    isAccepted
-      ? .tooMany("values waiting to be notified", limit: updates.limit)
-      : .invalidParameters("\(DatabaseError.unknownAttribute(attribute))")
-  }
-
-  /// One copy of a value has left, or its link has gone.
-  ///
-  /// - Returns: the event for the owner of the value, where it was the last copy.
-  mutating func finishCopy(of token: UpdateToken) -> AddressedEvent<HostEvent>? {
-    updates.finishCopy(of: token)?.event
-  }
-
-  /// The same for the value whose frames have this mark.
-  mutating func finishCopy(tag: UInt32) -> AddressedEvent<HostEvent>? {
-    updates.finishCopy(tag: tag)?.event
-  }
-
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
   ///
   /// - Returns: a line for the log where the controller is at fault.
@@ -199,18 +165,13 @@ extension LinkTable {
   /// Whether clients send no commands, because frames of their links wait.
   var isCongested: Bool { !congested.isEmpty }
 
-  /// Finishes the values whose last copies have left, without an input of their links.
+  /// Finishes the values that have left, without an input of their links.
   mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
-    var counted = CountedUpdates()
-    for place in transmitted.indices {
-      let frames = transmitted[place]
+    for place in transmitted.indices where transmitted[place].tag == FrameTag.notification {
       // Not by a function of the table, which would copy it.
-      guard let index = places[frames.handle], let token = updates.token(of: frames.tag) else { continue }
-      for _ in 0..<links[index].server.transmitted(token, count: frames.count) {
-        if let finished = updates.finishCopy(tag: frames.tag) { counted.append(finished, into: &events) }
-      }
+      guard let index = places[transmitted[place].handle] else { continue }
+      links[index].server.notificationsSent(transmitted[place].count, into: &events)
     }
-    counted.report(into: &events)
   }
 
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.

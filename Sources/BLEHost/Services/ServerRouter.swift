@@ -22,133 +22,105 @@ enum ServerRouter {
     }
   }
 
-  /// Notifies or indicates a value.
-  ///
-  /// - Parameter peers: nil for all clients that have subscribed to it.
-  static func update(
-    _ attribute: AttributeID, to value: Span<UInt8>, as token: UpdateToken, for peers: [PeerID]?, from owner: OwnerID,
-    _ links: inout HostLinks, _ host: inout HostTurn
-  ) {
-    let isAccepted = links.services.accepts(attribute, from: owner)
-    guard let tag = links.table.begin(token, of: attribute, isAccepted: isAccepted, for: owner, into: &host.output)
-    else {
-      return
-    }
-    let handle = links.services.database.handle(of: attribute)
-    for index in links.table.indices {
-      if links.table[index].isClosing || peers?.contains(links.table[index].peer) == false { continue }
-      send(value, of: attribute, handle, on: index, as: token, tag: tag, &links, &host)
-    }
-    if let event = links.table.finishCopy(tag: tag) { host.output.events.append(event) }
-  }
-
-  /// Notifies or indicates values of one attribute to all clients that have subscribed to it. How each client gets them is looked up
-  /// once.
+  /// Notifies or indicates values of one attribute to those of the links whose clients have subscribed to it. How each
+  /// client gets them is looked up once.
   ///
   /// - Parameters:
+  ///   - token: names the only value, or is ``UpdateToken/counted``.
   ///   - lengths: the number of octets of each value.
   ///   - octets: the values one after the other.
   static func update(
-    _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, _ links: inout HostLinks, _ host: inout HostTurn
+    _ run: UpdateRun, as token: UpdateToken, _ lengths: Span<Int>, _ octets: Span<UInt8>, _ links: inout HostLinks,
+    _ host: inout HostTurn
   ) {
-    let handle = links.services.database.handle(of: run.attribute)
-    var subscribers: [NotifiedLink] = []
-    swap(&subscribers, &links.notified)
-    let areNotified = handle.map { find(&subscribers, of: $0, &links) } ?? false
-    let isAccepted = links.services.accepts(run.attribute, from: run.owner)
+    let update = LinkUpdates.Entry(owner: run.owner, token: token)
+    var recipients: [UpdateRecipient] = []
+    swap(&recipients, &links.recipients)
+    if let handle = links.services.updatedValue(run.attribute, of: run.owner) {
+      for peer in run.peers {
+        if let recipient = recipient(peer, of: handle, &links) {
+          recipients.append(recipient)
+        } else {
+          finish(update, count: run.count, on: peer, &host)
+        }
+      }
+    } else {
+      let refusal = HostError.invalidParameters("\(DatabaseError.unknownAttribute(run.attribute))")
+      host.output.append(.refused(refusal), to: run.owner.recipient)
+      for peer in run.peers { finish(update, count: run.count, on: peer, &host) }
+    }
     var end = 0
     for place in lengths.indices {
       let value = octets.extracting(end..<end + lengths[place])
       end += value.count
-      // A value that nobody gets, or that is not sent here, has a copy that stands for the handing over itself.
-      let isHandedOver = subscribers.isEmpty || !areNotified
-      let copies = isHandedOver ? 1 : subscribers.count
-      guard isAccepted, let tag = links.table.updates.beginCounted(copies: copies, of: run.owner) else {
-        let refusal = links.table.refusal(of: run.attribute, isAccepted: isAccepted)
-        host.output.append(.refused(refusal), to: run.owner.recipient)
-        host.output.append(.updatesFinished(1), to: run.owner.recipient)
-        continue
-      }
-      let token = UpdateToken.counted(tag)
-      if areNotified, let handle {
-        for link in subscribers.indices {
-          notify(value, of: handle, on: subscribers[link], as: token, tag: tag, &links, &host)
-        }
-      } else {
-        for index in links.table.indices where !links.table[index].isClosing {
-          send(value, of: run.attribute, handle, on: index, as: token, tag: tag, &links, &host)
-        }
-      }
-      if isHandedOver, let event = links.table.finishCopy(tag: tag) { host.output.events.append(event) }
+      for index in recipients.indices { send(value, to: recipients[index], as: update, &links, &host) }
     }
-    subscribers.removeFew()
-    swap(&subscribers, &links.notified)
+    recipients.removeFew()
+    swap(&recipients, &links.recipients)
   }
 
-  /// Finds the links whose clients have subscribed to notifications of an attribute.
-  ///
-  /// - Returns: whether these are all that get its values: false where a client gets indications, or cannot be served.
-  private static func find(
-    _ subscribers: inout [NotifiedLink], of attribute: AttributeHandle, _ links: inout HostLinks
-  ) -> Bool {
-    for index in links.table.indices {
-      guard let handle = links.table.openHandle(index) else { continue }
-      let security = links.table[unreviewed: index].device.security
-      switch links.table[unreviewed: index].server.way(of: attribute, security, links.services) {
-      case .nothing: continue
-      case .other: return false
-      case .notification(let longest):
-        subscribers.append(NotifiedLink(index: index, handle: handle, longestValue: longest))
+  /// The values do not leave on a link.
+  private static func finish(
+    _ update: LinkUpdates.Entry, count: Int, on peer: PeerID, _ host: inout HostTurn
+  ) {
+    let event = update.token == .counted ? .updatesFinished(peer, count) : update.finished(on: peer)
+    host.output.append(event, to: update.owner.recipient)
+  }
+
+  /// How the client of a link gets the values of an attribute; nil where it does not get them.
+  private static func recipient(
+    _ peer: PeerID, of attribute: AttributeHandle, _ links: inout HostLinks
+  ) -> UpdateRecipient? {
+    guard let index = links.table.index(of: peer), let handle = links.table.openHandle(index) else { return nil }
+    let security = links.table[unreviewed: index].device.security
+    let delivery = links.table[unreviewed: index].server.delivery(of: attribute, security, links.services)
+    if case .nothing = delivery { return nil }
+    let longest = links.table[unreviewed: index].server.maximumUpdateLength
+    return UpdateRecipient(
+      index: index, handle: handle, attribute: attribute, delivery: delivery, longestValue: longest)
+  }
+
+  @inline(__always)
+  private static func send(
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ links: inout HostLinks,
+    _ host: inout HostTurn
+  ) {
+    if case .indication(let attribute) = recipient.delivery {
+      links.withLink(recipient.index, &host) { link, _, _, turn in
+        link.server.indicate(
+          value, of: recipient.attribute, attribute, as: update, now: turn.now, into: &turn.server)
       }
+    } else {
+      notify(value, to: recipient, as: update, &links, &host)
     }
-    return true
   }
 
   /// Sends a notification. It is no input of the link, whose deadlines do not change.
   private static func notify(
-    _ value: Span<UInt8>, of attribute: AttributeHandle, on link: NotifiedLink, as token: UpdateToken, tag: UInt32,
-    _ links: inout HostLinks, _ host: inout HostTurn
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ links: inout HostLinks,
+    _ host: inout HostTurn
   ) {
-    links.table[unreviewed: link.index].server.beginNotification(token)
-    // A link that takes no data is ended; its end is that of the copies on it.
-    if links.table.openHandle(link.index) == nil { return }
+    guard links.table[unreviewed: recipient.index].server.beginNotification(update) else {
+      let server = links.table[unreviewed: recipient.index].server
+      host.output.append(.refused(server.updateRefusal), to: update.owner.recipient)
+      return finish(update, count: 1, on: links.table[unreviewed: recipient.index].peer, &host)
+    }
+    // A link that takes no data is ended, and what was on its way ends with it.
+    if links.table.openHandle(recipient.index) == nil { return }
     let refusal = links.table.acl.notify(
-      GATTServer.notificationHeader(of: attribute), value.extracting(first: link.longestValue), on: link.handle,
-      tag: tag,
-      into: &host.output.packets)
-    if let refusal { links.sendingFailed(refusal, on: link.index, &host) }
-  }
-
-  /// Notifies or indicates a value on one link, where its client has subscribed to it.
-  private static func send(
-    _ value: Span<UInt8>, of attribute: AttributeID, _ handle: AttributeHandle?, on index: Int, as token: UpdateToken,
-    tag: UInt32, _ links: inout HostLinks, _ host: inout HostTurn
-  ) {
-    if let handle {
-      // In place: a function that does not mutate would copy the server of the link.
-      let security = links.table[unreviewed: index].device.security
-      switch links.table[unreviewed: index].server.way(of: handle, security, links.services) {
-      case .nothing: return
-      case .other: break
-      case .notification(let longest):
-        links.table.updates.addCopy(tag: tag)
-        let link = NotifiedLink(index: index, handle: links.table[unreviewed: index].handle, longestValue: longest)
-        return notify(value, of: handle, on: link, as: token, tag: tag, &links, &host)
-      }
-    }
-    links.withLink(index, &host) { link, services, _, turn in
-      let security = link.security
-      link.server.update(
-        attribute, to: [UInt8](copying: value), as: token, tag: tag, security, services, now: turn.now,
-        into: &turn.server)
-    }
+      GATTServer.notificationHeader(of: recipient.attribute), value.extracting(first: recipient.longestValue),
+      on: recipient.handle, into: &host.output.packets)
+    if let refusal { links.sendingFailed(refusal, on: recipient.index, &host) }
   }
 }
 
-/// A link whose client gets the values of an attribute by notifications.
-struct NotifiedLink: Sendable {
+/// A link whose client gets the values of an attribute.
+struct UpdateRecipient: Sendable {
   var index: Int
   var handle: ConnectionHandle
+  /// The handle of the value.
+  var attribute: AttributeHandle
+  var delivery: GATTServer.UpdateDelivery
   /// In octets.
   var longestValue: Int
 }

@@ -76,7 +76,7 @@ struct ServiceRegistry: Sendable {
     _ attribute: AttributeID, _ value: [UInt8], from owner: OwnerID, into effects: inout [Effect<ServiceEffect>]
   ) {
     do throws(DatabaseError) {
-      guard accepts(attribute, from: owner) else { throw .unknownAttribute(attribute) }
+      guard isOwn(attribute, of: owner) else { throw .unknownAttribute(attribute) }
       try database.setStored(attribute, value)
     } catch {
       effects.append(.event(.refused(.invalidParameters("\(error)")), to: owner.recipient))
@@ -89,7 +89,14 @@ struct ServiceRegistry: Sendable {
   }
 
   /// Whether an attribute belongs to this owner or does not exist; the database reports the latter.
-  func accepts(_ attribute: AttributeID, from owner: OwnerID) -> Bool { owners.owner(of: attribute) ?? owner == owner }
+  private func isOwn(_ attribute: AttributeID, of owner: OwnerID) -> Bool {
+    owners.owner(of: attribute) ?? owner == owner
+  }
+
+  /// The handle of a value that an owner sends; nil where the attribute is not its own or does not exist.
+  func updatedValue(_ attribute: AttributeID, of owner: OwnerID) -> AttributeHandle? {
+    isOwn(attribute, of: owner) ? database.handle(of: attribute) : nil
+  }
 
   /// The recipient of events about an attribute.
   func recipient(of attribute: AttributeID) -> Recipient { (owners.owner(of: attribute) ?? .process).recipient }

@@ -4,8 +4,8 @@ import BLEHost
 public import BLEWire
 import Synchronization
 
-/// Services that ``Adapter/publish(_:)`` made visible. They are withdrawn with ``remove()``, or when nothing refers to the
-/// publication any more.
+/// Services that ``Adapter/publish(_:)`` made visible. They are withdrawn with ``remove()``, or when nothing refers to
+/// the publication any more.
 public final class ServicePublication: Sendable {
   let session: AdapterSession
   private let ids: [ServiceID]
@@ -37,8 +37,8 @@ public final class ServicePublication: Sendable {
   /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
   /// ``LocalCharacteristic/writable(kinds:security:)`` and have no handler.
   ///
-  /// A request without an answer of the program is answered with Unlikely Error (0x0E): one that is dropped at once, one that is kept
-  /// before the client stops waiting. Read the sequence in one task at a time.
+  /// A request without an answer of the program is answered with Unlikely Error (0x0E): one that is dropped at once,
+  /// one that is kept before the client stops waiting. Read the sequence in one task at a time.
   public var requests: AsyncStream<AttributeRequest> { requestStream.stream }
 
   /// The clients that subscribe from now on, to any characteristic of the publication.
@@ -49,9 +49,12 @@ public final class ServicePublication: Sendable {
     return stream
   }
 
-  /// Sends a value to all clients that are subscribed to a characteristic.
+  /// Sends a value to the clients that are subscribed to a characteristic.
   ///
-  /// It returns when the last notification was handed to the controller or the last indication confirmed.
+  /// It returns when the first of them has it: its notification was handed to the controller, or its indication
+  /// confirmed. So a loop that sends goes as fast as the fastest link. A client that is slower than that, or confirms
+  /// nothing, holds up no other: it has room for 16 values, and misses those that are sent while it has none. To lose
+  /// none, send to each with ``Subscriber/send(_:)``.
   ///
   /// - Parameters:
   ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).
@@ -60,7 +63,7 @@ public final class ServicePublication: Sendable {
     guard let attribute = attributes.first(where: { $0.uuid == characteristic })?.id else {
       throw BLEError(.notFound, "no characteristic \(characteristic) with notify or indicate was published here")
     }
-    try await session.sendUpdate(of: attribute, value.octets, to: nil)
+    try await session.sendUpdate(of: attribute, value.octets)
   }
 }
 
@@ -197,7 +200,8 @@ extension Adapter {
   /// Makes services visible to clients, in this order.
   ///
   /// - Returns: keep it for as long as the services are to be there.
-  /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is then.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is
+  ///   then.
   public func publish(_ services: [LocalService]) async throws(BLEError) -> ServicePublication {
     let requests = AttributeRequests()
     var ids: [ServiceID] = []

@@ -11,14 +11,14 @@ public struct Subscriber: Sendable {
   public let characteristic: BluetoothUUID
   let attribute: AttributeID
 
-  /// The longest value that one notification or indication holds, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1), and at most the 512
-  /// of an attribute value (Vol 3, Part F, 3.2.9).
+  /// The longest value that one notification or indication holds, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1), and
+  /// at most the 512 of an attribute value (Vol 3, Part F, 3.2.9).
   public var maximumLength: Int { min(device.mtu - 3, ATT.maximumValueLength) }
 
   /// Sends a value to this client.
   ///
-  /// It returns when a notification was handed to the controller or an indication was confirmed, so a loop that sends goes as
-  /// fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
+  /// It returns when a notification was handed to the controller or an indication was confirmed, so a loop that sends
+  /// goes as fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
   ///
   /// - Throws: ``BLEError/Kind/disconnected``, ``BLEError/Kind/cancelled`` when the subscription ends.
   public func send(_ value: some GATTValue) async throws(BLEError) {
@@ -48,70 +48,61 @@ struct SubscriptionTask: Sendable {
   func end(into actions: inout Actions) { actions.later { [task] in task?.cancel() } }
 }
 
-/// Values that wait until the host has room.
-struct UpdateQueue: Sendable {
-  var waiting: [(UpdateToken, HostCommand)] = []
-  var sent: Set<UpdateToken> = []
-
-  /// Values that the host has at a time.
-  static let window = 16
-  /// Values that may wait here; one more is refused.
-  static let limit = 256
-}
-
 extension AdapterSession {
-  /// Notifies or indicates a value; returns when it has left.
-  ///
-  /// - Parameter peer: nil sends it to every subscriber.
-  func sendUpdate(of attribute: AttributeID, _ value: [UInt8], to peer: PeerID?) async throws(BLEError) {
+  /// Notifies or indicates a value to one subscriber; returns when it has left.
+  func sendUpdate(of attribute: AttributeID, _ value: [UInt8], to peer: PeerID) async throws(BLEError) {
+    try await sendUpdate(of: attribute, value) { state throws(BLEError) in
+      _ = try state.requireLink(peer)
+      return [peer]
+    }
+  }
+
+  /// Notifies or indicates a value to every subscriber that has room for it; returns when it has left for the first of
+  /// them.
+  func sendUpdate(of attribute: AttributeID, _ value: [UInt8]) async throws(BLEError) {
+    try await sendUpdate(of: attribute, value) { state in state.subscribers(of: attribute) }
+  }
+
+  private func sendUpdate(
+    of attribute: AttributeID, _ value: [UInt8],
+    to recipients: @Sendable (borrowing State) throws(BLEError) -> [PeerID]
+  ) async throws(BLEError) {
     guard value.count <= ATT.maximumValueLength else {
       throw BLEError(.invalidArgument, "the value has \(value.count) octets; an attribute holds at most 512")
     }
     let token = HostNames.update()
-    let command = HostCommand.update(token, attribute, value, to: peer.map { [$0] })
     try await wait(in: \.updates, for: token) { state, actions throws(BLEError) in
       guard state.attributes[attribute] != nil else {
         throw BLEError(.cancelled, "the service of the characteristic was withdrawn")
       }
-      if let peer { _ = try state.requireLink(peer) }
-      try state.queuedUpdates.append(token, command, into: &actions)
+      let peers = try recipients(state)
+      if peers.isEmpty { return () }
+      let commands = try state.updateWindows.append(
+        UpdateWindows.Value(attribute: attribute, octets: value), token, to: peers)
+      actions.commands += commands
       return nil
-    } abandon: { state, actions in
+    } abandon: { state, _ in
       // A value that the host has is on its way and cannot be taken back.
-      state.queuedUpdates.waiting.removeAll { $0.0 == token }
-    }
-  }
-}
-
-extension UpdateQueue {
-  mutating func append(_ token: UpdateToken, _ command: HostCommand, into actions: inout Actions) throws(BLEError) {
-    guard waiting.count < Self.limit else {
-      throw BLEError(
-        .limitExceeded,
-        "more than \(Self.limit) values wait to be sent: wait for send(_:) to return before the next one")
-    }
-    waiting.append((token, command))
-    advance(into: &actions)
-  }
-
-  mutating func finished(_ token: UpdateToken, into actions: inout Actions) {
-    sent.remove(token)
-    advance(into: &actions)
-  }
-
-  private mutating func advance(into actions: inout Actions) {
-    while sent.count < Self.window, let (token, command) = waiting.first {
-      waiting.removeFirst()
-      sent.insert(token)
-      actions.commands.append(command)
+      state.updateWindows.cancel(token)
     }
   }
 }
 
 extension AdapterSession.State {
-  mutating func updateFinished(_ token: UpdateToken, into actions: inout Actions) {
-    queuedUpdates.finished(token, into: &actions)
+  /// The links whose clients are subscribed to a characteristic, in the order in which they came up.
+  func subscribers(of attribute: AttributeID) -> [PeerID] {
+    links.keys.filter { links[$0]?.subscriptions[attribute] != nil }
+  }
+
+  /// A value has left on a link. A value for several has then been sent.
+  mutating func updateFinished(_ token: UpdateToken, on peer: PeerID, into actions: inout Actions) {
+    actions.commands += updateWindows.finished(on: peer)
     updates.answer(token, .success(()), into: &actions)
+  }
+
+  /// A link has ended: the values that waited for it alone are not sent.
+  mutating func updatesEnded(of peer: PeerID, _ error: BLEError, into actions: inout Actions) {
+    for token in updateWindows.remove(peer) { updates.answer(token, .failure(error), into: &actions) }
   }
 
   mutating func subscriptionChanged(

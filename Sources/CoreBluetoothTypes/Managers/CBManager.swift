@@ -50,11 +50,11 @@ enum ManagerCall: Sendable {
 
 /// What the two managers share: the adapter's state; mirrors `CBManager`.
 ///
-/// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time, in the order in which the
-/// host reported the causes.
+/// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time, in the order in
+/// which the host reported the causes.
 ///
-/// Locks: `adapter` and `calls` protect what they contain, `delegateLock` the references to delegates, `machine` of each role the
-/// rest.
+/// Locks: `adapter` and `calls` protect what they contain, `delegateLock` the references to delegates, `machine` of
+/// each role the rest.
 open class CBManager: NSObject, @unchecked Sendable {
   /// The manager's end of the adapter. Its queue is serial and has the application's as its target.
   let client: AdapterClient
@@ -64,11 +64,11 @@ open class CBManager: NSObject, @unchecked Sendable {
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
   private let calls = Mutex(Calls())
-  /// Makes the calls in line. It is put on the queue again and again, because a closure would be allocated for each time; ``listen()``
-  /// sets it, before there are calls.
+  /// Makes the calls in line. It is put on the queue again and again, because a closure would be allocated for each
+  /// time; ``listen()`` sets it, before there are calls.
   private var callMaker = DispatchWorkItem {}
-  /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be `Sendable`: it is only
-  /// copied here, and used on the queue alone.
+  /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be
+  /// `Sendable`: it is only copied here, and used on the queue alone.
   let delegateLock = Mutex(())
   /// The lines that are logged once.
   private let writtenOnce = Mutex<Set<String>>([])
@@ -104,15 +104,16 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// The adapter's state. It starts as ``CBManagerState/unknown``; each change is reported to the delegate.
   open var state: CBManagerState { adapter.withLock { $0.state } }
 
-  /// Why ``state`` is below ``CBManagerState/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
+  /// Why ``state`` is below ``CBManagerState/poweredOn``, and what to do; nil when it is powered on, or when there is
+  /// no error.
   open var stateReason: (any Error)? { adapter.withLock { $0.reason } }
 
-  /// The adapter's identity address, which it gives to peers that bond; with `PrivacyOptions` others see a private one. Nil before
-  /// it was powered on. Not in CoreBluetooth.
+  /// The adapter's identity address, which it gives to peers that bond; with `PrivacyOptions` others see a private one.
+  /// Nil before it was powered on. Not in CoreBluetooth.
   public final var address: DeviceAddress? { adapter.withLock { $0.address } }
 
-  /// Always granted: on Linux the capabilities of the process decide, and the state is ``CBManagerState/unauthorized`` where
-  /// one is missing.
+  /// Always granted: on Linux the capabilities of the process decide, and the state is ``CBManagerState/unauthorized``
+  /// where one is missing.
   open class var authorization: CBManagerAuthorization { .allowedAlways }
 
   /// As the class property, except that it is `denied` in the state ``CBManagerState/unauthorized``.
@@ -222,8 +223,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}
 
-  /// This number of values has left, or their links have gone; on the thread of the host.
-  func updatesFinished(_ count: Int) {}
+  /// A batch of events has values that have left; on the thread of the host.
+  func updatesFinished(_ events: [HostEvent]) {}
 
   /// Takes over the adapter's state.
   ///

@@ -25,9 +25,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a run
-/// loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in the log.
-/// The services and the advertisement of a manager end with it.
+/// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a
+/// run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in
+/// the log. The services and the advertisement of a manager end with it.
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
@@ -49,9 +49,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
-  ///   - queue: where the delegate is called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
-  ///   - options: ``CBPeripheralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's ``CBManagerOptionTransportKey`` and its
-  ///     neighbours.
+  ///   - queue: where the delegate is called; nil is the main queue. On a concurrent queue, too, the calls come one at
+  ///     a time.
+  ///   - options: ``CBPeripheralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's
+  ///     ``CBManagerOptionTransportKey`` and its neighbours.
   public init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
@@ -129,14 +130,15 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   @available(*, deprecated, message: "Use CBManager.authorization.")
   open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
 
-  /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)`` answers.
+  /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``
+  /// answers.
   ///
   /// Services it includes must be published before. Errors: ``CBError/invalidParameters``, with a text that says
   /// which object is at fault and what to do; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
   /// 1801; ``CBError/outOfSpace`` when the handles are used up.
   ///
-  /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies or
-  /// indicates without ``CBCharacteristicProperties/notifyEncryptionRequired`` or
+  /// Permissions protect reads and writes, not updates. A characteristic whose reads are protected and which notifies
+  /// or indicates without ``CBCharacteristicProperties/notifyEncryptionRequired`` or
   /// ``CBCharacteristicProperties/indicateEncryptionRequired`` sends its value to any central that subscribes, as in
   /// CoreBluetooth. It is published, and a line in the log names the characteristic and the property to add.
   open func add(_ service: CBMutableService) {
@@ -158,8 +160,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.removeAll(into: &$1) }
   }
 
-  /// Advertises until ``stopAdvertising()``; ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
-  /// answers.
+  /// Advertises until ``stopAdvertising()``;
+  /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)`` answers.
   ///
   /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
   ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
@@ -190,9 +192,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - value: a central gets as much of it as its ``CBCentral/maximumUpdateValueLength`` holds.
   ///   - centrals: nil for all subscribers; centrals without a subscription are passed over.
-  /// - Returns: false when 32 values are on their way already; this one was not taken then, and
-  ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
-  ///   powered on it is false too, and nothing follows.
+  /// - Returns: false when 32 values are on their way to each of these centrals already; this one was not taken then,
+  ///   and ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once one of them has
+  ///   room. Below powered on it is false too, and nothing follows.
+  ///
+  /// Each central has room for 32 values of its own, so that one which is slow or confirms nothing holds up no other:
+  /// it misses a value that was taken for others while it has no room. To lose none, send to one central at a time.
   @discardableResult
   open func updateValue(
     _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
@@ -200,9 +205,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     guard accepts("updateValue") else { return false }
     if centrals == nil, let isTaken = updateAgain(value, for: characteristic) { return isTaken }
     return run { state, effects in
-      guard state.update(value, for: characteristic, to: centrals, into: &effects) == .full else { return true }
-      state.owesReady = true
-      return false
+      state.update(value, for: characteristic, to: centrals, into: &effects) == .sent
     }
   }
 
@@ -212,9 +215,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   }
 
   /// Publishes a PSM that centrals may open channels to, until ``unpublishL2CAPChannel(_:)``.
-  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)`` reports the number that the host has assigned,
-  /// 0x0080 to 0x00FF. Centrals learn it from the program, usually as the value of a characteristic of the type
-  /// ``CBUUIDL2CAPPSMCharacteristicString``, two octets, least significant first.
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)`` reports the number that the
+  /// host has assigned, 0x0080 to 0x00FF. Centrals learn it from the program, usually as the value of a characteristic
+  /// of the type ``CBUUIDL2CAPPSMCharacteristicString``, two octets, least significant first.
   ///
   /// - Parameter encryptionRequired: whether a link must be encrypted before a channel is opened on it.
   open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
@@ -222,8 +225,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.publishChannel(isEncrypted: encryptionRequired, into: &$1) }
   }
 
-  /// Withdraws a PSM and closes its channels; ``CBPeripheralManagerDelegate/peripheralManager(_:didUnpublishL2CAPChannel:error:)``
-  /// answers.
+  /// Withdraws a PSM and closes its channels;
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didUnpublishL2CAPChannel:error:)`` answers.
   open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
     guard accepts("unpublishL2CAPChannel") else { return }
     run { $0.unpublishChannel(SPSM(rawValue: psm), into: &$1) }
@@ -294,7 +297,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  override func updatesFinished(_ count: Int) { finishUpdates(count) }
+  override func updatesFinished(_ events: [HostEvent]) { finishUpdates(events) }
 
   override func make(_ call: ManagerCall) {
     switch call {

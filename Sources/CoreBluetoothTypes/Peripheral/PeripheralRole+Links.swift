@@ -13,6 +13,7 @@ extension PeripheralRole {
     // A device that we connected to may use our services too, but it did not come as a central.
     let isCentral = connection.role == .peripheral
     links[connection.peer] = Link(central: central, isCentral: isCentral)
+    updateCounts[connection.peer] = 0
     if isCentral { effects.calls.append(.connected(central)) }
   }
 
@@ -44,7 +45,6 @@ extension PeripheralRole {
   /// Each subscription ends with its own call, then the link.
   mutating func disconnected(_ peer: PeerID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
     guard let link = links.removeValue(forKey: peer) else { return }
-    updateTarget = nil
     link.central.linkEnded()
     pending.removeAll { $0.key.peer == peer }
     for attribute in link.subscriptions {
@@ -54,6 +54,7 @@ extension PeripheralRole {
       effects.calls.append(.didUnsubscribe(link.central, characteristic))
     }
     if link.isCentral { effects.calls.append(.disconnected(link.central, reason)) }
+    forgetUpdates(to: peer, into: &effects)
   }
 
   var connectedCentrals: [CBCentral] {

@@ -1,6 +1,7 @@
 import BLEEngine
 import BLEGATT
 import BLEHost
+import BLEWire
 import Foundation
 import Synchronization
 
@@ -17,10 +18,20 @@ extension PeripheralRole {
       return .sent
     }
     guard let target = target(characteristic, attribute, of: centrals) else { return .sent }
-    guard updateCount < limits.pendingUpdates else { return .full }
-    updateCount += 1
+    if centrals == nil { updateTarget = target }
+    if room(of: target.peers) == .none {
+      awaitRoom(of: target.peers)
+      return .full
+    }
+    let peers = target.peers.filter(hasRoom)
+    for peer in target.peers where !hasRoom(peer) && late.insert(peer).inserted {
+      let central = links[peer].map { "\($0.central)" } ?? "a central"
+      effects.warnings.append(
+        "updateValue: \(central) misses values: \(limits.pendingUpdates) are on their way to it already")
+    }
+    begin(peers)
     effects.value = value.count > target.length ? value.prefix(target.length) : value
-    effects.commands.append(.update(HostNames.update(), target.attribute, [], to: target.peers))
+    effects.commands.append(.update(HostNames.update(), attribute, [], to: peers))
     return .sent
   }
 
@@ -28,74 +39,110 @@ extension PeripheralRole {
   struct UpdateTarget: Sendable {
     var object: ObjectIdentifier
     var attribute: AttributeID
-    /// Nil is everyone.
-    var peers: [PeerID]?
+    var peers: [PeerID]
     /// What the link with the longest values carries; each link cuts further to what it holds itself.
     var length: Int
   }
 
+  /// - Parameter centrals: nil is everyone.
   /// - Returns: nil where nobody is subscribed.
-  private mutating func target(
+  private func target(
     _ characteristic: CBMutableCharacteristic, _ attribute: AttributeID, of centrals: [CBCentral]?
   ) -> UpdateTarget? {
-    var length: Int?
-    var peers: [PeerID] = []
+    var target = UpdateTarget(object: ObjectIdentifier(characteristic), attribute: attribute, peers: [], length: 0)
     for recipient in characteristic.subscribedCentrals ?? [] where recipient.isConnected {
-      if let centrals {
-        guard centrals.contains(where: { $0 == recipient }) else { continue }
-        peers.append(recipient.peer)
-      }
-      length = max(length ?? 0, recipient.maximumUpdateValueLength)
+      if let centrals, !centrals.contains(where: { $0 == recipient }) { continue }
+      target.peers.append(recipient.peer)
+      target.length = max(target.length, recipient.maximumUpdateValueLength)
     }
-    guard let length else { return nil }
-    let target = UpdateTarget(
-      object: ObjectIdentifier(characteristic), attribute: attribute, peers: centrals == nil ? nil : peers,
-      length: length)
-    if centrals == nil { updateTarget = target }
-    return target
+    return target.peers.isEmpty ? nil : target
   }
 
-  /// Values have left, or their links have gone. The delegate is called when a quarter of the room is free again: the application then
-  /// hands over several values at a time.
+  /// Whether centrals have room for a value.
+  enum Room { case all, some, none }
+
+  func room(of peers: [PeerID]) -> Room {
+    var count = 0
+    for peer in peers where hasRoom(peer) { count += 1 }
+    return count == peers.count ? .all : count > 0 ? .some : .none
+  }
+
+  private func hasRoom(_ peer: PeerID) -> Bool { (updateCounts[peer] ?? 0) < limits.pendingUpdates }
+
+  /// A value is on its way to each of these centrals.
+  mutating func begin(_ peers: [PeerID]) {
+    for peer in peers { updateCounts[peer] = (updateCounts[peer] ?? 0) + 1 }
+  }
+
+  /// The application was told that none of these centrals has room.
+  mutating func awaitRoom(of peers: [PeerID]) { for peer in peers { awaitedRoom.insert(peer) } }
+
+  /// Values have left for a central. The delegate is called when a quarter of the room is free again: the application
+  /// then hands over several values at a time.
   ///
   /// - Returns: whether it is to be called now.
-  mutating func updatesFinished(_ count: Int) -> Bool {
-    updateCount = max(0, updateCount - count)
-    let free = limits.pendingUpdates - updateCount
-    guard owesReady, free >= max(1, limits.pendingUpdates / 4) else { return false }
-    owesReady = false
+  mutating func updatesFinished(_ count: Int, for peer: PeerID) -> Bool {
+    // A link that has ended since has no count any more.
+    guard let before = updateCounts[peer] else { return false }
+    let after = max(0, before - count)
+    updateCounts[peer] = after
+    let free = limits.pendingUpdates - after
+    guard !awaitedRoom.isEmpty, awaitedRoom.contains(peer), free >= max(1, limits.pendingUpdates / 4) else {
+      return false
+    }
+    awaitedRoom.removeAll(keepingCapacity: true)
     return true
+  }
+
+  /// The link of a central has ended: nobody waits for it.
+  mutating func forgetUpdates(to peer: PeerID, into effects: inout PeripheralEffects) {
+    updateTarget = nil
+    updateCounts[peer] = nil
+    late.remove(peer)
+    guard awaitedRoom.contains(peer) else { return }
+    awaitedRoom = []
+    effects.calls.append(.isReady)
   }
 }
 
 extension CBPeripheralManager {
   /// Hands a value of the characteristic over whose value was sent last, as nearly always: its subscribers are known.
   ///
-  /// - Returns: whether it was taken; nil where it is another one.
+  /// - Returns: whether it was taken; nil where it is another one, or goes to some of the subscribers only.
   final func updateAgain(_ value: Data, for characteristic: CBMutableCharacteristic) -> Bool? {
     let (isTaken, wakes) = machine.withLock { role -> (Bool?, Bool) in
       guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else {
         return (nil, false)
       }
-      guard role.updateCount < role.limits.pendingUpdates else {
-        role.owesReady = true
+      switch role.room(of: target.peers) {
+      case .all: role.begin(target.peers)
+      case .some: return (nil, false)
+      case .none:
+        role.awaitRoom(of: target.peers)
         return (false, false)
       }
-      role.updateCount += 1
       // Under the lock, so that values leave in the order of the calls; the host is woken after it.
       let octets = value.span.extracting(first: target.length)
-      return (true, client.enqueueUpdate(of: target.attribute, octets: octets))
+      return (true, client.enqueueUpdate(of: target.attribute, octets: octets, to: target.peers))
     }
     if wakes { client.wake() }
     return isTaken
   }
 
   /// Values have left; on the thread of the host.
-  final func finishUpdates(_ count: Int) {
+  final func finishUpdates(_ events: [HostEvent]) {
     let isReady = machine.withLock { role in
-      guard role.updatesFinished(count) else { return false }
-      append(.peripheral(.isReady))
-      return true
+      var isReady = false
+      let events = events.span
+      for index in events.indices {
+        switch events[index] {
+        case .updatesFinished(let peer, let count): isReady = role.updatesFinished(count, for: peer) || isReady
+        case .updateFinished(let peer, _): isReady = role.updatesFinished(1, for: peer) || isReady
+        default: break
+        }
+      }
+      if isReady { append(.peripheral(.isReady)) }
+      return isReady
     }
     if isReady { scheduleCalls() }
   }

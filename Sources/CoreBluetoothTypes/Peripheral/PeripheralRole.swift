@@ -30,10 +30,13 @@ struct PeripheralRole: Sendable {
   var pending = PendingRequests()
 
   // Updates (PeripheralRole+Updates).
-  /// The values on their way; ``PeripheralLimits/pendingUpdates`` at most.
-  var updateCount = 0
-  var owesReady = false
-  /// The characteristic whose value was sent last, and what its subscribers need; nil after each change of these.
+  /// The values on their way to each central; ``PeripheralLimits/pendingUpdates`` at most.
+  var updateCounts = IdentifierTable<PeerID, Int>()
+  /// The centrals for whose room the application waits.
+  var awaitedRoom: Set<PeerID> = []
+  /// The centrals that have missed a value, which the log has once.
+  var late: Set<PeerID> = []
+  /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
 
   /// Whether the host reports what centrals write to stored values.
@@ -119,7 +122,7 @@ extension PeripheralRole {
     case .channelOpened(let channel): channelOpened(channel, into: &effects)
     case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
     case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
-    // The manager counts them at once: `updatesFinished(_:into:)`.
+    // The manager counts them at once: `updatesFinished(_:)`.
     case .updateFinished, .updatesFinished: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
       .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
@@ -128,15 +131,14 @@ extension PeripheralRole {
     }
   }
 
-  /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of what
-  /// was published is taken to be gone too, so that the application builds it anew.
+  /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of
+  /// what was published is taken to be gone too, so that the application builds it anew.
   mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
+    awaitedRoom = []
     for peer in links.keys {
       disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
     }
     pending.removeAll()
-    updateCount = 0
-    owesReady = false
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     let cancelled = CBError(
       .operationCancelled, "the adapter is \(state): publish and advertise again when it is powered on")
@@ -156,7 +158,7 @@ extension PeripheralRole {
 
 /// The bounds of what one peripheral manager keeps.
 struct PeripheralLimits: Sendable {
-  /// Values that may be on their way to subscribers; one more and
+  /// Values that may be on their way to one central. Where each subscriber has as many,
   /// ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returns false.
   var pendingUpdates = 32
 }

@@ -117,7 +117,8 @@ import Testing
     }
   }
 
-  /// The link ends while the application has a request and an indication is on its way; answers that come then are ignored.
+  /// The link ends while the application has a request and an indication is on its way; answers that come then are
+  /// ignored.
   @Test func cve_2026_11368_aBearerThatEndsUnderARequest() throws {
     var (bench, handles) = try Self.server()
     let handle = try #require(handles[Self.dynamic])
@@ -127,11 +128,11 @@ import Testing
       if case .read(_, let token, _, _) = event { token } else { nil }
     }
     let token = try #require(asked.last)
-    bench.perform(.update(UpdateToken(rawValue: 1), Self.dynamic, [1], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 1), Self.dynamic, [1], to: bench.peers))
     bench.receive(ScriptedController.disconnected(0x40))
     let sent = bench.data.count
     bench.perform(.respond(Self.peer, token, .success([1, 2, 3])))
-    bench.perform(.update(UpdateToken(rawValue: 2), Self.dynamic, [2], to: nil))
+    bench.perform(.update(UpdateToken(rawValue: 2), Self.dynamic, [2], to: bench.peers))
     bench.receive(ScriptedController.frame(0x40, cid: 4, [0x1E]))
     #expect(bench.data.count == sent && bench.core.linkCount == 0)
     // The next link has the same handle; the late answer is not for it.

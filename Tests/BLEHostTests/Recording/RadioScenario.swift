@@ -160,7 +160,7 @@ struct RadioScenario {
   private mutating func update() {
     operations += 1
     let attribute = AttributeID(rawValue: UInt32(choices.one(of: [11, 12, 15, 16])))
-    let peers = choices.chance(60) ? nil : links[0]
+    let peers = choices.chance(60) ? world.peers[0] : links[0]
     ask(
       0,
       .update(

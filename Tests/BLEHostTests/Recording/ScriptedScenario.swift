@@ -5,8 +5,8 @@ import BLEHost
 import BLESMP
 import BLEWire
 
-/// One host and a controller played by hand: peers that say anything, a controller that refuses, is silent or resets, and,
-/// for the kernel's adapter, what its security manager reports.
+/// One host and a controller played by hand: peers that say anything, a controller that refuses, is silent or resets,
+/// and, for the kernel's adapter, what its security manager reports.
 struct ScriptedScenario {
   private var choices: Choices
   private var bench: Bench
@@ -234,7 +234,7 @@ struct ScriptedScenario {
       perform(
         .update(
           UpdateToken(rawValue: UInt64(operations)), AttributeID(rawValue: UInt32(choices.one(of: [11, 12, 16]))),
-          choices.octets(6), to: nil), "update")
+          choices.octets(6), to: bench.peers), "update")
     }
   }
 

@@ -6,8 +6,8 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// What one scenario made of its hosts, as lines of text: each request of the application, each packet that a host sent to
-/// its controller, each event that it reported, each request to the kernel's security manager.
+/// What one scenario made of its hosts, as lines of text: each request of the application, each packet that a host sent
+/// to its controller, each event that it reported, each request to the kernel's security manager.
 ///
 /// The words are the transcript's own and do not change when a type of the package is renamed. Texts for people
 /// (diagnostics, error messages) are left out: they may be rewritten at any time.
@@ -112,7 +112,7 @@ struct Transcript {
     case .requestTimedOut(let peer, let token): "request timed out \(peer.rawValue) #\(number(of: token))"
     case .subscription(let peer, let attribute, let subscription):
       "subscription \(peer.rawValue) \(attribute.rawValue) \(subscription.rawValue)"
-    case .updateFinished(let token): "update finished \(token.rawValue)"
+    case .updateFinished(let peer, let token): "update finished \(peer.rawValue) \(token.rawValue)"
     default: nil
     }
   }

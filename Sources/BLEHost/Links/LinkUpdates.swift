@@ -1,0 +1,92 @@
+import BLEGATT
+import BLEWire
+
+/// The values on their way to the client of one link: notifications that the controller has not sent, and indications
+/// that the client has not confirmed.
+///
+/// They are counted for each link, so that a client that confirms nothing, or whose link carries nothing, takes no room
+/// from others.
+struct LinkUpdates: Sendable {
+  /// A value on its way.
+  struct Entry: Equatable, Sendable {
+    var owner: OwnerID
+    /// ``UpdateToken/counted`` for a value of an ``UpdateRun``.
+    var token: UpdateToken
+
+    /// The event when it has left.
+    func finished(on peer: PeerID) -> HostEvent {
+      token == .counted ? .updatesFinished(peer, 1) : .updateFinished(peer, token)
+    }
+  }
+
+  /// Those that are notified, in order, from ``start`` on; the memory before it is used again.
+  private var notifications: [Entry] = []
+  private var start = 0
+  /// Those that are indicated, in order, with the attribute of each.
+  private var indications: [(attribute: AttributeID, update: Entry)] = []
+  /// Values on their way at once.
+  let limit: Int
+
+  init(limit: Int) { self.limit = limit }
+
+  var count: Int { notifications.count - start + indications.count }
+  var hasRoom: Bool { count < limit }
+  /// All of them, the notifications first.
+  var entries: [Entry] { notifications[start...] + indications.map(\.update) }
+  /// Why a value more is not taken.
+  var refusal: HostError { .tooMany("values on their way on one link", limit: limit) }
+
+  /// - Returns: false where ``limit`` values are on their way.
+  @inline(__always)
+  mutating func beginNotification(_ update: Entry) -> Bool {
+    guard hasRoom else { return false }
+    notifications.append(update)
+    return true
+  }
+
+  mutating func beginIndication(of attribute: AttributeID, _ update: Entry) {
+    indications.append((attribute, update))
+  }
+
+  /// The controller has sent the first notifications. Successive values of one owner that are only counted have one
+  /// event.
+  @inline(__always)
+  mutating func notificationsSent(_ count: Int, on peer: PeerID, into events: inout [AddressedEvent<HostEvent>]) {
+    let end = min(start + count, notifications.count)
+    while start < end {
+      let update = notifications[start]
+      let first = start
+      repeat { start += 1 } while start < end && update.token == .counted && notifications[start] == update
+      let event = update.token == .counted ? .updatesFinished(peer, start - first) : update.finished(on: peer)
+      events.append(AddressedEvent(event, to: update.owner.recipient))
+    }
+    if start == notifications.count {
+      notifications.removeAll(keepingCapacity: true)
+      start = 0
+    } else if start >= 64, start > notifications.count / 2 {
+      notifications.removeSubrange(0..<start)
+      start = 0
+    }
+  }
+
+  /// The first indication of an attribute was confirmed.
+  mutating func indicationEnded(of attribute: AttributeID) -> Entry? {
+    indications.firstIndex { $0.attribute == attribute }.map { indications.remove(at: $0).update }
+  }
+
+  /// The last indication of an attribute was discarded before it was sent.
+  mutating func lastIndicationDiscarded(of attribute: AttributeID) -> Entry? {
+    indications.lastIndex { $0.attribute == attribute }.map { indications.remove(at: $0).update }
+  }
+}
+
+extension UpdateToken {
+  /// The token of all values that are only counted. Those of owners ascend from 1 on.
+  static let counted = Self(rawValue: .max)
+}
+
+/// What a frame is, for the time when the controller has sent it. 0 is any other.
+enum FrameTag {
+  static let notification: UInt32 = 1
+  static let channel: UInt32 = 2
+}

@@ -1,0 +1,73 @@
+import BLEGATT
+import BLEHost
+import BLEWire
+import Testing
+
+@testable import BLEKit
+
+/// The windows of values for each link.
+struct UpdateWindowsTests {
+  private var windows = UpdateWindows()
+  private let slow = PeerID(rawValue: 1)
+  private let fast = PeerID(rawValue: 2)
+
+  /// Takes the next value, and returns the links that it is sent to now.
+  private mutating func append(_ number: UInt64, to peers: [PeerID]) throws(BLEError) -> [PeerID] {
+    let value = UpdateWindows.Value(attribute: AttributeID(rawValue: 1), octets: [])
+    return Self.sent(try windows.append(value, UpdateToken(rawValue: number), to: peers)).flatMap(\.peers)
+  }
+
+  private static func sent(_ commands: [HostCommand]) -> [(token: UInt64, peers: [PeerID])] {
+    commands.compactMap { if case .update(let token, _, _, let peers) = $0 { (token.rawValue, peers) } else { nil } }
+  }
+
+  /// The values that are sent when one has left on a link.
+  private mutating func finish(on peer: PeerID) -> [UInt64] {
+    Self.sent(windows.finished(on: peer)).map(\.token)
+  }
+
+  @Test mutating func aLinkThatTakesNothingHoldsUpNoOther() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
+    for number in 16..<1_000 as Range<UInt64> {
+      #expect(finish(on: fast).isEmpty)
+      #expect(try append(number, to: [slow, fast]) == [fast])
+    }
+  }
+
+  @Test mutating func aValueForOneLinkWaitsForItsRoomAndKeepsItsOrder() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
+    #expect(try append(16, to: [slow]).isEmpty)
+    #expect(try append(17, to: [slow]).isEmpty)
+    #expect(try append(18, to: [fast]) == [fast])
+    #expect(finish(on: slow) == [16])
+    #expect(try append(19, to: [slow]).isEmpty, "behind the one that waits")
+    #expect(finish(on: slow) == [17])
+    #expect(finish(on: slow) == [19])
+    #expect(finish(on: slow).isEmpty)
+  }
+
+  @Test mutating func aValueThatNobodyHasRoomForGoesToTheFirstThatHas() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
+    #expect(try append(16, to: [slow, fast]).isEmpty)
+    #expect(finish(on: fast) == [16])
+    #expect(finish(on: slow).isEmpty, "it has missed the value")
+  }
+
+  @Test mutating func aValueMoreThanTheLimitIsRefused() throws {
+    for number in 0..<272 as Range<UInt64> { _ = try append(number, to: [slow]) }
+    #expect(throws: BLEError.self) { try append(272, to: [slow]) }
+    #expect(try append(273, to: [fast]) == [fast])
+    windows.cancel(UpdateToken(rawValue: 20))
+    #expect(try append(274, to: [slow]).isEmpty)
+  }
+
+  @Test mutating func theEndOfALinkEndsWhatWaitsForItAlone() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
+    #expect(try append(16, to: [slow]).isEmpty)
+    #expect(try append(17, to: [slow, fast]).isEmpty)
+    #expect(windows.remove(slow) == [UpdateToken(rawValue: 16)])
+    #expect(finish(on: slow).isEmpty)
+    #expect(finish(on: fast) == [17])
+    #expect(try append(18, to: [slow]) == [slow], "a new link has a window of its own")
+  }
+}
