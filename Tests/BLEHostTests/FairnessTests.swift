@@ -77,6 +77,8 @@ import Testing
         host: { _ in
           var host = HostConfiguration()
           host.pairing = .with()
+          // So few that three devices would fill what all share.
+          host.maximumPendingUpdates = 16
           return host
         })
       world.application = Self.application(behaviour)
