@@ -260,14 +260,15 @@ public struct PairingMachine: Sendable {
   }
 }
 
-/// Calls a cryptographic function. A public key that is not on the curve is Invalid Parameters, another error Unspecified Reason.
+/// Calls a cryptographic function. A public key that is not on the curve is DHKey Check Failed
+/// (Docs/Decisions/0098-a-key-off-the-curve-fails-the-dhkey-check.md), another error Unspecified Reason.
 func attempt<Value>(
   _ body: () throws(CryptographyError) -> Value
 ) throws(PairingFailedReason) -> Value {
   do throws(CryptographyError) {
     return try body()
   } catch .notOnCurve {
-    throw .invalidParameters
+    throw .dhKeyCheckFailed
   } catch {
     throw .unspecifiedReason
   }
