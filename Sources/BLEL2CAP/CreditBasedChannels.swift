@@ -134,6 +134,8 @@ public struct CreditBasedChannels: Sendable {
   var outstanding: [UInt8: (request: Outstanding, deadline: Instant)] = [:]
   /// Requests of the peer that the owner has not answered.
   var requests: [Request] = []
+  /// The number that was given to a channel last.
+  private var lastCID = dynamicCIDs.upperBound
   /// The number of the channel that sent the last frame: each channel sends in turn.
   private var lastSender = ChannelID.null
 
@@ -185,15 +187,21 @@ public struct CreditBasedChannels: Sendable {
     (open, outstanding, requests) = ([:], [:], [])
   }
 
-  /// Numbers for new channels, fewer than `count` where not so many are left.
-  func freeCIDs(_ count: Int) -> [ChannelID] {
+  /// Takes numbers for new channels, fewer than `count` where not so many are left.
+  ///
+  /// They are given in turn, so that the number of a closed channel is used again as late as possible: some peers still
+  /// have the channel when they have confirmed its end.
+  mutating func takeCIDs(_ count: Int) -> [ChannelID] {
     var used = Set(open.keys)
     for case .open(_, _, _, _, let channels) in outstanding.values.map(\.request) { used.formUnion(channels) }
     // A number is free again when the peer has confirmed that the channel is closed.
     for case .close(let local, _) in outstanding.values.map(\.request) { used.insert(local) }
     let room = max(0, limits.channels - used.count)
-    return Array(
-      Self.dynamicCIDs.lazy.map { ChannelID(rawValue: $0) }.filter { !used.contains($0) }.prefix(min(count, room)))
+    let (first, size) = (Self.dynamicCIDs.lowerBound, UInt16(Self.dynamicCIDs.count))
+    let inTurn = (1...size).lazy.map { [lastCID] in ChannelID(rawValue: first + (lastCID - first + $0) % size) }
+    let numbers = Array(inTurn.filter { !used.contains($0) }.prefix(min(count, room)))
+    if let last = numbers.last { lastCID = last.rawValue }
+    return numbers
   }
 
   /// The request of the peer with this identifier, where it waits for the owner.

@@ -48,7 +48,7 @@ extension SignallingChannel {
     guard local.isValid(for: mode), local.initialCredits > 0 else { throw .invalidParameters(local, mode) }
     let counts = 1...(mode == .leCreditBased ? 1 : CreditBasedChannels.maximumPerRequest)
     guard counts.contains(opening.count) else { throw .invalidCount(opening.count) }
-    let numbers = channels.freeCIDs(opening.count)
+    let numbers = channels.takeCIDs(opening.count)
     guard numbers.count == opening.count, let identifier = takeIdentifier() else {
       throw .tooMany(limit: channels.limits.channels)
     }
@@ -76,7 +76,7 @@ extension SignallingChannel {
   ) {
     guard take(request) else { return }
     guard local.isValid(for: request.mode) else { return refuse(request, .noResources, &out) }
-    var free = channels.freeCIDs(request.count)[...]
+    var free = channels.takeCIDs(request.count)[...]
     let result = free.count < request.count ? CreditBasedConnectionResult.noResources : request.partialResult
     guard !free.isEmpty else { return refuse(request, result, &out) }
     var opened: [ChannelID] = []

@@ -180,7 +180,9 @@ import Testing
     for round in 0..<200 {
       let identifier = [UInt8(round % 254 + 1)].hexadecimal
       try pair.forge("14\(identifier)0a0080004000" + "0002f7000100", on: 5, from: 1)
-      try pair.forge("06\(identifier)0400" + "40004000", on: 5, from: 1)
+      // The host gives its numbers in turn.
+      let number = [UInt8(0x40 + round % 64)].hexadecimal
+      try pair.forge("06\(identifier)0400" + "\(number)004000", on: 5, from: 1)
     }
     #expect(pair.openedChannels(0).count == 200)
     #expect(pair.closed(0).count == 200)

@@ -149,8 +149,10 @@ import Testing
       _ = stage.send(KernelChannelTests.fromHost(KernelChannelTests.request))
       let id = ChannelSocketID(handle: KernelChannelTests.handle, number: UInt32(number))
       _ = stage.channel(id, .connected(remoteMTU: 100))
-      _ = stage.send(Self.frame([1]))
-      ended += stage.send(Self.closeRequest).actions
+      // The far end gives its numbers in turn.
+      let channel = 0x0040 + UInt8((number - 1) % 64)
+      _ = stage.send(KernelChannelTests.fromHost([1, 0, 1], on: UInt16(channel)))
+      ended += stage.send(KernelChannelTests.fromHost([0x06, 9, 4, 0, channel, 0, 0x40, 0])).actions
     }
     #expect(ended == [.channel(.close(Self.id))])
   }

@@ -1,6 +1,7 @@
-import BLEL2CAP
 import BLEWire
 import Testing
+
+@testable import BLEL2CAP
 
 /// Two ends of one link, with what each has reported. PDUs and frames are delivered at once.
 private struct TwoEnds {
@@ -126,7 +127,7 @@ private struct Generator: RandomNumberGenerator {
 private let first = ChannelID(rawValue: 0x0040)
 
 @Suite("Credit-based channels") struct CreditBasedChannelTests {
-  /// L2CAP/LE/CFC/BV-01-C and BV-03-C: the request and the response.
+  /// L2CAP/LE/CFC/BV-02-C and BV-03-C: the request and the response.
   @Test func opensAChannel() throws {
     var link = TwoEnds()
     try link.open()
@@ -138,7 +139,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.ends[0].signalling.channels[first]?.credits == 3)
   }
 
-  /// L2CAP/LE/CFC/BV-05-C: segmentation. The first frame has the SDU Length (Vol 3, Part A, 3.4.3).
+  /// Segmentation. The first frame has the SDU Length (Vol 3, Part A, 3.4.3).
   @Test(arguments: [0, 1, 21, 22, 44, 90, 100]) func aSDUArrivesWhole(count: Int) throws {
     var link = TwoEnds()
     try link.open()
@@ -178,7 +179,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.received(1) == [sdu])
   }
 
-  /// L2CAP/LE/CFC/BV-04-C, BI-01-C and others: the results of a request that is refused.
+  /// L2CAP/LE/CFC/BV-04-C, BV-05-C and others: the results of a request that is refused.
   static let refusals: [(String, String)] = [
     // SPSM not supported.
     ("14050a008100400064001700" + "0400", "15050a0000000000000000000200"),
@@ -225,7 +226,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.opened(1).isEmpty, "a request has one answer")
   }
 
-  /// L2CAP/ECFC/BV-01-C: five channels with one request.
+  /// Five channels with one request.
   @Test func opensFiveChannels() throws {
     var link = TwoEnds()
     let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
@@ -239,7 +240,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.received(1) == [[0x40], [0x41], [0x42], [0x43], [0x44], [1]], "each channel in turn")
   }
 
-  /// L2CAP/ECFC/BV-04-C: some are refused because there is no room for all.
+  /// Some are refused because there is no room for all.
   @Test func opensAsManyChannelsAsThereIsRoomFor() throws {
     var limits = CreditBasedChannels.Limits()
     limits.channels = 2
@@ -253,6 +254,15 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.ends[1].sent == ["18010e00400040000200" + "0400" + "400041000000"])
   }
 
+  /// The number of a closed channel is used again after all others.
+  @Test func numbersAreGivenInTurn() {
+    var channels = CreditBasedChannels()
+    let all = (0x0040...0x007F as ClosedRange<UInt16>).map { ChannelID(rawValue: $0) }
+    #expect((0..<64).flatMap { _ in channels.takeCIDs(1) } == all)
+    #expect(channels.takeCIDs(3) == Array(all.prefix(3)))
+    #expect(channels.takeCIDs(1) == [all[3]])
+  }
+
   /// L2CAP/LE/CFC/BV-08-C and BV-09-C: either end closes the channel.
   @Test(arguments: [0, 1]) func closesAChannel(end: Int) throws {
     var link = TwoEnds()
@@ -264,7 +274,7 @@ private let first = ChannelID(rawValue: 0x0040)
       try link.ends[0].signalling.channels.send([1], on: first)
     }
     try link.open()
-    #expect(link.ends[0].sent.last?.dropFirst(12).prefix(4) == "4000", "its number is free again")
+    #expect(link.ends[0].sent.last?.dropFirst(12).prefix(4) == "4100", "the next number")
   }
 
   @Test func bothEndsMayCloseAChannelAtOnce() throws {
@@ -279,7 +289,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.closed(0) == [.local])
   }
 
-  /// L2CAP/LE/CFC/BI-02-C to BI-04-C and BV-14-C: a channel whose rules the peer breaks is closed.
+  /// L2CAP/LE/CFC/BI-01-C and BV-26-C to BV-28-C: a channel whose rules the peer breaks is closed.
   static let violations: [(String, CreditBasedChannel.Violation)] = [
     ("00", .noSDULength), ("c900" + "00", .sduTooLong(201)), ("0100" + "0102", .moreThanSDULength),
     ("0500" + String(repeating: "00", count: 29), .frameTooLong(31)),
@@ -306,7 +316,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.closed(1) == [.violation(.noCredit)])
   }
 
-  /// L2CAP/LE/CFC/BI-05-C: more credits than 65,535.
+  /// More credits than 65,535 (Vol 3, Part A, 10.1).
   @Test func closesAChannelAfterTooManyCredits() throws {
     var link = TwoEnds()
     try link.open()
@@ -360,7 +370,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.opened(0).isEmpty, "too late")
   }
 
-  /// L2CAP/ECFC/BV-29-C: a pending response, then the final one (ERTX).
+  /// A pending response, then the final one (ERTX).
   @Test func aPendingResponseIsFollowedByTheResult() throws {
     var link = TwoEnds()
     link.drops = true
@@ -382,7 +392,7 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.failures(0) == [.notUnderstood(.commandNotUnderstood)])
   }
 
-  /// L2CAP/ECFC/BV-09-C to BV-12-C: reconfiguration.
+  /// L2CAP/ECFC/BV-22-C to BV-25-C and BI-03-C to BI-06-C: reconfiguration.
   @Test func reconfiguresAChannel() throws {
     var link = TwoEnds()
     let sizes = CreditBasedChannel.Parameters(mtu: 64, mps: 64, initialCredits: 2)
