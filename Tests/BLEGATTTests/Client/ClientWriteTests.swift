@@ -169,7 +169,7 @@ struct ClientWriteTests {
     )
   }
 
-  /// GATT/CL/GAW/BI-14-C: handle, offset, octets, or their number.
+  /// Handle, offset, octets, or their number.
   @Test(arguments: ["17080000000102", "17070001000102", "17070000000103", "170700000001", "1707000000010200"])
   func cancelsTheQueueAfterADifferentEcho(echo: String) throws {
     var talk = ClientConversation()
