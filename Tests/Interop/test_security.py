@@ -298,11 +298,12 @@ async def test_hostile_security_manager(secure_radio, tmp_path):
                 else:
                     answer = await asyncio.wait_for(guest.smp.get(), LIMIT)
                     assert answer == bytes([5, reason]), f"{pdu.hex()} → {answer.hex()}"
-            for key in (bytes(64), b"\x07" * 64, DEBUG_KEY):
+            # Two that are not on the curve: DHKey Check Failed. The debug key is on it: Invalid Parameters.
+            for key, reason in ((bytes(64), 0x0B), (b"\x07" * 64, 0x0B), (DEBUG_KEY, 0x0A)):
                 guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x01\x03\x00\x09\x10\x01\x01")
                 assert (await asyncio.wait_for(guest.smp.get(), LIMIT))[0] == 2
                 guest.link.connection.send_l2cap_pdu(SMP_CHANNEL, b"\x0c" + key)
-                assert await asyncio.wait_for(guest.smp.get(), LIMIT) == b"\x05\x0a"
+                assert await asyncio.wait_for(guest.smp.get(), LIMIT) == bytes([5, reason])
             manager.fixed_channels[SMP_CHANNEL] = polite
             await guest.pair()
             assert await guest.read(SECRET) == b"\x0bsecret"
