@@ -58,6 +58,9 @@ private func readMessage(_ input: inout FuzzInput) {
     let written = Topics(prefix: "ble", gateway: gateway).claim(address)
     require(topics.parse(written) == .claim(address, gateway: gateway), "\(topic) is written as \(written)")
     _ = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload)
+  case .connection(let address):
+    let written = topics.connection(address)
+    require(topics.parse(written) == .connection(address), "\(topic) is written as \(written)")
   case .read(let attribute):
     let written = "\(topics.value(attribute).dropLast("value".count))read"
     require(topics.parse(written) == .read(attribute), "\(topic) is written as \(written)")
@@ -232,6 +235,8 @@ private struct GatewayRun {
       gateways[side].claims.received(claim, of: name, for: address, now: now)
       let others = gateways[side].claims.gateways(of: address)
       require(others <= DeviceClaims.gatewayLimit, "\(others) gateways of one device")
+    // What another run has left at the broker: ConnectionTopics withdraws it.
+    case .connection: break
     case .read(let attribute): answer(attribute, try? Request.read(payload), side)
     case .write(let attribute): answer(attribute, try? Request.write(payload), side)
     case nil: break
