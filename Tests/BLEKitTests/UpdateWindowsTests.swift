@@ -28,9 +28,28 @@ struct UpdateWindowsTests {
 
   @Test mutating func aLinkThatTakesNothingHoldsUpNoOther() throws {
     for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
-    for number in 16..<1_000 as Range<UInt64> {
+    #expect(try append(16, to: [slow, fast]).isEmpty)
+    for _ in 0..<15 { #expect(finish(on: fast).isEmpty) }
+    #expect(finish(on: fast) == [16], "it has taken all, the other one nothing")
+    for number in 17..<1_000 as Range<UInt64> {
       #expect(finish(on: fast).isEmpty)
       #expect(try append(number, to: [slow, fast]) == [fast])
+    }
+    #expect(finish(on: slow).isEmpty)
+    #expect(try append(1_000, to: [slow, fast]) == [slow, fast], "no longer late")
+  }
+
+  @Test mutating func anIdleLinkDoesNotWaitForOneThatTakesNothing() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
+    #expect(try append(16, to: [slow, fast]) == [fast])
+  }
+
+  @Test mutating func linksOfTheSameSpeedMissNothing() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
+    for number in 16..<100 as Range<UInt64> {
+      #expect(try append(number, to: [slow, fast]).isEmpty)
+      #expect(finish(on: fast).isEmpty)
+      #expect(finish(on: slow) == [number])
     }
   }
 
@@ -46,18 +65,12 @@ struct UpdateWindowsTests {
     #expect(finish(on: slow).isEmpty)
   }
 
-  @Test mutating func aValueThatNobodyHasRoomForGoesToTheFirstThatHas() throws {
-    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
-    #expect(try append(16, to: [slow, fast]).isEmpty)
-    #expect(finish(on: fast) == [16])
-    #expect(finish(on: slow).isEmpty, "it has missed the value")
-  }
-
   @Test mutating func aValueMoreThanTheLimitIsRefused() throws {
     for number in 0..<272 as Range<UInt64> { _ = try append(number, to: [slow]) }
     #expect(throws: BLEError.self) { try append(272, to: [slow]) }
     #expect(try append(273, to: [fast]) == [fast])
-    windows.cancel(UpdateToken(rawValue: 20))
+    let sent = windows.cancel(UpdateToken(rawValue: 20))
+    #expect(sent.isEmpty)
     #expect(try append(274, to: [slow]).isEmpty)
   }
 
@@ -65,7 +78,8 @@ struct UpdateWindowsTests {
     for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
     #expect(try append(16, to: [slow]).isEmpty)
     #expect(try append(17, to: [slow, fast]).isEmpty)
-    #expect(windows.remove(slow) == [UpdateToken(rawValue: 16)])
+    let removed = windows.remove(slow)
+    #expect(removed.lost == [UpdateToken(rawValue: 16)] && removed.commands.isEmpty)
     #expect(finish(on: slow).isEmpty)
     #expect(finish(on: fast) == [17])
     #expect(try append(18, to: [slow]) == [slow], "a new link has a window of its own")

@@ -52,9 +52,8 @@ public final class ServicePublication: Sendable {
   /// Sends a value to the clients that are subscribed to a characteristic.
   ///
   /// It returns when the first of them has it: its notification was handed to the controller, or its indication
-  /// confirmed. So a loop that sends goes as fast as the fastest link. A client that is slower than that, or confirms
-  /// nothing, holds up no other: it has room for 16 values, and misses those that are sent while it has none. To lose
-  /// none, send to each with ``Subscriber/send(_:)``.
+  /// confirmed. Each has room for 16 values. One that has taken none of them when another one has taken all holds up the
+  /// others no longer: it misses values while it has no room. To lose none, send to each with ``Subscriber/send(_:)``.
   ///
   /// - Parameters:
   ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).

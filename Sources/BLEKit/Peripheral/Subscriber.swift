@@ -81,9 +81,9 @@ extension AdapterSession {
         UpdateWindows.Value(attribute: attribute, octets: value), token, to: peers)
       actions.commands += commands
       return nil
-    } abandon: { state, _ in
+    } abandon: { state, actions in
       // A value that the host has is on its way and cannot be taken back.
-      state.updateWindows.cancel(token)
+      actions.commands += state.updateWindows.cancel(token)
     }
   }
 }
@@ -102,7 +102,9 @@ extension AdapterSession.State {
 
   /// A link has ended: the values that waited for it alone are not sent.
   mutating func updatesEnded(of peer: PeerID, _ error: BLEError, into actions: inout Actions) {
-    for token in updateWindows.remove(peer) { updates.answer(token, .failure(error), into: &actions) }
+    let (lost, commands) = updateWindows.remove(peer)
+    actions.commands += commands
+    for token in lost { updates.answer(token, .failure(error), into: &actions) }
   }
 
   mutating func subscriptionChanged(

@@ -192,12 +192,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - value: a central gets as much of it as its ``CBCentral/maximumUpdateValueLength`` holds.
   ///   - centrals: nil for all subscribers; centrals without a subscription are passed over.
-  /// - Returns: false when 32 values are on their way to each of these centrals already; this one was not taken then,
-  ///   and ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once one of them has
-  ///   room. Below powered on it is false too, and nothing follows.
+  /// - Returns: false when 32 values are on their way to one of these centrals already; this one was not taken then, and
+  ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
+  ///   powered on it is false too, and nothing follows.
   ///
-  /// Each central has room for 32 values of its own, so that one which is slow or confirms nothing holds up no other:
-  /// it misses a value that was taken for others while it has no room. To lose none, send to one central at a time.
+  /// Each central has room for 32 values of its own. One that has not taken a quarter of them when another one has taken
+  /// all holds up the others no longer: it misses values while it has no room. To lose none, send to one central at a
+  /// time.
   @discardableResult
   open func updateValue(
     _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?

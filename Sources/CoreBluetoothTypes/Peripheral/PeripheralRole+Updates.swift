@@ -19,16 +19,11 @@ extension PeripheralRole {
     }
     guard let target = target(characteristic, attribute, of: centrals) else { return .sent }
     if centrals == nil { updateTarget = target }
-    if room(of: target.peers) == .none {
+    if room(of: target.peers) == .none, !passOver(target.peers) {
       awaitRoom(of: target.peers)
       return .full
     }
     let peers = target.peers.filter(hasRoom)
-    for peer in target.peers where !hasRoom(peer) && late.insert(peer).inserted {
-      let central = links[peer].map { "\($0.central)" } ?? "a central"
-      effects.warnings.append(
-        "updateValue: \(central) misses values: \(limits.pendingUpdates) are on their way to it already")
-    }
     begin(peers)
     effects.value = value.count > target.length ? value.prefix(target.length) : value
     effects.commands.append(.update(HostNames.update(), attribute, [], to: peers))
@@ -61,10 +56,13 @@ extension PeripheralRole {
   /// Whether centrals have room for a value.
   enum Room { case all, some, none }
 
+  /// - Returns: `none` where one that is not late has no room, or all are late and have none.
   func room(of peers: [PeerID]) -> Room {
-    var count = 0
-    for peer in peers where hasRoom(peer) { count += 1 }
-    return count == peers.count ? .all : count > 0 ? .some : .none
+    var (count, isAwaited) = (0, false)
+    for peer in peers {
+      if hasRoom(peer) { count += 1 } else if !late.contains(peer) { isAwaited = true }
+    }
+    return count == peers.count ? .all : count > 0 && !isAwaited ? .some : .none
   }
 
   private func hasRoom(_ peer: PeerID) -> Bool { (updateCounts[peer] ?? 0) < limits.pendingUpdates }
@@ -72,6 +70,15 @@ extension PeripheralRole {
   /// A value is on its way to each of these centrals.
   mutating func begin(_ peers: [PeerID]) {
     for peer in peers { updateCounts[peer] = (updateCounts[peer] ?? 0) + 1 }
+  }
+
+  /// Waits no longer for centrals without room where another one has taken all of its values.
+  ///
+  /// - Returns: whether the others go on.
+  mutating func passOver(_ peers: [PeerID]) -> Bool {
+    guard peers.contains(where: { updateCounts[$0] ?? 0 == 0 }) else { return false }
+    for peer in peers where !hasRoom(peer) { late.insert(peer) }
+    return true
   }
 
   /// The application was told that none of these centrals has room.
@@ -86,12 +93,20 @@ extension PeripheralRole {
     guard let before = updateCounts[peer] else { return false }
     let after = max(0, before - count)
     updateCounts[peer] = after
-    let free = limits.pendingUpdates - after
-    guard !awaitedRoom.isEmpty, awaitedRoom.contains(peer), free >= max(1, limits.pendingUpdates / 4) else {
-      return false
+    if hasAQuarter(peer) { late.remove(peer) }
+    guard !awaitedRoom.isEmpty, awaitedRoom.contains(peer), hasAQuarter(peer) else { return false }
+    for other in awaitedRoom where !hasAQuarter(other) && !late.contains(other) {
+      if after > 0 { return false }
+      // One central has taken all its values, and this one not even a quarter of its own: it is late.
+      late.insert(other)
     }
     awaitedRoom.removeAll(keepingCapacity: true)
     return true
+  }
+
+  /// Whether a quarter of the room of a central is free.
+  private func hasAQuarter(_ peer: PeerID) -> Bool {
+    limits.pendingUpdates - (updateCounts[peer] ?? 0) >= max(1, limits.pendingUpdates / 4)
   }
 
   /// The link of a central has ended: nobody waits for it.
@@ -118,6 +133,7 @@ extension CBPeripheralManager {
       case .all: role.begin(target.peers)
       case .some: return (nil, false)
       case .none:
+        if role.passOver(target.peers) { return (nil, false) }
         role.awaitRoom(of: target.peers)
         return (false, false)
       }

@@ -34,7 +34,8 @@ struct PeripheralRole: Sendable {
   var updateCounts = IdentifierTable<PeerID, Int>()
   /// The centrals for whose room the application waits.
   var awaitedRoom: Set<PeerID> = []
-  /// The centrals that have missed a value, which the log has once.
+  /// The centrals that nobody waits for: one had not taken a quarter of its values when another one had taken all. They
+  /// miss values while they have no room.
   var late: Set<PeerID> = []
   /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
