@@ -136,6 +136,7 @@ import Testing
     let (first, second) = (CentralFixture(host: host), CentralFixture(.unknown, host: host))
     let theirs = try first.connect(1)
     _ = try first.discover(theirs, [])
+    second.settle()
     let mine = try #require(second.manager.retrieveConnectedPeripherals(withServices: ["180D"]).first)
     #expect(mine == theirs && mine !== theirs && mine.state == .disconnected)
     second.manager.connect(mine)
