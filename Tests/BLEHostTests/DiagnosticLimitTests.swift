@@ -47,6 +47,23 @@ import Testing
     #expect(lines(&bench) == ["peer: 10 more suppressed"])
   }
 
+  @Test func theFirstLineOfALinkIsNotHiddenByThoseOfOthers() {
+    var bench = bench(links: 8)
+    for _ in 0..<100 { for handle in 0x40..<0x46 as Range<UInt16> { bench.receive(Self.fault(handle)) } }
+    #expect(lines(&bench).count == 30, "one is kept for each of the other two")
+    for handle in [0x46, 0x47] as [UInt16] {
+      bench.receive(Self.fault(handle))
+      #expect(lines(&bench).count == 1)
+      bench.receive(Self.fault(handle))
+      #expect(lines(&bench).isEmpty)
+    }
+    // The next period is as the first one.
+    bench.run(for: .seconds(10))
+    _ = lines(&bench)
+    for _ in 0..<100 { for handle in 0x42..<0x48 as Range<UInt16> { bench.receive(Self.fault(handle)) } }
+    #expect(lines(&bench).count == 30)
+  }
+
   /// A link that comes again and again is limited as all links are, and what it was refused is counted with theirs.
   @Test func aNewLinkIsNoWayRound() {
     var bench = Bench()

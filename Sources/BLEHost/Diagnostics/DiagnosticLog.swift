@@ -12,6 +12,9 @@ package struct DiagnosticLimits: Hashable, Sendable {
 /// The rate limits of the log: of each link, of all links together, and of the controller. A summary with the number of lines
 /// that were left out follows at the end of each period.
 ///
+/// Of the lines of all links, one is kept for each link that has had none in the period, up to half of them: a few links
+/// that cause many lines do not hide the first one of another link.
+///
 /// What the application or the transport causes is not limited.
 struct DiagnosticLog: Sendable {
   private let limits: DiagnosticLimits
@@ -19,6 +22,8 @@ struct DiagnosticLog: Sendable {
   private var up: Set<PeerID> = []
   /// Those of them that there was a line about.
   private var links: [PeerID: DiagnosticLimiter] = [:]
+  /// Those of them that there was a line about in the period of ``peers``.
+  private var reported: Set<PeerID> = []
   private var peers = DiagnosticLimiter()
   private var controller = DiagnosticLimiter()
   /// When a summary is due.
@@ -31,6 +36,7 @@ struct DiagnosticLog: Sendable {
   /// What was left out of a link that has ended is counted with that of all links.
   mutating func linkEnded(_ peer: PeerID) {
     up.remove(peer)
+    reported.remove(peer)
     guard let link = links.removeValue(forKey: peer) else { return }
     peers.addSuppressed(link.suppressed)
     review()
@@ -43,12 +49,17 @@ struct DiagnosticLog: Sendable {
     case .controller: return passes(controller.admits(limit: limits.ofHost, period: limits.period, now: now))
     case .peer: break
     }
-    if let peer, up.contains(peer),
-      !links[peer, default: DiagnosticLimiter()].admits(limit: limits.ofLink, period: limits.period, now: now)
-    {
-      return passes(false)
+    if peers.isOver(now) { reported = [] }
+    var isFirst = false
+    if let peer, up.contains(peer) {
+      guard links[peer, default: DiagnosticLimiter()].admits(limit: limits.ofLink, period: limits.period, now: now)
+      else {
+        return passes(false)
+      }
+      isFirst = reported.insert(peer).inserted
     }
-    return passes(peers.admits(limit: limits.ofHost, period: limits.period, now: now))
+    let kept = isFirst ? 0 : min(up.count - reported.count, limits.ofHost / 2)
+    return passes(peers.admits(limit: limits.ofHost - kept, period: limits.period, now: now))
   }
 
   /// Reports one line, where it is within the limits.
@@ -96,9 +107,12 @@ struct DiagnosticLimiter: Sendable {
   /// When a summary is due.
   var deadline: Instant? { suppressed > 0 ? periodEnds : nil }
 
+  /// Whether a line now begins a new period.
+  func isOver(_ now: Instant) -> Bool { periodEnds.map { $0 <= now } ?? true }
+
   /// Whether one more line is within the limit.
   mutating func admits(limit: Int, period: Duration, now: Instant) -> Bool {
-    if periodEnds.map({ $0 <= now }) ?? true { (periodEnds, passed) = (now + period, 0) }
+    if isOver(now) { (periodEnds, passed) = (now + period, 0) }
     guard passed < limit else {
       addSuppressed(1)
       return false
