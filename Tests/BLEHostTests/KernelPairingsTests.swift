@@ -198,9 +198,21 @@ import Testing
       _ = outcome(of: [.signatureKey(other, SecretKey(2), isOurs: false)], &pairings, context)
     }
     #expect(outcome(of: [key(victim)], &pairings, context) == ["key 1 true"])
-    // One more: all are forgotten.
+    // One more: the oldest is forgotten.
     let other = DeviceAddress(octets: BD_ADDR(0xFF_FFFF), kind: .public)
     _ = outcome(of: [.signatureKey(other, SecretKey(2), isOurs: false)], &pairings, context)
     #expect(outcome(of: [key(victim)], &pairings, context) == ["key 1 false"])
+  }
+
+  @Test func keepsTheRecordOfALinkWhateverOthersDo() {
+    var pairings = KernelPairings()
+    let context = context([link(first, victim) { $0.isPairing = true }])
+    _ = outcome(of: [.identity(victim, usedAs: victim, SecretKey(1))], &pairings, context)
+    #expect(outcome(of: [.signatureKey(victim, SecretKey(2), isOurs: false)], &pairings, context).isEmpty)
+    for number in 1..<200 as Range<UInt64> {
+      let other = DeviceAddress(octets: BD_ADDR(number), kind: .public)
+      _ = outcome(of: [.signatureKey(other, SecretKey(2), isOurs: false)], &pairings, context)
+    }
+    #expect(outcome(of: [key(victim)], &pairings, context) == ["key 1 true"])
   }
 }

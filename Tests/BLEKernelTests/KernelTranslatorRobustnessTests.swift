@@ -158,7 +158,13 @@ import Testing
   @Test func boundsDevicesWhoseEventsAreNotRead() {
     var stage = TranslatorStage()
     for _ in 0..<10_000 { _ = stage.management(KernelTranslatorTests.connected) }
-    #expect(stage.translator.connectedDevices.count <= KernelTranslator.connectedDeviceLimit)
+    #expect(stage.translator.connectedDevices.count == 1, "one of each device")
+    for number in 1...100 as ClosedRange<UInt64> {
+      var event = KernelTranslatorTests.connected
+      event.device = ManagementAddress(DeviceAddress(octets: BD_ADDR(number), kind: .public))
+      _ = stage.management(event)
+    }
+    #expect(stage.translator.connectedDevices.count == KernelTranslator.connectedDeviceLimit)
   }
 }
 

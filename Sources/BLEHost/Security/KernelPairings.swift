@@ -71,7 +71,7 @@ struct KernelContext: Sendable {
 ///                                       │ refused, of another link, or of one of several ──► keys removed, link ended
 /// ```
 struct KernelPairings: Sendable {
-  /// Devices whose keys may be on their way at once.
+  /// Devices whose keys may be on their way at once. Beyond it, the oldest record without a link makes room.
   static let limit = 32
 
   /// What the kernel has reported of one device's keys, until the link ends or another pairing begins.
@@ -91,6 +91,8 @@ struct KernelPairings: Sendable {
     var ownCSRK: SecretKey?
     /// The first key has been accepted.
     var isAnnounced = false
+    /// Which record it is, in the order in which they were made.
+    var number: UInt64 = 0
   }
 
   /// The link of a pairing.
@@ -103,6 +105,8 @@ struct KernelPairings: Sendable {
   }
 
   private var outcomes: [DeviceAddress: Outcome] = [:]
+  /// The number of the newest record.
+  private var lastNumber: UInt64 = 0
 
   /// Takes a report of the kernel's security manager.
   mutating func receive(
@@ -129,8 +133,19 @@ struct KernelPairings: Sendable {
   }
 
   private mutating func change(_ identity: DeviceAddress, _ body: (inout Outcome) -> Void) {
-    if outcomes.count >= Self.limit, outcomes[identity.identity] == nil { outcomes = [:] }
+    if outcomes[identity.identity] == nil {
+      makeRoom()
+      lastNumber += 1
+      outcomes[identity.identity] = Outcome(number: lastNumber)
+    }
     body(&outcomes[identity.identity, default: Outcome()])
+  }
+
+  private mutating func makeRoom() {
+    guard outcomes.count >= Self.limit else { return }
+    let unused = outcomes.filter { $0.value.link == nil }
+    let oldest = (unused.isEmpty ? outcomes : unused).min { $0.value.number < $1.value.number }
+    if let oldest { outcomes[oldest.key] = nil }
   }
 
   /// A device has distributed its identity, and the key that resolves its private addresses, in a pairing.
@@ -144,13 +159,18 @@ struct KernelPairings: Sendable {
     outcome.identityResolvingKey = key.value == 0 ? nil : key
     switch pairingLink(of: identity, usedAs: used, context) {
     case .link(let peer):
+      // A link has one pairing at a time.
+      outcomes = outcomes.filter { $0.value.link != peer }
       outcome.link = peer
       outcome.isRefused = context.isUsed(identity, except: peer)
       if !outcome.isRefused { effects.append(.own(.report(.identified(identity), peer))) }
     case .gone: outcome.isRefused = context.isUsed(identity, except: nil)
     case .ambiguous: outcome.isRefused = true
     }
-    change(identity) { $0 = outcome }
+    change(identity) {
+      outcome.number = $0.number
+      $0 = outcome
+    }
   }
 
   /// A link has ended. The keys of its pairing may still be on their way; those that waited for the application are removed.
@@ -345,7 +365,7 @@ extension KernelPairings {
     effects.append(.directive(.forget(identity)))
   }
 
-  /// Removes the keys of a pairing. The kernel has put them in the place of the bond's, which it gets again.
+  /// Removes the keys of a pairing. The kernel has replaced those of the bond by them, and gets these again.
   func removeKeys(
     of identity: DeviceAddress, _ context: KernelContext, into effects: inout [Effect<KernelEffect>]
   ) {

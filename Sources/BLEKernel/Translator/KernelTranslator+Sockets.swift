@@ -22,6 +22,7 @@ extension KernelTranslator {
     case let event as Management.CommandStatus: answered(event.opcode, event.status, into: &output)
     case let event as Management.DeviceConnected:
       // The raw socket has the event of the link already, for the controller's events come there first.
+      connectedDevices.removeAll { $0.device == event.device }
       if connectedDevices.count < Self.connectedDeviceLimit { connectedDevices.append(event) }
       output.actions.append(.readEvents)
     case let event as Management.Discovering:

@@ -49,9 +49,10 @@ struct KernelTranslator: Sendable {
   /// A command of the host enabled advertising.
   var advertises = false
   private var initiator = KernelInitiator()
-  /// Device Connected events that wait until the HCI events before them are read.
-  static let connectedDeviceLimit = 8
-  /// Devices that the kernel has connected to; their HCI events are read first. At most ``connectedDeviceLimit``.
+  /// Device Connected events that wait until the HCI events before them are read: more than a controller has links.
+  static let connectedDeviceLimit = 64
+  /// The newest event of each device that the kernel has connected to; their HCI events are read first. At most
+  /// ``connectedDeviceLimit``.
   var connectedDevices: [Management.DeviceConnected] = []
   /// Links that another program's listener has, until ours is replaced.
   var takenLinks: Set<ConnectionHandle> = []
