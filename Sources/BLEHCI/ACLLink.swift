@@ -9,6 +9,8 @@ struct ACLLink: Sendable {
   var queuedOctets: Int { octets.count }
   /// For each packet in the controller, oldest first: the tag of the frame that it ends, otherwise 0.
   var inFlight = FIFO<UInt32>()
+  /// The link had frames or packets when a period began, and the controller has completed none since.
+  var isWatched = false
 
   /// The queued frames one after the other.
   private var octets = OctetQueue()
@@ -28,7 +30,7 @@ struct ACLLink: Sendable {
     frames.append(Frame(length: payload.count + 4, tag: tag))
   }
 
-  /// The same for a payload that begins with `header`.
+  /// Queues a frame whose payload begins with `header`.
   mutating func enqueue(cid: UInt16, header: InlineArray<3, UInt8>, body: Span<UInt8>, tag: UInt32) {
     let count = body.count + 3
     let beginning: InlineArray<7, UInt8> = [
@@ -50,6 +52,7 @@ struct ACLLink: Sendable {
       if tag != 0 { transmitted.add(handle, tag) }
     }
     inFlight.removeFirst(taken)
+    if taken > 0 { isWatched = false }
     return taken
   }
 

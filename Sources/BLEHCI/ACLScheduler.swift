@@ -1,17 +1,21 @@
 public import BLEWire
 
-/// Fragments L2CAP frames into ACL packets and sends them as the controller has buffers, in turn for all links
+/// Fragments L2CAP frames into ACL packets and sends them as the controller has buffers, which the links share
 /// (Vol 4, Part E, 4.1.1).
 ///
 /// ```
-///   send ──▶ [link's queue] ──fragments, round robin──▶ controller's buffers ──Number Of Completed Packets──▶ free
-///     └── queue empty, buffers free: at once ──────────────▲                └──── removeLink ───────────────▶ free
+///   send ──▶ [link's queue] ──fragments, fewest first──▶ controller's buffers ──Number Of Completed Packets──▶ free
+///     └── queue empty, buffers free: at once ──────────────▲                 └──── removeLink ──────────────▶ free
 /// ```
 ///
 /// A frame is the L2CAP header and its payload. It is sent in ACL packets of at most the controller's length: the first
-/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing). With several links, no
-/// link may use the last buffer: a peer that does not respond cannot block the other links until its supervision
-/// timeout.
+/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing).
+///
+/// The controller keeps the packets of a peer that does not acknowledge them, so that a link could take the buffers from
+/// the others (Docs/Decisions/0099):
+/// - A buffer stays free for each link that has no packet in the controller, up to half of the buffers.
+/// - Of the links that wait, the one with the fewest packets in the controller sends next; equal ones send in turn.
+/// - ``takeStalled()`` returns the links that keep their buffers while another link has none at all.
 public struct ACLScheduler: Sendable {
   /// The limits of the queue of each link.
   public struct Limits: Equatable, Sendable {
@@ -57,6 +61,8 @@ public struct ACLScheduler: Sendable {
   private var indices = ConnectionHandleTable()
   /// The links with queued frames.
   private var waitingLinks = 0
+  /// The links with packets in the controller.
+  private var activeLinks = 0
   /// The index of the link that sends next.
   private var turn = 0
 
@@ -84,6 +90,7 @@ public struct ACLScheduler: Sendable {
   public mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
     guard let index = index(of: handle) else { return }
     inFlight -= links[index].inFlight.count
+    if !links[index].inFlight.isEmpty { activeLinks -= 1 }
     if !links[index].frames.isEmpty { waitingLinks -= 1 }
     links.remove(at: index)
     assignIndices()
@@ -94,7 +101,7 @@ public struct ACLScheduler: Sendable {
   /// Removes all links, after a reset of the controller. The buffers stay as they were set.
   public mutating func removeAll() {
     links.removeAll()
-    (inFlight, waitingLinks, turn) = (0, 0, 0)
+    (inFlight, waitingLinks, activeLinks, turn) = (0, 0, 0, 0)
     assignIndices()
   }
 
@@ -146,6 +153,7 @@ public struct ACLScheduler: Sendable {
       packetLength >= Self.shortestPacketLength
     {
       out.append(aclHeader: handle, frame: cid, header, body)
+      if links[index].inFlight.isEmpty { activeLinks += 1 }
       links[index].inFlight.append(tag)
       inFlight += 1
       return
@@ -172,6 +180,7 @@ public struct ACLScheduler: Sendable {
     guard let index = index(of: handle) else { return max(0, count) }
     let taken = links[index].complete(count, into: &transmitted)
     inFlight -= taken
+    if taken > 0, links[index].inFlight.isEmpty { activeLinks -= 1 }
     if waitingLinks > 0 { pump(into: &out) }
     return max(0, count - taken)
   }
@@ -215,28 +224,39 @@ public struct ACLScheduler: Sendable {
     for (index, link) in links.enumerated() { indices[link.handle] = index }
   }
 
-  /// The number of packets that the link may send now.
+  /// The number of packets that the link may send now. Buffers are kept for the links without a packet in the controller,
+  /// one for each: half of all at most, so that many idle links do not slow the one that sends.
   @inline(__always)
   private func allowance(of index: Int) -> Int {
-    let share = links.count > 1 && bufferCount > 1 ? bufferCount - 1 : bufferCount
-    return min(freeBuffers, share - links[index].inFlight.count)
+    let free = freeBuffers
+    let isActive = !links[index].inFlight.isEmpty
+    let otherIdleLinks = links.count - activeLinks - (isActive ? 0 : 1)
+    let allowed = free - min(otherIdleLinks, bufferCount / 2)
+    return isActive ? allowed : max(allowed, min(1, free))
   }
 
-  /// Sends one packet of each link in turn, until no queued packet may be sent.
+  /// Sends queued packets, one at a time, until none may be sent.
   private mutating func pump(into out: inout PacketBuffer) {
-    var passed = 0
-    while waitingLinks > 0, freeBuffers > 0, passed < links.count {
-      if turn >= links.count { turn = 0 }
-      if !links[turn].frames.isEmpty, allowance(of: turn) > 0 {
-        links[turn].writeFragment(packetLength, into: &out)
-        if links[turn].frames.isEmpty { waitingLinks -= 1 }
-        inFlight += 1
-        passed = 0
-      } else {
-        passed += 1
-      }
-      turn += 1
+    while waitingLinks > 0, freeBuffers > 0, let index = nextLink() {
+      if links[index].inFlight.isEmpty { activeLinks += 1 }
+      links[index].writeFragment(packetLength, into: &out)
+      if links[index].frames.isEmpty { waitingLinks -= 1 }
+      inFlight += 1
+      turn = index + 1
     }
+  }
+
+  /// The link that sends next: the one with the fewest packets in the controller, in turn where several have as few.
+  private func nextLink() -> Int? {
+    var (next, fewest) = (Int?.none, Int.max)
+    for step in links.indices {
+      let index = turn + step < links.count ? turn + step : turn + step - links.count
+      let count = links[index].inFlight.count
+      guard count < fewest, !links[index].frames.isEmpty, allowance(of: index) > 0 else { continue }
+      (next, fewest) = (index, count)
+      if count == 0 { break }
+    }
+    return next
   }
 
   /// Appends the packets of a frame that is sent at once.
@@ -246,6 +266,7 @@ public struct ACLScheduler: Sendable {
   ) {
     let handle = links[index].handle
     let first = min(payload.count, packetLength - 4)
+    if links[index].inFlight.isEmpty { activeLinks += 1 }
     out.append(
       aclHeader: handle, .firstNonFlushable, frame: payload.count, cid, payload.extracting(0..<first))
     var sent = first
@@ -259,6 +280,33 @@ public struct ACLScheduler: Sendable {
     }
     links[index].inFlight.append(tag)
     inFlight += packets
+  }
+}
+
+/// Links that keep their buffers.
+extension ACLScheduler {
+  /// Whether no buffer is free, and a link may have frames and no packet in the controller.
+  @inline(__always)
+  package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
+
+  /// Begins a period at whose end ``takeStalled()`` says which links have made no progress in it.
+  package mutating func watch() {
+    for index in links.indices {
+      links[index].isWatched = !links[index].frames.isEmpty || !links[index].inFlight.isEmpty
+    }
+  }
+
+  /// The links whose packets the controller has had since ``watch()`` without completing one of them, if all this time
+  /// another link has waited without a packet in the controller. The period is over.
+  package mutating func takeStalled() -> [ConnectionHandle] {
+    var stalled: [ConnectionHandle] = []
+    var isOneStarved = false
+    for index in links.indices {
+      guard links[index].isWatched else { continue }
+      links[index].isWatched = false
+      if links[index].inFlight.isEmpty { isOneStarved = true } else { stalled.append(links[index].handle) }
+    }
+    return isOneStarved ? stalled : []
   }
 }
 

@@ -180,6 +180,7 @@ package struct HostCore: Sendable {
 
   private mutating func end(_ output: inout HostOutput) {
     links.table.review()
+    links.table.noteStarvation(turn.now)
     swap(&output, &turn.output)
   }
 }

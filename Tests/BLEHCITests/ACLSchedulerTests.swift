@@ -163,6 +163,73 @@ import Testing
     #expect(try send(a, [1]) == .atOnce)
   }
 
+  /// Links whose packets are not completed, and one whose packets are.
+  @Test(arguments: [(3, 2), (4, 3), (8, 5), (27, 14)])
+  mutating func `silent links leave a buffer for each other link`(buffers: Int, links: Int) throws {
+    scheduler.setBuffers(length: 27, count: buffers)
+    let silent = (1..<links).map { ConnectionHandle(rawValue: UInt16($0)) }
+    for handle in silent { scheduler.addLink(handle) }
+    for _ in 0..<3 { for handle in silent { _ = try send(handle, [UInt8](repeating: 0, count: 100)) } }
+    #expect(try sent().count == buffers - 1, "no more than the buffer of the link without a packet stays free")
+    for _ in 0..<10 {
+      #expect(try send(a, [1]) == .atOnce)
+      #expect(try sent().map(\.connectionHandle) == [a])
+      #expect(complete(a, 1) == 0)
+    }
+  }
+
+  @Test(arguments: [(1, 1), (2, 1), (3, 2), (8, 4), (27, 14)])
+  mutating func `many idle links leave half of the buffers to the one that sends`(buffers: Int, share: Int) throws {
+    scheduler.setBuffers(length: 27, count: buffers)
+    for number in 0..<32 as Range<UInt16> { scheduler.addLink(ConnectionHandle(rawValue: number)) }
+    _ = try send(a, [UInt8](repeating: 0, count: 390))
+    #expect(try sent().count == share)
+    #expect(try send(ConnectionHandle(rawValue: 1), [1]) == (buffers > 1 ? .atOnce : .queued))
+  }
+
+  @Test mutating func `the link with the fewest packets in the controller sends next`() throws {
+    scheduler.addLink(b)
+    for _ in 0..<3 { _ = try send(a, [UInt8](repeating: 0, count: 100)) }
+    for _ in 0..<3 { _ = try send(b, [UInt8](repeating: 0, count: 50)) }
+    #expect(try sent().map(\.connectionHandle) == [a, a, a, b])
+    #expect(complete(a, 1) == 0)
+    #expect(try sent().map(\.connectionHandle) == [b])
+    #expect(complete(b, 1) == 0)
+    #expect(try sent().map(\.connectionHandle) == [b])
+    #expect(complete(b, 2) == 0)
+    #expect(try sent().map(\.connectionHandle) == [b, b])
+  }
+
+  @Test mutating func `a link is stalled if none of its packets is completed while another one has no buffer`() throws {
+    let c = ConnectionHandle(rawValue: 0x0042)
+    scheduler.setBuffers(length: 27, count: 2)
+    for handle in [b, c] { scheduler.addLink(handle) }
+    _ = try send(a, [1])
+    #expect(!scheduler.mayStarve)
+    _ = try send(b, [1])
+    #expect(!scheduler.mayStarve)
+    #expect(try send(c, [1]) == .queued)
+    #expect(scheduler.mayStarve)
+    scheduler.watch()
+    #expect(scheduler.takeStalled() == [a, b])
+    #expect(scheduler.takeStalled() == [], "the period is over")
+    // One of them makes progress.
+    scheduler.watch()
+    _ = try send(b, [2])
+    #expect(complete(b, 1) == 0)
+    #expect(try sent().map(\.connectionHandle) == [a, b, b])
+    #expect(scheduler.takeStalled() == [a])
+    // The other link gets a buffer in the period.
+    scheduler.watch()
+    #expect(complete(b, 1) == 0)
+    #expect(try sent().map(\.connectionHandle) == [c])
+    #expect(scheduler.takeStalled() == [])
+    // Nobody lacks a buffer.
+    #expect(complete(c, 1) == 0)
+    scheduler.watch()
+    #expect(scheduler.takeStalled() == [])
+  }
+
   @Test mutating func `a disconnection frees the buffers and drops the queue`() throws {
     scheduler.addLink(b)
     _ = try send(a, [UInt8](repeating: 0, count: 200))

@@ -110,6 +110,10 @@ struct HostLinks: Sendable {
       withLink(of: peer, &host) { $0.tickStorage(&$2, &$3) }
       withLink(of: peer, &host) { $0.tickReconnection(&$3) }
     }
+    for peer in table.takeStalled(host.now) {
+      host.report(.peer, "the link is ended: its packets are not acknowledged, and others wait for buffers", peer: peer)
+      withLink(of: peer, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
+    }
   }
 
   /// Adds a link, and lets it start.
@@ -191,7 +195,7 @@ struct HostLinks: Sendable {
     apply(effects, of: peer, &host)
   }
 
-  /// The same by the name of the link, which may have ended.
+  /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
   mutating func withLink(
     of peer: PeerID, _ host: inout HostTurn,
     _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void

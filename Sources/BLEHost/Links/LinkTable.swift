@@ -27,6 +27,11 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private var supersededHandles: Set<ConnectionHandle> = []
   /// The links of other programs of this machine.
   var foreign = ForeignLinks()
+  /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
+  private var starvationDeadline: Instant?
+  /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links have
+  /// a longer supervision timeout: usually such a peer is in range and does not acknowledge.
+  private static let starvationTime = Duration.seconds(10)
 
   /// The links that there is room for from the first one on; more are possible.
   private static let expectedLinks = 64
@@ -110,7 +115,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
 
 /// Links and their owners.
 extension LinkTable {
-  /// Lets an owner use a link that is up, in the place of a new one: a link that our central made for other owners, or
+  /// Lets an owner use a link that is up instead of a new one: a link that our central made for other owners, or
   /// that the device made to us.
   ///
   /// - Returns: the link; nil where there is none.
@@ -207,7 +212,7 @@ extension LinkTable {
 /// Deadlines.
 extension LinkTable {
   /// When a link next has work, as of the last review.
-  var deadline: Instant? { deadlines.earliest }
+  var deadline: Instant? { .nearer(deadlines.earliest, starvationDeadline) }
 
   /// The links that have work, in order.
   func due(_ now: Instant) -> [PeerID] { deadlines.due(now).map { links[$0].peer } }
@@ -218,6 +223,27 @@ extension LinkTable {
 
   private mutating func reviewChanges() {
     while let index = deadlines.takeChange() { deadlines.set(index, links[index].nextDeadline()) }
+  }
+
+  /// Begins to watch the links where one of them may have no buffer of the controller.
+  @inline(__always)
+  mutating func noteStarvation(_ now: Instant) {
+    if acl.mayStarve, starvationDeadline == nil { watchBuffers(now) }
+  }
+
+  private mutating func watchBuffers(_ now: Instant) {
+    starvationDeadline = now + Self.starvationTime
+    acl.watch()
+  }
+
+  /// The links that have kept the buffers of the controller from others for ``starvationTime`` (Docs/Decisions/0099),
+  /// without those that were asked to end.
+  mutating func takeStalled(_ now: Instant) -> [PeerID] {
+    guard let due = starvationDeadline, due <= now else { return [] }
+    starvationDeadline = nil
+    return acl.takeStalled().compactMap { handle in
+      index(of: handle).flatMap { links[$0].isClosing ? nil : links[$0].peer }
+    }
   }
 
   /// An input may have changed the deadline of a link.
