@@ -32,6 +32,8 @@ actor Gateway {
   private var published: Messages.Counters?
   /// Why the broker does not accept this gateway.
   private var rejection: GatewayError?
+  /// Ends when ``shutDown()`` need not wait for the broker any longer.
+  private var acknowledgedValues: AsyncStream<Never>.Continuation?
 
   init(_ configuration: GatewayConfiguration, adapter: Adapter) throws(GatewayError) {
     self.configuration = configuration
@@ -75,13 +77,23 @@ actor Gateway {
   private func shutDown() async {
     for session in sessions.values { session.task.cancel() }
     for session in sessions.values { await session.task.value }
-    let end = now + Self.brokerTime
-    while isConnected, queue.count > 0, now < end {
-      send()
-      try? await Task.sleep(for: .milliseconds(20))
+    let (values, end) = AsyncStream.makeStream(of: Never.self)
+    acknowledgedValues = end
+    send()
+    endWhenAcknowledged()
+    let limit = Task {
+      try? await Task.sleep(for: Self.brokerTime)
+      end.finish()
     }
+    for await _ in values {}
+    limit.cancel()
     if isConnected { client.publish(topics.status, Data("offline".utf8), qos: 1, isRetained: true) }
     if queue.count > 0 { Log.line("\(queue.count) values were not acknowledged by the broker") }
+  }
+
+  /// Ends the wait of ``shutDown()`` when the broker has every value, or none can reach it.
+  private func endWhenAcknowledged() {
+    if !isConnected || queue.count == 0 { acknowledgedValues?.finish() }
   }
 
   // MARK: - The broker
@@ -105,6 +117,7 @@ actor Gateway {
       case .acknowledged(let identifier):
         queue.acknowledged(identifier)
         send()
+        endWhenAcknowledged()
       }
     }
   }
@@ -130,6 +143,7 @@ actor Gateway {
     guard isConnected else { return }
     isConnected = false
     claims.brokerChanged(isConnected: false, now: now)
+    endWhenAcknowledged()
   }
 
   /// Gives the library as many messages as may be on the way.
