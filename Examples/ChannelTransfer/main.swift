@@ -14,7 +14,7 @@ let usageText = """
     --stall           stop reading in the middle, until a line comes on standard input
     --encrypted       serve: demand an encrypted link
     --psm NUMBER      connect: the PSM, where the device has no characteristic with it
-    --sequence        connect: with BLEKit, in the place of streams
+    --sequence        connect: with BLEKit, instead of streams
   """
 
 Output.prepare()
@@ -68,13 +68,17 @@ func end(_ status: Int32) -> Never {
   exit(status)
 }
 
+// Until both signals are watched: nothing is to be ended before.
+let watched = DispatchGroup()
 let signals = [SIGINT, SIGTERM].map { number in
-  signal(number, SIG_IGN)
-  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
-  source.setEventHandler { end(0) }
-  source.resume()
+  watched.enter()
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+  source.setRegistrationHandler { watched.leave() }
+  source.setEventHandler { DispatchQueue.main.async { end(0) } }
+  source.activate()
   return source
 }
+watched.wait()
 
 adapter.pairing.storage = .memory
 let server = isServer ? TransferServer(plan, on: adapter) : nil

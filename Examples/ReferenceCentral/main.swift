@@ -63,20 +63,24 @@ func capability(_ name: String) throws(UsageError) -> PairingOptions.Capability 
   }
 }
 
-let central = ReferenceCentral(on: adapter)
-
 func shutDown(_ status: Int32) -> Never {
   Manager.shutDownAll()
   exit(status)
 }
 
+// Until both signals are watched: nothing is to be ended before.
+let watched = DispatchGroup()
 let signals = [SIGINT, SIGTERM].map { number in
-  signal(number, SIG_IGN)
-  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
-  source.setEventHandler { shutDown(0) }
-  source.resume()
+  watched.enter()
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+  source.setRegistrationHandler { watched.leave() }
+  source.setEventHandler { DispatchQueue.main.async { shutDown(0) } }
+  source.activate()
   return source
 }
+watched.wait()
+
+let central = ReferenceCentral(on: adapter)
 
 Thread.detachNewThread {
   while let line = readLine() { DispatchQueue.main.async { central.perform(line) } }

@@ -6,6 +6,12 @@
 import BluetoothLE
 
 Output.prepare()
+
+func shutDown() -> Never {
+  Manager.shutDownAll()
+  exit(0)
+}
+
 let description: Description
 var transports: [String?] = []
 let snoop: String?
@@ -32,6 +38,18 @@ if let seconds = description.privacy {
   options.privacy.rotation = .seconds(seconds)
   options.privacy.distributesIdentityWhenUnauthenticated = description.distributesIdentity ?? false
 }
+// Until both signals are watched: nothing is to be ended before.
+let watched = DispatchGroup()
+let signals = [SIGINT, SIGTERM].map { number in
+  watched.enter()
+  let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+  source.setRegistrationHandler { watched.leave() }
+  source.setEventHandler { DispatchQueue.main.async { shutDown() } }
+  source.activate()
+  return source
+}
+watched.wait()
+
 var peripherals: [ReferencePeripheral] = []
 do throws(Failure) {
   options.pairing = try description.pairingOptions()
@@ -44,17 +62,6 @@ do throws(Failure) {
   }
 } catch {
   fail(error)
-}
-
-let signals = [SIGINT, SIGTERM].map { number in
-  signal(number, SIG_IGN)
-  let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
-  source.setEventHandler {
-    Manager.shutDownAll()
-    exit(0)
-  }
-  source.resume()
-  return source
 }
 
 dispatchMain()

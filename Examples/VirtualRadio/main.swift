@@ -19,9 +19,11 @@ do {
     exit(0)
   }
   let ended = DispatchSemaphore(value: 0)
+  let watched = DispatchGroup()
   let signals = [SIGINT, SIGTERM].map { number in
-    signal(number, SIG_IGN)
+    watched.enter()
     let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+    source.setRegistrationHandler { watched.leave() }
     source.setEventHandler {
       // The next signal ends the program at once.
       signal(number, SIG_DFL)
@@ -30,6 +32,8 @@ do {
     source.activate()
     return source
   }
+  // Until both signals are watched: nothing is to be ended before.
+  watched.wait()
   Output.whenClosed { ended.signal() }
 
   var configuration = arguments.configuration

@@ -8,10 +8,15 @@ struct GatewayTool {
   static func main() async {
     // A broker that closes the connection is an error of the call, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
-    let work = Task { try await run() }
+    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
+    let work = Task {
+      // Until both signals are watched: nothing is to be ended before.
+      for await _ in watched.prefix(2) {}
+      try await run()
+    }
     let signals = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watch.yield(number) }
       source.setEventHandler {
         // A second signal ends the process at once.
         if work.isCancelled { _exit(128 + number) }

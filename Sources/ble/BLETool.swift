@@ -22,8 +22,14 @@ struct BLETool {
 
   static func main() async {
     Output.prepare()
-    let work = Task { try await run(Array(CommandLine.arguments.dropFirst())) }
-    let signals = cancelling(work, on: [SIGINT, SIGTERM])
+    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
+    let numbers = [SIGINT, SIGTERM]
+    let work = Task {
+      // Until the signals are watched: nothing is to be ended before.
+      for await _ in watched.prefix(numbers.count) {}
+      try await run(Array(CommandLine.arguments.dropFirst()))
+    }
+    let signals = cancelling(work, on: numbers, watch)
     var (text, status) = await outcome(of: work)
     // Many sequences end without an error when their task is cancelled, so that the outcome does not say that it was.
     if let number = interruption.withLock({ $0 }) { (text, status) = (nil, 128 + number) }
@@ -68,10 +74,14 @@ struct BLETool {
   }
 
   /// The first signal cancels the command, which closes its adapter; a second one ends the process at once.
-  private static func cancelling(_ work: Task<Void, any Error>, on numbers: [Int32]) -> [any DispatchSourceSignal] {
+  ///
+  /// - Parameter watch: receives each signal when it is watched. One that arrives before it ends the process.
+  private static func cancelling(
+    _ work: Task<Void, any Error>, on numbers: [Int32], _ watch: AsyncStream<Int32>.Continuation
+  ) -> [any DispatchSourceSignal] {
     numbers.map { number in
-      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watch.yield(number) }
       source.setEventHandler {
         let isFirst = interruption.withLock { interruption in
           defer { interruption = interruption ?? number }

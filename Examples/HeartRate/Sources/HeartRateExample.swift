@@ -34,9 +34,13 @@ struct HeartRateExample {
 
   /// Ends the program as it should end: advertising off, links closed, the transport given back.
   private static func endingInGoodOrder(on numbers: [Int32]) -> [any DispatchSourceSignal] {
-    numbers.map { number in
-      signal(number, SIG_IGN)
+    // Until the signals are watched: nothing is to be ended before.
+    let watched = DispatchGroup()
+    defer { watched.wait() }
+    return numbers.map { number in
+      watched.enter()
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watched.leave() }
       source.setEventHandler {
         interruption.withLock { $0 = number }
         Manager.shutDownAll()

@@ -9,10 +9,15 @@ struct Program: Sendable {
 
   /// Runs `body` until it ends, or until SIGINT or SIGTERM; then links are ended, bonds are stored and the process exits.
   static func run(_ usage: String, _ body: @escaping @Sendable (Program) async throws -> Void) async -> Never {
-    let work = Task { try await body(Program(usage, CommandLine.arguments.dropFirst())) }
+    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
+    let work = Task {
+      // Until both signals are watched: nothing is to be ended before.
+      for await _ in watched.prefix(2) {}
+      try await body(Program(usage, CommandLine.arguments.dropFirst()))
+    }
     let signals = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watch.yield(number) }
       source.setEventHandler { work.cancel() }
       source.activate()
       return source
