@@ -4,6 +4,8 @@ import inspect
 import json
 import os
 import shlex
+import shutil
+import subprocess
 
 import pytest
 from central import Central
@@ -156,3 +158,19 @@ def still_running(request):
     yield
     if "station" in request.fixturenames:
         request.getfixturevalue("station").program.check_alive()
+
+
+@pytest.fixture(scope="session")
+def preloaded(tmp_path_factory):
+    """Compiles a library of faults/, for LD_PRELOAD; gives its path."""
+
+    def compiled(name):
+        compiler = shutil.which("cc") or shutil.which("clang")
+        if not compiler:
+            pytest.skip("there is no C compiler")
+        built = tmp_path_factory.mktemp("faults") / f"{name}.so"
+        command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", built, HERE / f"faults/{name}.c", "-ldl", "-lpthread"]
+        subprocess.run(command, check=True, timeout=LIMIT)
+        return built
+
+    return compiled

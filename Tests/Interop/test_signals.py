@@ -351,14 +351,9 @@ async def test_the_gateway(number, air, tmp_path, end):
 
 
 @pytest.fixture(scope="session")
-def silent_port(tmp_path_factory):
+def silent_port(preloaded):
     """The beginning of a command whose connections to a port have no answer."""
-    compiler = shutil.which("cc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("there is no C compiler")
-    built = tmp_path_factory.mktemp("faults") / "silent_port.so"
-    source = HERE / "faults/silent_port.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", built, source, "-ldl"], check=True, timeout=LIMIT)
+    built = preloaded("silent_port")
     return lambda port: ["env", f"LD_PRELOAD={built}", f"SILENT_PORT={port}"]
 
 

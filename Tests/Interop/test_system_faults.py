@@ -1,12 +1,10 @@
 """System calls that are cut, interrupted, or fail: both ends of the heart-rate pair with a library that is loaded before libc."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 import traces
-from programs import HERE, LIMIT, Program, product
+from programs import Program, product
 from radios import have_tshark, ours
 
 # What a kernel may do at any time, and nobody may notice.
@@ -20,15 +18,8 @@ HARMLESS = ",".join(
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("there is no C compiler")
-    built = tmp_path_factory.mktemp("faults") / "system_faults.so"
-    source = HERE / "faults/system_faults.c"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", built, source, "-ldl", "-lpthread"]
-    subprocess.run(command, check=True, timeout=LIMIT)
-    return built
+def library(preloaded):
+    return preloaded("system_faults")
 
 
 def with_faults(library, faults, log, seed=1, first=0):
