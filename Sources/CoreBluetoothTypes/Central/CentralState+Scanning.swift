@@ -14,9 +14,10 @@ extension DiscoveredDevice {
   private static let strengths = (-128...127).map { NSNumber(value: $0) }
 }
 
-/// The dictionary of a content. Its values are immutable, but `Any` does not say so.
-final class AdvertisementDictionary: AdvertisedView, @unchecked Sendable {
-  let dictionary: [String: Any]
+/// The dictionary of a content.
+final class AdvertisementDictionary: AdvertisedView {
+  /// Its values are immutable, but `Any` does not say so.
+  nonisolated(unsafe) let dictionary: [String: Any]
 
   init(_ content: AdvertisedContent) { dictionary = content.dictionary }
 
