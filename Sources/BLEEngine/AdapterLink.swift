@@ -5,8 +5,8 @@ import BLERuntime
 import Dispatch
 import Synchronization
 
-/// The way of one client to the host of its adapter. ``HostConnection`` is the real one; tests have another, with a
-/// script in the place of the host.
+/// The connection of one client to the host of its adapter. ``HostConnection`` is the one of programs; tests have
+/// another, with a script instead of the host.
 ///
 /// ``AdapterClient`` is its only user.
 package protocol AdapterLink: AnyObject, Sendable {

@@ -38,7 +38,7 @@ public struct AdvertisingOptions: Equatable, Sendable {
   /// The way of the dictionary.
   package static let coreBluetooth = Self(policy: .coreBluetooth)
 
-  /// The same for the host; nil where the interval is not allowed.
+  /// The options, with the payload, in the type of the host; nil where the interval is not allowed.
   package func intent(_ payload: AdvertisingPayload) -> AdvertisingIntent? {
     let lower = (interval.lowerBound / .microseconds(625)).rounded()
     let upper = (interval.upperBound / .microseconds(625)).rounded()

@@ -2,7 +2,7 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// The batches of events that wait for the queue of a client, nearly always one. A batch changes its owner without a
+/// The batches of events that wait for the queue of a client, usually one. A batch changes its owner without a
 /// copy of an event: the host gets the memory of one that was handled in exchange.
 final class EventInbox: Sendable {
   private struct State {
@@ -31,7 +31,7 @@ final class EventInbox: Sendable {
   /// Takes the next batch.
   func take() -> [HostEvent] {
     state.withLock { state in
-      // The only one, as nearly always, needs no move of others.
+      // Usually there is one only, and no others are moved.
       if state.waiting.count > 1 { return state.waiting.removeFirst() }
       return state.waiting.popLast() ?? []
     }

@@ -170,7 +170,7 @@ public struct H4Framer: Sendable {
 
 /// The reason why octets are not a stream of HCI packets.
 public enum H4Error: Error, Equatable, Sendable {
-  /// This octet is in the place of a packet indicator.
+  /// This octet was received instead of a packet indicator.
   case unknownIndicator(UInt8)
   /// The length in a header exceeds the limit.
   case tooLong(HCIPacketType, length: Int, limit: Int)

@@ -49,8 +49,8 @@ package enum HostCommand: Sendable {
   case readPHY(PeerID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
   case requestSecurity(PeerID)
-  /// The same with a demand: a key that does not meet it is replaced by pairing anew, and a pairing that cannot meet it
-  /// fails.
+  /// Requests security as ``requestSecurity(_:)``, with a demand: a key that does not meet it is replaced by pairing
+  /// anew, and a pairing that cannot meet it fails.
   indirect case secure(PeerID, SecurityDemand)
 
   // Trust (Vol 3, Part H).
@@ -265,7 +265,7 @@ package struct InitiatingParameters: Equatable, Sendable {
 }
 
 extension ConnectionParameters {
-  /// The same as the controller takes it (Vol 4, Part E, 7.8.18).
+  /// The parameters as the controller takes them (Vol 4, Part E, 7.8.18).
   var wire: HCI.ConnectionParameters {
     HCI.ConnectionParameters {
       $0.connectionIntervalMin = interval.lowerBound
@@ -277,7 +277,7 @@ extension ConnectionParameters {
 }
 
 extension HostCommand {
-  /// The same with its value in the place of an empty one: an answer to a read, or an update. Their values can be
+  /// The command with its value. An answer to a read and an update may have an empty one, because their values can be
   /// handed over beside the command, in memory that is reused.
   package func value(_ octets: Span<UInt8>) -> Self {
     switch self {

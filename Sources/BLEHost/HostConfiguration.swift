@@ -72,11 +72,11 @@ extension HostConfiguration {
   var usesEnhancedBearers: Bool { wantedBearers > 0 }
 }
 
-/// Whose the controller is.
+/// The owner of the controller.
 package enum ControllerOwnership: Sendable {
-  /// Ours alone: it is reset, and everything about it is set here.
+  /// This host alone: it resets the controller, and sets everything about it.
   case exclusive
-  /// The kernel's (Linux): it is neither reset nor masked, answers to other programs' commands pass by, and the frames
-  /// of its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
+  /// The Linux kernel: the controller is neither reset nor masked, answers to other programs' commands pass by, and the
+  /// frames of its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
   case sharedWithKernel
 }

@@ -47,7 +47,7 @@ package enum HostEvent: Sendable {
   indirect case pairingFailed(PeerID, PairingFailure)
   /// The other device's user is typing the passkey that is displayed here (Vol 3, Part H, 3.5.8).
   case keypress(PeerID, KeypressNotificationType)
-  /// A bond is new or has changed: write it down, in the place of one with the same identity.
+  /// A bond is new or has changed: store it, and remove one with the same identity.
   indirect case bondChanged(Bond)
   case bondRemoved(DeviceAddress)
   /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it,

@@ -3,7 +3,7 @@ import BLEWire
 /// A command of a host to the L2CAP layer of the operating system's kernel, where that one runs the controller. No signalling
 /// passes between the two: the driver translates it.
 package enum ChannelDirective: Hashable, Sendable {
-  /// Accepts channels to a service from now on, with these settings in the place of earlier ones.
+  /// Accepts channels to a service from now on. These settings replace earlier ones.
   ///
   /// - Parameters:
   ///   - level: the security that the kernel demands of a link before it accepts a channel.

@@ -102,7 +102,7 @@ package struct PrivateFolder: ~Copyable {
   /// The steps of ``replace(_:with:_:)``, in order.
   package enum Step: CaseIterable, Sendable { case opened, halfWritten, written, flushed, renamed }
 
-  /// Puts a file with these octets in the place of the one of that name, which is there whole until then.
+  /// Replaces the file of that name, which stays whole until then, by one with these octets.
   ///
   /// The new file is written beside it, flushed to the disk and renamed. Only this user may read or write it (0600).
   ///

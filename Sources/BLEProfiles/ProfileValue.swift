@@ -49,7 +49,7 @@ extension RemoteDevice {
     try await read(characteristic.uuid, in: characteristic.service, as: Value.self)
   }
 
-  /// The same for an optional characteristic: nil where the device does not have it.
+  /// Reads an optional characteristic: nil where the device does not have it.
   public func readIfPresent<Value>(_ characteristic: ProfileCharacteristic<Value>) async throws(BLEError) -> Value? {
     do {
       return try await read(characteristic)

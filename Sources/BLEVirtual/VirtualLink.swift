@@ -62,7 +62,7 @@ struct VirtualLink: Sendable {
   /// gets no answer to them.
   static let controlLimit = 64
 
-  /// The same on both ends.
+  /// Equal on both ends.
   let id: UInt64
   let handle: ConnectionHandle
   let role: HCI.Role

@@ -138,6 +138,6 @@ public struct VirtualRadioServerError: Error, Hashable, Sendable {
 }
 
 extension VirtualRadioServerError: CustomStringConvertible {
-  /// The same as ``text``.
+  /// The text of the error, ``text``.
   public var description: String { text }
 }

@@ -183,8 +183,8 @@ import Testing
     #expect(losses == (replacement == .never ? [bonded] : []) && failures(bench).count == 1)
   }
 
-  /// The link ends while the application is asked: the kernel must not keep a key that nobody agreed to, in the place of
-  /// the bond's.
+  /// The link ends while the application is asked: the kernel must not keep a key that nobody agreed to
+  /// instead of the bond's.
   @Test func aKeyThatWaitsIsForgottenWithItsLink() throws {
     let device = Self.device(0)
     var bench = bench(

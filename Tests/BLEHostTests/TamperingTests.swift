@@ -22,7 +22,7 @@ import Testing
   final class Observer: Sendable {
     struct State {
       var random: RandomSource
-      /// Whose frames are changed, and how many of a hundred.
+      /// The host whose frames are changed, and how many of a hundred.
       var tampered: (host: Int, rate: UInt64)?
       var levels: [SecurityLevel] = [.none, .none]
       /// Whether the bond of a host is authenticated; nil without a bond.

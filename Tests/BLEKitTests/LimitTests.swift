@@ -38,7 +38,7 @@ import Testing
         == (2...257).map { DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | $0), kind: .random) })
   }
 
-  /// Vol 3, Part F, 3.3.3: the host has answered in the place of the handler, which is cancelled.
+  /// Vol 3, Part F, 3.3.3: the host has answered instead of the handler, which is cancelled.
   @Test func aHandlerThatTakesTooLongIsCancelled() async throws {
     let adapter = try await host.open()
     let notes = Notes<String>()

@@ -20,7 +20,7 @@ import Testing
     #expect(throws: CodecError.truncated(field: "Temperature")) { try warmest(in: [0x07, 0x00, 0x01, 0x01, 0xC8]) }
   }
 
-  /// AES by libcrypto, in the place of hardware.
+  /// AES by libcrypto, instead of hardware.
   struct Engine: AESEngine {
     func encrypt(_ block: [UInt8], key: [UInt8]) -> [UInt8] {
       guard let block = UInt128(bigEndian: block), let key = UInt128(bigEndian: key) else { return [] }

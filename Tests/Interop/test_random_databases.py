@@ -1,6 +1,6 @@
 """Our client against random databases of Bumble's server: it finds, reads and writes exactly what is published.
 
-DATABASE_SEED sets the first seed, DATABASES their number. ClientDifferenceTests has our own server in the place of Bumble's.
+DATABASE_SEED sets the first seed, DATABASES their number. ClientDifferenceTests has our own server instead of Bumble's.
 """
 
 import os

@@ -56,7 +56,7 @@ public struct BondRecord: Hashable, Sendable {
 public protocol BondStore: AnyObject, Sendable {
   /// What was saved last; nil where nothing was.
   func load() throws -> BondRecord?
-  /// Keeps `record` in the place of what was saved before: all of it or, where it throws, none.
+  /// Replaces the saved record by `record`: all of it or, where it throws, none.
   func save(_ record: BondRecord) throws
 }
 

@@ -78,7 +78,7 @@ public struct ConnectionPHY: Hashable, Sendable {
 }
 
 extension PHYPreference {
-  /// The same in the types of the APIs; an empty set is no preference.
+  /// A preference in the types of the APIs; an empty set is no preference.
   package init(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding) {
     self.init(transmit: transmit.phys, receive: receive.phys, coding: coding.coding)
   }

@@ -3,7 +3,7 @@ struct JSONEncoding: Encoder {
   /// What is encoded, while it is encoded.
   fileprivate final class Place {
     var value = JSON.null
-    /// The elements of an array, the members of an object: not nil in the place of such a value.
+    /// The elements of an array, the members of an object: nil for other values.
     var elements: [Place]?
     var members: [String: Place]?
 

@@ -37,7 +37,7 @@ public struct OutOfBandPairing: Hashable, Sendable {
 
   private typealias PairingKeys = BLESMP.OutOfBandData.OwnData
 
-  /// The same for the host.
+  /// The data in the type of the host.
   var data: BLESMP.OutOfBandData {
     var data = BLESMP.OutOfBandData()
     data.own = PairingKeys(keyPair: keys, random: SecretKey(own.number(own.random)))

@@ -138,7 +138,7 @@ extension PairingOptions.Storage: Hashable {
 }
 
 extension PairingOptions {
-  /// The same for the host; nil where pairing is disabled.
+  /// The options in the type of the host; nil where pairing is disabled.
   package func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
     guard isEnabled else { return nil }
     var settings = PairingSettings()

@@ -36,7 +36,7 @@ public struct PrivacyOptions: Hashable, Sendable {
   /// Creates options with privacy disabled.
   public init() {}
 
-  /// The same for the host; nil where the identity address is shown.
+  /// The options in the type of the host; nil where the identity address is shown.
   package func settings(identityResolvingKey: SecretKey) -> PrivacySettings? {
     guard usesPrivateAddress else { return nil }
     let range = PrivacySettings.rotations

@@ -10,7 +10,7 @@ package import BLEWire
 package struct Bond: Hashable, Sendable {
   /// The address by which the device is known, whatever private addresses it uses.
   package var identity: DeviceAddress
-  /// The fixed address that it uses in the place of its identity; nil where it shows that, or private addresses.
+  /// The fixed address that it uses instead of its identity; nil where it shows that, or private addresses.
   package var addressOnAir: DeviceAddress?
   /// Resolves its private addresses.
   package var identityResolvingKey: SecretKey?

@@ -65,7 +65,7 @@ struct BondList: Sendable {
     bonds.count < max(1, limit) || bonds.contains { !$0.strength.isAuthenticated }
   }
 
-  /// Takes a bond in, in the place of one of the same device, else as the newest. A protected bond is never removed for
+  /// Adds a bond as the newest, or replaces the one of the same device. A protected bond is never removed for
   /// another one.
   ///
   /// - Parameter inUse: devices whose bonds are removed after all others only.

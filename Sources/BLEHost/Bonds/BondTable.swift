@@ -77,7 +77,7 @@ struct BondTable: Sendable {
     BondedDevices(revision: list.revision, bonds: list.bonds, lastAddresses: list.latest)
   }
 
-  /// Takes over bonds of an earlier run, in the place of those that are there. No change of a bond is reported.
+  /// Replaces all bonds by those of an earlier run. No change of a bond is reported.
   ///
   /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
   @discardableResult

@@ -68,7 +68,8 @@ struct Link: Sendable {
     .nearer(.nearer(server.deadline, client.deadline), .nearer(signalling.deadline, manager.deadline))
   }
 
-  /// The same in place: for a function that does not mutate, an element of an array is copied, with a retain for each array in it.
+  /// As above, in place: for a function that does not mutate, an element of an array is copied, with a retain for each
+  /// array in it.
   mutating func nextDeadline() -> Instant? { deadline }
 
   /// The link as it is reported.

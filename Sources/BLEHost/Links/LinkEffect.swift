@@ -59,8 +59,8 @@ extension Array where Element == Effect<LinkEffect> {
     append(.event(.command(peer, command.attribute, command.value), to: owner.recipient))
   }
 
-  /// Moves events to the output, and drops other effects. To copy an event takes as long as to make it; there is one at
-  /// most, nearly always.
+  /// Moves events to the output, and drops other effects. Copying an event takes as long as making it;
+  /// usually there is one at most.
   @inline(__always)
   mutating func moveEvents(into output: inout HostOutput) {
     if isEmpty { return }

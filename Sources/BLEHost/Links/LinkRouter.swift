@@ -23,7 +23,7 @@ enum LinkRouter {
     if turn.hasChannelFrames { ChannelRouter.sendFrames(of: peer, &links, &host) }
   }
 
-  /// Takes the parameters of Number Of Completed Packets. Nearly always nothing waits for the buffers that are free
+  /// Takes the parameters of Number Of Completed Packets. Usually nothing waits for the buffers that are free
   /// now.
   @inline(__always)
   static func packetsCompleted(_ parameters: Span<UInt8>, _ links: inout HostLinks, _ host: inout HostTurn) {

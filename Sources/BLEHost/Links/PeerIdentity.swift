@@ -22,7 +22,7 @@ struct PeerIdentity: Sendable {
   /// How the pairings on the link have ended.
   var pairings = LinkPairings()
 
-  /// - Parameter drawn: an address to report the link by in the place of its identity.
+  /// - Parameter drawn: an address by which the link is reported, instead of its identity.
   init(address: DeviceAddress, identity: DeviceAddress, reportedAs drawn: DeviceAddress? = nil) {
     (self.address, self.identity, reportedAddress) = (address, identity, drawn ?? identity)
   }

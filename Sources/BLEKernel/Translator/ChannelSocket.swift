@@ -43,7 +43,7 @@ enum ChannelAction: Equatable, Sendable {
   /// Find out whether the kernel has sent everything. Result: ``ChannelEvent/queue(isEmpty:)``.
   case readQueue(ChannelSocketID)
   case close(ChannelSocketID)
-  /// Listen for channels to a service, in the place of an earlier listener. Result of a failure:
+  /// Listen for channels to a service; an earlier listener ends. Result of a failure:
   /// ``SocketEvent/listeningFailed(_:_:)``.
   case listen(SPSM, SocketSecurity.Level, mtu: UInt16)
   case stopListening(SPSM)

@@ -250,7 +250,7 @@ extension LocalCharacteristic {
     if constant != nil, writeRequirement != nil {
       throw BLEError(
         .invalidArgument,
-        "characteristic \(uuid) has a constant value and can be written: use read(_:) in the place of value(_:)")
+        "characteristic \(uuid) has a constant value and can be written: use read(_:) instead of value(_:)")
     }
     if writeRequirement != nil, writeKinds.isEmpty {
       throw BLEError(.invalidArgument, "characteristic \(uuid) can be written with no procedure: pass kinds")

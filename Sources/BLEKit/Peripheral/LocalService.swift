@@ -61,7 +61,7 @@ public enum RequiredSecurity: Hashable, Sendable {
   case encrypted
   /// An encrypted link whose key is protected against a man in the middle.
   case authenticated
-  /// The same with LE Secure Connections and a key of 16 octets.
+  /// As ``authenticated``, by LE Secure Connections and with a key of 16 octets.
   case secureConnections
 
   var requirement: AccessRequirement {

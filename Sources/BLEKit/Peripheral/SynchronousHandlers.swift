@@ -224,7 +224,7 @@ extension AdapterSession {
     return true
   }
 
-  /// A whole value in one part, as nearly always.
+  /// A whole value in one part, the usual case.
   private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: PeerID) -> Bool {
     guard let handler = state.withLock({ $0.synchronousHandlers[part.attribute]?.write }),
       let result = write(part.value, to: part.attribute, handler, by: peer)

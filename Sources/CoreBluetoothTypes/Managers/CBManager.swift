@@ -169,10 +169,10 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// Puts calls in line. It is called with the lock held under which their cause happened, so that they have its order.
   final func append(_ new: [ManagerCall]) { calls.withLock { $0.waiting += new } }
 
-  /// The same for one call.
+  /// Puts one call in line, under the same lock.
   final func append(_ call: ManagerCall) { calls.withLock { $0.waiting.append(call) } }
 
-  /// The same for calls of another type.
+  /// Puts calls in line that `call` makes of other values, under the same lock.
   final func append<Call: Sendable>(_ new: [Call], _ call: (Call) -> ManagerCall) {
     guard !new.isEmpty else { return }
     calls.withLock { calls in for one in new { calls.waiting.append(call(one)) } }

@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// Immutable, so that it needs no lock.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
-  /// The same for the same identity address, on every run (see `PeerIdentifier`).
+  /// The identifier of the device. It follows from the identity address, so that it is equal on every run (see
+  /// `PeerIdentifier`).
   open var identifier: UUID { name }
 
   private let name: UUID

@@ -3,7 +3,7 @@ import BLEWire
 public import Foundation
 
 extension PeerIdentifier {
-  /// The same as Foundation's type, which ``CBPeer/identifier`` is.
+  /// The identifier in Foundation's type, which ``CBPeer/identifier`` has.
   public var uuid: UUID {
     let o = octets
     return UUID(

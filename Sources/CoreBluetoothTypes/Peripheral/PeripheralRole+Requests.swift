@@ -43,7 +43,7 @@ extension CBPeripheralManager {
     return true
   }
 
-  /// The same for a write.
+  /// Calls the delegate for a write, as ``serveRead(_:_:_:offset:)`` does for a read.
   @inline(__always)
   private func serveWrite(_ begin: (inout PeripheralRole) -> [CBATTRequest]) -> Bool {
     let requests = machine.withLock { hasCalls ? [] : begin(&$0) }
@@ -52,7 +52,7 @@ extension CBPeripheralManager {
     return true
   }
 
-  /// Answers a request with success, as nearly always.
+  /// Answers a request with success, the usual case.
   ///
   /// - Returns: false where there is something to log.
   private func succeed(_ request: CBATTRequest, _ token: RequestToken) -> Bool {
@@ -240,7 +240,7 @@ struct PendingRequests: Sendable {
   @discardableResult
   mutating func remove(_ key: RequestKey) -> PendingRequest? {
     guard let index = index(of: key) else { return nil }
-    // The newest one, as nearly always, needs no move of others.
+    // Usually it is the newest one, and no others are moved.
     return index == requests.count - 1 ? requests.removeLast() : requests.remove(at: index)
   }
 

@@ -158,7 +158,7 @@ import Testing
     attacker.expectAPairingOfGoodWill()
   }
 
-  /// Encryption in the place of the DHKey Check; the check that follows does not help.
+  /// Encryption instead of the DHKey Check; the check that follows does not help.
   @Test func cve_2020_13593_dhKeyCheckSkipping() throws {
     var attacker = try Attacker(as: 1, on: Couple())
     attacker.send([1, 3, 0, 0x09, 16, 1, 1])

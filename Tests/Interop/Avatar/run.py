@@ -4,7 +4,7 @@
 
 Each test has to pass, unless exceptions.txt has its name: that file says what happens instead, and why. A test that passes or fails
 against it is an error, and so is an exception that no test uses. No test is repeated; a line `repeat: COMMAND` runs one alone. Without
---all the tests with keys for BR/EDR are left out; --reference puts Bumble in the place of our stack, and only prints what its results are.
+--all the tests with keys for BR/EDR are left out; --reference tests Bumble instead of our stack, and only prints its results.
 """
 
 import argparse

@@ -156,7 +156,7 @@ class Controllers:
 
     @contextlib.contextmanager
     def of_kind(self, *kind):
-        """Other controllers in the place of the usual ones."""
+        """Other controllers instead of the usual ones."""
         self.stop()
         self.start(*kind)
         try:

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import MockedBluetooth
 
-/// Code under test with mocks in the place of the managers and the peers: no adapter takes part.
+/// Code under test with mocks instead of managers and peers: no adapter takes part.
 final class MockRun: NSObject, CBCentralManagerDelegate, CBPeripheralManagerDelegate {
   func run() {
     let central = MockCentralManager(delegate: self, queue: nil)
