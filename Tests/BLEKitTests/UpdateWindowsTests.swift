@@ -84,4 +84,35 @@ struct UpdateWindowsTests {
     #expect(finish(on: fast) == [17])
     #expect(try append(18, to: [slow]) == [slow], "a new link has a window of its own")
   }
+
+  @Test mutating func aLinkWithRoomMissesNothingBecauseOfAnotherOne() throws {
+    let third = PeerID(rawValue: 3)
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
+    #expect(try append(16, to: [third]) == [third])
+    #expect(try append(17, to: [slow, third]).isEmpty)
+    // The idle link is not to wait, and the third one has room for both.
+    let value = UpdateWindows.Value(attribute: AttributeID(rawValue: 1), octets: [])
+    let sent = Self.sent(try windows.append(value, UpdateToken(rawValue: 18), to: [fast, third]))
+    #expect(sent.map(\.token) == [17, 18])
+    #expect(sent.map(\.peers) == [[third], [fast, third]])
+  }
+
+  @Test mutating func aLinkThatHasTakenAllWaitsForNoneThatWaitsItself() throws {
+    let third = PeerID(rawValue: 3)
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
+    for number in 16..<20 as Range<UInt64> { #expect(try append(number, to: [fast, third]) == [fast, third]) }
+    #expect(try append(20, to: [slow, third]).isEmpty)
+    #expect(try append(21, to: [fast, third]).isEmpty)
+    #expect(finish(on: third).isEmpty)
+    for _ in 0..<3 { #expect(finish(on: fast).isEmpty) }
+    #expect(finish(on: fast) == [20, 21])
+  }
+
+  @Test mutating func aValueForALateLinkAloneWaits() throws {
+    for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow, fast]) == [slow, fast]) }
+    for _ in 0..<16 { _ = finish(on: fast) }
+    #expect(try append(16, to: [slow, fast]) == [fast])
+    #expect(try append(17, to: [slow]).isEmpty)
+    #expect(finish(on: slow) == [17])
+  }
 }

@@ -5,8 +5,9 @@ import BLEWire
 /// The values of notifications and indications that the host has, and those that wait, for each link.
 ///
 /// Each link has a window of its own. A value for several links waits until each of them has room, and is then sent to
-/// all. A link that has taken none of its values when another one has taken all is late: it holds up no other, and
-/// misses values while it has no room.
+/// all. A link whose values have all left waits no longer: those without room are late then. A late link holds up no
+/// other, and misses values for several links while it has no room. So a link for which values wait has others on their
+/// way, the end of which sends the next ones.
 struct UpdateWindows: Sendable {
   struct Value: Sendable {
     var attribute: AttributeID
@@ -18,13 +19,11 @@ struct UpdateWindows: Sendable {
     var sentCount = 0
     /// Values that wait, in order.
     var waiting: [UpdateToken] = []
-
-    /// Values that have left since the window was full.
-    var progress = 0
-    /// Whether the others do not wait for the link.
+    /// Whether the others do not wait for the link. It has no room then.
     var isLate = false
 
-    var hasRoom: Bool { sentCount < UpdateWindows.window && waiting.isEmpty }
+    var isFull: Bool { sentCount >= UpdateWindows.window }
+    var hasRoom: Bool { !isFull && waiting.isEmpty }
   }
 
   /// Values that the host has for one link at a time.
@@ -38,19 +37,21 @@ struct UpdateWindows: Sendable {
 
   /// Takes a value for links.
   ///
-  /// - Returns: the command that sends it, where one of the links has room.
+  /// - Returns: the commands that send it, where it need not wait, and those that send what has waited before it.
   /// - Throws: ``BLEError/Kind/limitExceeded`` where ``limit`` values wait for each of them.
   mutating func append(_ value: Value, _ token: UpdateToken, to peers: [PeerID]) throws(BLEError) -> [HostCommand] {
     let open = peers.filter { windows[$0]?.hasRoom ?? true }
     let isAwaited = peers.contains { windows[$0].map { !$0.hasRoom && !$0.isLate } ?? false }
     if !open.isEmpty, !isAwaited { return [send(value, token, to: open)] }
     // Those with room have nothing that waits before it.
-    let waitedFor = peers.filter { windows[$0].map { $0.waiting.count < Self.limit && !$0.isLate } ?? true }
-    if waitedFor.isEmpty {
+    let takers = peers.filter { windows[$0].map { $0.waiting.count < Self.limit } ?? true }
+    if takers.isEmpty {
       throw BLEError(
         .limitExceeded,
         "more than \(Self.limit) values wait to be sent: wait for send(_:) to return before the next one")
     }
+    let inTime = takers.filter { windows[$0]?.isLate != true }
+    let waitedFor = inTime.isEmpty ? takers : inTime
     for peer in waitedFor {
       var window = windows[peer] ?? Window()
       window.waiting.append(token)
@@ -64,7 +65,6 @@ struct UpdateWindows: Sendable {
     for peer in peers {
       var window = windows[peer] ?? Window()
       window.sentCount += 1
-      if window.sentCount == Self.window { window.progress = 0 }
       windows[peer] = window
     }
     return .update(token, value.attribute, value.octets, to: peers)
@@ -76,40 +76,59 @@ struct UpdateWindows: Sendable {
   mutating func finished(on peer: PeerID) -> [HostCommand] {
     guard var window = windows[peer] else { return [] }
     window.sentCount = max(0, window.sentCount - 1)
-    window.progress += 1
     window.isLate = false
     windows[peer] = window
     return advance([peer])
   }
 
-  /// Sends what waits and can be sent.
+  /// Sends what waits for links and can be sent, and what can be sent after that.
   private mutating func advance(_ peers: [PeerID]) -> [HostCommand] {
     var commands: [HostCommand] = []
-    for peer in peers {
-      while let token = windows[peer]?.waiting.first, let command = sendFirst(token, on: peer) {
+    var links = peers
+    while let peer = links.popLast() {
+      while let token = windows[peer]?.waiting.first {
+        let isIdle = windows[peer]?.sentCount == 0
+        guard let next = isIdle ? firstInLine(before: peer) : isReady(token) ? token : nil,
+          let (command, others) = sendWaiting(next)
+        else { break }
+        links += others.filter { $0 != peer && windows[$0]?.waiting.isEmpty == false }
         commands.append(command)
       }
     }
     return commands
   }
 
-  /// Sends a value that is the first that waits on a link, where every link that is waited for has room.
-  private mutating func sendFirst(_ token: UpdateToken, on peer: PeerID) -> HostCommand? {
-    guard let (value, peers) = values[token], let window = windows[peer] else { return nil }
-    let blocking = peers.filter { !isNext(token, on: $0) }
-    if !blocking.isEmpty {
-      // This link has taken all that it was sent, and others nothing.
-      guard window.sentCount == 0, blocking.allSatisfy({ windows[$0]?.progress == 0 }) else { return nil }
-      for late in blocking { windows[late]?.isLate = true }
-    }
-    let open = peers.filter { !blocking.contains($0) }
-    _ = take(token)
-    return send(value, token, to: open)
+  /// Whether each link that a value waits for has room for it, or is late.
+  private func isReady(_ token: UpdateToken) -> Bool {
+    guard let peers = values[token]?.peers else { return false }
+    return peers.contains { isNext(token, on: $0) }
+      && peers.allSatisfy { isNext(token, on: $0) || windows[$0]?.isLate == true }
   }
 
   /// Whether a value can be sent on a link now: it is the first that waits, and there is room.
   private func isNext(_ token: UpdateToken, on peer: PeerID) -> Bool {
-    windows[peer].map { $0.sentCount < Self.window && $0.waiting.first == token } ?? false
+    windows[peer].map { !$0.isFull && $0.waiting.first == token } ?? false
+  }
+
+  /// What is to be sent next so that a link gets its first value, which no link with room is to miss: where such a link
+  /// has another value before it, that one is first. Each is older than the one before, so the way has an end.
+  private func firstInLine(before peer: PeerID) -> UpdateToken? {
+    guard var token = windows[peer]?.waiting.first else { return nil }
+    while let other = values[token]?.peers.lazy.compactMap({ windows[$0] }).first(where: {
+      !$0.isFull && $0.waiting.first != token
+    })?.waiting.first {
+      token = other
+    }
+    return token
+  }
+
+  /// Sends a value that waits to the links that have room for it. The others are late.
+  private mutating func sendWaiting(_ token: UpdateToken) -> (command: HostCommand, peers: [PeerID])? {
+    guard let (value, peers) = values[token] else { return nil }
+    let open = peers.filter { isNext(token, on: $0) }
+    for late in peers where windows[late]?.isFull == true { windows[late]?.isLate = true }
+    take(token)
+    return (send(value, token, to: open), peers)
   }
 
   /// A value that waits is not to be sent.
@@ -117,7 +136,7 @@ struct UpdateWindows: Sendable {
   /// - Returns: the commands that send what has waited behind it.
   mutating func cancel(_ token: UpdateToken) -> [HostCommand] {
     guard let peers = values[token]?.peers else { return [] }
-    _ = take(token)
+    take(token)
     return advance(peers)
   }
 
@@ -139,9 +158,7 @@ struct UpdateWindows: Sendable {
   }
 
   /// Takes a value out that waits.
-  private mutating func take(_ token: UpdateToken) -> Value? {
-    guard let (value, peers) = values.removeValue(forKey: token) else { return nil }
-    for peer in peers { windows[peer]?.waiting.removeAll { $0 == token } }
-    return value
+  private mutating func take(_ token: UpdateToken) {
+    for peer in values.removeValue(forKey: token)?.peers ?? [] { windows[peer]?.waiting.removeAll { $0 == token } }
   }
 }
