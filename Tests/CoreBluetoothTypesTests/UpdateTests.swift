@@ -134,6 +134,19 @@ import Testing
     #expect(fixture.host.takeCommands() == ["update 02 to [2]"])
   }
 
+  @Test("4.3 The application tries again when there is a new subscriber")
+  func aNewSubscriberDoesNotWaitForOneThatConfirmsNothing() {
+    let (slow, fast) = (fixture.connect(1), fixture.connect(2))
+    fixture.subscribe(slow, characteristic, .indicate)
+    for _ in 0..<32 { #expect(update([1])) }
+    #expect(!update([2]))
+    _ = (fixture.takeCalls(), fixture.host.takeCommands())
+    fixture.subscribe(fast, characteristic, .indicate)
+    #expect(fixture.takeCalls() == ["didSubscribe 2 2A37", "isReady"])
+    #expect(update([2]))
+    #expect(fixture.host.takeCommands() == ["update 02 to [2]"])
+  }
+
   @Test("4.3 Centrals of about the same speed miss nothing")
   func centralsOfAboutTheSameSpeedMissNothing() {
     let (first, second) = (fixture.connect(1), fixture.connect(2))

@@ -78,6 +78,7 @@ extension PeripheralRole {
       links[peer]?.subscriptions.append(attribute)
       effects.calls.append(.didSubscribe(central, characteristic))
     }
+    subscribersChanged(into: &effects)
   }
 
   mutating func connectionUpdated(

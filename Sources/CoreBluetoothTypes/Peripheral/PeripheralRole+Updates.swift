@@ -118,12 +118,20 @@ extension PeripheralRole {
     awaitedRoom = []
     effects.calls.append(.isReady)
   }
+
+  /// Others get the values now than when the application was told to wait: it is to try again, because a new subscriber
+  /// does not wait for one that takes nothing.
+  mutating func subscribersChanged(into effects: inout PeripheralEffects) {
+    guard !awaitedRoom.isEmpty else { return }
+    awaitedRoom = []
+    effects.calls.append(.isReady)
+  }
 }
 
 extension CBPeripheralManager {
-  /// Hands a value of the characteristic over whose value was sent last, as nearly always: its subscribers are known.
+  /// Sends a value of the same characteristic as the last one, the usual case: its subscribers are known.
   ///
-  /// - Returns: whether it was taken; nil where it is another one, or goes to some of the subscribers only.
+  /// - Returns: whether it was taken; nil for another characteristic, and for a value for some of the subscribers only.
   final func updateAgain(_ value: Data, for characteristic: CBMutableCharacteristic) -> Bool? {
     let (isTaken, wakes) = machine.withLock { role -> (Bool?, Bool) in
       guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else {

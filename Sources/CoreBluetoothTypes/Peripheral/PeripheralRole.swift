@@ -34,8 +34,8 @@ struct PeripheralRole: Sendable {
   var updateCounts = IdentifierTable<PeerID, Int>()
   /// The centrals for whose room the application waits.
   var awaitedRoom: Set<PeerID> = []
-  /// The centrals that nobody waits for: one had not taken a quarter of its values when another one had taken all. They
-  /// miss values while they have no room.
+  /// The centrals that hold up no others: one had not taken a quarter of its values when another one had taken all. They
+  /// miss values while they have no room, without a line in the log, and are late until a quarter is free again.
   var late: Set<PeerID> = []
   /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
