@@ -208,6 +208,12 @@ let package = Package(
       on: [
         "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ], excluding: ["Recording/Transcripts"]),
+    tests(
+      "FairnessTests",
+      on: [
+        "BLEKit", "CoreBluetoothTypes", "BLEEngine", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGATT",
+        "BLEHCI", "BLEWire",
+      ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
@@ -279,8 +285,8 @@ if isFuzzing {
         name: "fuzz",
         dependencies: [
           "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
-          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "GatewayCore",
-          "PeripheralDescription", "ble",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
+          "GatewayCore", "PeripheralDescription", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }

@@ -1,0 +1,129 @@
+import BLEATT
+import BLEEngine
+import BLEGATT
+import BLEHost
+import BLEWire
+import Synchronization
+
+/// The way of a program to its host, which runs when the test lets it: commands wait to be taken, and events come when
+/// the test says so. It knows what the program has been asked and has not answered, and what it waits for itself.
+final class ScriptedLink: AdapterLink {
+  private let state = Mutex(State())
+  private let signals: AsyncStream<Void>
+  private let signal: AsyncStream<Void>.Continuation
+  /// Values on their way to all links together, where the test plants the fault that they share a window.
+  private let sharedWindow: Int
+
+  fileprivate struct Request: Hashable {
+    var peer: PeerID
+    var token: RequestToken
+  }
+
+  fileprivate struct State: Sendable {
+    var sink: (@Sendable ([HostEvent]) -> Void)?
+    var commands: [HostCommand] = []
+    var events = 0
+    var unanswered: Set<Request> = []
+    /// Client procedures on each link, connections, and services to be published, that the host has not ended.
+    var procedures: [PeerID: Int] = [:]
+    var others = 0
+    var received: [PeerID: Int] = [:]
+    var held: [HostCommand] = []
+    var underWay = 0
+  }
+
+  init(sharedWindow: Int = .max) {
+    self.sharedWindow = sharedWindow
+    (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  var failure: AdapterError? { nil }
+  var hub: AdapterHub? { nil }
+  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { state.withLock { $0.sink = sink } }
+  func detach() { state.withLock { $0.sink = nil } }
+  func consumed(_ count: Int) { state.withLock { $0.events -= count } }
+
+  func post(_ command: HostCommand) {
+    state.withLock { state in
+      switch command {
+      case .respond(let peer, let token, _): state.unanswered.remove(Request(peer: peer, token: token))
+      case .client(let peer, _), .readRSSI(let peer): state.procedures[peer, default: 0] += 1
+      case .connect, .addService: state.others += 1
+      default: break
+      }
+      if case .update(_, _, _, let peers) = command {
+        state.held.append(command)
+        state.open(sharedWindow, peers.count)
+      } else {
+        state.commands.append(command)
+      }
+    }
+    notify()
+  }
+
+  /// Something has changed for which ``next()`` waits.
+  func notify() { signal.yield() }
+
+  /// Waits for a command of the program, or for its word that something has changed.
+  func next() async { for await _ in signals { return } }
+
+  /// The commands since the last call.
+  func take() -> [HostCommand] {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return state.commands
+    }
+  }
+
+  func deliver(_ events: [HostEvent]) {
+    let sink = state.withLock { state in
+      state.events += events.count
+      for event in events { state.note(event) }
+      state.open(sharedWindow, 0)
+      return state.sink
+    }
+    sink?(events)
+  }
+
+  /// Whether the program has taken every event.
+  var isSilent: Bool { state.withLock { $0.events == 0 } }
+  /// Whether clients wait for answers of the program.
+  var isAsked: Bool { state.withLock { !$0.unanswered.isEmpty } }
+  /// The procedures on a link that the host has not ended; of all links, connections and services without one.
+  func procedures(on peer: PeerID?) -> Int {
+    state.withLock { state in
+      peer.map { state.procedures[$0] ?? 0 } ?? state.procedures.values.reduce(state.others, +)
+    }
+  }
+  /// The values that a link has brought.
+  func received(on peer: PeerID) -> Int { state.withLock { $0.received[peer] ?? 0 } }
+}
+
+extension ScriptedLink.State {
+  fileprivate mutating func note(_ event: HostEvent) {
+    switch event {
+    case .read(let peer, let token, _, _), .write(let peer, let token?, _):
+      unanswered.insert(.init(peer: peer, token: token))
+    case .requestTimedOut(let peer, let token): unanswered.remove(.init(peer: peer, token: token))
+    case .client(let peer, .finished), .rssi(let peer, _): procedures[peer]? -= 1
+    case .client(let peer, .notification), .client(let peer, .indication): received[peer, default: 0] += 1
+    case .serviceAdded, .connectionFailed: others -= 1
+    case .connected(let connection): if connection.role == .central { others -= 1 }
+    case .disconnected(let peer, _):
+      unanswered = unanswered.filter { $0.peer != peer }
+      procedures[peer] = nil
+    case .updateFinished: underWay -= 1
+    case .updatesFinished(_, let count): underWay -= count
+    default: break
+    }
+  }
+
+  /// Passes values on while there is room in the window of all links.
+  fileprivate mutating func open(_ window: Int, _ count: Int) {
+    while underWay < window, !held.isEmpty {
+      let command = held.removeFirst()
+      if case .update(_, _, _, let peers) = command { underWay += peers.count }
+      commands.append(command)
+    }
+  }
+}
