@@ -81,10 +81,10 @@ private struct IdentitiesRun {
     case 0, 1: connect(central)
     case 2:
       if let link = links[central] { perform(central, .disconnect(link, .remoteUserTerminatedConnection)) }
-      pass(.seconds(1))
+      pass(.milliseconds(100))
     case 3, 4, 5:
       if let link = links[central] { perform(central, .requestSecurity(link)) }
-      pass(.seconds(1))
+      pass(.milliseconds(100))
     case 6, 7:
       let key = input.element(of: Self.keys)
       settings[central].identityResolvingKey = key
@@ -112,7 +112,7 @@ private struct IdentitiesRun {
     connecting = central
     perform(
       central, .connect(ConnectID(rawValue: connections), hosts[0].addressOnAir, ConnectionParameters()))
-    pass(.seconds(1))
+    for _ in 0..<10 where links[central] == nil { pass(.milliseconds(100)) }
     if links[central] == nil { perform(central, .cancelConnect(ConnectID(rawValue: connections))) }
     pass(.milliseconds(100))
     connecting = nil
