@@ -142,7 +142,7 @@ public struct DescriptorDefinition: Sendable {
 }
 
 /// What makes the value of a dynamic characteristic when it is read, and takes it when it is written whole. A server calls it while it
-/// handles the request, and the answer leaves with the other packets of the input (Docs/Decisions/0090).
+/// handles the request, and the answer leaves with the other packets of the input (Docs/Decisions/0111).
 ///
 /// Requests that it does not answer, prepared writes, and reads of several attributes are events for the application.
 package struct ValueProvider: Sendable {

@@ -160,7 +160,7 @@ struct HostLinks: Sendable {
     apply(turn.server.effects + turn.client.effects + turn.effects, of: link.peer, &host)
   }
 
-  /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0080).
+  /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
   mutating func withLink(
     _ index: Int, _ host: inout HostTurn,
     _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void

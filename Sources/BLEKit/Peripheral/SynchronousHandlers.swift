@@ -4,7 +4,7 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// Handlers that are called on the thread of the stack (Docs/Decisions/0090).
+/// Handlers that are called on the thread of the stack (Docs/Decisions/0111).
 ///
 /// ```
 ///   packet ──► stack ──► readSynchronously { } ──► packet        one thread, within the request (ValueProvider)
