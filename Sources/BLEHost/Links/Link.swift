@@ -15,7 +15,7 @@ import BLEWire
 /// ```
 ///
 /// An input writes PDUs and causes effects (``LinkTurn``); the router sends the PDUs. It lends the link the attribute database
-/// and the bonds (Docs/Decisions/0064).
+/// and the bonds (Docs/Decisions/0058).
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle

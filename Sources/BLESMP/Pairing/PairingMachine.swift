@@ -261,7 +261,7 @@ public struct PairingMachine: Sendable {
 }
 
 /// Calls a cryptographic function. A public key that is not on the curve is DHKey Check Failed
-/// (Docs/Decisions/0098-a-key-off-the-curve-fails-the-dhkey-check.md), another error Unspecified Reason.
+/// (Docs/Decisions/0037), another error Unspecified Reason.
 func attempt<Value>(
   _ body: () throws(CryptographyError) -> Value
 ) throws(PairingFailedReason) -> Value {
