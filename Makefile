@@ -72,7 +72,7 @@ test-%:
 check:
 	@scripts/debian-packages $(GATEWAY_PACKAGES) python3
 	$(SWIFT) format lint --strict --recursive --configuration .swift-format $(SOURCES)
-	@scripts/imports --check
+	@SWIFT="$(SWIFT)" scripts/imports --check
 	@scripts/check-questions
 	@scripts/check-rules
 	@scripts/check-limits

@@ -49,8 +49,7 @@ func clientLibrary(_ name: String, in folder: String, mode: SwiftLanguageMode) -
 
 func tests(_ name: String, on dependencies: [String], excluding: [String] = []) -> Target {
   .testTarget(
-    name: name, dependencies: (dependencies + ["TestVectors"]).map { .init(stringLiteral: $0) },
-    exclude: excluding, swiftSettings: strict)
+    name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, exclude: excluding, swiftSettings: strict)
 }
 
 let package = Package(
@@ -90,14 +89,17 @@ let package = Package(
     layer("BLEL2CAP", on: ["BLEWire"]),
     layer("BLEATT", on: ["BLEWire"]),
     layer("BLESMP", on: ["BLECrypto", "BLEWire"]),
-    layer("BLEGATT", on: ["BLEATT", "BLECrypto", "BLEWire"]),
-    layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    layer("BLEGATT", on: ["BLEATT", "BLEWire"]),
+    layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer(
       "BLERuntime",
-      on: ["BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire"]),
+      on: [
+        "BLECrypto", "BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual",
+        "BLEWire",
+      ]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer(
       "BLEEngine",
@@ -189,24 +191,26 @@ let package = Package(
       packageAccess: false, swiftSettings: strict),
 
     .target(
-      name: "EngineFixtures", dependencies: ["BLEEngine"], path: "Tests/EngineFixtures", swiftSettings: strict),
+      name: "EngineFixtures",
+      dependencies: ["BLEATT", "BLECrypto", "BLEEngine", "BLEGATT", "BLEHost", "BLESMP", "BLEWire"],
+      path: "Tests/EngineFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
       "bleTests",
       on: ["ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
-    tests("BLEWireTests", on: ["BLEWire"]),
-    tests("BLECryptoTests", on: ["BLECrypto", "BLEWire"]),
-    tests("BLEHCITests", on: ["BLEHCI", "BLEWire"]),
-    tests("BLEGAPTests", on: ["BLEGAP", "BLEWire"]),
-    tests("BLEL2CAPTests", on: ["BLEL2CAP", "BLEWire"]),
-    tests("BLEATTTests", on: ["BLEATT", "BLEWire"]),
-    tests("BLESMPTests", on: ["BLESMP", "BLECrypto", "BLEWire"]),
-    tests("BLEGATTTests", on: ["BLEGATT", "BLEATT", "BLECrypto", "BLEWire"]),
+    tests("BLEWireTests", on: ["BLEWire", "TestVectors"]),
+    tests("BLECryptoTests", on: ["BLECrypto", "BLEWire", "TestVectors"]),
+    tests("BLEHCITests", on: ["BLEHCI", "BLEWire", "TestVectors"]),
+    tests("BLEGAPTests", on: ["BLEGAP", "BLEWire", "TestVectors"]),
+    tests("BLEL2CAPTests", on: ["BLEL2CAP", "BLEWire", "TestVectors"]),
+    tests("BLEATTTests", on: ["BLEATT", "BLEWire", "TestVectors"]),
+    tests("BLESMPTests", on: ["BLESMP", "BLECrypto", "BLEWire", "TestVectors"]),
+    tests("BLEGATTTests", on: ["BLEGATT", "BLEATT", "BLECrypto", "BLEWire", "TestVectors"]),
     tests(
       "BLEHostTests",
       on: [
-        "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
+        "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ], excluding: ["Recording/Transcripts"]),
     tests(
       "FairnessTests",
@@ -225,30 +229,29 @@ let package = Package(
       "BLERuntimeTests",
       on: [
         "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual",
-        "BLEHCI",
-        "BLEWire",
+        "BLEHCI", "BLEWire",
       ]),
     tests(
       "BLEEngineTests",
       on: [
         "BLEEngine", "EngineFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLELinux",
-        "BLERuntime",
-        "BLESMP",
-        "BLEWire",
+        "BLELinux", "BLESMP", "BLEWire",
       ]),
     .testTarget(
       name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire"], packageAccess: false,
       swiftSettings: strict),
-    tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP", "BLEKit", "BLEWire"]),
+    tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP"]),
     tests(
       "BLEKitTests",
-      on: ["BLEKit", "EngineFixtures", "BLEATT", "BLEEngine", "BLEGATT", "BLEHost", "BLEL2CAP", "BLEWire"]),
+      on: [
+        "BLEKit", "EngineFixtures", "BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
+        "BLEWire",
+      ]),
     tests(
       "CoreBluetoothTypesTests",
       on: [
-        "BluetoothLE", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLERuntime", "BLEHost", "BLECrypto",
-        "BLEGATT", "BLEGAP", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire",
+        "BluetoothLE", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLERuntime", "BLEHost", "BLEATT",
+        "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
   ],
   swiftLanguageModes: [.v6]
