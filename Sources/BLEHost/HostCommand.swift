@@ -156,7 +156,7 @@ package enum RequestAnswer: Equatable, Sendable {
 
 /// The data of an advertisement, its interval, and when it is paused.
 package struct AdvertisingIntent: Sendable {
-  /// The two areas, ready built (``AdvertisingBuilder``).
+  /// The two areas, as `AdvertisingPayload` of BLEGAP has them.
   package var data: [UInt8]
   package var scanResponse: [UInt8]
   package var isConnectable = true

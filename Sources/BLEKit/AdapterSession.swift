@@ -24,7 +24,7 @@ final class AdapterSession: Sendable {
     /// Our identity address, when the adapter has been powered on.
     var address: DeviceAddress?
 
-    // Peripheral (AdapterSession+Services, +Requests, +Updates).
+    // Services (Peripheral).
     var services: [ServiceID: PublishedService] = [:]
     var attributes = IdentifierTable<AttributeID, PublishedCharacteristic>()
     var synchronousHandlers = IdentifierTable<AttributeID, SynchronousHandlers>()
@@ -37,14 +37,14 @@ final class AdapterSession: Sendable {
     /// The requests of each link for handlers that run in tasks, where there was one.
     var requestQueues = IdentifierTable<PeerID, RequestQueue>()
 
-    // Links (AdapterSession+Links).
+    // Links (Links.swift).
     var links = IdentifierTable<PeerID, LinkState>()
     /// What a synchronous handler needs of each link.
     var clients = IdentifierTable<PeerID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
     var linkEnds = Waiters<LinkWait, BLEError>()
 
-    // Central (AdapterSession+Scanning, +Client).
+    // Scans and connected devices (Central).
     var scans: [UInt32: Scan] = [:]
     var connects = Waiters<ConnectID, RemoteDevice>()
     var operations = Waiters<ClientWait, GATTClient.Outcome>()
@@ -53,7 +53,7 @@ final class AdapterSession: Sendable {
     var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
     var pairings = Waiters<LinkWait, Void>()
 
-    // Channels (ChannelPublication.swift).
+    // Channels (Channels).
     var newListeners: [ListenID: IncomingChannels] = [:]
     var listeners: [SPSM: IncomingChannels] = [:]
     var listens = Waiters<ListenID, SPSM>()

@@ -16,12 +16,12 @@ struct LinkState: Sendable {
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?
 
-  // Our server (Requests.swift, Updates.swift).
+  // Our server (Peripheral).
   /// The value that the last read of a client was cut from.
   var snapshot: ValueSnapshot?
   var subscriptions: [AttributeID: SubscriptionTask] = [:]
 
-  // Our client (Client.swift).
+  // Our client (Central).
   var discovered: [BluetoothUUID: [RemoteService]] = [:]
   var watchesServices = false
   var values: [AttributeHandle: ValueStreams] = [:]
