@@ -1,8 +1,8 @@
 /// A number to which a specification assigns meanings: an opcode, an error code, an AD type.
 ///
 /// The number space is open: every number of the width is a value, with or without a name, because a later version of
-/// the specification or a vendor can define what is undefined here. The description has the name and the number:
-/// `Insufficient Encryption (0x0F)`; a number without a name prints as `ATT error 0x8A`.
+/// the specification or a vendor can define the numbers that have no name here. The description has the name and the
+/// number: `Insufficient Encryption (0x0F)`; a number without a name prints as `ATT error 0x8A`.
 public protocol AssignedNumber: RawRepresentable, Hashable, Sendable, CustomStringConvertible
 where RawValue: FixedWidthInteger & UnsignedInteger {
   /// The noun that a number without a name is printed with, such as `ATT error`.

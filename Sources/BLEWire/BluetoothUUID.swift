@@ -23,7 +23,7 @@ public struct BluetoothUUID: Sendable {
   /// The 128-bit value; a short UUID is expanded with the Bluetooth Base UUID.
   @inlinable public var value: UInt128 { number.value }
 
-  /// The form in which it is sent.
+  /// The form in which the UUID is sent.
   public let size: Size
 
   /// 00000000-0000-1000-8000-00805F9B34FB
@@ -39,7 +39,7 @@ public struct BluetoothUUID: Sendable {
     self.init(UInt128(uuid32) << 96 | Self.base, .uuid32)
   }
 
-  /// A 128-bit UUID. It keeps 16 octets also where a shorter form exists.
+  /// A 128-bit UUID. It keeps 16 octets even if a shorter form exists.
   public init(uuid128: UInt128) { self.init(uuid128, .uuid128) }
 
   @usableFromInline init(_ value: UInt128, _ size: Size) {
@@ -138,7 +138,7 @@ public struct BluetoothUUID: Sendable {
 }
 
 extension BluetoothUUID: Hashable {
-  /// Whether both have the same 128-bit value, in whichever form.
+  /// Whether both have the same 128-bit value, in any form.
   public static func == (a: Self, b: Self) -> Bool { a.number == b.number }
   /// Hashes the 128-bit value.
   public func hash(into hasher: inout Hasher) { hasher.combine(number) }

@@ -42,7 +42,7 @@ public struct DeviceAddress: Hashable, Sendable {
     guard groups.count == 6, groups.allSatisfy({ $0.count == 2 }) else { return nil }
     var number: UInt64 = 0
     for group in groups {
-      // UInt8(_:radix:) takes a sign, too.
+      // UInt8(_:radix:) also accepts a sign.
       guard group.first?.isHexDigit == true, let octet = UInt8(group, radix: 16) else { return nil }
       number = number << 8 | UInt64(octet)
     }
@@ -82,8 +82,8 @@ public struct DeviceAddress: Hashable, Sendable {
     }
   }
 
-  /// Whether a device can have it as its identity: a public address, or a static one whose random part is neither all
-  /// zeros nor all ones (Vol 6, Part B, 1.3.2.1; Vol 3, Part H, 3.6.5).
+  /// Whether a device can have this address as its identity: a public address, or a static one whose random part is
+  /// neither all zeros nor all ones (Vol 6, Part B, 1.3.2.1; Vol 3, Part H, 3.6.5).
   public var isIdentityAddress: Bool {
     guard let randomKind else { return kind == .public || kind == .publicIdentity }
     let randomPart = octets.value & (1 << 46 - 1)

@@ -51,7 +51,7 @@ public protocol FieldVisitor {
   /// Groups of fields up to the last octet.
   mutating func rest<Group: FieldGroup>(_ name: FieldName, _ groups: inout [Group]) throws(Failure)
 
-  /// Groups of fields up to the last octet: at least `minimum` of them, each of `size` octets where a size is given.
+  /// Groups of fields up to the last octet: at least `minimum` of them, each of `size` octets if a size is given.
   ///
   /// In a group of a given size, the `rest` methods mean the rest of that group.
   mutating func rest<Group: FieldGroup>(

@@ -1,10 +1,11 @@
-/// Values by identifiers that were given in ascending order, such as those of links and attributes: an array in the order of the
-/// identifiers. Consecutive identifiers are found at once, others by a binary search; neither computes a hash.
+/// Values by identifiers that were given in ascending order, such as those of links and attributes: an array in the
+/// order of the identifiers. Consecutive identifiers are found at once, others by a binary search; neither computes a
+/// hash.
 ///
-/// A new key costs the least where it is greater than all others; one before them moves those behind it.
+/// A new key costs least if it is greater than all others; a smaller one moves those behind it.
 public struct IdentifierTable<Key: RawRepresentable & Sendable, Value: Sendable>: Sendable
 where Key.RawValue == UInt32 {
-  /// In an array of their own, so that a search copies no value.
+  /// In an array of their own, so that a search copies no values.
   @usableFromInline var numbers: [UInt32] = []
   /// A value is nil only while ``subscript(_:)`` lends it.
   @usableFromInline var slots: [Value?] = []
@@ -24,7 +25,7 @@ where Key.RawValue == UInt32 {
   /// Whether there is a value for a key.
   @inlinable public func contains(_ key: Key) -> Bool { has(key, at: place(of: key)) }
 
-  /// A part of the value of a key, without a copy of the rest; nil where there is none.
+  /// A part of the value of a key, without a copy of the rest; nil if there is no value.
   @inlinable package func lend<Part>(_ key: Key, _ part: (borrowing Value) -> Part?) -> Part? {
     let place = place(of: key)
     guard has(key, at: place) else { return nil }
@@ -59,7 +60,7 @@ where Key.RawValue == UInt32 {
     }
   }
 
-  /// Removes the value of a key, and returns it; nil where there is none.
+  /// Removes the value of a key and returns it; nil if there is none.
   @inlinable @discardableResult
   public mutating func removeValue(forKey key: Key) -> Value? {
     let place = place(of: key)

@@ -21,7 +21,7 @@ public struct Instant: Comparable, Hashable, Sendable {
   @inlinable public static func < (a: Self, b: Self) -> Bool { a.sinceStart < b.sinceStart }
   /// The instant `b` after `a`.
   @inlinable public static func + (a: Self, b: Duration) -> Self { Self(sinceStart: a.sinceStart + b) }
-  /// The time from `b` to `a`; negative where `a` is the earlier.
+  /// The time from `b` to `a`; negative if `a` is earlier.
   @inlinable public static func - (a: Self, b: Self) -> Duration { a.sinceStart - b.sinceStart }
 }
 

@@ -1,12 +1,12 @@
-/// Limits that the Link Layer sets to the layers above it.
+/// Limits that the Link Layer imposes on the layers above it.
 public enum LinkLayerLimits {
   /// The longest advertising data or scan response data in a legacy advertising PDU, in octets (Vol 6, Part B, 2.3.1).
   public static let legacyAdvertisingData = 31
   /// The longest data of an extended advertisement, in octets (Vol 6, Part B, 2.3.4.9).
   public static let extendedAdvertisingData = 1650
-  /// The longest data of a connectable extended advertisement, in octets: AUX_ADV_IND has no AuxPtr then, so that all is in one
-  /// packet of 255 octets, with ten octets of header, AdvA and ADI (Vol 6, Part B, 2.3.1.5 and 2.3.4). The transmit power
-  /// takes one more.
+  /// The longest data of a connectable extended advertisement, in octets: its AUX_ADV_IND has no AuxPtr, so that all
+  /// data is in one packet of 255 octets, of which the header, AdvA and ADI take ten (Vol 6, Part B, 2.3.1.5 and
+  /// 2.3.4). The transmit power takes one more.
   public static let connectableAdvertisingData = 245
 
   /// The connection interval in units of 1.25 ms: 7.5 ms to 4 s (Vol 6, Part B, 4.5.1).
@@ -16,8 +16,8 @@ public enum LinkLayerLimits {
   /// The supervision timeout in units of 10 ms: 100 ms to 32 s (Vol 6, Part B, 4.5.2).
   public static let supervisionTimeout: ClosedRange<UInt16> = 10...3200
 
-  /// Whether a supervision timeout is longer than twice the time from one event in which the peripheral must listen to the
-  /// next (Vol 6, Part B, 4.5.2).
+  /// Whether a supervision timeout is longer than twice the time from one event in which the peripheral must listen to
+  /// the next (Vol 6, Part B, 4.5.2).
   ///
   /// - Parameters:
   ///   - supervisionTimeout: in units of 10 ms.

@@ -1,6 +1,6 @@
 /// Octets in the order of transmission.
 ///
-/// It is a slice of the buffer that it was decoded from, without a copy. It stays valid when that buffer is reused:
+/// A decoded value is a slice of the received buffer, without a copy. It stays valid when that buffer is reused:
 /// copy-on-write keeps its octets.
 public typealias Bytes = ArraySlice<UInt8>
 
@@ -46,7 +46,7 @@ extension Collection where Element == UInt8 {
 }
 
 extension Span<UInt8> {
-  /// The number in the two octets at `offset`, least significant octet first; nil where they run past the end.
+  /// The number in the two octets at `offset`, least significant octet first; nil if they run past the end.
   @inlinable public func uint16(at offset: Int) -> UInt16? {
     guard offset >= 0, offset <= count - 2 else { return nil }
     return UInt16(self[offset]) | UInt16(self[offset + 1]) << 8
@@ -54,8 +54,8 @@ extension Span<UInt8> {
 }
 
 extension Array {
-  /// Removes all elements, the last one first, and keeps the memory. For a few elements it takes a fraction of the time of
-  /// `removeAll(keepingCapacity:)`, which replaces a range.
+  /// Removes all elements, the last one first, and keeps the memory. For a few elements it takes a fraction of the time
+  /// of `removeAll(keepingCapacity:)`, which replaces a range.
   @inlinable package mutating func removeFew() {
     while !isEmpty { removeLast() }
   }
@@ -74,7 +74,7 @@ extension Array where Element == UInt8 {
     span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
 
-  /// Overwrites the octets from `offset` with those of `span`. Octets that would lie past the end are dropped.
+  /// Overwrites the octets from `offset` with those of `span`. Octets past the end are dropped.
   @inlinable public mutating func overwrite(at offset: Int, copying span: Span<UInt8>) {
     guard offset >= 0, offset <= count else { return }
     let source = span.extracting(0..<Swift.min(span.count, count - offset))

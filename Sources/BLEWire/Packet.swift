@@ -13,7 +13,7 @@
 public protocol Packet: FieldGroup {
   /// Decodes a packet that fills `bytes` exactly.
   ///
-  /// - Throws: ``CodecError`` where the octets end early, hold a forbidden value, or continue after the last field.
+  /// - Throws: ``CodecError`` if the octets end early, contain a forbidden value, or continue after the last field.
   init(decoding bytes: Bytes) throws(CodecError)
 
   /// Appends the octets of the packet to `buffer`.
@@ -21,7 +21,7 @@ public protocol Packet: FieldGroup {
 }
 
 // Both are requirements, although the defaults serve every packet: a call on `any Packet` then reaches code that the
-// compiler has specialised for the concrete type.
+// compiler has specialized for the concrete type.
 extension Packet {
   @inlinable public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
@@ -32,7 +32,7 @@ extension Packet {
 
   /// Decodes a packet from the front of `bytes` and removes its octets there.
   ///
-  /// - Throws: ``CodecError`` where the octets end early or hold a forbidden value.
+  /// - Throws: ``CodecError`` if the octets end early or contain a forbidden value.
   @inlinable public init(decodingPrefixOf bytes: inout Bytes) throws(CodecError) {
     self.init()
     var decoder = PacketDecoder(bytes)

@@ -10,7 +10,8 @@
 public struct PacketBuffer: Sendable {
   /// The octets of all packets.
   @usableFromInline var queue = OctetQueue()
-  /// The end of each packet but the last one in the memory of ``queue``; entries behind these are of packets that were removed.
+  /// The end of each packet but the last one in the memory of ``queue``; the entries behind these belong to removed
+  /// packets.
   @usableFromInline var ends: [Int] = []
   @usableFromInline var used = 0
 
@@ -49,7 +50,8 @@ public struct PacketBuffer: Sendable {
     return true
   }
 
-  /// Appends one packet: the octets of `header`, then those of `body`. It takes fewer instructions than to append them to an array.
+  /// Appends one packet: the octets of `header`, then those of `body`. It takes fewer instructions than appending them
+  /// to an array.
   @inline(__always)
   @inlinable package mutating func append(_ header: Span<UInt8>, _ body: Span<UInt8>) {
     let start = queue.end
@@ -105,15 +107,15 @@ public struct PacketBuffer: Sendable {
 
 /// Octets in a reused block of memory: appended at the end, removed at the front.
 ///
-/// The octets are from ``start`` to ``end`` of an array that does not shrink: to append an octet to an array, and to empty one, takes
-/// more instructions than to write to memory that is in the array already.
+/// The octets are from ``start`` to ``end`` of an array that does not shrink: appending to an array, and emptying one,
+/// takes more instructions than writing to memory that the array already has.
 @usableFromInline package struct OctetQueue: Sendable {
   /// The octets are in the range from ``start`` to ``end``; the others were removed.
   @usableFromInline package var memory: [UInt8] = []
   @usableFromInline package var start = 0
   @usableFromInline package var end = 0
 
-  /// Removed octets that stay before the others. To empty an array costs more than to begin behind what it has.
+  /// Removed octets that stay before the others. Emptying an array costs more than beginning behind its octets.
   @usableFromInline static var removedLimit: Int { 1024 }
 
   @inlinable package init() {}

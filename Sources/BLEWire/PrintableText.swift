@@ -1,9 +1,10 @@
 extension String {
   /// Text of another device in a form that is safe to print.
   ///
-  /// Control characters (C0, DEL, C1), which can move the cursor of a terminal, hide output or set its title, become escapes such as
-  /// `\\u{1B}`; so do line separators, characters that change the direction of the text, invisible ones, and those without a meaning.
-  /// A backslash stays a backslash: the result is for people, and is not read back.
+  /// Control characters (C0, DEL, C1), which can move the cursor of a terminal, hide output or set its title, become
+  /// escapes such as `\\u{1B}`; so do line separators, characters that change the direction of the text, invisible
+  /// ones, and those without an assigned meaning. A backslash stays a backslash: the result is for people and is not
+  /// parsed again.
   ///
   /// ```swift
   /// print(String(printable: "\u{1B}[2JLamp"))  // \u{1B}[2JLamp, as text

@@ -1,7 +1,8 @@
-/// Keys in slots, and the order in which they were last used: to find, add, use or remove one takes the same time for any number of
-/// keys.
+/// Keys in slots, and the order in which they were last used. Finding, adding, using or removing one takes the same
+/// time for any number of keys.
 ///
-/// Slots are numbered from 0 without gaps, so that what belongs to a key can be in an array. The slot of a removed key is used again.
+/// Slots are numbered from 0 without gaps, so that data of a key can be in an array. The slot of a removed key is used
+/// again.
 ///
 /// ```swift
 /// var table = RecencyTable()
@@ -59,11 +60,11 @@ package struct RecencyTable: Sendable {
 
 /// Slots by the keys in them, by open addressing with linear probing: at most half of the places are taken.
 private struct SlotIndex: Sendable {
-  /// A slot and one; 0 for a place that is empty. The number of places is a power of two.
+  /// The number of a slot plus one; 0 for an empty place. The number of places is a power of two.
   private var places: ContiguousArray<UInt32> = []
   private var count = 0
   private var shift: UInt64 = 64
-  /// Odd, and another one in each process: an advertiser cannot choose addresses that collide.
+  /// Odd, and different in each process: an advertiser cannot choose addresses that collide.
   private let multiplier = UInt64(bitPattern: Int64(Hasher().finalize())) | 1
 
   func slot(of key: UInt64, in keys: ContiguousArray<UInt64>) -> Int? {
@@ -86,7 +87,7 @@ private struct SlotIndex: Sendable {
   mutating func remove(_ slot: Int, in keys: ContiguousArray<UInt64>) {
     var place = home(of: keys[slot])
     while places[place] != UInt32(slot + 1) { place = (place + 1) & (places.count - 1) }
-    // The entries behind it move up, as far as that is not before their home.
+    // The entries behind it move up, but not before the place where their search begins.
     var next = place
     while true {
       next = (next + 1) & (places.count - 1)
@@ -123,7 +124,7 @@ private struct SlotIndex: Sendable {
 /// The order in which slots were last used: a list whose links are numbers.
 struct RecencyOrder: Sendable {
   private struct Links: Sendable {
-    /// A slot and one; 0 for none.
+    /// The number of a slot plus one; 0 for none.
     var previous: UInt32 = 0
     var next: UInt32 = 0
   }
