@@ -2,15 +2,16 @@ public import BLEWire
 
 /// The names that the Bluetooth SIG assigns to UUIDs, companies and appearances (Bluetooth Assigned Numbers).
 ///
-/// The names are data, which the stack itself does not need: a tool that shows devices to a person imports this module. The tables
-/// are read on first use, in about a millisecond.
+/// The stack itself does not need the names; a tool that shows devices to a person imports this module. The tables are
+/// read on first use, in about a millisecond.
 ///
 /// ```swift
 /// print(AssignedNames.uuid("2A37") ?? "unknown")  // Heart Rate Measurement
 /// print(AssignedNames.company(0x004C) ?? "unknown")  // Apple, Inc.
 /// ```
 public enum AssignedNames {
-  /// The name of a service, characteristic, descriptor, declaration or member with a 16-bit UUID; nil for any other UUID.
+  /// The name of a service, characteristic, descriptor, declaration or member with a 16-bit UUID; nil for any other
+  /// UUID.
   public static func uuid(_ uuid: BluetoothUUID) -> String? {
     guard let short = uuid.shortValue, let number = UInt16(exactly: short) else { return vendorUUIDs[uuid] }
     return uuids[number]
@@ -19,7 +20,8 @@ public enum AssignedNames {
   /// The name of the company with this identifier; nil for one that is not in the table.
   public static func company(_ identifier: UInt16) -> String? { companies[identifier] }
 
-  /// The name of an appearance value; the name of its category where the subcategory is not in the table, nil where neither is.
+  /// The name of an appearance value; the name of its category if the subcategory is not in the table, nil if neither
+  /// is.
   public static func appearance(_ value: UInt16) -> String? {
     appearances[value] ?? appearances[value & ~0x3F]
   }
@@ -28,7 +30,7 @@ public enum AssignedNames {
   private static let companies = table(AssignedNumbersTable.companies)
   private static let appearances = table(AssignedNumbersTable.appearances)
 
-  /// UUIDs of vendors that are in wide use and documented by their vendors.
+  /// UUIDs of vendors that are widely used and documented.
   private static let vendorUUIDs: [BluetoothUUID: String] = [
     "6E400001-B5A3-F393-E0A9-E50E24DCCA9E": "Nordic UART Service",
     "6E400002-B5A3-F393-E0A9-E50E24DCCA9E": "Nordic UART RX",

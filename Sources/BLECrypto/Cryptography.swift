@@ -7,7 +7,7 @@
 /// H, 2.2.
 ///
 /// ``LibCrypto`` is the implementation of the stack. A program can supply another one, for a secure element or for
-/// tests: a conforming type has no state that its calls change, and every call may come from any thread.
+/// tests. A conforming type has no state that its calls change, because calls may come from any thread.
 ///
 /// ```swift
 /// let crypto: any Cryptography = LibCrypto()
@@ -26,7 +26,7 @@ public protocol Cryptography: Sendable {
 
   /// The x coordinate of `privateKey * peer`, the DHKey (Vol 3, Part H, 2.3.5.6.1).
   ///
-  /// - Throws: ``CryptographyError/notOnCurve`` where `peer` is not a point of P-256.
+  /// - Throws: ``CryptographyError/notOnCurve`` if `peer` is not a point of P-256.
   func sharedSecret(_ privateKey: P256PrivateKey, with peer: P256PublicKey) throws(CryptographyError) -> UInt256
 
   /// Compares two secrets in a time that does not depend on their values.
@@ -66,7 +66,7 @@ extension CryptographyError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notOnCurve:
-      "the peer's public key is not a point of the curve P-256: the peer is faulty, or this is an attack. Reject the pairing"
+      "the peer's public key is not a point of P-256: the peer is faulty, or this is an attack. Reject the pairing"
     case .privateKeyOutOfRange:
       "the private key is zero or not below the order of P-256. Generate another one"
     case .library(let function, let code):

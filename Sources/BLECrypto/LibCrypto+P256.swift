@@ -44,7 +44,7 @@ extension LibCrypto {
 
   /// A key in libcrypto's representation, which the caller frees.
   ///
-  /// - Throws: ``CryptographyError/notOnCurve`` where the public key is not a point of the curve.
+  /// - Throws: ``CryptographyError/notOnCurve`` if the public key is not a point of the curve.
   private func imported(
     _ publicKey: P256PublicKey, privateKey: P256PrivateKey?
   ) throws(CryptographyError) -> OpaquePointer {

@@ -1,4 +1,4 @@
-/// A number of 256 bits: a coordinate or a scalar of P-256.
+/// A 256-bit number: a coordinate or a scalar of P-256.
 public struct UInt256: Hashable, Sendable {
   /// The upper 128 bits.
   public var high: UInt128
@@ -145,7 +145,7 @@ public struct P256KeyPair: Hashable, Sendable {
   /// The public key.
   public let publicKey: P256PublicKey
 
-  /// A key pair. The public key must be the one of the private key.
+  /// A key pair. The public key must belong to the private key.
   public init(privateKey: P256PrivateKey, publicKey: P256PublicKey) {
     self.privateKey = privateKey
     self.publicKey = publicKey

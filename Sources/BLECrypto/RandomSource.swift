@@ -1,6 +1,6 @@
 /// A source of random numbers for a protocol machine: the operating system, a seed, or a list in a test.
 ///
-/// It is an argument of the machines, so that a run with ``seeded(_:)`` can be repeated octet for octet. A copy of a
+/// Machines take it as an argument, so that a run with ``seeded(_:)`` can be repeated octet for octet. A copy of a
 /// seeded source gives the same numbers as the original.
 ///
 /// ```swift
