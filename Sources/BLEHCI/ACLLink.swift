@@ -7,7 +7,7 @@ struct ACLLink: Sendable {
   private(set) var frames = FIFO<Frame>()
   /// The octets of ``frames`` that have not been sent.
   var queuedOctets: Int { octets.count }
-  /// For each packet in the controller, oldest first: the tag of the frame that it ends, otherwise 0.
+  /// For each packet in the controller, oldest first: the tag of the frame that ends with it, otherwise 0.
   var inFlight = FIFO<UInt32>()
   /// The link had frames or packets when a period began, and the controller has completed none since.
   var isWatched = false
@@ -40,7 +40,7 @@ struct ACLLink: Sendable {
     frames.append(Frame(length: count + 4, tag: tag))
   }
 
-  /// Takes packets out that the controller has sent.
+  /// Removes packets that the controller has sent.
   ///
   /// - Parameter transmitted: gets the tagged frames that are complete.
   /// - Returns: how many packets there were, at most `count`.
@@ -77,7 +77,7 @@ struct ACLLink: Sendable {
 
 /// A queue in reused memory.
 struct FIFO<Element: Sendable>: Sendable {
-  /// The queue is from ``start`` to ``end``; the memory around it is used again.
+  /// The queue is from ``start`` to ``end``; the memory around it is reused.
   private var elements: [Element] = []
   private var start = 0
   private var end = 0
@@ -133,7 +133,7 @@ extension PacketBuffer {
     append(DataHeader.octets(handle, flag, length: data.count).span, data)
   }
 
-  /// Appends an ACL packet that begins with the header of an L2CAP frame (Vol 3, Part A, 3.1), behind which it has `data`.
+  /// Appends an ACL packet that begins with the header of an L2CAP frame (Vol 3, Part A, 3.1), followed by `data`.
   ///
   /// - Parameter payload: the length of the payload of the frame, in octets.
   @inline(__always)
@@ -169,8 +169,8 @@ extension FixedWidthInteger {
   fileprivate func octet(_ number: Int) -> UInt8 { UInt8(truncatingIfNeeded: self &>> Self(8 * number)) }
 }
 
-/// Indices by connection handle, found in constant time. A handle is at most 0x0EFF (Vol 4, Part E, 5.4.2), so that the table takes at
-/// most 8 kB.
+/// Indices by connection handle, found in constant time. A handle is at most 0x0EFF (Vol 4, Part E, 5.4.2), so that the
+/// table takes at most 8 kB.
 package struct ConnectionHandleTable: Sendable {
   @usableFromInline var indices: [UInt16] = []
 

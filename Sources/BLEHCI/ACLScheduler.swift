@@ -1,7 +1,7 @@
 public import BLEWire
 
-/// Fragments L2CAP frames into ACL packets and sends them as the controller has buffers, which the links share
-/// (Vol 4, Part E, 4.1.1).
+/// Fragments L2CAP frames into ACL packets, and sends them as the controller has buffers. The links share these (Vol 4,
+/// Part E, 4.1.1).
 ///
 /// ```
 ///   send ──▶ [link's queue] ──fragments, fewest first──▶ controller's buffers ──Number Of Completed Packets──▶ free
@@ -11,8 +11,8 @@ public import BLEWire
 /// A frame is the L2CAP header and its payload. It is sent in ACL packets of at most the controller's length: the first
 /// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing).
 ///
-/// The controller keeps the packets of a peer that does not acknowledge them, so that a link could take the buffers from
-/// the others (Docs/Decisions/0099):
+/// The controller keeps the packets of a peer that does not acknowledge them. These rules prevent such a link from
+/// taking the buffers of the others (Docs/Decisions/0099):
 /// - A buffer stays free for each link that has no packet in the controller, up to half of the buffers.
 /// - Of the links that wait, the one with the fewest packets in the controller sends next; equal ones send in turn.
 /// - ``takeStalled()`` returns the links that keep their buffers while another link has none at all.
@@ -52,7 +52,7 @@ public struct ACLScheduler: Sendable {
   public private(set) var bufferCount = 0
   /// The number of free buffers.
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
-  /// The links that there is room for from the first one on; more are possible.
+  /// The number of links that memory is reserved for; more are possible.
   private static let expectedLinks = 64
 
   private var inFlight = 0
@@ -69,7 +69,7 @@ public struct ACLScheduler: Sendable {
   /// A scheduler without links and buffers.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// Sets the buffers of the controller, from HCI_LE_Read_Buffer_Size, or from HCI_Read_Buffer_Size where that returns
+  /// Sets the buffers of the controller, from HCI_LE_Read_Buffer_Size, or from HCI_Read_Buffer_Size if that returns
   /// 0.
   public mutating func setBuffers(length: Int, count: Int) {
     packetLength = max(0, min(length, 0xFFFF))
@@ -79,7 +79,8 @@ public struct ACLScheduler: Sendable {
   /// Adds a new link.
   public mutating func addLink(_ handle: ConnectionHandle) {
     guard index(of: handle) == nil else { return }
-    // Address space alone: memory is taken as links come up. An array that grows leaves its copies behind.
+    // This reserves address space only: memory is taken as links come up. An array that grows would leave its copies
+    // behind.
     if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
     indices[handle] = links.count
     links.append(ACLLink(handle: handle))
@@ -111,8 +112,8 @@ public struct ACLScheduler: Sendable {
   ///   - handle: the link.
   ///   - cid: the L2CAP channel.
   ///   - payload: the payload of the frame, at most 65,535 octets.
-  ///   - tag: a number that ``completed(_:count:into:transmitted:)`` reports when the controller has sent the last packet
-  ///     of the frame; 0 for no report.
+  ///   - tag: a number that ``completed(_:count:into:transmitted:)`` reports when the controller has sent the last
+  ///     packet of the frame; 0 for no report.
   ///   - out: the buffer to which ACL packets are appended.
   /// - Throws: ``ACLSchedulerError``; nothing is sent then.
   public mutating func send(
@@ -140,7 +141,8 @@ public struct ACLScheduler: Sendable {
     }
   }
 
-  /// Sends one L2CAP frame, as ``send(_:cid:payload:tag:into:)``, whose payload is `header` and then `body`, which are copied once.
+  /// Sends one L2CAP frame, as ``send(_:cid:payload:tag:into:)``, whose payload is `header` and then `body`, which are
+  /// copied once.
   package mutating func send(
     _ handle: ConnectionHandle, cid: UInt16, header: InlineArray<3, UInt8>, body: Span<UInt8>, tag: UInt32,
     into out: inout PacketBuffer
@@ -206,8 +208,8 @@ public struct ACLScheduler: Sendable {
     index(of: handle).map { (links[$0].frames.count, links[$0].queuedOctets, links[$0].inFlight.count) }
   }
 
-  /// Whether a link has room for the next frame of a stream, whose frames have this tag: none of them waits, not even in part, and
-  /// the queue is less than half full. Other frames then always find room beside the longest one.
+  /// Whether a link has room for the next frame of a stream, whose frames have this tag: none of them waits, not even
+  /// in part, and the queue is less than half full. Other frames then always find room beside the longest one.
   public func hasRoomForStream(_ handle: ConnectionHandle, tag: UInt32) -> Bool {
     guard let index = index(of: handle) else { return false }
     let link = links[index]
@@ -224,8 +226,8 @@ public struct ACLScheduler: Sendable {
     for (index, link) in links.enumerated() { indices[link.handle] = index }
   }
 
-  /// The number of packets that the link may send now. Buffers are kept for the links without a packet in the controller,
-  /// one for each: half of all at most, so that many idle links do not slow the one that sends.
+  /// The number of packets that the link may send now. Buffers are kept for the links without a packet in the
+  /// controller, one for each: half of all at most, so that many idle links do not slow the one that sends.
   @inline(__always)
   private func allowance(of index: Int) -> Int {
     let free = freeBuffers
@@ -246,7 +248,7 @@ public struct ACLScheduler: Sendable {
     }
   }
 
-  /// The link that sends next: the one with the fewest packets in the controller, in turn where several have as few.
+  /// The link that sends next: the one with the fewest packets in the controller, in turn if several have equally few.
   private func nextLink() -> Int? {
     var (next, fewest) = (Int?.none, Int.max)
     for step in links.indices {
@@ -289,7 +291,7 @@ extension ACLScheduler {
   @inline(__always)
   package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
 
-  /// Begins a period at whose end ``takeStalled()`` says which links have made no progress in it.
+  /// Begins a period, at whose end ``takeStalled()`` returns the links without progress.
   package mutating func watch() {
     for index in links.indices {
       links[index].isWatched = !links[index].frames.isEmpty || !links[index].inFlight.isEmpty
@@ -359,7 +361,8 @@ extension ACLSchedulerError: CustomStringConvertible {
     case .frameTooLong(let octets):
       "a payload of \(octets) octets exceeds the 65535 of an L2CAP frame. Send it in parts"
     case .queueFull(let handle, let frames, let octets):
-      "\(frames) frames with \(octets) octets are already queued for the link \(handle). Send again after some are transmitted"
+      "\(frames) frames with \(octets) octets are already queued for the link \(handle). "
+        + "Send again when some of them have been sent"
     }
   }
 }

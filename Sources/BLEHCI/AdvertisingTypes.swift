@@ -263,7 +263,7 @@ extension HCI {
     ]
   }
 
-  /// The part of the data that a command has (Vol 4, Part E, 7.8.54).
+  /// The part of the data that a command contains (Vol 4, Part E, 7.8.54).
   public struct DataOperation: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }

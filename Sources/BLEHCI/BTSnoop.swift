@@ -10,7 +10,7 @@ public enum HCIPacketDirection: Hashable, Sendable {
 
 /// One packet of a btsnoop file.
 public struct BTSnoopRecord: Equatable, Sendable {
-  /// The HCI packet, packet indicator first. A capture with a length limit has only its first octets.
+  /// The HCI packet, packet indicator first. A capture with a length limit contains only its first octets.
   public var packet: Bytes
   /// The length of the packet before a limit was applied, in octets, packet indicator included.
   public var originalLength: Int
@@ -66,7 +66,7 @@ public struct BTSnoopFile: Sequence, Sendable {
 
   /// The content of a file.
   ///
-  /// - Throws: ``BTSnoopError`` where the octets are not a btsnoop file, or one with another data link type.
+  /// - Throws: ``BTSnoopError`` if the octets are not a btsnoop file, or if it has another data link type.
   public init(_ octets: Bytes) throws(BTSnoopError) {
     guard octets.starts(with: Self.identification) else { throw .notBTSnoop }
     guard octets.count >= Self.headerLength else { throw .truncatedHeader }
@@ -145,7 +145,7 @@ public struct BTSnoopFile: Sequence, Sendable {
       return record
     }
 
-    /// The packet type, nil where the packet has an indicator, and the direction.
+    /// The packet type (nil if the packet has an indicator) and the direction.
     private func kind(_ flags: UInt32) -> (HCIPacketType?, HCIPacketDirection)? {
       let isReceived = flags & 1 == 1
       switch dataLink {
@@ -191,7 +191,7 @@ extension BTSnoopError: CustomStringConvertible {
     case .notBTSnoop: "not a btsnoop file: the first octets are not 'btsnoop' and a zero"
     case .truncatedHeader: "the btsnoop file ends inside its header of 16 octets"
     case .unsupportedVersion(let version):
-      "version \(version) of the btsnoop format is not supported, only version 1 is"
+      "version \(version) of the btsnoop format is not supported. Convert the file to version 1"
     case .unsupportedDataLink(let number):
       "the data link type \(number) is not supported. Convert the file to type 1002 (HCI UART)"
     }

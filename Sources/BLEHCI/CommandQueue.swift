@@ -3,17 +3,17 @@ public import BLEWire
 /// Sends commands as the controller's credits allow, and assigns each answer to its command (Vol 4, Part E, 4.4).
 ///
 /// ```
-///   perform ──▶ waiting ──(fewer unanswered than Num_HCI_Command_Packets)──▶ sent ──Command Complete / Status──▶ answered
+///   perform ──▶ waiting ──(fewer unanswered than Num_HCI_Command_Packets)──▶ sent ─Command Complete, Status─▶ answered
 ///                  │                                                           │
 ///                  └──── no credit within the timeout ──▶ timed out ◀── no answer within the timeout
 /// ```
 ///
 /// Num_HCI_Command_Packets is the largest number of commands without an answer. It starts at one; at zero, the queue
-/// waits for an event that increases it. `Purpose` is a value of the owner that is returned with the answer.
+/// waits for an event that increases it. `Purpose` is a value of the owner, which is returned with the answer.
 public struct CommandQueue<Purpose: Sendable>: Sendable {
   /// The longest queue of commands. One more command throws ``CommandQueueError/full(limit:)``.
   public let limit: Int
-  /// The time for an answer, and for a credit where no command is unanswered.
+  /// The time limit for an answer, and for a credit while no command is unanswered.
   public let timeout: Duration
   /// Num_HCI_Command_Packets of the latest event.
   public private(set) var credits = 1
@@ -22,7 +22,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
   /// The deadline of the first queued command while no command is unanswered and there is no credit.
   private var creditDeadline: Instant?
   /// The time at which ``tick(now:into:)`` must be called; nil while nothing is awaited. All commands have the same
-  /// timeout, so the oldest is due first. It is stored, because the owner reads it after each packet.
+  /// timeout, so the oldest is due first. The value is stored, because the owner reads it after each packet.
   public private(set) var deadline: Instant?
 
   private struct Waiting {
@@ -45,7 +45,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
     case commandComplete
     /// Command Status.
     case commandStatus
-    /// The first of both, for a command without a declaration.
+    /// The first of the two events, for a command without a declaration.
     case either
   }
 
@@ -81,7 +81,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
     _ command: Command, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
   ) throws(CommandQueueError) {
     if Command.opcode == .hostNumberOfCompletedPackets {
-      // It uses no credit and has no answer (Vol 4, Part E, 7.3.40).
+      // The command uses no credit and has no answer (Vol 4, Part E, 7.3.40).
       out.append(command)
       return
     }
@@ -137,7 +137,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
 
   /// Ends one command whose timeout has expired, and sends queued commands.
   ///
-  /// - Returns: nil where there is none. The owner calls this method until then.
+  /// - Returns: nil if there is none. The owner calls this method until it returns nil.
   public mutating func tick(now: Instant, into out: inout PacketBuffer) -> Outcome? {
     if let index = sent.firstIndex(where: { $0.deadline <= now }) {
       let late = sent.remove(at: index)

@@ -157,7 +157,7 @@ extension HCI {
   /// Reports data packets that the host has processed, so that the controller can send more
   /// (HCI_Host_Number_Of_Completed_Packets, Vol 4, Part E, 7.3.40).
   ///
-  /// It takes no command credit. The controller answers only an invalid command.
+  /// The command takes no credit. The controller answers it only if it is invalid.
   public struct HostNumberOfCompletedPackets: HCICommand {
     public static let opcode = HCIOpcode.hostNumberOfCompletedPackets
     public static let name: StaticString = "Host Number Of Completed Packets"

@@ -90,7 +90,7 @@ extension HCI {
     }
   }
 
-  /// Reads the data buffers of BR/EDR, which LE shares where it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part
+  /// Reads the data buffers of BR/EDR, which LE shares if it has none of its own (HCI_Read_Buffer_Size, Vol 4, Part
   /// E, 7.4.5).
   public struct ReadBufferSize: ParameterlessCommand {
     public static let opcode = HCIOpcode.readBufferSize
@@ -132,7 +132,7 @@ extension HCI {
     public struct Response: ReturnParameters {
       /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// BD_ADDR: the public address; zero where the controller has none.
+      /// BD_ADDR: the public address; zero if the controller has none.
       public var address = BD_ADDR()
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -157,7 +157,7 @@ extension HCI {
       public var status = HCIErrorCode.success
       /// Connection_Handle: the link.
       public var connectionHandle = ConnectionHandle(rawValue: 0)
-      /// RSSI in dBm; 127 where it is not available.
+      /// RSSI in dBm; 127 if it is not available.
       public var rssi: Int8 = 127
       public init() {}
       public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

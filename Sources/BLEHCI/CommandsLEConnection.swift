@@ -160,8 +160,8 @@ extension HCI {
       try field.integer("Max_CE_Length", &maxCELength)
     }
 
-    /// Whether a controller accepts the values, each by itself and in combination (Vol 4, Part E, 7.8.12): the supervision
-    /// timeout is longer than twice the time of the events that the peripheral may skip.
+    /// Whether a controller accepts the values, individually and in combination (Vol 4, Part E, 7.8.12): the
+    /// supervision timeout is longer than twice the time of the events that the peripheral may skip.
     public var isValid: Bool {
       let intervals = LinkLayerLimits.connectionInterval
       return intervals.contains(connectionIntervalMin) && intervals.contains(connectionIntervalMax)

@@ -48,7 +48,7 @@ extension HCI {
     public struct Response: ReturnParameters {
       /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are
+      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 if the buffers of HCI_Read_Buffer_Size are
       /// shared.
       public var aclDataPacketLength: UInt16 = 0
       /// Total_Num_LE_ACL_Data_Packets: the number of buffers.
@@ -73,12 +73,12 @@ extension HCI {
     public struct Response: ReturnParameters {
       /// Status: success, or the reason of the failure.
       public var status = HCIErrorCode.success
-      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 where the buffers of HCI_Read_Buffer_Size are
+      /// LE_ACL_Data_Packet_Length in octets, without the header; 0 if the buffers of HCI_Read_Buffer_Size are
       /// shared.
       public var aclDataPacketLength: UInt16 = 0
       /// Total_Num_LE_ACL_Data_Packets: the number of buffers.
       public var totalNumACLDataPackets: UInt8 = 0
-      /// ISO_Data_Packet_Length in octets, without the header; 0 where there is none.
+      /// ISO_Data_Packet_Length in octets, without the header; 0 if there is none.
       public var isoDataPacketLength: UInt16 = 0
       /// Total_Num_ISO_Data_Packets: the number of buffers.
       public var totalNumISODataPackets: UInt8 = 0
@@ -216,7 +216,7 @@ extension HCI {
     }
   }
 
-  /// Requests a more or a less accurate sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
+  /// Requests a more or less accurate sleep clock (HCI_LE_Modify_Sleep_Clock_Accuracy, Vol 4, Part E, 7.8.94).
   public struct LEModifySleepClockAccuracy: HCICommand {
     public static let opcode = HCIOpcode.leModifySleepClockAccuracy
     public static let name: StaticString = "LE Modify Sleep Clock Accuracy"

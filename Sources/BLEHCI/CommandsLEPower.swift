@@ -37,7 +37,7 @@ extension HCI {
       public var connectionHandle = ConnectionHandle(rawValue: 0)
       /// PHY: the PHY.
       public var phy: UInt8 = 0
-      /// Current_TX_Power_Level in dBm; 127 where it is not available.
+      /// Current_TX_Power_Level in dBm; 127 if it is not available.
       public var currentTXPowerLevel: Int8 = 0
       /// Max_TX_Power_Level in dBm.
       public var maxTXPowerLevel: Int8 = 0

@@ -1,7 +1,7 @@
 public import BLEWire
 
 extension HCI {
-  /// The events that the controller may send; those that an LE host uses (Vol 4, Part E, 7.3.1).
+  /// The events that the controller may send, limited to those that an LE host uses (Vol 4, Part E, 7.3.1).
   public struct EventMask: AssignedBits {
     public var rawValue: UInt64
     @inlinable public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -52,7 +52,7 @@ extension HCI {
 
   /// The LE meta events that the controller may send (Vol 4, Part E, 7.8.1).
   ///
-  /// The bit of an event is its subevent code less one: `[.connectionComplete, .longTermKeyRequest]` is 0x11.
+  /// The bit of an event is its subevent code minus one: `[.connectionComplete, .longTermKeyRequest]` is 0x11.
   public struct LEEventMask: RawRepresentable, Hashable, Sendable {
     /// The 64 bits of LE_Event_Mask.
     public var rawValue: UInt64
@@ -77,7 +77,7 @@ extension HCI {
 }
 
 extension HCI.LEEventMask: ExpressibleByArrayLiteral {
-  /// The mask that lets these events through. A code that has no bit changes nothing.
+  /// The mask that enables these events. A code that has no bit changes nothing.
   public init(arrayLiteral codes: LESubeventCode...) {
     self.init(rawValue: 0)
     for code in codes { insert(code) }

@@ -36,7 +36,7 @@ extension HCI {
     public var address = DeviceAddress.zero
     /// Data: advertising data or scan response data, at most 31 octets.
     public var data: Bytes = []
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -47,7 +47,7 @@ extension HCI {
     }
   }
 
-  /// Advertisements that are directed to a private address which the controller cannot resolve
+  /// Advertisements directed to a private address that the controller cannot resolve
   /// (HCI_LE_Directed_Advertising_Report, Vol 4, Part E, 7.7.65.11).
   public struct LEDirectedAdvertisingReport: LEEventParameters {
     public static let subeventCode = LESubeventCode.directedAdvertisingReport
@@ -68,7 +68,7 @@ extension HCI {
     public var address = DeviceAddress.zero
     /// Direct_Address: the target of the advertisement.
     public var directAddress = DeviceAddress.zero
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -102,13 +102,13 @@ extension HCI {
     public var primaryPHY = PHY.le1M
     /// Secondary_PHY: the PHY of the secondary channel.
     public var secondaryPHY = PHY.none
-    /// Advertising_SID; 0xFF where the advertisement has none.
+    /// Advertising_SID; 0xFF if the advertisement has none.
     public var advertisingSID: UInt8 = 0xFF
-    /// TX_Power in dBm; 127 where it is not available.
+    /// TX_Power in dBm; 127 if it is not available.
     public var txPower: Int8 = 127
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
-    /// Periodic_Advertising_Interval in units of 1.25 ms; 0 where there is no periodic advertising.
+    /// Periodic_Advertising_Interval in units of 1.25 ms; 0 if there is no periodic advertising.
     public var periodicAdvertisingInterval: UInt16 = 0
     /// Direct_Address: the target of a directed advertisement.
     public var directAddress = DeviceAddress.zero

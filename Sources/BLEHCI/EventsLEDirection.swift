@@ -27,7 +27,7 @@ extension HCI {
     public var cteType: UInt8 = 0
     /// Slot_Durations: 0x01 for 1 µs, 0x02 for 2 µs.
     public var slotDurations: UInt8 = 0
-    /// Packet_Status: 0x00 for a correct CRC, 0xFF where the controller had no resources.
+    /// Packet_Status: 0x00 for a correct CRC, 0xFF if the controller had no resources.
     public var packetStatus: UInt8 = 0
     /// Periodic_Event_Counter: the number of the periodic advertising event.
     public var periodicEventCounter: UInt16 = 0
@@ -65,7 +65,7 @@ extension HCI {
     public var cteType: UInt8 = 0
     /// Slot_Durations: 0x01 for 1 µs, 0x02 for 2 µs.
     public var slotDurations: UInt8 = 0
-    /// Packet_Status: 0x00 for a correct CRC, 0xFF where the controller had no resources.
+    /// Packet_Status: 0x00 for a correct CRC, 0xFF if the controller had no resources.
     public var packetStatus: UInt8 = 0
     /// Connection_Event_Counter: the number of the connection event.
     public var connectionEventCounter: UInt16 = 0

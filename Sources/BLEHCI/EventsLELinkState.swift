@@ -72,7 +72,7 @@ extension HCI {
     public static let name: StaticString = "LE Path Loss Threshold"
     /// Connection_Handle: the link.
     public var connectionHandle = ConnectionHandle(rawValue: 0)
-    /// Current_Path_Loss in dB; 0xFF where it is not available.
+    /// Current_Path_Loss in dB; 0xFF if it is not available.
     public var currentPathLoss: UInt8 = 0xFF
     /// Zone_Entered: 0x00 for low, 0x01 for middle, 0x02 for high path loss.
     public var zoneEntered: UInt8 = 0
@@ -100,7 +100,7 @@ extension HCI {
     public var txPowerLevel: Int8 = 0
     /// TX_Power_Level_Flag: bit 0 for the minimum, bit 1 for the maximum.
     public var txPowerLevelFlag: UInt8 = 0
-    /// Delta in dB; 127 where it is not available.
+    /// Delta in dB; 127 if it is not available.
     public var delta: Int8 = 0
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

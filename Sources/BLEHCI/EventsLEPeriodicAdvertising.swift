@@ -94,9 +94,9 @@ extension HCI {
     public static let name: StaticString = "LE Periodic Advertising Report [v1]"
     /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// TX_Power in dBm; 127 where it is not available.
+    /// TX_Power in dBm; 127 if it is not available.
     public var txPower: Int8 = 127
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
     /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF
@@ -122,9 +122,9 @@ extension HCI {
     public static let name: StaticString = "LE Periodic Advertising Report [v2]"
     /// Sync_Handle: the periodic advertising train.
     public var syncHandle: UInt16 = 0
-    /// TX_Power in dBm; 127 where it is not available.
+    /// TX_Power in dBm; 127 if it is not available.
     public var txPower: Int8 = 127
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
     /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF
@@ -242,7 +242,7 @@ extension HCI {
     public var advertisingHandle: UInt8 = 0
     /// Subevent: the number of the subevent.
     public var subevent: UInt8 = 0
-    /// TX_Status: 0x00 where the packet of the subevent was sent.
+    /// TX_Status: 0x00 if the packet of the subevent was sent.
     public var txStatus: UInt8 = 0
     /// Num_Responses: the responses.
     public var responses: [PeriodicAdvertisingResponse] = []
@@ -257,9 +257,9 @@ extension HCI {
 
   /// One response of HCI_LE_Periodic_Advertising_Response_Report (Vol 4, Part E, 7.7.65.37).
   public struct PeriodicAdvertisingResponse: FieldGroup {
-    /// TX_Power in dBm; 127 where it is not available.
+    /// TX_Power in dBm; 127 if it is not available.
     public var txPower: Int8 = 127
-    /// RSSI in dBm; 127 where it is not available.
+    /// RSSI in dBm; 127 if it is not available.
     public var rssi: Int8 = 127
     /// CTE_Type: the kind of the Constant Tone Extension.
     public var cteType: UInt8 = 0xFF

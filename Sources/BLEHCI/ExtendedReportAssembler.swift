@@ -2,7 +2,7 @@ public import BLEWire
 
 /// Joins the fragments in which a controller reports extended advertisements (Vol 4, Part E, 7.7.65.13).
 ///
-/// One HCI event carries at most 229 octets of data, an advertisement has up to 1650. The controller splits it into
+/// One HCI event carries at most 229 octets of data; an advertisement has up to 1650. The controller splits it into
 /// several reports with the same address, advertising set and kind (advertisement or scan response); all but the last
 /// have the data status `moreToCome`. An AD structure can begin in one fragment and end in the next, so a single
 /// fragment cannot be parsed.
@@ -44,10 +44,10 @@ public struct ExtendedReportAssembler: Sendable {
     /// is exceeded, the oldest is removed; a later fragment of it is then treated as the first of an advertisement.
     public var discarded: Int
     /// The maximum time between two fragments, after which the advertisement is dropped. The default, 3 s, is longer
-    /// than the greatest distance of two PDUs in a chain, 2.4576 s (Vol 6, Part B, 2.3.4.5).
+    /// than the greatest distance between two PDUs of a chain, 2.4576 s (Vol 6, Part B, 2.3.4.5).
     public var timeout: Duration
 
-    /// Limits; a number below the smallest useful one is raised to it.
+    /// Limits. A number below the smallest useful one is raised to that one.
     public init(
       octets: Int = LinkLayerLimits.extendedAdvertisingData, advertisements: Int = 32, discarded: Int = 64,
       timeout: Duration = .seconds(3)
@@ -100,7 +100,7 @@ public struct ExtendedReportAssembler: Sendable {
 
   /// The limits.
   public let limits: Limits
-  /// In the order of their last fragments, hence of their deadlines.
+  /// In the order of their last fragments, and therefore of their deadlines.
   private var entries: [Entry] = []
 
   /// An assembler without fragments.

@@ -72,9 +72,9 @@ extension HCI {
     public static let synchronizedReceiver = Self(rawValue: 1 << 31)
     /// Connected Isochronous Stream (Host Support) (bit 32).
     public static let connectedIsochronousStreamHostSupport = Self(rawValue: 1 << 32)
-    /// LE Power Control Request (bit 33). A controller sets bit 34 too.
+    /// LE Power Control Request (bit 33). A controller also sets bit 34.
     public static let powerControlRequest = Self(rawValue: 1 << 33)
-    /// LE Power Change Indication (bit 34). A controller sets it exactly where it sets bit 33.
+    /// LE Power Change Indication (bit 34). A controller sets it exactly when it sets bit 33.
     public static let powerChangeIndication = Self(rawValue: 1 << 34)
     /// LE Path Loss Monitoring (bit 35).
     public static let pathLossMonitoring = Self(rawValue: 1 << 35)

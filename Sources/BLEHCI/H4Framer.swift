@@ -4,7 +4,7 @@ import BLEWire
 ///
 /// A packet that is complete in the input is not copied; only a packet across the end of the input is collected. H4 has
 /// no marks for the start of a packet. After an unknown packet indicator or a packet that is too long, the stream
-/// cannot be used any more: every later call throws the same error until ``reset()``.
+/// cannot be used any longer: every later call throws the same error until ``reset()``.
 ///
 /// ```
 ///             indicator            header             all octets
@@ -47,7 +47,7 @@ public struct H4Framer: Sendable {
   /// Finds the next packet in `input` from `offset` on, and moves `offset` past it.
   ///
   /// - Returns: nil at the end of the input. The octets of an incomplete packet are kept.
-  /// - Throws: ``H4Error`` where the stream cannot be used any more.
+  /// - Throws: ``H4Error`` if the stream cannot be used any longer.
   @inlinable public mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Place? {
     // So it is for nearly all packets.
     if isBetweenPackets, offset >= 0, let length = Self.dataOrEventLength(in: input, at: offset), length <= limit {
@@ -58,8 +58,8 @@ public struct H4Framer: Sendable {
     return try search(input, from: &offset)
   }
 
-  /// The length of the ACL data packet or event at `offset`, packet indicator included; nil for another packet, an incomplete one, and
-  /// one of fewer than five octets.
+  /// The length of the ACL data packet or event at `offset`, packet indicator included; nil for another packet, an
+  /// incomplete one, and one of fewer than five octets.
   @inline(__always)
   @inlinable static func dataOrEventLength(in input: Span<UInt8>, at offset: Int) -> Int? {
     let rest = input.count - offset
@@ -103,7 +103,7 @@ public struct H4Framer: Sendable {
 
   /// Calls `body` with every packet that `input` completes, in order, packet indicator first.
   ///
-  /// - Throws: ``H4Error`` where the stream cannot be used any more, after the calls for all packets before the error.
+  /// - Throws: ``H4Error`` if the stream cannot be used any longer, after the calls for all packets before the error.
   public mutating func receive(_ input: Span<UInt8>, _ body: (Span<UInt8>) -> Void) throws(H4Error) {
     var offset = 0
     while let place = try next(in: input, from: &offset) {
@@ -116,7 +116,7 @@ public struct H4Framer: Sendable {
 
   /// Ends the stream.
   ///
-  /// - Throws: ``H4Error/truncated(octets:)`` where it ends inside a packet, or the previous error.
+  /// - Throws: ``H4Error/truncated(octets:)`` if it ends inside a packet, or the previous error.
   public mutating func finish() throws(H4Error) {
     if let failure { throw failure }
     guard isHandedOut || collected.isEmpty else {
@@ -134,7 +134,8 @@ public struct H4Framer: Sendable {
     isBetweenPackets = true
   }
 
-  /// Moves octets from `input` to ``collected`` up to the end of the packet; returns false where the input ends before.
+  /// Moves octets from `input` to ``collected`` up to the end of the packet; returns false if the input ends before
+  /// that.
   private mutating func collect(_ input: Span<UInt8>, from offset: inout Int) throws(H4Error) -> Bool {
     while offset < input.count {
       let length = try packetLength(collected.span)

@@ -2,8 +2,8 @@ public import BLEWire
 
 /// A command from host to controller, declared by its parameters in wire order (Vol 4, Part E, 5.4.1).
 ///
-/// The controller answers with a Command Complete event, which has the ``Response``; or with a Command Status event,
-/// and later with another event. ``Response`` is ``HCI/AnsweredByStatus`` in the second case.
+/// The controller answers with a Command Complete event, which contains the ``Response``, or with a Command Status
+/// event and a later event. In the second case ``Response`` is ``HCI/AnsweredByStatus``.
 public protocol HCICommand: Packet {
   /// The return parameters in the Command Complete event.
   associatedtype Response: ReturnParameters = HCI.StatusResponse
@@ -14,7 +14,7 @@ public protocol HCICommand: Packet {
   /// The name in plain words, such as `LE Set Scan Enable` for HCI_LE_Set_Scan_Enable.
   static var name: StaticString { get }
 
-  /// The bit of the command in the Supported_Commands parameter (Vol 4, Part E, 6.27); nil where there is
+  /// The bit of the command in the Supported_Commands parameter (Vol 4, Part E, 6.27); nil if there is
   /// none.
   static var supportedCommandsBit: HCI.SupportedCommands.Bit? { get }
 }
@@ -35,10 +35,10 @@ public protocol ReturnParameters: Packet {
 extension ReturnParameters {
   /// Decodes the return parameters of a Command Complete event.
   ///
-  /// A controller may return the status alone where it rejects the command; the other fields then have their default
+  /// A controller may return the status alone if it rejects the command; the other fields then have their default
   /// values. Octets after the last field are ignored: a later version of the specification may add fields.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where a successful command returns too few octets.
+  /// - Throws: ``/BLEWire/CodecError`` if a successful command returns too few octets.
   public init(returned octets: Bytes) throws(CodecError) {
     self.init()
     var decoder = PacketDecoder(octets)
@@ -53,7 +53,7 @@ extension ReturnParameters {
 }
 
 extension FieldGroup {
-  /// A group with default values, which `set` can change.
+  /// A group with default values, which `set` may change.
   ///
   /// ```swift
   /// let enable = HCI.LESetAdvertisingEnable { $0.advertisingEnable = true }
@@ -111,7 +111,7 @@ extension HCI.CommandComplete {
 /// The 16 bits that identify a command: the group in the upper six, the command in the lower ten (Vol 4, Part E,
 /// 5.4.1).
 ///
-/// The opcode of each command stands beside the command's declaration. The number space is open: vendors have the group
+/// The opcode of each command is beside the command's declaration. The number space is open: vendors have the group
 /// 0x3F, and an opcode without a declaration is kept as it is.
 public struct HCIOpcode: AssignedNumber {
   public var rawValue: UInt16

@@ -52,7 +52,7 @@ extension Array where Element == UInt8 {
 }
 
 extension DeviceAddress {
-  /// 00:00:00:00:00:00 (public): an address field without a meaning.
+  /// 00:00:00:00:00:00 (public): the value of an address field without a meaning.
   static let zero = Self(octets: BD_ADDR(), kind: .public)
 }
 
@@ -70,8 +70,8 @@ extension FieldVisitor {
     flag = raw == .on
   }
 
-  /// One octet with a count, then at most `limit` octets. A longer value is cut there, so that all fields fit in the
-  /// 255 octets of a packet; a longer one that was received is an error.
+  /// One octet with a count, then at most `limit` octets. A longer value is cut when it is encoded, so that all fields
+  /// fit in the 255 octets of a packet; when it is decoded, it is an error.
   mutating func counted(_ name: FieldName, limit: Int, _ octets: inout Bytes) throws(Failure) {
     if octets.count > limit { octets = octets.prefix(limit) }
     try counted(name, &octets)
@@ -82,7 +82,7 @@ extension FieldVisitor {
   }
 }
 
-/// A field that no octet fits.
+/// A field that accepts no octet.
 private struct NoValue: RawRepresentable {
   var rawValue: UInt8 { 0 }
   init() {}

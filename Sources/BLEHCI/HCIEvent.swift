@@ -8,8 +8,8 @@ public protocol HCIEventParameters: Packet {
   /// The name in plain words, such as `Disconnection Complete` for HCI_Disconnection_Complete.
   static var name: StaticString { get }
 
-  /// Appends the octets after the length octet of the event packet: the parameters, for an LE meta event after the
-  /// subevent code.
+  /// Appends the octets after the length octet of the event packet: the parameters; for an LE meta event, the subevent
+  /// code and the parameters.
   func encodeEventParameters(to buffer: inout [UInt8])
 }
 
@@ -34,7 +34,7 @@ extension LEEventParameters {
 
 /// The octet that identifies an event (Vol 4, Part E, 7.7). The number space is open.
 ///
-/// The code of each event stands beside the event's declaration.
+/// The code of each event is beside the event's declaration.
 public struct HCIEventCode: AssignedNumber {
   public var rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -52,7 +52,7 @@ public struct HCIEventCode: AssignedNumber {
 /// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space
 /// is open.
 ///
-/// The code of each event stands beside the event's declaration.
+/// The code of each event is beside the event's declaration.
 public struct LESubeventCode: AssignedNumber {
   public var rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -71,17 +71,17 @@ public struct LESubeventCode: AssignedNumber {
 /// }
 /// ```
 public enum HCIEvent: Sendable {
-  /// An event whose parameters are declared here, an LE meta event or another one.
+  /// An event whose parameters are declared here, LE meta events included.
   case declared(any HCIEventParameters)
-  /// A vendor's event, or one of a later version of the specification: it is kept as octets.
+  /// A vendor's event, or one of a later version of the specification, kept as octets.
   case undeclared(HCIEventPacket)
 
   /// The event with these parameters.
   public init(_ parameters: some HCIEventParameters) { self = .declared(parameters) }
 
-  /// Reads the parameters of the event that `packet` frames.
+  /// Reads the parameters of the event in `packet`.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where the parameters of a declared event are malformed.
+  /// - Throws: ``/BLEWire/CodecError`` if the parameters of a declared event are malformed.
   public init(_ packet: HCIEventPacket) throws(CodecError) {
     var octets = packet.parameters
     var type: (any HCIEventParameters.Type)?
@@ -96,7 +96,7 @@ public enum HCIEvent: Sendable {
 
   /// Reads an event packet that fills `octets` exactly: event code, length, parameters; without a packet indicator.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where the packet, or the parameters of a declared event, are malformed.
+  /// - Throws: ``/BLEWire/CodecError`` if the packet, or the parameters of a declared event, are malformed.
   public init(decoding octets: Bytes) throws(CodecError) {
     try self.init(HCIEventPacket(decoding: octets))
   }

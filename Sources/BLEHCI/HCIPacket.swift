@@ -13,7 +13,7 @@ public enum HCIPacketType: UInt8, Sendable, CaseIterable {
   /// Data of an isochronous stream, in both directions.
   case isoData = 0x05
 
-  /// The length of the header after the packet indicator, in octets. The header includes the length of the rest.
+  /// The length of the header after the packet indicator, in octets. The header contains the length of the rest.
   @inlinable public var headerLength: Int {
     switch self {
     case .command, .synchronousData: 3
@@ -149,7 +149,8 @@ public enum HCIPacket: Equatable, Sendable {
 
   /// Decodes a packet that fills `octets` exactly, the packet indicator first.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` for an unknown packet indicator, and where the length is not that of the octets.
+  /// - Throws: ``/BLEWire/CodecError`` for an unknown packet indicator, and if the length field does not match the
+  ///   octets.
   public init(decoding octets: Bytes) throws(CodecError) {
     guard let first = octets.first else { throw .truncated(field: "HCI packet indicator") }
     guard let type = HCIPacketType(rawValue: first) else { throw .invalid(field: "HCI packet indicator") }
@@ -233,7 +234,7 @@ public struct ACLHeader: Equatable, Sendable {
 
   /// Decodes the header of a complete packet, the packet indicator first.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where the octets are not an ACL packet, and where the length is not that of the
+  /// - Throws: ``/BLEWire/CodecError`` if the octets are not an ACL packet, and if the length field does not match the
   ///   data.
   @inlinable public init(reading packet: Span<UInt8>) throws(CodecError) {
     guard packet.count > 0 else { throw .truncated(field: "HCI packet indicator") }
@@ -254,7 +255,7 @@ public struct ACLHeader: Equatable, Sendable {
 extension HCI.NumberOfCompletedPackets {
   /// Calls `body` with each link and its number of packets, in order, without decoding the parameters into a packet.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where the number of links is not that of the octets; `body` is not called then.
+  /// - Throws: ``/BLEWire/CodecError`` if the number of links does not match the octets; `body` is not called then.
   @inlinable public static func forEach(
     in parameters: Span<UInt8>, _ body: (ConnectionHandle, Int) -> Void
   ) throws(CodecError) {
@@ -301,7 +302,8 @@ package struct EventHeader: Equatable, Sendable {
 
   /// Decodes the header of a complete packet, the packet indicator first.
   ///
-  /// - Throws: ``CodecError`` where the octets are not an event packet, and where the length is not that of the parameters
+  /// - Throws: ``CodecError`` if the octets are not an event packet, and if the length field does not match the
+  ///   parameters.
   package init(reading packet: Span<UInt8>) throws(CodecError) {
     guard packet.count > 0 else { throw .truncated(field: "HCI packet indicator") }
     guard packet[0] == HCIPacketType.event.rawValue else { throw .invalid(field: "HCI packet indicator") }

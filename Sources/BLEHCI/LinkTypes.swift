@@ -106,8 +106,8 @@ extension HCI {
       }
     }
 
-    /// The defined PHYs of the set, in the order in which commands have the parameters of each (Vol 4, Part E, 7.8.64 and
-    /// 7.8.66).
+    /// The defined PHYs of the set, in the order in which commands have the parameters of each (Vol 4, Part E, 7.8.64
+    /// and 7.8.66).
     public var phys: [PHY] {
       [(Self.le1M, PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map(\.1)
     }
@@ -139,7 +139,7 @@ extension HCI {
 
     /// Public Device Address (0x00).
     public static let `public` = Self(rawValue: 0x00)
-    /// Random Device Address (0x01): that of LE Set Random Address or of the advertising set.
+    /// Random Device Address (0x01), set by LE Set Random Address or for the advertising set.
     public static let random = Self(rawValue: 0x01)
     /// Resolvable private address, else public (0x02), from the resolving list.
     public static let resolvableElsePublic = Self(rawValue: 0x02)
@@ -172,7 +172,7 @@ extension HCI {
     ]
   }
 
-  /// The addresses that are accepted from a peer with a known IRK (Vol 4, Part E, 7.8.77).
+  /// The addresses that are accepted from a peer whose IRK is stored (Vol 4, Part E, 7.8.77).
   public struct PrivacyMode: AssignedNumber {
     public var rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }

@@ -37,7 +37,7 @@ extension HCI {
 
     /// Whether the controller supports the command; false for one without a bit.
     ///
-    /// The bit is that of the declaration. A question by the opcode needs the table of all commands.
+    /// The declaration has the bit. A look-up by opcode needs the table of all commands.
     public func contains<Command: HCICommand>(_ command: Command.Type) -> Bool {
       guard let place = Command.supportedCommandsBit else { return false }
       return contains(octet: place.octet, bit: place.bit)
