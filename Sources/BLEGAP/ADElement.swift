@@ -7,7 +7,7 @@ public import BLEWire
 public enum ADElement: Equatable, Sendable {
   /// Flags (0x01).
   case flags(AdvertisingFlags)
-  /// A list of service UUIDs of one size (0x02 to 0x07). It is complete where the sender has no other of that size.
+  /// A list of service UUIDs of one size (0x02 to 0x07). It is complete if the sender has no others of that size.
   case serviceUUIDs([BluetoothUUID], size: BluetoothUUID.Size, isComplete: Bool)
   /// Shortened or Complete Local Name (0x08, 0x09).
   case localName(LocalName)
@@ -34,7 +34,7 @@ public enum ADElement: Equatable, Sendable {
   case appearance(Appearance)
   /// Advertising Interval (0x1A), in units of 0.625 ms.
   case advertisingInterval(UInt16)
-  /// Advertising Interval - long (0x2F), in units of 0.625 ms: three octets where the number fits, otherwise four.
+  /// Advertising Interval - long (0x2F), in units of 0.625 ms: three octets if the number fits, otherwise four.
   case advertisingIntervalLong(UInt32)
   /// LE Bluetooth Device Address (0x1B).
   case leBluetoothDeviceAddress(AdvertisedDeviceAddress)
@@ -50,8 +50,8 @@ public enum ADElement: Equatable, Sendable {
   case indoorPositioning(Bytes)
   /// Transport Discovery Data (0x26), not decoded.
   case transportDiscoveryData(Bytes)
-  /// LE Supported Features (0x27): the bits of FeatureSet without zero octets at the end, least significant octet
-  /// first.
+  /// LE Supported Features (0x27): the bits of the feature set (Vol 6, Part B, 4.6), least significant octet first,
+  /// without zero octets at the end.
   case leSupportedFeatures(Bytes)
   /// Channel Map Update Indication (0x28).
   case channelMapUpdateIndication(ChannelMapUpdate)

@@ -7,7 +7,7 @@ public struct ADStructure: Equatable, Sendable {
   /// The data, at most ``maximumDataLength`` octets.
   public var data: Bytes
 
-  /// The longest data in octets: the length octet, at most 255, counts the type too.
+  /// The longest data in octets: the length octet, at most 255, also counts the type.
   public static let maximumDataLength = 254
 
   /// A structure of the given type.

@@ -2,7 +2,7 @@ public import BLEWire
 
 /// The type of an AD structure (Assigned Numbers, 2.3; formats in the Core Specification Supplement, Part A).
 ///
-/// A new type is added here, with its name below, and where its data has a format, in ``ADElement``.
+/// A new type is added here, with its name below, and in ``ADElement`` if its data is decoded.
 public struct ADType: AssignedNumber {
   public var rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }

@@ -106,7 +106,7 @@ public struct CompanyIdentifier: AssignedNumber {
 
   /// Apple, Inc. (0x004C).
   public static let apple = Self(rawValue: 0x004C)
-  /// The number for tests inside one organisation (0xFFFF). No product may send it.
+  /// The number for tests inside one organization (0xFFFF). No product may send it.
   public static let internalUse = Self(rawValue: 0xFFFF)
 
   public static let spaceName: StaticString = "company"
@@ -131,19 +131,19 @@ public struct LocalName: Equatable, Sendable {
     self.init(octets: Bytes(text.utf8), isComplete: isComplete)
   }
 
-  /// The name; nil where the octets are not valid UTF-8.
+  /// The name; nil if the octets are not valid UTF-8.
   public var text: String? { String(validating: octets, as: UTF8.self) }
 
-  /// The name for a display: invalid octets are replaced by U+FFFD, and characters that a terminal would obey are escaped
-  /// (`String.init(printable:)`).
+  /// The name for a display: invalid octets are replaced by U+FFFD, and characters that a terminal interprets are
+  /// escaped (`String.init(printable:)`).
   public var displayText: String { String(printable: String(decoding: octets, as: UTF8.self)) }
 
   /// The longest beginning of `name` that fits in `length` octets, cut between characters.
   ///
-  /// Where the first character does not fit, the name is cut between Unicode scalars, so that one long character does
-  /// not remove the whole name.
+  /// If the first character does not fit, the name is cut between Unicode scalars, so that one long character does not
+  /// remove the whole name.
   ///
-  /// - Returns: nil where nothing fits.
+  /// - Returns: nil if nothing fits.
   static func fitting(_ name: String, in length: Int) -> Self? {
     guard name.utf8.count > length else { return name.isEmpty ? nil : Self(name) }
     var kept = cut(name, length) { $0.utf8.count }
@@ -174,7 +174,7 @@ extension LocalName: CustomStringConvertible {
 /// // uri.octets begins with 0x17, then "//example.org"
 /// ```
 public struct AdvertisedURI: Hashable, Sendable {
-  /// The code point of the scheme, then what follows the colon, in UTF-8.
+  /// The code point of the scheme, then the text after the colon, in UTF-8.
   public var octets: Bytes
 
   /// A URI as it was received.
@@ -190,7 +190,7 @@ public struct AdvertisedURI: Hashable, Sendable {
     octets = [Self.noScheme] + Bytes(text.utf8)
   }
 
-  /// The text of the URI; nil where the code point of the scheme is unknown or the octets are not valid UTF-8.
+  /// The text of the URI; nil if the code point of the scheme is unknown or the octets are not valid UTF-8.
   public var text: String? {
     guard let code = octets.first, let rest = String(validating: octets.dropFirst(), as: UTF8.self) else { return nil }
     if code == Self.noScheme { return rest }

@@ -1,6 +1,6 @@
 public import BLEWire
 
-/// A list of UUIDs as one structure has it.
+/// A list of UUIDs from one AD structure.
 public struct AdvertisedUUIDList: Equatable, Sendable {
   /// The UUIDs in order.
   public var uuids: [BluetoothUUID]
@@ -15,7 +15,7 @@ public struct AdvertisedUUIDList: Equatable, Sendable {
   }
 }
 
-/// What is in ``AdvertisedData/otherElements``. Of a type that may occur once, the last one is used.
+/// The values in ``AdvertisedData/otherElements``. Of a type that may occur once, the last one is used.
 extension AdvertisedData {
   /// The Class of Device, 24 bits (0x0D).
   public var classOfDevice: UInt32? { last { if case .classOfDevice(let value) = $0 { value } else { nil } } }
@@ -44,7 +44,7 @@ extension AdvertisedData {
     last { if case .leBluetoothDeviceAddress(let address) = $0 { address } else { nil } }
   }
 
-  /// The devices that are meant by the advertisement, public and random addresses (0x17, 0x18).
+  /// The devices that the advertisement is for, as public and random addresses (0x17, 0x18).
   public var targetAddresses: [DeviceAddress] {
     otherElements.flatMap { element -> [DeviceAddress] in
       switch element {

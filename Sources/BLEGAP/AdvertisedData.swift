@@ -3,10 +3,10 @@ public import BLEWire
 /// The content of the advertising data and the scan response of a device.
 ///
 /// Of a type that may occur once, the last occurrence is used. Lists are joined without repeats. Data that does not
-/// have the format of its type is ignored; of a list of UUIDs, only an incomplete UUID at the end is.
+/// have the format of its type is ignored; in a list of UUIDs, only an incomplete UUID at the end is ignored.
 ///
-/// Memory and work are in proportion to the octets: long lists are parsed from the octets each time that one of them is
-/// read. A program that reads several of a long advertisement copies each once.
+/// Memory and work are in proportion to the octets: long lists are parsed from the octets each time one of them is
+/// read. A program that reads a list of a long advertisement several times keeps a copy of it.
 ///
 /// ```swift
 /// let seen = AdvertisedData(advertisingData: [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18])
@@ -67,9 +67,8 @@ public struct AdvertisedData: Equatable, Sendable {
       yield &storage.parsed.serviceUUIDLists
     }
   }
-  /// Structures of the types that have no stored property here, decoded, in order, each of equal ones once: Class of
-  /// Device, Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left
-  /// out.
+  /// Structures of the types that have no stored property here, decoded, in order, equal ones once: Class of Device,
+  /// Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left out.
   public var otherElements: [ADElement] {
     get { storage.read { $0.otherElements } }
     _modify {
@@ -77,7 +76,7 @@ public struct AdvertisedData: Equatable, Sendable {
       yield &storage.parsed.otherElements
     }
   }
-  /// Whether every structure was complete. False where a length ran past the end; the structures before it are here.
+  /// Whether every structure was complete. False if a length ran past the end; the structures before that one are here.
   public var isWellFormed = true
 
   private var storage = AdvertisedListStorage()
@@ -85,7 +84,7 @@ public struct AdvertisedData: Equatable, Sendable {
   /// No content.
   public init() {}
 
-  /// The content of advertising data and, where there is one, of the scan response.
+  /// The content of advertising data and, if there is one, of the scan response.
   public init(advertisingData: Bytes, scanResponse: Bytes = []) {
     storage = AdvertisedListStorage(advertisingData, scanResponse)
     parse(advertisingData)
@@ -102,10 +101,10 @@ public struct AdvertisedData: Equatable, Sendable {
     parse(octets)
   }
 
-  /// Whether the lists are parsed: each is read without work.
+  /// Whether the lists are parsed, so that reading one takes no work.
   package var areListsParsed: Bool { storage.isParsed }
 
-  /// The same content, with lists that are parsed: for a reader of several.
+  /// The same content with parsed lists, for a reader of several.
   package var withParsedLists: Self {
     var copy = self
     copy.storage.parse()
@@ -115,7 +114,7 @@ public struct AdvertisedData: Equatable, Sendable {
   /// The octets of memory beside those of the value itself, without the octets received.
   package var allocatedOctets: Int { storage.allocatedOctets }
 
-  /// Takes the values in an area, and the lists where they are parsed at once.
+  /// Takes the values in an area, and the lists if they are parsed at once.
   private mutating func parse(_ octets: Bytes) {
     var structures = ADStructures(octets).makeIterator()
     if storage.isParsed {
@@ -133,7 +132,7 @@ public struct AdvertisedData: Equatable, Sendable {
     if !structures.unread.isEmpty { isWellFormed = false }
   }
 
-  /// Takes the value of a structure of a type with a property of one value.
+  /// Takes the value of a structure whose type has a property of one value.
   private mutating func add(_ structure: ADStructure) {
     let data = structure.data
     switch structure.type {

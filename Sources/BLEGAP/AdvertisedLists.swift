@@ -70,19 +70,19 @@ extension ADElement {
 /// The lists of ``AdvertisedData``, or the octets that they are in.
 ///
 /// A list can take more than twenty times the memory of its octets. Lists that could take more than ``maximumOctets``
-/// are parsed each time that one is read.
+/// are parsed each time one is read.
 struct AdvertisedListStorage: Equatable, Sendable {
-  /// The octets of memory at most of lists that are kept. Those of an ordinary advertisement take some hundred.
+  /// The limit of memory, in octets, of lists that are kept. The lists of an ordinary advertisement take a few hundred.
   static let maximumOctets = 2048
 
-  /// Empty where ``areas`` is not.
+  /// Empty if ``areas`` is not.
   var parsed = AdvertisedLists()
   /// The octets of long lists.
   private(set) var areas: [Bytes] = []
 
   init() {}
 
-  /// The lists in advertising data and scan response: none of them is parsed where they are long.
+  /// The lists in advertising data and scan response; long ones are not parsed.
   init(_ advertisingData: Bytes, _ scanResponse: Bytes = []) {
     let bound = AdvertisedLists.memoryBound(of: advertisingData) + AdvertisedLists.memoryBound(of: scanResponse)
     guard bound > Self.maximumOctets else { return }
@@ -134,7 +134,7 @@ struct AdvertisedListParser {
     let isComplete: Bool
   }
 
-  /// Equal for elements that are.
+  /// Equal for equal elements.
   private struct ElementKey: Hashable {
     let type: ADType
     let data: Bytes
@@ -142,7 +142,7 @@ struct AdvertisedListParser {
 
   init(_ lists: AdvertisedLists = AdvertisedLists()) { self.lists = lists }
 
-  /// The comparisons of elements, and the entries in tables of hashes, so far.
+  /// The comparisons of elements, and the entries in hash tables, so far.
   var comparisons: Int {
     serviceUUIDs.comparisons + solicitedServiceUUIDs.comparisons + manufacturerData.comparisons
       + serviceUUIDLists.comparisons + otherElements.comparisons + serviceDataComparisons
@@ -203,7 +203,7 @@ struct AdvertisedListParser {
     }
   }
 
-  /// The last data of a service counts, in its place.
+  /// The last data of a service replaces earlier data, in its place.
   private mutating func add(_ data: ServiceData) {
     if lists.serviceData.count < RepeatFilter<BluetoothUUID>.shortList {
       serviceDataComparisons += lists.serviceData.count
@@ -214,7 +214,7 @@ struct AdvertisedListParser {
     lists.serviceData.append(data)
   }
 
-  /// The lists. The parser is not used any more.
+  /// The lists. The parser is not used afterwards.
   mutating func finish() -> AdvertisedLists {
     if hasServiceDataRepeats {
       serviceDataComparisons += lists.serviceData.count
@@ -226,7 +226,7 @@ struct AdvertisedListParser {
   }
 }
 
-/// Finds elements that a list has already: by a search of a short list, in a table of hashes for a long one. An element
+/// Finds elements that a list already has: by a search in a short list, in a hash table for a long one. An element
 /// costs the same for any length of the list.
 struct RepeatFilter<Key: Hashable> {
   /// Lists with fewer elements than this are searched.
@@ -234,10 +234,10 @@ struct RepeatFilter<Key: Hashable> {
 
   /// The keys of all elements, of a list that is not short.
   private var keys: Set<Key>?
-  /// The comparisons of elements, and the entries in the table of hashes, so far.
+  /// The comparisons of elements, and the entries in the hash table, so far.
   private(set) var comparisons = 0
 
-  /// Whether a list does not have an element, which is added to it then.
+  /// Whether a list lacks an element, which the caller then adds.
   ///
   /// - Parameter key: equal for elements that are equal.
   @inline(__always) mutating func admits<Element: Equatable>(

@@ -13,12 +13,12 @@ public struct Advertisement: Equatable, Sendable {
   public var flags: AdvertisingFlags? = [.generalDiscoverable, .brEDRNotSupported]
   /// The local name; nil or empty for none.
   public var localName: String?
-  /// The service UUIDs, the most important first: where space is short, the later ones go to the overflow area.
-  /// Repeated UUIDs are sent once.
+  /// The service UUIDs, the most important first: if space is short, the later ones go to the overflow area. Repeated
+  /// UUIDs are sent once.
   public var serviceUUIDs: [BluetoothUUID]
-  /// Whether every list of service UUIDs is marked as incomplete, also where all UUIDs fit.
+  /// Whether every list of service UUIDs is marked as incomplete, even if all UUIDs fit.
   public var marksServiceUUIDsIncomplete = false
-  /// All other content, in order. Elements are never shortened or omitted: where one does not fit, there is no payload.
+  /// All other content, in order. Elements are never shortened or omitted: if one does not fit, there is no payload.
   public var elements: [ADElement]
 
   /// Content with the default flags.
@@ -49,11 +49,11 @@ public struct AdvertisingPayload: Equatable, Sendable {
   public internal(set) var advertisingData: [UInt8] = []
   /// The scan response data; empty under ``AdvertisingPolicy/extended(limit:)``.
   public internal(set) var scanResponse: [UInt8] = []
-  /// The local name as sent, complete or shortened between characters; nil where none is sent.
+  /// The local name as sent, complete or shortened between characters; nil if none is sent.
   public internal(set) var localName: LocalName?
   /// The UUIDs in neither area, in the order of ``Advertisement/serviceUUIDs``.
   public internal(set) var overflowServiceUUIDs: [BluetoothUUID] = []
-  /// The overflow area with ``overflowServiceUUIDs``; nil where there are none, and where the area itself does not fit.
+  /// The overflow area with ``overflowServiceUUIDs``; nil if there are none, and if the area itself does not fit.
   public internal(set) var overflowArea: OverflowArea?
 
   /// The content as a scanner decodes it.

@@ -8,7 +8,7 @@ extension Advertisement {
   /// not fit go to the overflow area, for which 21 octets are reserved in this case (Docs/Decisions/0010 describes
   /// where and why).
   ///
-  /// - Throws: ``AdvertisingDataError`` where flags or elements do not fit, and for a name or an element that is not
+  /// - Throws: ``AdvertisingDataError`` if flags or elements do not fit, and for a name or an element that is not
   ///   allowed.
   public func payload(under policy: AdvertisingPolicy) throws(AdvertisingDataError) -> AdvertisingPayload {
     let name = try checkedName(under: policy)
@@ -64,8 +64,8 @@ extension Advertisement {
     return areas
   }
 
-  /// The area of each element: the first with enough space, in the given order; where that leaves an element without a
-  /// place, any distribution in which all elements fit. Nil where there is none.
+  /// The area of each element: the first with enough space, in the given order; if that leaves an element without a
+  /// place, any distribution in which all elements fit. Nil if there is none.
   private func placement(in spaces: [Int]) -> [Int]? {
     let lengths = elements.map(\.encodedLength)
     guard lengths.allSatisfy({ $0 <= ADStructure.maximumDataLength + 2 }) else { return nil }
@@ -79,7 +79,7 @@ extension Advertisement {
     if placement.count == lengths.count { return placement }
     guard spaces.count == 2, lengths.reduce(0, +) <= spaces[0] + spaces[1] else { return nil }
 
-    // sums[n]: bit s is set where some of the first n elements have s octets together.
+    // sums[n]: bit s is set if some of the first n elements have s octets together.
     var sums: [UInt64] = [1]
     let within = UInt64(1) << UInt64(spaces[0] + 1) - 1
     for length in lengths { sums.append((sums[sums.count - 1] | sums[sums.count - 1] << UInt64(length)) & within) }
@@ -106,7 +106,7 @@ private struct AdvertisingLayout {
 
   /// The octets of the name that UUIDs do not displace: the length that CoreBluetooth sends in the scan response.
   private static let reservedNameLength = 10
-  /// The same beside an overflow area: the remaining octets of a scan response.
+  /// That length beside an overflow area: the remaining octets of a scan response.
   private static let reservedNameLengthBesideOverflow =
     LinkLayerLimits.legacyAdvertisingData - OverflowArea.structureLength - 2
 
@@ -117,7 +117,7 @@ private struct AdvertisingLayout {
   }
 
   /// Reserves octets for the overflow area: in the scan response, or in the only area. Under the background policy,
-  /// which sends no other UUIDs, it goes where a passive scanner receives it.
+  /// which sends no other UUIDs, it goes to the advertising data, which a passive scanner receives.
   mutating func reserveOverflowArea() {
     let order = policy == .background ? Array(areas.indices) : areas.indices.reversed()
     overflowIn = order.first { areas[$0].free >= OverflowArea.structureLength }
@@ -172,7 +172,7 @@ private struct AdvertisingLayout {
     return areas.indices.last { areas[$0].free - reservedForOverflow($0) >= octets }.map { ($0, octets) }
   }
 
-  /// Places the name where it is complete, otherwise where most of it fits; the first of two equal areas.
+  /// Places the name in the area where it is complete, otherwise where most of it fits; the first of two equal areas.
   private mutating func placeName() -> LocalName? {
     var best: (area: Int, name: LocalName)?
     for index in areas.indices {
@@ -187,7 +187,7 @@ private struct AdvertisingLayout {
   }
 }
 
-/// One area of an advertisement while content is placed: it counts the used octets, and encodes the content in the end.
+/// One area of an advertisement while content is placed: it counts the used octets, and encodes the content at the end.
 private struct AdvertisingArea {
   let limit: Int
   private(set) var used = 0
@@ -224,7 +224,7 @@ private struct AdvertisingArea {
     used += OverflowArea.structureLength
   }
 
-  /// Appends the UUID where it fits with `reserved` octets to spare; returns whether it did.
+  /// Appends the UUID if it fits with `reserved` octets to spare; returns whether it did.
   mutating func append(_ uuid: BluetoothUUID, leaving reserved: Int) -> Bool {
     let cost = cost(of: uuid.size)
     guard cost <= free - reserved else { return false }

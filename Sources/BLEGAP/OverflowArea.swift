@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// The overflow area: 128 bits in Apple's manufacturer data, of which each service UUID without a place sets one.
+/// The overflow area: 128 bits in Apple's manufacturer data; each service UUID without space in the lists sets one of
+/// them.
 ///
 /// iOS uses it for the services of applications in the background, and ``AdvertisingPolicy/coreBluetooth`` and
 /// ``AdvertisingPolicy/background`` do the same. A 7-bit hash of the UUID selects the bit, so several UUIDs share each
