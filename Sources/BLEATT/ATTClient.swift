@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// The client of one ATT bearer: one request without a response at a time, the others queued (Vol 3, Part F, 3.3).
+/// The client of one ATT bearer: one request at a time waits for its response, the others are queued (Vol 3, Part F,
+/// 3.3).
 ///
 /// ```
 ///            send                     response, error response
@@ -28,7 +29,7 @@ public struct ATTClient: Sendable {
     public init() {}
   }
 
-  /// A number that the caller gives to a request, and that identifies its response.
+  /// A number that the caller assigns to a request, and that identifies its response.
   public struct RequestID: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt32
     @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -52,7 +53,7 @@ public struct ATTClient: Sendable {
     case indication(AttributeHandle)
     /// A response without a request, or a malformed notification. It has no effect.
     case unexpected(ATTOpcode, CodecError?)
-    /// A PDU for the server of the bearer, or an unknown opcode.
+    /// A PDU for the server of the bearer, or one with an unknown opcode.
     case notForClient(ATTOpcode)
     /// A PDU without octets.
     case empty
@@ -166,7 +167,7 @@ public struct ATTClient: Sendable {
     return received
   }
 
-  /// Fails the bearer where a request has had no response for 30 seconds.
+  /// Fails the bearer if a request has had no response for 30 seconds.
   ///
   /// - Returns: the requests that fail, the sent one first.
   public mutating func tick(now: Instant) -> [RequestID] {
@@ -218,7 +219,7 @@ public struct ATTClient: Sendable {
         to: ATTOpcode(rawValue: pdu[1]), handle: AttributeHandle(handle), code: ATTErrorCode(rawValue: pdu[4])))
   }
 
-  /// The smaller of both sizes is in force, and at least 23 (3.4.2.2).
+  /// The smaller of the two sizes is in force, but at least 23 (3.4.2.2).
   private mutating func mtuAgreed(in pdu: Span<UInt8>, _ id: RequestID) -> ReceivedPDU {
     guard let serverRxMTU = pdu.uint16(at: 1) else {
       return .malformed(id, .exchangeMTUResponse, .truncated(field: "Server Rx MTU"))
@@ -231,7 +232,7 @@ public struct ATTClient: Sendable {
   private func receiveValue(
     _ pdu: Span<UInt8>, _ opcode: ATTOpcode, into pdus: inout PacketBuffer
   ) -> ReceivedPDU {
-    // A malformed indication is confirmed too: without a confirmation the server closes the link after 30 seconds.
+    // A malformed indication is also confirmed: without a confirmation the server closes the link after 30 seconds.
     if opcode == .handleValueIndication { pdus.append { HandleValueConfirmation().encodePDU(to: &$0) } }
     if opcode == .multipleHandleValueNotification { return .multipleNotification }
     guard let handle = pdu.uint16(at: 1) else { return .unexpected(opcode, .truncated(field: "Attribute Handle")) }
@@ -250,7 +251,7 @@ public enum ATTClientError: Error, Equatable, Sendable {
   case exceedsMTU(octets: Int, mtu: Int)
   /// The queue of requests is full.
   case tooManyRequests(limit: Int)
-  /// The MTU has been exchanged; a client does so once on a link (Vol 3, Part F, 3.4.2.1).
+  /// The MTU has already been exchanged; a client does that once on a link (Vol 3, Part F, 3.4.2.1).
   case mtuAlreadyExchanged
   /// A request had no response within 30 seconds, or the link has ended.
   case bearerFailed

@@ -208,8 +208,7 @@ public struct ReadByTypeResponse: ATTPacket {
   public struct AttributeData: FieldGroup {
     /// The attribute.
     public var handle = AttributeHandle.none
-    /// Its value, at most 253 octets: the Length field has one octet and counts the handle too.
-    /// The attribute value.
+    /// Its value, at most 253 octets: the Length field has one octet and also counts the handle. The attribute value.
     public var value: Bytes = []
 
     public init() {}
@@ -283,7 +282,7 @@ public struct ReadByGroupTypeResponse: ATTPacket {
     public var handle = AttributeHandle.none
     /// The last attribute of the group.
     public var endGroupHandle = AttributeHandle.none
-    /// The value of the declaration, at most 251 octets: the Length field has one octet and counts the handles too.
+    /// The value of the declaration, at most 251 octets: the Length field has one octet and also counts the handles.
     /// The attribute value.
     public var value: Bytes = []
 

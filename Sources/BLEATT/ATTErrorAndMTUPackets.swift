@@ -17,7 +17,7 @@ public struct ErrorResponse: ATTPacket {
 
   /// The opcode of the request.
   public var requestOpcode = ATTOpcode(rawValue: 0)
-  /// The attribute at fault; 0x0000 where the request has no handle or is malformed.
+  /// The attribute at fault; 0x0000 if the request has no handle or is malformed.
   /// The attribute.
   public var handle = AttributeHandle.none
   /// The reason.

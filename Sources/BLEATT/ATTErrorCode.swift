@@ -3,8 +3,8 @@ public import BLEWire
 /// The error code of an Error Response: the reason why a server rejects a request (Vol 3, Part F, 3.4.1.1; the common
 /// profile codes: Core Specification Supplement, Part B, 1.2).
 ///
-/// The description has the name and the number: `Insufficient Encryption (0x0F)`. A server's application answers a
-/// request with a code; a client's request throws it.
+/// The description has the name and the number: `Insufficient Encryption (0x0F)`. The application of a server answers a
+/// request with a code; the request of a client throws it.
 public struct ATTErrorCode: AssignedNumber, Error {
   public var rawValue: UInt8
 

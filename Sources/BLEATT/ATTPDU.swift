@@ -46,11 +46,11 @@ public enum ATTPDUType: Sendable {
   case confirmation
 }
 
-/// The numbers that hold for all of ATT on an LE link, and the list of its PDUs.
+/// The constants of ATT on an LE link, and the list of its PDUs.
 public enum ATT {
   /// The ATT_MTU before any exchange, and the smallest allowed, in octets (Vol 3, Part G, 5.2.1).
   public static let defaultMTU = 23
-  /// The largest ATT_MTU that is of use, in octets: a 512-octet value and the five octets of a Prepare Write header.
+  /// The largest useful ATT_MTU, in octets: a 512-octet value and the five octets of a Prepare Write header.
   public static let maximumMTU = 517
   /// The longest attribute value, in octets (Vol 3, Part F, 3.2.9).
   public static let maximumValueLength = 512
@@ -97,7 +97,7 @@ public struct ATTPDU: Sendable {
 
   /// Reads the PDU that fills `bytes` exactly.
   ///
-  /// - Throws: ``/BLEWire/CodecError``; an opcode that the specification does not define is an invalid one.
+  /// - Throws: ``/BLEWire/CodecError``; an opcode that the specification does not define is invalid.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let opcode = bytes.first else { throw .truncated(field: "Attribute Opcode") }
     guard let type = ATT.packetsByOpcode[ATTOpcode(rawValue: opcode)] else { throw .invalid(field: "Attribute Opcode") }
@@ -127,7 +127,7 @@ extension ATTPDU: CustomStringConvertible {
 /// The first octet of an ATT PDU: a method in six bits, the command flag, the authentication signature flag
 /// (Vol 3, Part F, 3.3.1 and 3.4.8).
 ///
-/// The opcode of each PDU stands beside the PDU's declaration; ``ATT/packets`` lists the declarations.
+/// The opcode of each PDU is beside the PDU's declaration; ``ATT/packets`` lists the declarations.
 public struct ATTOpcode: AssignedNumber {
   public var rawValue: UInt8
 
@@ -160,7 +160,8 @@ extension ATTOpcode {
 
   /// One bit for each opcode below 64: no request, response, notification or indication has a flag.
   private static let requests = mask(of: [.request])
-  // Every PDU is asked for it, and a stored constant would be initialized on demand. A test compares it with the declared packets.
+  // It is read for every PDU, and a stored constant would be initialized on demand. A test compares it with the
+  // declared packets.
   @usableFromInline static var sentByServers: UInt64 { 0xA_2A8A_AAAA }
 
   private static func mask(of types: [ATTPDUType]) -> UInt64 {

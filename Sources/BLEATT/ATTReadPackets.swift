@@ -155,14 +155,14 @@ public struct ReadMultipleVariableRequest: ATTPacket {
 
 /// ATT_READ_MULTIPLE_VARIABLE_RSP: the lengths and values (Vol 3, Part F, 3.4.4.12).
 ///
-/// The server cuts the list after ATT_MTU - 1 octets, also in a value or in a length. The list is therefore kept as
+/// The server cuts the list after ATT_MTU - 1 octets, even inside a value or a length. The list is therefore kept as
 /// octets; ``values`` decodes it.
 public struct ReadMultipleVariableResponse: ATTPacket {
   public static let opcode = ATTOpcode.readMultipleVariableResponse
   public static let name: StaticString = "Read Multiple Variable Response"
   public static let pduType = ATTPDUType.response
 
-  /// A value and its length on the server. Where the value has fewer octets, the response was cut in it.
+  /// A value and its length on the server. If the value has fewer octets, the response was cut inside it.
   public struct LengthValueTuple: Hashable, Sendable {
     /// The length of the value on the server, in octets.
     public var length: UInt16
@@ -193,7 +193,7 @@ public struct ReadMultipleVariableResponse: ATTPacket {
     lengthValueTupleList = list[...]
   }
 
-  /// The tuples; a last one whose length was cut is omitted.
+  /// The tuples. A last one whose length was cut is omitted.
   public var values: [LengthValueTuple] {
     var rest = lengthValueTupleList
     var values: [LengthValueTuple] = []

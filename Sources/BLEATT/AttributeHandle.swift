@@ -2,7 +2,7 @@ public import BLEWire
 
 /// The number of an attribute on a server: 0x0001 to 0xFFFF (Vol 3, Part F, 3.2.2).
 ///
-/// 0x0000 is reserved. The type includes it, because Error Responses carry it where a request has no handle, and a peer
+/// 0x0000 is reserved. The type includes it, because Error Responses carry it if a request has no handle, and a peer
 /// may send it; a server rejects it.
 public struct AttributeHandle: RawRepresentable, Hashable, Sendable {
   public var rawValue: UInt16
