@@ -1,7 +1,7 @@
 import BLEWire
 
-/// A command of a host to the L2CAP layer of the operating system's kernel, where that one runs the controller. No signalling
-/// passes between the two: the driver translates it.
+/// A command of a host to the L2CAP layer of the operating system's kernel, if the kernel runs the controller. No
+/// signalling passes between the two: the driver translates it.
 package enum ChannelDirective: Hashable, Sendable {
   /// Accepts channels to a service from now on. These settings replace earlier ones.
   ///

@@ -7,8 +7,8 @@ import BLEWire
 ///   K-frames ──receive──► SDU ──► the owner; each unread SDU keeps one of our credits until didRead()
 /// ```
 ///
-/// Memory is limited: the peer can have ``Parameters/initialCredits`` SDUs of ``Parameters/mtu`` octets unread here, and the
-/// queue holds ``queueLimit`` octets.
+/// Memory is limited: the peer can have ``Parameters/initialCredits`` SDUs of ``Parameters/mtu`` octets unread here,
+/// and the queue has at most ``queueLimit`` octets.
 public struct CreditBasedChannel: Sendable {
   /// The flow control mode, which the request that opens the channel decides.
   public enum Mode: Hashable, Sendable {
@@ -43,7 +43,7 @@ public struct CreditBasedChannel: Sendable {
     }
   }
 
-  /// The rule of the protocol that the peer broke. Each ends the channel (Vol 3, Part A, 3.4.3 and 10.1).
+  /// The rule of the protocol that the peer broke. Each violation ends the channel (Vol 3, Part A, 3.4.3 and 10.1).
   public enum Violation: Error, Hashable, Sendable {
     /// The peer sent a frame without a credit.
     case noCredit
@@ -72,9 +72,9 @@ public struct CreditBasedChannel: Sendable {
   /// The length of the SDU Length field, in octets.
   static let sduLengthSize = 2
 
-  /// The number of the channel here: frames of the peer have it.
+  /// The number of the channel at this end, in frames of the peer.
   public let localCID: ChannelID
-  /// The number of the channel at the peer: our frames have it.
+  /// The number of the channel at the peer, in our frames.
   public internal(set) var remoteCID: ChannelID
   /// The service.
   public let spsm: SPSM
@@ -82,7 +82,7 @@ public struct CreditBasedChannel: Sendable {
   public let mode: Mode
   /// What this end accepts.
   public internal(set) var local: Parameters
-  /// What the peer accepts; the credits are those of the start.
+  /// The sizes that the peer accepts, and its initial credits.
   public internal(set) var remote: Parameters
   /// The octets that may wait to be sent. An SDU that begins below it is taken whole.
   public let queueLimit: Int
@@ -93,7 +93,7 @@ public struct CreditBasedChannel: Sendable {
   public private(set) var credits: UInt16
   /// The frames that the peer may send.
   public private(set) var grantedCredits: UInt16
-  /// Credits of the peer that it gets with the next indication.
+  /// Credits that the peer gets with the next indication.
   private var owedCredits: UInt16 = 0
   private var queue: [[UInt8]] = []
   /// The SDUs at the start of ``queue`` that are sent.
@@ -141,7 +141,7 @@ public struct CreditBasedChannel: Sendable {
     wasFull = !canSend
   }
 
-  /// Takes the payload of the next K-frame, where there is one and a credit for it.
+  /// Takes the payload of the next K-frame, if there is one and there is a credit for it.
   mutating func nextFrame() -> [UInt8]? {
     guard canSendFrame else { return nil }
     credits -= 1
@@ -159,7 +159,7 @@ public struct CreditBasedChannel: Sendable {
     return frame
   }
 
-  /// Removes the first SDU, and the memory of those before it rarely enough that moving the others is cheap.
+  /// Removes the first SDU. The memory of removed SDUs is freed rarely enough that moving the others is cheap.
   private mutating func removeFirst() {
     queue[head] = []
     head += 1
@@ -169,7 +169,7 @@ public struct CreditBasedChannel: Sendable {
     head = 0
   }
 
-  /// Whether the queue was full and takes SDUs again; true once for each time.
+  /// Whether the queue was full and takes SDUs again; true once each time.
   mutating func takeCanSend() -> Bool {
     guard wasFull, canSend else { return false }
     wasFull = false
@@ -194,7 +194,7 @@ public struct CreditBasedChannel: Sendable {
     guard let length = sduLength, sdu.count + part.count <= length else { throw .moreThanSDULength }
     sdu.append(copying: part)
     guard sdu.count == length else {
-      // The memory for the SDU is there: the frame needs no room of its own.
+      // The SDU already has its memory: the frame needs none of its own.
       owedCredits += 1
       return nil
     }
@@ -207,7 +207,7 @@ public struct CreditBasedChannel: Sendable {
     if Int(owedCredits) + Int(grantedCredits) < Int(local.initialCredits) { owedCredits += 1 }
   }
 
-  /// Takes the credits that the peer gets now: half of the initial ones or more, or the first after it has none.
+  /// Takes the credits that the peer gets now: half of the initial ones or more, or the first one after it has none.
   mutating func takeOwedCredits() -> UInt16? {
     guard owedCredits > 0, grantedCredits == 0 || owedCredits >= max(1, local.initialCredits / 2) else { return nil }
     defer { owedCredits = 0 }

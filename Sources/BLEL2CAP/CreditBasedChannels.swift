@@ -1,7 +1,7 @@
 import BLEWire
 
-/// The credit-based channels of one link: packets of the signalling channel and K-frames in, both out (Vol 3, Part A, 4.22 to
-/// 4.28 and 10).
+/// The credit-based channels of one link: packets of the signalling channel and K-frames in, both out (Vol 3, Part A,
+/// 4.22 to 4.28 and 10).
 ///
 /// ```
 ///   open ──request──► opening ──response: successful──► open ──close, or Disconnection Request──► closed
@@ -14,7 +14,7 @@ import BLEWire
 public struct CreditBasedChannels: Sendable {
   /// The limits of one link.
   public struct Limits: Hashable, Sendable {
-    /// The channels, those that are being opened included. An LE link has 64 dynamic numbers at most.
+    /// The number of channels, those that are being opened included. An LE link has 64 dynamic numbers at most.
     public var channels = 32
     /// Requests of the peer that wait for ``SignallingChannel/accept(_:_:into:effects:)``.
     public var waitingRequests = 4
@@ -41,7 +41,7 @@ public struct CreditBasedChannels: Sendable {
     public let mode: CreditBasedChannel.Mode
     /// What the peer accepts.
     public let remote: CreditBasedChannel.Parameters
-    /// The numbers of the channels at the peer. A null one was rejected already.
+    /// The numbers of the channels at the peer. A null one has already been rejected.
     var remoteCIDs: [ChannelID]
     /// The result for the channels that were rejected.
     var partialResult: CreditBasedConnectionResult
@@ -93,8 +93,8 @@ public struct CreditBasedChannels: Sendable {
     /// The peer requests channels. Answer with ``SignallingChannel/accept(_:_:into:effects:)`` or
     /// ``SignallingChannel/reject(_:_:into:)``.
     case requested(Request)
-    /// Channels are open: by a request of the peer, or by ours with this identifier. Fewer than requested if the peer
-    /// rejected some.
+    /// Channels are open, by a request of the peer or by our request with this identifier. Fewer than requested if the
+    /// peer rejected some.
     case opened([ChannelID], OpenID?)
     /// A request of ours failed.
     case openFailed(OpenID, OpenFailure)
@@ -104,7 +104,7 @@ public struct CreditBasedChannels: Sendable {
     case canSend(ChannelID)
     /// The peer has other sizes for these channels, or accepted ours.
     case reconfigured([ChannelID])
-    /// The peer rejected our sizes, or did not respond: nil.
+    /// The peer rejected our sizes; nil if it did not respond.
     case reconfigurationFailed([ChannelID], CreditBasedReconfigureResult?)
     /// A channel is closed. SDUs in its queue are lost.
     case closed(ChannelID, CloseReason)
@@ -149,9 +149,10 @@ public struct CreditBasedChannels: Sendable {
 
   var deadline: Instant? { outstanding.isEmpty ? nil : outstanding.values.map(\.deadline).min() }
 
-  /// Takes the next K-frame of all channels, one from each channel in turn.
+  /// Takes the next K-frame, from each channel in turn.
   ///
-  /// - Returns: the channel number of the peer, the payload, the channel number here, and the octets of an SDU in the payload.
+  /// - Returns: the channel number of the peer, the payload, the channel number here, and the octets of an SDU in the
+  ///   payload.
   public mutating func nextFrame(
     effects: inout [Effect]
   ) -> (channel: ChannelID, payload: [UInt8], local: ChannelID, octets: Int)? {
@@ -159,7 +160,7 @@ public struct CreditBasedChannels: Sendable {
     guard
       let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
         ?? ready.min(by: Self.isBefore), let waiting = open[next]?.queuedOctets, let remote = open[next]?.remoteCID,
-      // In place: a copy of the channel would copy its queue.
+      // Changed in place: a copy of the channel would copy its queue.
       let payload = open[next]?.nextFrame()
     else { return nil }
     lastSender = next
@@ -187,10 +188,10 @@ public struct CreditBasedChannels: Sendable {
     (open, outstanding, requests) = ([:], [:], [])
   }
 
-  /// Takes numbers for new channels, fewer than `count` where not so many are left.
+  /// Takes numbers for new channels, fewer than `count` if not enough are left.
   ///
-  /// They are given in turn, so that the number of a closed channel is used again as late as possible: some peers still
-  /// have the channel when they have confirmed its end.
+  /// Numbers are assigned in turn, so that the number of a closed channel is reused as late as possible: some peers
+  /// still have the channel when they have confirmed its end.
   mutating func takeCIDs(_ count: Int) -> [ChannelID] {
     var used = Set(open.keys)
     for case .open(_, _, _, _, let channels) in outstanding.values.map(\.request) { used.formUnion(channels) }
@@ -204,7 +205,7 @@ public struct CreditBasedChannels: Sendable {
     return numbers
   }
 
-  /// The request of the peer with this identifier, where it waits for the owner.
+  /// The request of the peer with this identifier, if it is waiting for the owner.
   func request(_ identifier: UInt8) -> Request? { requests.first { $0.identifier == identifier } }
 
   /// The channel of a number at the peer.

@@ -2,8 +2,8 @@ import BLEWire
 
 /// Reassembles L2CAP frames from the ACL fragments of one link (Vol 3, Part A, 7.2.1; Vol 4, Part E, 5.4.2).
 ///
-/// Nearly every frame fits in one fragment. For such a frame the result is the place of its payload in the fragment,
-/// and nothing is copied. The fragments of any other frame are collected in one buffer, which is reused.
+/// Most frames fit in one fragment. For such a frame the result is the place of its payload in the fragment, and
+/// nothing is copied. The fragments of any other frame are collected in one buffer, which is reused.
 ///
 /// ```swift
 /// var reassembler = Reassembler()
@@ -38,7 +38,7 @@ public struct Reassembler: Sendable {
 
   /// The reason why octets were dropped. L2CAP has no response to a malformed frame on a fixed channel.
   public enum Drop: Equatable, Sendable {
-    /// A new frame started after `received` of `expected` octets; `expected` is nil where the header was incomplete.
+    /// A new frame started after `received` of `expected` octets; `expected` is nil if the header was incomplete.
     case unfinished(received: Int, expected: Int?)
     /// The fragments have more octets than the length in the header.
     case overlong(received: Int, expected: Int)
@@ -50,7 +50,8 @@ public struct Reassembler: Sendable {
     case reservedBoundary
   }
 
-  /// The result of one fragment. Both properties can be set: a fragment can end one frame early and be another.
+  /// The result of one fragment. Both properties can be set: a fragment can end one frame early and be a whole other
+  /// frame.
   public struct Outcome: Equatable, Sendable {
     /// The frame that is complete.
     public var frame: Frame?
@@ -81,8 +82,8 @@ public struct Reassembler: Sendable {
   /// A reassembler at the start of a frame.
   public init(maximumPayload: Int = Self.defaultMaximumPayload) { self.maximumPayload = maximumPayload }
 
-  /// The channel of a fragment that is a whole frame, where no frame is being collected; its payload is behind the header. Nil for any
-  /// other fragment, which ``receive(_:packetBoundary:)`` takes.
+  /// The channel of a fragment that is a whole frame, if no frame is being collected; the payload follows the header.
+  /// Nil for any other fragment, which is passed to ``receive(_:packetBoundary:)``.
   package func wholeFrame(in fragment: Span<UInt8>, packetBoundary: UInt8) -> ChannelID? {
     guard case .idle = state, packetBoundary & 0b01 == 0, let header = BasicHeader(fragment),
       Int(header.length) <= maximumPayload, fragment.count == BasicFrame.headerLength + Int(header.length)

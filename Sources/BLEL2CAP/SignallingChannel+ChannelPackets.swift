@@ -4,7 +4,7 @@ import BLEWire
 extension SignallingChannel {
   /// Receives a packet about channels.
   ///
-  /// - Returns: false where the packet is of another kind.
+  /// - Returns: false if the packet is of another kind.
   mutating func receiveChannelPacket(
     _ packet: (any SignallingPacket)?, _ identifier: UInt8, now: Instant, _ out: inout PacketBuffer,
     _ effects: inout [Effect]
@@ -25,8 +25,8 @@ extension SignallingChannel {
     return true
   }
 
-  /// One channel (Vol 3, Part A, 4.22). A request with the identifier of one that waits is its repetition, which has no response
-  /// of its own, or breaks the rule that each request has another identifier (Vol 3, Part A, 4).
+  /// One channel (Vol 3, Part A, 4.22). A request with the identifier of a waiting one either repeats it, and has no
+  /// response of its own, or breaks the rule that each request has an identifier of its own (Vol 3, Part A, 4).
   private mutating func receive(
     _ packet: LECreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
@@ -51,7 +51,8 @@ extension SignallingChannel {
     if channels.request(identifier) == nil { take(request, &out, &effects) }
   }
 
-  /// One to five channels (Vol 3, Part A, 4.25). A number that cannot be used is rejected alone; the others are opened.
+  /// One to five channels (Vol 3, Part A, 4.25). Only the numbers that cannot be used are rejected; the others are
+  /// opened.
   private mutating func receive(
     _ packet: CreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
@@ -131,7 +132,7 @@ extension SignallingChannel {
         forKey: identifier)?.request
     else { return }
     let pairs = zip(ours, numbers).filter { $1 != .null }
-    // Some channels may be open with another result than "successful" (Vol 3, Part A, 4.26).
+    // Some channels may be open even if the result is not "successful" (Vol 3, Part A, 4.26).
     guard result == .successful || mode == .enhancedCreditBased && !pairs.isEmpty else {
       return effects.append(.channel(.openFailed(id, .refused(result))))
     }
@@ -198,8 +199,8 @@ extension SignallingChannel {
     channels.outstanding[identifier] = nil
   }
 
-  /// Other sizes of the peer (Vol 3, Part A, 4.27). A request that names a channel twice has no meaning of its own: it is rejected like
-  /// other parameters that cannot be used.
+  /// Other sizes of the peer (Vol 3, Part A, 4.27). A request that names a channel twice is rejected like other
+  /// unusable parameters.
   private mutating func receive(
     _ request: CreditBasedReconfigureRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {

@@ -1,6 +1,6 @@
 public import BLEWire
 
-/// Credit-based channels: what the owner asks (Vol 3, Part A, 4.22 to 4.28).
+/// Credit-based channels: the commands of the owner (Vol 3, Part A, 4.22 to 4.28).
 extension SignallingChannel {
   /// A request for channels.
   public struct ChannelOpening: Hashable, Sendable {
@@ -10,7 +10,7 @@ extension SignallingChannel {
     public var mode: CreditBasedChannel.Mode
     /// The number of channels: 1, or 1 to 5 with enhanced flow control.
     public var count: Int
-    /// What this end accepts on each channel.
+    /// The sizes and credits of this end on each channel.
     public var local: CreditBasedChannel.Parameters
 
     /// A request with these fields.
@@ -109,7 +109,7 @@ extension SignallingChannel {
     refuse(request, result, &out)
   }
 
-  /// Whether a request waits for its answer; it does not any more.
+  /// Whether a request was waiting for its answer; afterwards it no longer waits.
   private mutating func take(_ request: CreditBasedChannels.Request) -> Bool {
     guard let index = channels.requests.firstIndex(of: request) else { return false }
     channels.requests.remove(at: index)
@@ -128,7 +128,8 @@ extension SignallingChannel {
     }
   }
 
-  /// Changes what this end accepts on channels of the enhanced mode. The MTU does not shrink, and the MPS only on one channel.
+  /// Changes the sizes that this end accepts on channels of the enhanced mode. The MTU does not shrink, and the MPS
+  /// only on one channel.
   ///
   /// - Throws: ``ChannelRefusal``; nothing is sent then.
   public mutating func reconfigure(
@@ -182,8 +183,8 @@ extension SignallingChannel {
     grantCredits(number, &out)
   }
 
-  /// Receives the payload of a frame on a dynamic channel. A frame on a channel that is not open is ignored (Vol 3, Part A,
-  /// 2.1).
+  /// Receives the payload of a frame on a dynamic channel. A frame on a channel that is not open is ignored (Vol 3,
+  /// Part A, 2.1).
   public mutating func receive(
     _ payload: Span<UInt8>, on number: ChannelID, now: Instant, into out: inout PacketBuffer,
     effects: inout [Effect]
@@ -210,7 +211,8 @@ extension SignallingChannel.ChannelRefusal: CustomStringConvertible {
   public var description: String {
     switch self {
     case .invalidParameters(let parameters, let mode):
-      "channel not requested: MTU \(parameters.mtu) or MPS \(parameters.mps) is invalid. Use \(mode.minimumSize) to 65,533 octets, and one credit or more"
+      "channel not requested: MTU \(parameters.mtu) or MPS \(parameters.mps) is invalid. "
+        + "Use \(mode.minimumSize) to 65,533 octets, and one credit or more"
     case .invalidCount(let count):
       "channel not requested: \(count) channels in one request. Use 1, or 1 to 5 with enhanced flow control"
     case .tooMany(let limit): "channel not requested: the link has \(limit) channels. Close one"

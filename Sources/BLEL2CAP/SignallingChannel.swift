@@ -2,9 +2,9 @@ public import BLEWire
 
 /// The LE signalling channel of one link (Vol 3, Part A, 4): PDUs in, PDUs and effects out.
 ///
-/// A peripheral requests connection parameters, a central answers such a request, one at a time. Both open, use and close
-/// credit-based channels (``CreditBasedChannels``). All other requests are rejected with the response that the specification
-/// prescribes.
+/// A peripheral requests connection parameters, and a central answers such requests, one at a time. Both open, use and
+/// close credit-based channels (``CreditBasedChannels``). All other requests are rejected with the response that the
+/// specification prescribes.
 ///
 /// ```
 ///   peripheral                                   central
@@ -117,7 +117,7 @@ public struct SignallingChannel: Sendable {
     send(parameters, identifier, &out)
   }
 
-  /// Answers ``Effect/parameterUpdateRequested(_:)``. Does nothing where there is no request.
+  /// Answers ``Effect/parameterUpdateRequested(_:)``. Does nothing if there is no request.
   public mutating func answerParameterUpdate(accepted: Bool, into out: inout PacketBuffer) {
     guard let identifier = unanswered else { return }
     unanswered = nil
@@ -195,8 +195,8 @@ public enum ConnectionParameterProblem: Error, Equatable, Sendable {
   case latencyOutOfRange
   /// The supervision timeout is outside 10 to 3200 units of 10 ms.
   case timeoutOutOfRange
-  /// The supervision timeout is not longer than 2 x (1 + latency) x the largest interval: the peripheral could miss it
-  /// by its latency alone.
+  /// The supervision timeout is not longer than 2 x (1 + latency) x the largest interval: the latency alone could
+  /// exceed it.
   case timeoutTooShortForLatency
 }
 

@@ -36,7 +36,7 @@ public struct SignallingPDU: Equatable, Sendable {
 
   /// Decodes one command that fills `bytes`; an LE link allows only one in a PDU.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where header or parameters are malformed, and for the reserved code 0x00. A code
+  /// - Throws: ``/BLEWire/CodecError`` if header or parameters are malformed, and for the reserved code 0x00. A code
   ///   without a declaration is not an error.
   public init(decoding bytes: Bytes) throws(CodecError) {
     let header = try Header(decoding: bytes)
@@ -96,7 +96,7 @@ public enum SignallingCommand: Sendable {
 
   /// Decodes the parameters of the command `code`.
   ///
-  /// - Throws: ``/BLEWire/CodecError`` where the parameters are malformed, and for the reserved code 0x00.
+  /// - Throws: ``/BLEWire/CodecError`` if the parameters are malformed, and for the reserved code 0x00.
   public init(_ code: SignallingCode, decoding data: Bytes) throws(CodecError) {
     guard code.rawValue != 0 else { throw .invalid(field: "Code") }
     if let type = SignallingCode.packets[code] {
@@ -141,7 +141,7 @@ extension SignallingCommand: Equatable {
 
 /// The octet that identifies a signalling command (Vol 3, Part A, 4, table 4.2).
 ///
-/// The code of each command stands beside the command's declaration.
+/// The code of each command is beside the command's declaration.
 public struct SignallingCode: AssignedNumber {
   public var rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

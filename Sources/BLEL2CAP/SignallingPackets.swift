@@ -97,7 +97,7 @@ public struct DisconnectionRequest: SignallingPacket {
   }
 }
 
-/// L2CAP_DISCONNECTION_RSP (Vol 3, Part A, 4.7). The channels are the ones of the request.
+/// L2CAP_DISCONNECTION_RSP (Vol 3, Part A, 4.7). The channels are those of the request.
 public struct DisconnectionResponse: SignallingPacket {
   public static let code = SignallingCode.disconnectionResponse
   public static let name: StaticString = "Disconnection Response"

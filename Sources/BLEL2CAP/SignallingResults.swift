@@ -9,8 +9,8 @@ public struct CommandRejectReason: AssignedNumber {
   public static let commandNotUnderstood = Self(rawValue: 0x0000)
   /// 0x0001: the PDU exceeds the MTU of the signalling channel. The data is that MTU, two octets.
   public static let signallingMTUExceeded = Self(rawValue: 0x0001)
-  /// 0x0002: a channel of the request does not exist. The data is the local, then the remote channel of the sender of
-  /// the reject, two octets each.
+  /// 0x0002: a channel of the request does not exist. The data is the local channel, then the remote channel, as seen
+  /// from the sender of the reject, two octets each.
   public static let invalidCIDInRequest = Self(rawValue: 0x0002)
 
   public static let spaceName: StaticString = "reject reason"
@@ -36,9 +36,9 @@ public struct ConnectionParameterUpdateResult: AssignedNumber {
   ]
 }
 
-/// The result of a request for credit based channels (Vol 3, Part A, 4.23 and 4.26).
+/// The result of a request for credit-based channels (Vol 3, Part A, 4.23 and 4.26).
 ///
-/// The enhanced request has the same numbers, and those from ``invalidParameters`` on.
+/// The enhanced request also has the numbers from ``invalidParameters`` on.
 public struct CreditBasedConnectionResult: AssignedNumber {
   public var rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }
