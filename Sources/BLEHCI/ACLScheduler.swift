@@ -15,7 +15,7 @@ public import BLEWire
 /// taking the buffers of the others (Docs/Decisions/0099):
 /// - A buffer stays free for each link that has no packet in the controller, up to half of the buffers.
 /// - Of the links that wait, the one with the fewest packets in the controller sends next; equal ones send in turn.
-/// - ``takeStalled()`` returns the links that keep their buffers while another link has none at all.
+/// - `takeStalled()` returns the links that keep their buffers while another link has none at all.
 public struct ACLScheduler: Sendable {
   /// The limits of the queue of each link.
   public struct Limits: Equatable, Sendable {
