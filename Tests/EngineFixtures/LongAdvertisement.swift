@@ -21,6 +21,8 @@ package enum LongAdvertisement: UInt8, CaseIterable, Sendable {
   /// - Parameter salt: advertisements of other numbers have other values.
   package func octets(_ salt: UInt16) -> [UInt8] {
     var (octets, number): ([UInt8], UInt16) = ([], salt)
+    // An array that grows has up to twice the capacity that it needs, depending on what the allocator returns.
+    octets.reserveCapacity(1650)
     while octets.count + 4 <= 1650 {
       // At the end, what fits is of an even length.
       let count = min(length, (1650 - octets.count - 2) & ~1)
