@@ -14,13 +14,30 @@ extension HostCore {
     if packet.count > 2, packet[0] == Self.numberOfCompletedPackets {
       return LinkRouter.packetsCompleted(packet.extracting(2..<packet.count), &links, &turn)
     }
-    if radio.receiveReports(packet, &links, now: turn.now, into: &turn.output) { return }
+    if receiveReports(packet) { return }
     do throws(CodecError) {
       if let event = try HCIEvent(decoding: [UInt8](copying: packet)[...]).parameters { receive(event) }
     } catch {
       turn.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
     }
     checkShutdown()
+  }
+
+  /// Reads reports of advertisements in the packet of their event. They are the most frequent events while the host scans,
+  /// and of most of them nothing is kept.
+  ///
+  /// - Returns: false for another event, and for one that is to be decoded as a whole: it is malformed, a report is a
+  ///   fragment, or a bonded device uses a private address.
+  private mutating func receiveReports(_ event: Span<UInt8>) -> Bool {
+    guard radio.readsReportsInPlace, let reports = AdvertisingReportViews(in: event) else { return false }
+    var remaining = reports
+    while let view = remaining.next(in: event) {
+      let address = view.address(in: event)
+      guard view.isComplete(in: event), links.identity(of: address) == address.identity else { return false }
+    }
+    remaining = reports
+    while let view = remaining.next(in: event) { radio.receive(view, in: event, now: turn.now, into: &turn.output) }
+    return true
   }
 
   private mutating func receive(_ event: any HCIEventParameters) {

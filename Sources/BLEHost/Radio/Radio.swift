@@ -137,31 +137,14 @@ extension Radio {
     }
   }
 
-  /// Reads reports of advertisements in the packet of their event. They are the most frequent events while the host scans, and of
-  /// most of them nothing is kept.
-  ///
-  /// - Returns: false for another event, and for one that is to be decoded as a whole: it is malformed, a report is a fragment, or a
-  ///   bonded device uses a private address.
-  mutating func receiveReports(
-    _ packet: Span<UInt8>, _ links: inout HostLinks, now: Instant, into output: inout HostOutput
-  ) -> Bool {
-    guard packet.count > 3, packet[0] == HCIEventCode.leMeta.rawValue, Int(packet[1]) == packet.count - 2,
-      let layout = Discovery.ReportLayout(packet[2]), scanner.hasNoFragments
-    else { return false }
-    var offset = 4
-    for _ in 0..<packet[3] {
-      guard let length = layout.length(in: packet, at: offset) else { return false }
-      let address = layout.address(in: packet, at: offset)
-      guard links.identity(of: address) == address.identity else { return false }
-      offset += length
-    }
-    guard offset == packet.count else { return false }
-    offset = 4
-    while let length = layout.length(in: packet, at: offset) {
-      scanner.receive(layout, in: packet, at: offset, now: now, into: &output)
-      offset += length
-    }
-    return true
+  /// Whether reports may be read in the packets of their events: no part of an advertisement waits for the others.
+  var readsReportsInPlace: Bool { scanner.hasNoFragments }
+
+  /// Takes a complete report in the packet of its event, of a device that is known by the address in the report.
+  mutating func receive(
+    _ view: AdvertisingReportView, in event: Span<UInt8>, now: Instant, into output: inout HostOutput
+  ) {
+    scanner.receive(view, in: event, now: now, into: &output)
   }
 
   private mutating func received(_ address: DeviceAddress, of identity: DeviceAddress, _ turn: inout RadioTurn) {

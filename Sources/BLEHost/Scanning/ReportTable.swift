@@ -13,19 +13,12 @@ struct ReportTable: Sendable {
   /// A report in the table.
   struct Entry: Sendable {
     fileprivate(set) var content: Discovery.Shared
-    /// The octets of the packet apart from the data, where the content was read in a packet.
-    fileprivate var head: Head?
+    /// The other fields of the report, where the content was read in a packet.
+    fileprivate var fields: AdvertisingReportView.Fields?
     /// Different from those of all other contents; greater for a later one.
     fileprivate(set) var number: UInt64
     /// The number of the first content since the device is in the table.
     fileprivate(set) var firstNumber: UInt64
-  }
-
-  /// The octets of a report apart from address, data and RSSI (``Discovery/ReportLayout/head(in:at:)``).
-  struct Head: Equatable, Sendable {
-    let isExtended: Bool
-    let low: UInt64
-    let high: UInt64
   }
 
   private var keys = RecencyTable()
@@ -41,23 +34,25 @@ struct ReportTable: Sendable {
 
   private init(after number: UInt64) { lastNumber = number }
 
-  /// Takes a report that ``Discovery/ReportLayout/length(in:at:)`` has measured.
+  /// Takes a complete report in the packet of its event.
   ///
   /// - Returns: where it is until the next report.
-  mutating func receive(_ layout: Discovery.ReportLayout, in packet: Span<UInt8>, at offset: Int) -> Int {
-    let address = layout.address(in: packet, at: offset)
-    let head = layout.head(in: packet, at: offset)
-    let key = Self.key(layout, address, in: packet, at: offset)
-    let data = layout.data(in: packet, at: offset)
-    if let slot = keys.slot(of: key) {
+  mutating func receive(_ view: AdvertisingReportView, in event: Span<UInt8>) -> Int {
+    let fields = view.fields(in: event)
+    let key = Self.key(
+      view.address(in: event).identity, set: view.advertisingSID(in: event), isWhole: false,
+      isScanResponse: view.isScanResponse(in: event))
+    let slot: Int
+    if let known = keys.slot(of: key) {
+      slot = known
       keys.touch(slot)
-      if entries[slot].head == head, Self.areEqual(entries[slot].content.content.data, packet, data) { return slot }
-      replace(slot, by: Discovery.Content(layout, in: packet, at: offset))
-      entries[slot].head = head
-      return slot
+      let isRepeated = entries[slot].fields == fields
+      if isRepeated, Self.areEqual(entries[slot].content.content.data, event, view.data(in: event)) { return slot }
+      replace(slot, by: Discovery.Content(view, in: event))
+    } else {
+      slot = insert(Discovery.Content(view, in: event), key)
     }
-    let slot = insert(Discovery.Content(layout, in: packet, at: offset), key)
-    entries[slot].head = head
+    entries[slot].fields = fields
     return slot
   }
 
@@ -71,7 +66,7 @@ struct ReportTable: Sendable {
     keys.touch(slot)
     if entries[slot].content.content != content {
       replace(slot, by: content)
-      entries[slot].head = nil
+      entries[slot].fields = nil
     }
     return slot
   }
@@ -91,7 +86,7 @@ struct ReportTable: Sendable {
     makeRoom(for: 1, keeping: nil)
     let slot = keys.insert(key)
     let number = nextNumber()
-    let entry = Entry(content: Discovery.Shared(content), head: nil, number: number, firstNumber: number)
+    let entry = Entry(content: Discovery.Shared(content), fields: nil, number: number, firstNumber: number)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
     octets += content.octetCount
     makeRoom(for: 0, keeping: slot)
@@ -141,18 +136,6 @@ extension ReportTable {
     key(
       content.address, set: content.advertisingSet, isWhole: content.scanResponse != nil,
       isScanResponse: content.isScanResponse)
-  }
-
-  private static func key(
-    _ layout: Discovery.ReportLayout, _ address: DeviceAddress, in packet: Span<UInt8>, at offset: Int
-  ) -> UInt64 {
-    guard layout.isExtended else {
-      let isScanResponse = HCI.AdvertisingReportType(rawValue: packet[offset]) == .scanResponse
-      return key(address.identity, set: nil, isWhole: false, isScanResponse: isScanResponse)
-    }
-    let set = packet[offset + 11] <= 0x0F ? packet[offset + 11] : nil
-    // Bit 3 of the event type (Vol 4, Part E, 7.7.65.13).
-    return key(address.identity, set: set, isWhole: false, isScanResponse: packet[offset] & 0x08 != 0)
   }
 }
 

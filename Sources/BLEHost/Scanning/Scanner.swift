@@ -184,15 +184,13 @@ extension Scanner {
   /// Whether no part of an advertisement waits for the others.
   var hasNoFragments: Bool { assembler.deadline == nil }
 
-  /// A whole report that is still in the packet: of one that says what the last one of the device said, nothing is copied.
+  /// Takes a complete report in the packet of its event: of one that repeats the last one of the device, nothing is copied.
   mutating func receive(
-    _ layout: Discovery.ReportLayout, in packet: Span<UInt8>, at offset: Int, now: Instant,
-    into output: inout HostOutput
+    _ view: AdvertisingReportView, in event: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     guard !requests.isEmpty else { return }
-    let slot = reports.receive(layout, in: packet, at: offset)
-    let rssi = layout.rssi(in: packet, at: offset)
-    discovered(at: slot, rssi: rssi, now: now) { output.append($0, to: $1) }
+    let slot = reports.receive(view, in: event)
+    discovered(at: slot, rssi: view.rssi(in: event), now: now) { output.append($0, to: $1) }
   }
 
   private mutating func discovered(
