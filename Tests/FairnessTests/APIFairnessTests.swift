@@ -59,26 +59,26 @@ enum FairnessRole: String, CaseIterable, Sendable {
     }
   }
 
-  /// The fault that these tests are for: 16 values are on their way to all links together.
-  @Test(arguments: API.allCases) func aSharedWindowIsFound(api: API) async throws {
-    let baseline = try await Self.times(api, .peripheral, beside: nil, sharedWindow: 16)
-    let times = try await Self.times(api, .peripheral, beside: .answersNothing, sharedWindow: 16)
-    let slow = Operation.all(of: .peripheral).filter { operation in
-      guard let time = times[operation], let limit = baseline[operation] else { return false }
-      return time > limit * 2 + Self.slack
-    }
-    #expect(ValueKind.allCases.allSatisfy { slow.contains(.send($0, toAll: false)) }, "\(times)")
+  /// The fault that these tests are for: 16 values are on their way to all links together. Each kind of value begins with
+  /// windows that hostile devices have filled; later they have lost their links.
+  @Test(arguments: API.allCases, ValueKind.allCases) func aSharedWindowIsFound(api: API, kind: ValueKind) async throws {
+    let send = Operation.send(kind, toAll: false)
+    let baseline = try await Self.times(api, .peripheral, [send], beside: nil, sharedWindow: 16)
+    let times = try await Self.times(api, .peripheral, [send], beside: .answersNothing, sharedWindow: 16)
+    let (time, limit) = (try #require(times[send]), try #require(baseline[send]) * 2 + Self.slack)
+    #expect(time > limit)
   }
 
   private static func times(
-    _ api: API, _ role: FairnessRole, beside behaviour: Behaviour?, sharedWindow: Int = .max
+    _ api: API, _ role: FairnessRole, _ operations: [Operation]? = nil, beside behaviour: Behaviour?,
+    sharedWindow: Int = .max
   ) async throws -> [Operation: Duration] {
     let link = ScriptedLink(sharedWindow: sharedWindow)
     let program: any Program = api == .adapter ? AdapterProgram(link) : ManagerProgram(link, role)
     defer { program.close() }
     var scene = try await FairnessScene(program, role, behaviour)
     var times: [Operation: Duration] = [:]
-    for operation in Operation.all(of: role) {
+    for operation in operations ?? Operation.all(of: role) {
       let start = scene.now
       for _ in 0..<repetitions where times[operation] == nil {
         // An operation that does not end is not repeated.
