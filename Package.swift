@@ -215,8 +215,8 @@ let package = Package(
     tests(
       "FairnessTests",
       on: [
-        "BLEKit", "CoreBluetoothTypes", "BLEEngine", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGATT",
-        "BLEHCI", "BLEWire",
+        "BLEKit", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto",
+        "BLEGATT", "BLEHCI", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests(

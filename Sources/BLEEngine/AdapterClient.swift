@@ -1,4 +1,4 @@
-package import BLEGATT
+import BLEGATT
 package import BLEHost
 import BLELinux
 import BLERuntime
@@ -13,13 +13,13 @@ import Synchronization
 /// posts commands and receives events:
 ///
 /// ```
-///   any thread     perform(_:) ──► HostCommand ──► host          host ──► HostEvent
+///   any thread     commands ──► HostCommand ──► host             host ──► HostEvent
 ///                                                                           │ batches, in order
 ///   queue          start(_:) or events() ◄── private serial queue ◄─────────┤
 ///   the host's thread                       startOnHostThread(_:) ◄──────────┘
 /// ```
 ///
-/// - ``perform(_:)`` may be called on any thread. Commands are performed in the order of the calls. Identifiers in them
+/// - ``commands`` may be used on any thread. Commands are performed in the order of the calls. Identifiers in them
 ///   come from ``HostNames``, unique in the process; the events that answer carry them.
 /// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the
 ///   adapter, unless it is unknown, and the links that are up come first. Events come in the host's order, on
@@ -37,13 +37,15 @@ import Synchronization
 /// let client = AdapterClient(AdapterOptions(transport: "virtual"))
 /// Task {
 ///   for await event in client.events() {
-///     if case .state(.poweredOn, _) = event { client.perform(.startScanning(ScanParameters())) }
+///     if case .state(.poweredOn, _) = event { client.commands.post(.startScanning(ScanParameters())) }
 ///   }
 /// }
 /// ```
 package final class AdapterClient: Sendable {
   /// Serial; the events come on it. Its target is the queue that the client was made with.
   package let queue: DispatchQueue
+  /// Where commands go, from any thread. What is posted while the transport is being opened is kept, 64 commands at most.
+  package let commands: CommandPort
   private let link: any AdapterLink
   private let log: Log
   private let channels: ChannelRouter
@@ -65,7 +67,8 @@ package final class AdapterClient: Sendable {
   /// A client over `link`; tests play the host there.
   package init(over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write) {
     (self.link, self.log) = (link, log)
-    channels = ChannelRouter { [link] in link.offer($0) }
+    commands = link.commands
+    channels = ChannelRouter { [commands] in commands.post($0) }
     queue = DispatchQueue(label: "BluetoothLE.client", target: target)
   }
 
@@ -84,7 +87,7 @@ package final class AdapterClient: Sendable {
     // One block for all batches, which so need no memory of their own.
     let client = WeakClient(self)
     let handleWaiting: @convention(block) @Sendable () -> Void = { client.object?.handle(inbox, handler) }
-    link.attachExchanging { [queue] events in
+    link.attach { [queue] events in
       guard let self = client.object else { return 0 }
       self.join()
       let routed = self.route(&events)
@@ -106,7 +109,7 @@ package final class AdapterClient: Sendable {
   /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host
   /// sends what the batch has caused so far to be sent. It must not wait. Commands that it posts are performed next.
   package func startOnHostThread(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
-    link.attachExchanging { [weak self] events in
+    link.attach { [weak self] events in
       guard let self, !isDetached.load(ordering: .acquiring) else { return 0 }
       join()
       let routed = route(&events)
@@ -125,7 +128,7 @@ package final class AdapterClient: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
     continuation.onTermination = { [weak self] _ in self?.detach() }
     end.withLock { $0 = { continuation.finish() } }
-    link.attachExchanging { [weak self, log] events in
+    link.attach { [weak self, log] events in
       guard let self else { return 0 }
       join()
       let routed = route(&events)
@@ -139,33 +142,6 @@ package final class AdapterClient: Sendable {
     }
     return AdapterEvents(stream: stream) { [weak self] in self?.link.consumed(1) }
   }
-
-  /// Posts a command. It never waits; what is posted while the transport is being opened is kept, 64 commands at most.
-  package func perform(_ command: HostCommand) { link.post(command) }
-
-  /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``).
-  package func perform(_ command: HostCommand, octets: Span<UInt8>) { link.post(command, octets: octets) }
-
-  /// As ``perform(_:)``, for a caller that holds a lock.
-  ///
-  /// - Returns: whether ``wake()`` has to follow after the lock.
-  package func enqueue(_ command: HostCommand) -> Bool { link.enqueue(command) }
-
-  /// As ``perform(_:octets:)``, for a caller that holds a lock.
-  ///
-  /// - Returns: whether ``wake()`` has to follow after the lock.
-  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool { link.enqueue(command, octets: octets) }
-
-  /// Hands a value of an attribute over for some links, for a caller that holds a lock. The end of it is only counted:
-  /// ``start(updatesFinished:_:)``.
-  ///
-  /// - Returns: whether ``wake()`` has to follow after the lock.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
-    link.enqueueUpdate(of: attribute, octets: octets, to: peers)
-  }
-
-  /// Wakes the host for the commands that were enqueued.
-  package func wake() { link.wake() }
 
   /// Ends the events; commands have no effect from now on. It may be called more than once, on any thread.
   package func detach() {
@@ -231,19 +207,19 @@ extension AdapterClient {
   package func remove(_ bond: Bond) {
     // The store has the change also where the client ends before the host reports it.
     link.hub?.bonds.receive(.bondRemoved(bond.record.identity))
-    perform(.removeBond(bond.record.identity))
+    commands.post(.removeBond(bond.record.identity))
   }
 
   /// Changes how the adapter pairs from now on, for all its clients; ``PairingOptions/storage`` stays.
   package func setPairing(_ options: PairingOptions) {
     for command in link.hub?.bonds.commands(options) ?? [] {
-      if case .setPairing = command { perform(command) }
+      if case .setPairing = command { commands.post(command) }
     }
   }
 
   /// The reply to a question of ``HostEvent/pairing(_:_:_:)``.
   package func reply(to question: PairingQuestionID, of peer: PeerID) -> PairingReply {
-    PairingReply(link: link, peer: peer, question: question)
+    PairingReply(commands: commands, peer: peer, question: question)
   }
 
   /// Says that this client does not answer a question. When no client of the adapter answers it, the question is
@@ -268,7 +244,7 @@ extension AdapterClient {
         "a pairing asks \(question.purpose) and there is no pairing delegate: it is declined. Set pairingDelegate")
     }
     if case .display = question.kind { return }
-    link.post(.answerPairing(question.peer, question.id, .reject))
+    commands.post(.answerPairing(question.peer, question.id, .reject))
   }
 }
 

@@ -81,9 +81,9 @@ package final class AdapterHub: Sendable {
       attachment = attached
       return attached
     }
-    attached.post(.reportCapabilities)
-    for command in bonds.commands(options.pairing, options.privacy) { attached.post(command) }
-    bonds.report { [weak attached] in attached?.post($0) }
+    attached.commands.post(.reportCapabilities)
+    for command in bonds.commands(options.pairing, options.privacy) { attached.commands.post(command) }
+    bonds.report { [weak attached] in attached?.commands.post($0) }
   }
 
   /// What the host reports to everyone, before the clients receive it, and what it refuses of the commands of the hub.

@@ -10,32 +10,14 @@ import Synchronization
 ///
 /// ``AdapterClient`` is its only user.
 package protocol AdapterLink: AnyObject, Sendable {
-  /// Posts a command; commands are performed in the order in which they were posted.
-  func post(_ command: HostCommand)
-  /// Posts a command whose value is in `octets` (``HostCommand/value(_:)``), without an allocation.
-  func post(_ command: HostCommand, octets: Span<UInt8>)
-  /// As ``post(_:)``, without waking the host. A caller that holds a lock which the host's thread needs enqueues under
-  /// it, and wakes the host after it: the woken thread would find the lock taken, and spin.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  func enqueue(_ command: HostCommand) -> Bool
-  /// As ``enqueue(_:)``, for a command whose value is in `octets`.
-  func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool
-  /// Appends a value of an attribute for some links, as ``enqueue(_:)``. ``HostEvent/updatesFinished(_:_:)`` counts it
-  /// for each link, or ``HostEvent/updateFinished(_:_:)`` follows, when it has left.
-  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool
-  /// Wakes the host for the commands that were enqueued.
-  func wake()
-  /// As ``post(_:)``.
-  ///
-  /// - Returns: false where the command is lost, because too many wait for the host.
-  func offer(_ command: HostCommand) -> Bool
+  /// Where the commands of the client go.
+  var commands: CommandPort { get }
   /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of
   /// the adapter comes first. Called once.
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void)
-  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the host uses
-  /// next. It returns how many of the events it has taken; ``consumed(_:)`` has the others.
-  func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int)
+  ///
+  /// - Parameter sink: may exchange the array of a batch for another one, whose memory the host uses next. It returns
+  ///   how many of the events it has taken; ``consumed(_:)`` has the others.
+  func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int)
   /// The client has taken so many of the events that `sink` was called with.
   func consumed(_ count: Int)
   /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
@@ -44,43 +26,6 @@ package protocol AdapterLink: AnyObject, Sendable {
   var failure: AdapterError? { get }
   /// What the clients of the adapter share; nil before there is a host.
   var hub: AdapterHub? { get }
-}
-
-extension AdapterLink {
-  /// A link whose commands have their values.
-  package func post(_ command: HostCommand, octets: Span<UInt8>) { post(command.value(octets)) }
-
-  /// A link whose host makes an array for each batch.
-  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
-    attach { [weak self] events in
-      var events = events
-      let taken = sink(&events)
-      if taken > 0 { self?.consumed(taken) }
-    }
-  }
-
-  /// A link whose host needs no waking.
-  package func enqueue(_ command: HostCommand) -> Bool {
-    post(command)
-    return false
-  }
-  /// A link whose host needs no waking.
-  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
-    post(command, octets: octets)
-    return false
-  }
-  /// A link whose host takes commands alone.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
-    enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
-  }
-  /// A link whose host needs no waking.
-  package func wake() {}
-
-  /// A link that loses no command.
-  package func offer(_ command: HostCommand) -> Bool {
-    post(command)
-    return true
-  }
 }
 
 /// A client's attachment to the real host, which all clients of one transport share.
@@ -118,47 +63,7 @@ package final class HostConnection: AdapterLink {
 
   package var hub: AdapterHub? { heldHub.withLock { $0 } }
 
-  package func post(_ command: HostCommand) { _ = offer(command) }
-
-  package func offer(_ command: HostCommand) -> Bool {
-    let (attachment, isTaken) = phase.withLock { phase -> (HostAttachment?, Bool) in
-      switch phase {
-      case .idle(var waiting):
-        guard waiting.count < Self.waitingLimit else { return (nil, false) }
-        waiting.append(command)
-        phase = .idle(waiting: waiting)
-        return (nil, true)
-      case .open(let attachment): return (attachment, true)
-      case .failed, .detached: return (nil, true)
-      }
-    }
-    // Not under the lock, which the thread of the host needs as soon as it is woken.
-    return attachment?.post(command) ?? isTaken
-  }
-
-  package func post(_ command: HostCommand, octets: Span<UInt8>) {
-    if let attachment { attachment.post(command, octets: octets) } else { post(command.value(octets)) }
-  }
-
-  package func enqueue(_ command: HostCommand) -> Bool {
-    if let attachment { return attachment.enqueue(command) }
-    post(command)
-    return false
-  }
-
-  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
-    if let attachment { return attachment.enqueue(command, octets: octets) }
-    post(command.value(octets))
-    return false
-  }
-
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
-    if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets, to: peers) }
-    post(HostCommand.update(HostNames.update(), attribute, [], to: peers).value(octets))
-    return false
-  }
-
-  package func wake() { attachment?.wake() }
+  package var commands: CommandPort { CommandPort(to: self) }
 
   /// The attachment, while it is open.
   private var attachment: HostAttachment? {
@@ -167,14 +72,7 @@ package final class HostConnection: AdapterLink {
     }
   }
 
-  package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
-    attachExchanging { events in
-      sink(events)
-      return 0
-    }
-  }
-
-  package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
+  package func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
       // The client may be gone; the host ends with this reference then.
@@ -195,7 +93,7 @@ package final class HostConnection: AdapterLink {
         // Attached first, so that the sink receives the answers.
         let attachment = host.attachExchanging(sink)
         phase = .open(attachment)
-        for command in waiting { attachment.post(command) }
+        for command in waiting { attachment.commands.post(command) }
       }
     case .failure(let error):
       let failure = AdapterError(error)
@@ -227,4 +125,30 @@ package final class HostConnection: AdapterLink {
   package var failure: AdapterError? {
     if case .failed(let error) = phase.withLock({ $0 }) { error } else { nil }
   }
+}
+
+extension HostConnection: CommandReceiver {
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> CommandAdmission {
+    let (attachment, isTaken) = phase.withLock { phase -> (HostAttachment?, Bool) in
+      switch phase {
+      case .open(let attachment): return (attachment, true)
+      case .idle(var waiting):
+        guard waiting.count < Self.waitingLimit else { return (nil, false) }
+        waiting.append(octets.isEmpty ? command : command.value(octets))
+        phase = .idle(waiting: waiting)
+        return (nil, true)
+      // The client has been told, or has left.
+      case .failed, .detached: return (nil, true)
+      }
+    }
+    // Not under the lock, which the thread of the host needs as soon as it is woken.
+    return attachment?.enqueue(command, octets: octets) ?? CommandAdmission(isTaken: isTaken, wakesHost: false)
+  }
+
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission {
+    if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets, to: peers) }
+    return enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
+  }
+
+  package func wake() { attachment?.wake() }
 }

@@ -69,16 +69,16 @@ final class AdapterSession: Sendable {
 
   /// Changes the state, posts the commands that this causes, then makes the calls.
   func run<Value: Sendable>(_ change: (inout State, inout Actions) -> Value) -> Value {
-    let (value, calls, wakes) = state.withLock { state in
-      var actions = Actions()
-      var wakes = false
-      let value = change(&state, &actions)
-      // Under the lock, so that commands leave in the order of the changes. The host is woken after it, as tasks are
-      // resumed after it: a thread that finds the lock taken spins before it waits.
-      for command in actions.commands where client.enqueue(command) { wakes = true }
-      return (value, actions.calls, wakes)
+    // Tasks are resumed after the lock, as the host is woken after it.
+    let (value, calls) = client.commands.batch { batch in
+      state.withLock { state in
+        var actions = Actions()
+        let value = change(&state, &actions)
+        // Under the lock, so that commands leave in the order of the changes.
+        for command in actions.commands { batch.append(command) }
+        return (value, actions.calls)
+      }
     }
-    if wakes { client.wake() }
     for call in calls { call() }
     return value
   }

@@ -10,7 +10,7 @@ package import BLELinux
 /// ```swift
 /// let host = try Host.shared(LaunchOptions.transport())
 /// let attachment = host.attach { events in print(events) }
-/// attachment.post(.startScanning(ScanParameters()))
+/// attachment.commands.post(.startScanning(ScanParameters()))
 /// ```
 package final class Host: Sendable {
   package let transport: TransportSpec

@@ -17,37 +17,21 @@ package final class HostAttachment: Sendable {
 
   deinit { mailbox.detach(owner) }
 
-  /// Posts a command of this owner; commands are performed in the order in which they are posted. The call does not
-  /// wait.
-  ///
-  /// - Returns: false where the command was rejected: the stack has ended, or ``LoopOptions/commandLimit`` commands
-  ///   wait already, which ``HostEvent/refused(_:)`` reports to this owner, too.
-  @discardableResult
-  package func post(_ command: HostCommand) -> Bool { mailbox.post(command, from: owner) }
-
-  /// As ``post(_:)``, for a command whose value is in `octets` (``HostCommand/value(_:)``).
-  @discardableResult
-  package func post(_ command: HostCommand, octets: Span<UInt8>) -> Bool {
-    mailbox.post(command, octets: octets, from: owner)
-  }
-
-  /// As ``post(_:)``, without waking the loop.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  package func enqueue(_ command: HostCommand, octets: Span<UInt8> = Span()) -> Bool {
-    mailbox.enqueue(command, octets: octets, from: owner)
-  }
-
-  /// Appends a value of an attribute for some links (``UpdateRun``), without waking the loop.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> Bool {
-    mailbox.enqueueUpdate(of: attribute, octets: octets, to: peers, from: owner)
-  }
-
-  /// Wakes the loop for the commands that were enqueued.
-  package func wake() { mailbox.wake() }
+  /// Where the commands of this owner go.
+  package var commands: CommandPort { CommandPort(to: self) }
 
   /// The owner has handled `count` of its events.
   package func consumed(_ count: Int) { mailbox.consumed(count, by: owner) }
+}
+
+extension HostAttachment: CommandReceiver {
+  package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> CommandAdmission {
+    mailbox.enqueue(command, octets: octets, from: owner)
+  }
+
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission {
+    mailbox.enqueueUpdate(of: attribute, octets: octets, to: peers, from: owner)
+  }
+
+  package func wake() { mailbox.wake() }
 }

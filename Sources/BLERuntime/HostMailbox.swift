@@ -121,33 +121,34 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has
   ///   detached, or the stack has ended.
   package func post(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
-    let (isTaken, wakes) = state.withLock { append(command, octets, from: owner, wakesLoop: true, &$0) }
-    if wakes { waker.wake() }
-    return isTaken
+    let admission = state.withLock { append(command, octets, from: owner, wakesLoop: true, &$0) }
+    if admission.wakesHost { waker.wake() }
+    return admission.isTaken
   }
 
-  /// As ``post(_:octets:from:)``, without waking the loop.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
-  package func enqueue(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
-    state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }.wakes
+  /// As ``post(_:octets:from:)``, without waking the loop: ``wake()`` follows where the admission says so.
+  package func enqueue(
+    _ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process
+  ) -> CommandAdmission {
+    state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }
   }
 
   /// Appends a value of an attribute for some links, without waking the loop. Values for the same links that follow
   /// each other are one item.
-  ///
-  /// - Returns: whether ``wake()`` has to follow.
   package func enqueueUpdate(
     of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID], from owner: OwnerID
-  ) -> Bool {
+  ) -> CommandAdmission {
     state.withLock { state in
       // The owner of a run that is open has not detached since it was begun.
       let extendsRun = state.waiting.extendsRun(of: attribute, to: peers, from: owner)
-      guard extendsRun || accepts(owner, state) else { return false }
-      guard state.commandCount < commandLimit else { return state.refused.insert(owner).inserted && !state.isLoopAwake }
+      guard extendsRun || accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
+      guard state.commandCount < commandLimit else {
+        let isFirst = state.refused.insert(owner).inserted
+        return CommandAdmission(isTaken: false, wakesHost: isFirst && !state.isLoopAwake)
+      }
       state.commandCount += 1
       state.waiting.append(octets, of: attribute, to: peers, from: owner, extendsRun: extendsRun)
-      return !state.isLoopAwake
+      return CommandAdmission(isTaken: true, wakesHost: !state.isLoopAwake)
     }
   }
 
@@ -160,19 +161,19 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// - Returns: `wakes`: whether the loop is to be woken.
+  /// - Parameter wakesLoop: whether the caller wakes the loop where the admission says so, before another one enqueues.
   private func append(
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, wakesLoop: Bool, _ state: inout State
-  ) -> (isTaken: Bool, wakes: Bool) {
-    guard accepts(owner, state) else { return (false, false) }
+  ) -> CommandAdmission {
+    guard accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
     let isTaken = state.commandCount < commandLimit
     if isTaken {
       state.commandCount += 1
       state.waiting.append(.command(command, owner, octets: octets.count), octets: octets)
     } else if !state.refused.insert(owner).inserted {
-      return (false, false)
+      return CommandAdmission(isTaken: false, wakesHost: false)
     }
-    return (isTaken, wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
+    return CommandAdmission(isTaken: isTaken, wakesHost: wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
   }
 
   /// Whether commands of an owner are taken.

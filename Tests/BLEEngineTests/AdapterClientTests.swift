@@ -11,47 +11,28 @@ import Testing
 
 @Suite struct AdapterClientTests {
   /// A host that says what the test wants.
-  private final class Link: AdapterLink {
-    private let state = Mutex(State())
-    let hub: AdapterHub? = AdapterHub(BondStorage(MemoryBondStore(), log: { _, _ in }), log: { _, _ in })
-    let failure: AdapterError?
+  private struct Link: Sendable {
+    private let performed: Performed
+    let connection: ScriptedConnection
 
-    private struct State {
-      var commands: [HostCommand] = []
-      var sink: (@Sendable ([HostEvent]) -> Void)?
-      var taken = 0
-      var detachments = 0
-      /// Commands that are taken before the next ones are refused; nil takes all.
-      var room: Int?
+    private final class Performed: Sendable {
+      let commands = Mutex<[HostCommand]>([])
     }
 
-    init(failure: AdapterError? = nil) { self.failure = failure }
-
-    func post(_ command: HostCommand) { state.withLock { $0.commands.append(command) } }
-    func offer(_ command: HostCommand) -> Bool {
-      state.withLock { state in
-        guard state.room != 0 else { return false }
-        state.room = state.room.map { $0 - 1 }
-        state.commands.append(command)
-        return true
-      }
-    }
-    func makeRoom(_ room: Int?) { state.withLock { $0.room = room } }
-    func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { state.withLock { $0.sink = sink } }
-    func consumed(_ count: Int) { state.withLock { $0.taken += count } }
-    func detach() {
-      let sink = state.withLock { state in
-        state.detachments += 1
-        return state.sink.take()
-      }
-      _ = consume sink
+    init(failure: AdapterError? = nil) {
+      let performed = Performed()
+      self.performed = performed
+      connection = ScriptedConnection(
+        hub: AdapterHub(BondStorage(MemoryBondStore(), log: { _, _ in }), log: { _, _ in }), failure: failure,
+        perform: { command in performed.commands.withLock { $0.append(command) } })
     }
 
-    func say(_ events: HostEvent...) { state.withLock { $0.sink }?(events) }
-    var commands: [HostCommand] { state.withLock { $0.commands } }
-    var commandCount: Int { state.withLock { $0.commands.count } }
-    var taken: Int { state.withLock { $0.taken } }
-    var detachments: Int { state.withLock { $0.detachments } }
+    func say(_ events: HostEvent...) { connection.say(events) }
+    func makeRoom(_ room: Int?) { connection.makeRoom(room) }
+    var commands: [HostCommand] { performed.commands.withLock { $0 } }
+    var commandCount: Int { commands.count }
+    var taken: Int { connection.taken }
+    var detachments: Int { connection.detachments }
   }
 
   private static func number(_ event: HostEvent) -> Int? {
@@ -62,7 +43,7 @@ import Testing
 
   @Test func handsOutBatchesInOrderAndCountsThemAsTaken() {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     for number in 0..<100 { link.say(Self.event(2 * number), Self.event(2 * number + 1)) }
@@ -74,7 +55,7 @@ import Testing
   @Test func ownWorkKeepsItsPlaceAmongTheEvents() {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     target.suspend()
@@ -94,7 +75,7 @@ import Testing
   @Test func reportsOfAChannelDoNotWaitForTheQueue() throws {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     target.suspend()
@@ -113,7 +94,7 @@ import Testing
 
   @Test func aChannelHasOneUser() throws {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(.channelOpened(Self.channel))
     _ = try #require(client.stream(of: Self.channel))
@@ -122,7 +103,7 @@ import Testing
 
   @Test func aChannelFollowsTheMTUOfItsPeer() throws {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(.channelOpened(Self.channel), .channelResized(Self.channel.id, remoteMTU: 3_000))
     #expect(try #require(client.stream(of: Self.channel)).maximumLength == 3_000)
@@ -130,7 +111,7 @@ import Testing
 
   @Test func aChannelThatHasEndedIsStillHandedOut() throws {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(
       .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]), .channelClosed(Self.channel.id, .linkEnded))
@@ -141,7 +122,7 @@ import Testing
   /// An SDU that the host has no room for leaves a gap: nothing follows it, and the channel is closed.
   @Test func anSDUThatTheHostRefusesEndsTheChannel() async throws {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(.channelOpened(Self.channel))
     let stream = try #require(client.stream(of: Self.channel))
@@ -158,7 +139,7 @@ import Testing
 
   @Test func detachingEndsTheChannels() throws {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(.channelOpened(Self.channel))
     let stream = try #require(client.stream(of: Self.channel))
@@ -169,7 +150,7 @@ import Testing
   @Test func handsOutNothingAfterDetach() {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
     let count = Mutex(0)
     client.start { events in count.withLock { $0 += events.count } }
     target.suspend()
@@ -183,13 +164,13 @@ import Testing
 
   @Test func detachesWithItsEnd() {
     let link = Link()
-    AdapterClient(over: link, log: { _, _ in }).start { _ in }
+    AdapterClient(over: link.connection, log: { _, _ in }).start { _ in }
     #expect(link.detachments == 1)
   }
 
   @Test func eventsAreASequenceThatEndsWithTheClient() async {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     let events = client.events()
     link.say(Self.event(1), Self.event(2))
     var iterator = events.makeAsyncIterator()
@@ -201,7 +182,7 @@ import Testing
 
   @Test func theEndOfTheTaskDetachesTheClient() async {
     let link = Link()
-    let client = AdapterClient(over: link, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _, _ in })
     let task = Task {
       for await _ in client.events() {}
     }
@@ -214,7 +195,7 @@ import Testing
   func aTaskThatTakesNoEventsIsDetachedPastTheLimit(count: Int, isDetached: Bool) {
     let link = Link()
     let lines = Lines()
-    let client = AdapterClient(over: link, log: { lines.append($1) })
+    let client = AdapterClient(over: link.connection, log: { lines.append($1) })
     let events = client.events(limit: 8)
     for number in 0..<count { link.say(Self.event(number)) }
     #expect((link.detachments == 1) == isDetached && lines.take().count == (isDetached ? 1 : 0))
@@ -245,10 +226,10 @@ import Testing
   }
 
   @Test func namesTheReasonOfTheStateInWordsForTheApplication() {
-    let plain = AdapterClient(over: Link(), log: { _, _ in })
+    let plain = AdapterClient(over: Link().connection, log: { _, _ in })
     #expect(plain.reason(nil) == nil)
     #expect(plain.reason(.unsupported("LE"))?.kind == .unsupported)
     let failure = AdapterError(HostError.transport("gone"))
-    #expect(AdapterClient(over: Link(failure: failure), log: { _, _ in }).reason(nil) == failure)
+    #expect(AdapterClient(over: Link(failure: failure).connection, log: { _, _ in }).reason(nil) == failure)
   }
 }

@@ -4,6 +4,7 @@ import BLEHCI
 import BLEHost
 import BLEKit
 import BLEWire
+import EngineFixtures
 import Testing
 
 @testable import BLEGATT
@@ -27,10 +28,10 @@ import Testing
   }
 
   @Test func waitingForPowerEndsWithTheStateOrTheTimeout() async throws {
-    let adapter = Adapter(client: AdapterClient(over: host, log: { _, _ in }))
+    let adapter = Adapter(client: AdapterClient(over: host.connection, log: { _, _ in }))
     try await adapter.waitUntilPoweredOn()
     host.say(.state(.poweredOff, nil))
-    await host.untilTaken(2)
+    await host.connection.untilTaken(2)
     #expect(adapter.state == .poweredOff)
     await expectThrows(.timedOut) { try await adapter.waitUntilPoweredOn(timeout: .milliseconds(1)) }
     let waiting = Task { try await adapter.waitUntilPoweredOn() }
@@ -100,7 +101,7 @@ import Testing
             peer: PeerID(rawValue: 100 + number), address: .init(octets: .init(UInt64(number)), kind: .public),
             role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
     }
-    await host.untilTaken(259)
+    await host.connection.untilTaken(259)
     adapter.close()
     var octets: [UInt64] = []
     for await device in connections { octets.append(UInt64(device.address.octets.value)) }

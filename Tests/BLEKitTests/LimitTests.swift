@@ -3,6 +3,7 @@ import BLEHCI
 import BLEHost
 import BLEKit
 import BLEWire
+import EngineFixtures
 import Testing
 
 @testable import BLEGATT
@@ -110,7 +111,7 @@ import Testing
   @Test func theHostIsWokenWithoutTheLock() async throws {
     let adapter = try await host.open()
     let notes = Notes<Adapter.State>()
-    host.whenWoken { [weak adapter] in if let adapter { notes.note(adapter.state) } }
+    host.connection.whenWoken { [weak adapter] in if let adapter { notes.note(adapter.state) } }
     let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").read { _ in [1] }, on: adapter)
     #expect(try await notes.next() == .poweredOn)
     host.connect()
@@ -241,7 +242,7 @@ import Testing
     #expect(try await begun.next() == [1])
     for number in 0..<1025 { host.say(.client(client, .notification(3, UInt16(number).octets))) }
     // Read once all of them have been received.
-    await host.untilTaken(1030)
+    await host.connection.untilTaken(1030)
     gate.note(())
     let (values, error) = await reader.value
     #expect(values.dropFirst().elementsEqual((0..<1024).map { UInt16($0).octets }))
@@ -275,6 +276,6 @@ import Testing
       let adapter = try await host.open()
       _ = adapter
     }
-    #expect(host.isDetached)
+    #expect(!host.connection.isAttached)
   }
 }

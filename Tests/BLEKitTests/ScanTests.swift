@@ -2,6 +2,7 @@ import BLEGAP
 import BLEHost
 import BLEKit
 import BLEWire
+import EngineFixtures
 import Testing
 
 /// What a scan reports (Vol 3, Part C, 9.2 and 11); the test plays the host.
@@ -95,7 +96,7 @@ import Testing
             address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))
         ]))
     }
-    await host.untilTaken(1031)
+    await host.connection.untilTaken(1031)
     var strengths: [Int] = []
     var dropped: [Int] = []
     while strengths.count < 1024, let result = try await scan.next() {
@@ -122,7 +123,7 @@ import Testing
     }
     try await begun.next()
     try advertise(lamp, named("Lamp"))
-    await host.untilTaken(2)
+    await host.connection.untilTaken(2)
     reader.cancel()
     let (count, hasEnded) = try await reader.value
     #expect(count == 1 && hasEnded)

@@ -41,7 +41,7 @@ import Testing
       LocalCharacteristic("2A19").readSynchronously { _ in UInt8(97) })
     read(attribute)
     #expect(answers == [.success([97])])
-    #expect(host.taken >= 1)
+    #expect(host.connection.taken >= 1)
     _ = (adapter, publication)
   }
 
@@ -165,7 +165,7 @@ import Testing
       }, on: adapter)
     host.connect()
     read(attribute)
-    #expect(host.isDetached)
+    #expect(!host.connection.isAttached)
     read(attribute)
     #expect(answers.count <= 1)
     _ = publication

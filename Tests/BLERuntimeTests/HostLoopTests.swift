@@ -65,9 +65,9 @@ import Testing
             .updated(second, [4, 5]),
           ])
       mailbox.detach(owner)
-      let wakes = mailbox.enqueueUpdate(
+      let admission = mailbox.enqueueUpdate(
         of: second, octets: ([6] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
-      #expect(!wakes)
+      #expect(!admission.wakesHost && !admission.isTaken)
     }
   }
 
@@ -100,7 +100,7 @@ import Testing
       for round in 0..<100 {
         // False only where the loop is awake, and takes the command by itself.
         var wakes = false
-        for number in 1...10 where mailbox.enqueue(.mark(round * 10 + number)) { wakes = true }
+        for number in 1...10 where mailbox.enqueue(.mark(round * 10 + number)).wakesHost { wakes = true }
         if wakes { mailbox.wake() }
         log.wait(for: .performed(round * 10 + 10))
       }

@@ -4,6 +4,7 @@ import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
+import EngineFixtures
 import Synchronization
 import Testing
 
@@ -54,7 +55,7 @@ import Testing
   private final class Holder: Sendable {
     private let held = Mutex<PeripheralManager?>(nil)
     var manager: PeripheralManager? { held.withLock { $0 } }
-    func hold(over link: ScriptedLink, _ make: (ScriptedLink) -> PeripheralManager) -> ManagerWork {
+    func hold(over link: ScriptedConnection, _ make: (ScriptedConnection) -> PeripheralManager) -> ManagerWork {
       let manager = make(link)
       held.withLock { $0 = manager }
       return ManagerWork(manager, over: link)

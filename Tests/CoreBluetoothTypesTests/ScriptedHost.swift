@@ -25,13 +25,14 @@ final class ScriptedHost: Sendable {
     hub = AdapterHub(bonds ?? BondStorage(MemoryBondStore(), log: { _, _ in }), log: { [log] in log.append($1) })
   }
 
+  private struct WeakConnection {
+    weak let object: ScriptedConnection?
+  }
+
   private struct State {
     var commands: [HostCommand] = []
-    var sinks: [Int: @Sendable ([HostEvent]) -> Void] = [:]
-    /// The events that each manager has not taken yet.
-    var waiting: [Int: Int] = [:]
-    var nextSink = 0
-    var consumed = 0
+    /// In the order in which they were made.
+    var connections: [WeakConnection] = []
     var database = AttributeDatabase()
     var newest: HostEvent = .state(.unknown, nil)
     var answersByItself = true
@@ -39,8 +40,9 @@ final class ScriptedHost: Sendable {
   }
 
   var commands: [HostCommand] { state.withLock { $0.commands } }
-  var consumed: Int { state.withLock { $0.consumed } }
-  var listeners: Int { state.withLock { $0.sinks.count } }
+  var consumed: Int { connections.reduce(0) { $0 + $1.taken } }
+  var listeners: Int { connections.count(where: \.isAttached) }
+  private var connections: [ScriptedConnection] { state.withLock { $0.connections.compactMap(\.object) } }
 
   /// What was posted since the last call, in words.
   func takeCommands() -> [String] {
@@ -53,7 +55,7 @@ final class ScriptedHost: Sendable {
   /// From now on services and advertisements wait for the test to answer.
   func answerNothing() { state.withLock { $0.answersByItself = false } }
 
-  func post(_ command: HostCommand) {
+  private func perform(_ command: HostCommand) {
     let answer: HostEvent? = state.withLock { state in
       state.commands.append(command)
       guard state.answersByItself else { return nil }
@@ -70,60 +72,28 @@ final class ScriptedHost: Sendable {
     if let answer { say(answer) }
   }
 
-  /// A manager's way to this host.
-  func link(failure: AdapterError? = nil) -> ScriptedLink {
-    ScriptedLink(self, failure: failure)
+  /// A manager's connection to this host.
+  func link(failure: AdapterError? = nil) -> ScriptedConnection {
+    let connection = ScriptedConnection(
+      hub: hub, failure: failure, firstEvents: { [self] in [state.withLock { $0.newest }] },
+      perform: { [self] in perform($0) })
+    state.withLock { $0.connections.append(WeakConnection(object: connection)) }
+    return connection
   }
-
-  /// A number for a manager that is about to listen.
-  fileprivate func number() -> Int {
-    state.withLock { state in
-      state.nextSink += 1
-      return state.nextSink
-    }
-  }
-
-  fileprivate func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void, as number: Int) {
-    let newest = state.withLock { state in
-      state.sinks[number] = sink
-      state.waiting[number] = 1
-      return state.newest
-    }
-    sink([newest])
-  }
-
-  fileprivate func detach(_ number: Int) {
-    state.withLock { state in
-      state.sinks[number] = nil
-      state.waiting[number] = nil
-    }
-  }
-
-  fileprivate func consumed(_ count: Int, by number: Int) {
-    state.withLock { state in
-      state.consumed += count
-      state.waiting[number]? -= count
-    }
-  }
-
-  /// Whether a manager has taken every event that was said to it, or hears no more.
-  fileprivate func hasSaidAll(to number: Int) -> Bool { state.withLock { ($0.waiting[number] ?? 0) == 0 } }
 
   /// Says it to every manager that listens, as one batch.
   func say(_ events: HostEvent...) { say(events) }
 
   func say(_ events: [HostEvent]) {
-    let sinks = state.withLock { state in
+    state.withLock { state in
       for case .state(let adapter, let error) in events { state.newest = .state(adapter, error) }
-      for number in state.sinks.keys { state.waiting[number, default: 0] += events.count }
-      return state.sinks.sorted { $0.key < $1.key }.map(\.value)
     }
     hub.receive(
       events.filter { event in
         // The host addresses it to the owner of the command.
         if case .refused = event { false } else { true }
       })
-    for sink in sinks { sink(events) }
+    for connection in connections { connection.say(events) }
   }
 
   /// A token as the server of one link makes them.
@@ -170,40 +140,13 @@ final class ScriptedHost: Sendable {
   }
 }
 
-/// One manager's way to a scripted host; the hearing ends with it.
-final class ScriptedLink: AdapterLink {
-  private let host: ScriptedHost
-  private let number = Mutex(0)
-  let failure: AdapterError?
-
-  fileprivate init(_ host: ScriptedHost, failure: AdapterError?) {
-    self.host = host
-    self.failure = failure
-  }
-
-  var hub: AdapterHub? { host.hub }
-
-  func post(_ command: HostCommand) { host.post(command) }
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) {
-    // Before the first event: a manager may take it at once.
-    let number = host.number()
-    self.number.withLock { $0 = number }
-    host.attach(sink, as: number)
-  }
-  func consumed(_ count: Int) { host.consumed(count, by: number.withLock { $0 }) }
-  func detach() { host.detach(number.withLock { $0 }) }
-
-  /// Whether the manager has taken every event.
-  var isSilent: Bool { host.hasSaidAll(to: number.withLock { $0 }) }
-}
-
 /// What a manager over a scripted host has to do on its queue.
 struct ManagerWork: Sendable {
-  private let link: ScriptedLink
+  private let link: ScriptedConnection
   private let queue: DispatchQueue
   private weak let manager: CBManager?
 
-  init(_ manager: CBManager, over link: ScriptedLink) {
+  init(_ manager: CBManager, over link: ScriptedConnection) {
     (self.manager, self.link, queue) = (manager, link, manager.client.queue)
   }
 

@@ -100,9 +100,9 @@ import Testing
 
   @Test func commandsWaitForTheTransportUpToALimit() {
     let connection = HostConnection(AdapterOptions(transport: "virtual:facade-waiting"))
-    for _ in 0..<HostConnection.waitingLimit { connection.post(.setIdentity(name: "Clock", appearance: nil)) }
+    for _ in 0..<HostConnection.waitingLimit { connection.commands.post(.setIdentity(name: "Clock", appearance: nil)) }
     #expect(connection.waitingCount == 64)
-    connection.post(.stopScanning)
+    connection.commands.post(.stopScanning)
     #expect(connection.waitingCount == 64)
   }
 

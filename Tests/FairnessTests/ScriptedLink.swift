@@ -3,16 +3,23 @@ import BLEEngine
 import BLEGATT
 import BLEHost
 import BLEWire
+import EngineFixtures
 import Synchronization
 
 /// The way of a program to its host, which runs when the test lets it: commands wait to be taken, and events come when
 /// the test says so. It knows what the program has been asked and has not answered, and what it waits for itself.
-final class ScriptedLink: AdapterLink {
-  private let state = Mutex(State())
+final class ScriptedLink: Sendable {
+  /// The connection of the program.
+  let connection: ScriptedConnection
+  private let state: SharedState
   private let signals: AsyncStream<Void>
   private let signal: AsyncStream<Void>.Continuation
   /// Values on their way to all links together, where the test plants the fault that they share a window.
   private let sharedWindow: Int
+
+  private final class SharedState: Sendable {
+    let value = Mutex(State())
+  }
 
   fileprivate struct Request: Hashable {
     var peer: PeerID
@@ -20,9 +27,7 @@ final class ScriptedLink: AdapterLink {
   }
 
   fileprivate struct State: Sendable {
-    var sink: (@Sendable ([HostEvent]) -> Void)?
     var commands: [HostCommand] = []
-    var events = 0
     var unanswered: Set<Request> = []
     /// Client procedures on each link, connections, and services to be published, that the host has not ended.
     var procedures: [PeerID: Int] = [:]
@@ -34,31 +39,12 @@ final class ScriptedLink: AdapterLink {
 
   init(sharedWindow: Int = .max) {
     self.sharedWindow = sharedWindow
-    (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-  }
-
-  var failure: AdapterError? { nil }
-  var hub: AdapterHub? { nil }
-  func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) { state.withLock { $0.sink = sink } }
-  func detach() { state.withLock { $0.sink = nil } }
-  func consumed(_ count: Int) { state.withLock { $0.events -= count } }
-
-  func post(_ command: HostCommand) {
-    state.withLock { state in
-      switch command {
-      case .respond(let peer, let token, _): state.unanswered.remove(Request(peer: peer, token: token))
-      case .client(let peer, _), .readRSSI(let peer): state.procedures[peer, default: 0] += 1
-      case .connect, .addService: state.others += 1
-      default: break
-      }
-      if case .update(_, _, _, let peers) = command {
-        state.held.append(command)
-        state.open(sharedWindow, peers.count)
-      } else {
-        state.commands.append(command)
-      }
+    let (state, signals) = (SharedState(), AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)))
+    (self.state, self.signals, signal) = (state, signals.stream, signals.continuation)
+    connection = ScriptedConnection { [signal = signals.continuation] command in
+      state.value.withLock { $0.take(command, sharedWindow) }
+      signal.yield()
     }
-    notify()
   }
 
   /// Something has changed for which ``next()`` waits.
@@ -69,37 +55,47 @@ final class ScriptedLink: AdapterLink {
 
   /// The commands since the last call.
   func take() -> [HostCommand] {
-    state.withLock { state in
+    state.value.withLock { state in
       defer { state.commands = [] }
       return state.commands
     }
   }
 
   func deliver(_ events: [HostEvent]) {
-    let sink = state.withLock { state in
-      state.events += events.count
+    state.value.withLock { state in
       for event in events { state.note(event) }
       state.open(sharedWindow, 0)
-      return state.sink
     }
-    sink?(events)
+    connection.say(events)
   }
 
   /// Whether the program has taken every event.
-  var isSilent: Bool { state.withLock { $0.events == 0 } }
+  var isSilent: Bool { connection.isSilent }
   /// Whether clients wait for answers of the program.
-  var isAsked: Bool { state.withLock { !$0.unanswered.isEmpty } }
+  var isAsked: Bool { state.value.withLock { !$0.unanswered.isEmpty } }
   /// The procedures on a link that the host has not ended; of all links, connections and services without one.
   func procedures(on peer: PeerID?) -> Int {
-    state.withLock { state in
+    state.value.withLock { state in
       peer.map { state.procedures[$0] ?? 0 } ?? state.procedures.values.reduce(state.others, +)
     }
   }
   /// The values that a link has brought.
-  func received(on peer: PeerID) -> Int { state.withLock { $0.received[peer] ?? 0 } }
+  func received(on peer: PeerID) -> Int { state.value.withLock { $0.received[peer] ?? 0 } }
 }
 
 extension ScriptedLink.State {
+  fileprivate mutating func take(_ command: HostCommand, _ sharedWindow: Int) {
+    switch command {
+    case .respond(let peer, let token, _): unanswered.remove(.init(peer: peer, token: token))
+    case .client(let peer, _), .readRSSI(let peer): procedures[peer, default: 0] += 1
+    case .connect, .addService: others += 1
+    default: break
+    }
+    guard case .update(_, _, _, let peers) = command else { return commands.append(command) }
+    held.append(command)
+    open(sharedWindow, peers.count)
+  }
+
   fileprivate mutating func note(_ event: HostEvent) {
     switch event {
     case .read(let peer, let token, _, _), .write(let peer, let token?, _):

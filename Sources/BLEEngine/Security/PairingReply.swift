@@ -13,12 +13,12 @@ public struct PairingReply: Sendable, Identifiable {
     package init(_ question: PairingQuestionID) { rawValue = question.rawValue }
   }
 
-  private let link: any AdapterLink
+  private let commands: CommandPort
   private let peer: PeerID
   private let question: PairingQuestionID
 
-  package init(link: any AdapterLink, peer: PeerID, question: PairingQuestionID) {
-    (self.link, self.peer, self.question) = (link, peer, question)
+  package init(commands: CommandPort, peer: PeerID, question: PairingQuestionID) {
+    (self.commands, self.peer, self.question) = (commands, peer, question)
   }
 
   public var id: ID { ID(question) }
@@ -32,7 +32,7 @@ public struct PairingReply: Sendable, Identifiable {
   /// - Parameter passkey: 0 to 999999; a larger number rejects.
   public func enter(passkey: UInt32) { answer(Passkey(passkey).map { .passkey($0) } ?? .reject) }
 
-  private func answer(_ answer: PairingAnswer) { link.post(.answerPairing(peer, question, answer)) }
+  private func answer(_ answer: PairingAnswer) { commands.post(.answerPairing(peer, question, answer)) }
 }
 
 /// A question of a pairing, as it is put to the user or the program. Digits are six characters.

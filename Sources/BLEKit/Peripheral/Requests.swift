@@ -173,7 +173,7 @@ extension AdapterSession {
   func queue(_ request: IncomingRequest, in queue: RequestQueue?, of peer: PeerID) {
     guard let queue, !queue.append(request, of: self) else { return }
     if let token = request.token {
-      client.perform(.respond(peer, token, .failure(.insufficientResources)))
+      client.commands.post(.respond(peer, token, .failure(.insufficientResources)))
     } else {
       BluetoothLog.write(.notice, "more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
     }

@@ -117,9 +117,9 @@ extension AdapterSession {
     let handlers = state.withLock { $0.synchronousHandlers[attribute] }
     switch handlers.flatMap({ value(of: attribute, $0, from: offset, by: peer) }) {
     case .success(let octets) where offset <= octets.count:
-      client.perform(.respond(peer, token, .success([])), octets: octets.span.extracting(offset...))
-    case .success: client.perform(.respond(peer, token, .failure(.invalidOffset)))
-    case .failure(let code): client.perform(.respond(peer, token, .failure(code)))
+      client.commands.post(.respond(peer, token, .success([])), octets: octets.span.extracting(offset...))
+    case .success: client.commands.post(.respond(peer, token, .failure(.invalidOffset)))
+    case .failure(let code): client.commands.post(.respond(peer, token, .failure(code)))
     case nil: return false
     }
     return true
@@ -220,7 +220,7 @@ extension AdapterSession {
         break
       }
     }
-    if let token { self.client.perform(.respond(peer, token, answer)) }
+    if let token { self.client.commands.post(.respond(peer, token, answer)) }
     return true
   }
 
@@ -231,8 +231,8 @@ extension AdapterSession {
     else { return false }
     guard let token else { return true }
     switch result {
-    case .success: client.perform(.respond(peer, token, .success([])))
-    case .failure(let code): client.perform(.respond(peer, token, .failure(code, attribute: part.attribute)))
+    case .success: client.commands.post(.respond(peer, token, .success([])))
+    case .failure(let code): client.commands.post(.respond(peer, token, .failure(code, attribute: part.attribute)))
     }
     return true
   }

@@ -275,16 +275,17 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   private func step<Result: Sendable>(
     _ body: (inout CentralState, inout CentralEffects) -> Result
   ) -> (Result, hasCalls: Bool) {
-    let (result, effects, wakes) = machine.withLock { state in
-      var effects = CentralEffects()
-      var wakes = false
-      let result = body(&state, &effects)
-      for command in effects.commands where client.enqueue(command) { wakes = true }
-      activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
-      append(effects.calls) { .central($0) }
-      return (result, effects, wakes)
+    let (result, effects) = client.commands.batch { batch in
+      machine.withLock { state in
+        var effects = CentralEffects()
+        let result = body(&state, &effects)
+        // Under the lock, so that commands leave in the order of the changes.
+        for command in effects.commands { batch.append(command) }
+        activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
+        append(effects.calls) { .central($0) }
+        return (result, effects)
+      }
     }
-    if wakes { client.wake() }
     for fact in effects.facts { client.hub?.devices.note(fact) }
     if !effects.seenAgain.isEmpty { client.hub?.devices.noteAgain(effects.seenAgain) }
     for line in effects.misuses { misuse(line) }
@@ -326,7 +327,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       state.connections.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
     }
     guard let name else { return misuse("pair: \(peripheral) is not connected") }
-    client.perform(command(name))
+    client.commands.post(command(name))
   }
 
   override func receive(_ event: HostEvent) {

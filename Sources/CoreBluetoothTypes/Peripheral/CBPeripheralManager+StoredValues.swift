@@ -37,6 +37,6 @@ extension CBPeripheralManager {
   ///
   /// - Parameter name: at most 248 octets of UTF-8; more are cut at a character.
   public final func setDeviceName(_ name: String?, appearance: UInt16? = nil) {
-    client.perform(.setIdentity(name: name, appearance: appearance))
+    client.commands.post(.setIdentity(name: name, appearance: appearance))
   }
 }

@@ -246,23 +246,24 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private func step<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> (Result, hasCalls: Bool) {
-    let (result, outcome) = try machine.withLock { state throws(Failure) -> (Result, StepOutcome) in
-      var effects = PeripheralEffects()
-      swap(&effects, &state.spareEffects)
-      let result = try body(&state, &effects)
-      let wakesHost = effects.post(to: client)
-      append(effects.calls) { .peripheral($0) }
-      var outcome = StepOutcome(
-        hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty, wakesHost: wakesHost)
-      if effects.misuses.isEmpty, effects.warnings.isEmpty {
-        effects.removeAll()
+    let (result, outcome) = try client.commands.batch { batch throws(Failure) in
+      try machine.withLock { state throws(Failure) -> (Result, StepOutcome) in
+        var effects = PeripheralEffects()
         swap(&effects, &state.spareEffects)
-      } else {
-        outcome.lines = effects
+        let result = try body(&state, &effects)
+        // Under the lock, so that commands leave in the order of the changes.
+        effects.appendCommands(to: &batch)
+        append(effects.calls) { .peripheral($0) }
+        var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)
+        if effects.misuses.isEmpty, effects.warnings.isEmpty {
+          effects.removeAll()
+          swap(&effects, &state.spareEffects)
+        } else {
+          outcome.lines = effects
+        }
+        return (result, outcome)
       }
-      return (result, outcome)
     }
-    if outcome.wakesHost { client.wake() }
     if let lines = outcome.lines {
       for line in lines.misuses { misuse(line) }
       for line in lines.warnings { warn(line) }
@@ -276,7 +277,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   private struct StepOutcome {
     var hasCalls: Bool
     var hasCommands: Bool
-    var wakesHost: Bool
     /// Effects with lines for the log.
     var lines: PeripheralEffects?
   }

@@ -58,14 +58,15 @@ extension CBPeripheralManager {
   private func succeed(_ request: CBATTRequest, _ token: RequestToken) -> Bool {
     if case .write(_, _, isFirst: false) = request.ticket { return false }
     let key = request.key(token)
-    let (isAnswered, wakes) = machine.withLock { role -> (Bool, Bool) in
-      guard role.links.contains(key.peer), let waiting = role.pending.remove(key) else { return (false, false) }
-      let answer = HostCommand.respond(key.peer, token, .success([]))
-      // Under the lock, so that commands leave in the order of the changes; the host is woken after it.
-      return (true, waiting.isRead ? request.withOctets { client.enqueue(answer, octets: $0) } : client.enqueue(answer))
+    return client.commands.batch { batch in
+      machine.withLock { role in
+        guard role.links.contains(key.peer), let waiting = role.pending.remove(key) else { return false }
+        let answer = HostCommand.respond(key.peer, token, .success([]))
+        // Under the lock, so that commands leave in the order of the changes.
+        if waiting.isRead { request.withOctets { batch.append(answer, octets: $0) } } else { batch.append(answer) }
+        return true
+      }
     }
-    if wakes { client.wake() }
-    return isAnswered
   }
 }
 

@@ -133,24 +133,23 @@ extension CBPeripheralManager {
   ///
   /// - Returns: whether it was taken; nil for another characteristic, and for a value for some of the subscribers only.
   final func updateAgain(_ value: Data, for characteristic: CBMutableCharacteristic) -> Bool? {
-    let (isTaken, wakes) = machine.withLock { role -> (Bool?, Bool) in
-      guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else {
-        return (nil, false)
+    client.commands.batch { batch in
+      machine.withLock { role -> Bool? in
+        guard let target = role.updateTarget, target.object == ObjectIdentifier(characteristic) else { return nil }
+        switch role.room(of: target.peers) {
+        case .all: role.begin(target.peers)
+        case .some: return nil
+        case .none:
+          if role.passOver(target.peers) { return nil }
+          role.awaitRoom(of: target.peers)
+          return false
+        }
+        // Under the lock, so that values leave in the order of the calls.
+        let octets = value.span.extracting(first: target.length)
+        batch.appendUpdate(of: target.attribute, octets: octets, to: target.peers)
+        return true
       }
-      switch role.room(of: target.peers) {
-      case .all: role.begin(target.peers)
-      case .some: return (nil, false)
-      case .none:
-        if role.passOver(target.peers) { return (nil, false) }
-        role.awaitRoom(of: target.peers)
-        return (false, false)
-      }
-      // Under the lock, so that values leave in the order of the calls; the host is woken after it.
-      let octets = value.span.extracting(first: target.length)
-      return (true, client.enqueueUpdate(of: target.attribute, octets: octets, to: target.peers))
     }
-    if wakes { client.wake() }
-    return isTaken
   }
 
   /// Values have left; on the thread of the host.
@@ -173,22 +172,16 @@ extension CBPeripheralManager {
 }
 
 extension PeripheralEffects {
-  /// Posts the commands, for a caller that holds the lock of the role.
-  ///
-  /// - Returns: whether the host has to be woken after the lock.
-  func post(to client: AdapterClient) -> Bool {
+  /// Appends the commands, the last one with the value.
+  func appendCommands(to batch: inout CommandBatch) {
     let last = commands.count - 1
-    var wakesHost = false
     for index in commands.indices {
-      let wakes =
-        if index == last, let value {
-          client.enqueue(commands[index], octets: value.span)
-        } else {
-          client.enqueue(commands[index])
-        }
-      wakesHost = wakesHost || wakes
+      if index == last, let value {
+        batch.append(commands[index], octets: value.span)
+      } else {
+        batch.append(commands[index])
+      }
     }
-    return wakesHost
   }
 }
 
