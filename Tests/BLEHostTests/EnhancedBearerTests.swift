@@ -14,7 +14,8 @@ private struct EnhancedPair {
   var handles: [AttributeHandle] = []
   private var operations: UInt32 = 500
 
-  init(central: Int = 3, peripheral: Int = 3, isEncrypted: Bool = true) throws {
+  /// - Parameter mtu: the MTU of the channels of the bearers, in octets, instead of 517.
+  init(central: Int = 3, peripheral: Int = 3, mtu: UInt8? = nil, isEncrypted: Bool = true) throws {
     let couple = Couple(configure: { $1.enhancedBearers = $0 == 0 ? peripheral : central })
     pair = try ChannelPair(nil, couple: couple)
     let definitions = Self.attributes.map {
@@ -32,7 +33,20 @@ private struct EnhancedPair {
         handles = Self.attributes.compactMap { added.attributes[$0] }
       }
     }
+    if let mtu {
+      pair.couple.world.claimed = { _, packet in
+        guard packet.count > 16, packet[0] == 2, packet[7] == 5, [0x17, 0x18].contains(packet[9]) else { return packet }
+        // The MTU follows the SPSM in the request, and is the first field of the response.
+        let place = packet[9] == 0x17 ? 15 : 13
+        return packet[..<place] + [mtu, 0] + packet[(place + 2)...]
+      }
+    }
     if isEncrypted { pair.couple.secure() }
+  }
+
+  /// What a host has sent on the bearer with this number since it had sent `count` frames there, joined.
+  func octets(of host: Int, on channel: UInt16, after count: Int = 0) -> String {
+    pair.frames(of: host, on: channel).dropFirst(count).joined()
   }
 
   mutating func perform(_ kinds: [GATTClient.Operation.Kind]) {
@@ -245,6 +259,42 @@ private struct EnhancedPair {
     #expect(response.dropFirst(4).hasPrefix("11"))
   }
 
+  /// Vol 3, Part G, 5.3.1: the latest L2CAP_CREDIT_BASED_RECONFIGURE_REQ counts. A long value has as many octets as fit.
+  @Test func theMTUOfABearerOfTheServerFollowsItsChannel() throws {
+    var both = try EnhancedPair(central: 0)
+    try both.pair.forge("17050a0027004000400010004000", on: 5, from: 1)
+    let read = "0a" + both.handles[0].octets
+    for (count, mtu) in [(64, 64), (128, 128), (517, 151)] {
+      if count > 64 {
+        var request = "19060600"
+        request += [UInt8(truncatingIfNeeded: count), UInt8(count >> 8), 0x40, 0, 0x40, 0].hexadecimal
+        try both.pair.forge(request, on: 5, from: 1)
+        #expect(both.pair.frames(of: 0, on: 5).last == "1a0602000000")
+      }
+      let before = both.pair.frames(of: 0, on: 0x40).count
+      try both.forge(read, from: 1)
+      both.respond(to: try #require(both.requests.last).token, [UInt8](repeating: 7, count: 150))
+      let response = [UInt8(mtu), 0, 0x0B] + [UInt8](repeating: 7, count: mtu - 1)
+      #expect(both.octets(of: 0, on: 0x40, after: before) == response.hexadecimal)
+    }
+  }
+
+  @Test func theMTUOfABearerOfTheClientFollowsItsChannel() throws {
+    var both = try EnhancedPair(central: 1, peripheral: 1, mtu: 64)
+    let value = [UInt8](repeating: 9, count: 100)
+    both.perform([.read(both.handles[0]), .write(both.handles[1], value)])
+    #expect(both.pair.frames(of: 1, on: 0x40).isEmpty, "the value does not fit the bearer")
+    for request in [both.requests[0], both.requests[0]] { both.respond(to: request.token, [1]) }
+    both.respond(to: try #require(both.requests.last).token, [])
+    #expect(both.results.map(\.number) == [1, 2])
+    // The peripheral raises its MTU to 517: the smaller one is ours, which is 517, too.
+    both.pair.couple.world.claimed = nil
+    try both.pair.forge("1906060005024000" + "4000", on: 5, from: 0)
+    #expect(both.pair.frames(of: 1, on: 5).last == "1a0602000000")
+    both.perform([.read(both.handles[0]), .write(both.handles[1], value)])
+    #expect(both.octets(of: 1, on: 0x40) == "6700" + "12" + both.handles[1].octets + value.hexadecimal)
+  }
+
   @Test func aPDUThatExceedsTheMTUClosesTheBearer() throws {
     var both = try EnhancedPair(central: 0)
     try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)
@@ -314,4 +364,9 @@ private struct EnhancedPair {
     }
     #expect(both.isLinkUp)
   }
+}
+
+extension AttributeHandle {
+  /// The two octets on the link, in hexadecimal digits.
+  fileprivate var octets: String { [UInt8(truncatingIfNeeded: rawValue), UInt8(rawValue >> 8)].hexadecimal }
 }

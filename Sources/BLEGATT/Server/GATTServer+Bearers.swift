@@ -8,7 +8,8 @@ package import BLEWire
 extension GATTServer {
   /// The state of a bearer that is not in use.
   package struct Bearer: Sendable {
-    fileprivate var mtu: Int
+    /// The ATT_MTU, in octets: the smaller MTU of both ends of the channel. There is no exchange of it.
+    package var mtu: Int
     fileprivate var hasFailed = false
     fileprivate var isEnhanced = true
     fileprivate var prepared = PreparedWrites()
@@ -18,7 +19,7 @@ extension GATTServer {
 
     /// A new enhanced bearer.
     ///
-    /// - Parameter mtu: the smaller MTU of both ends of its channel, in octets: the ATT_MTU. There is no exchange of it.
+    /// - Parameter mtu: the ATT_MTU, in octets.
     package init(mtu: Int) { self.mtu = mtu }
 
     /// When ``GATTServer/tick(now:security:database:into:)`` has work for the bearer.

@@ -9,6 +9,8 @@ enum BearerEffect: Sendable {
   case open(Int)
   /// Channels of bearers are open.
   case opened([ChannelID])
+  /// Channels of bearers have another MTU.
+  case resized([ChannelID])
   /// A PDU of the peer.
   case received(ChannelID, [UInt8])
   /// A bearer is closed.
@@ -32,6 +34,12 @@ enum BearerRouter {
         guard let mtu = link.signalling.bearerMTU(channel) else { continue }
         link.signalling.serverBearers.add(channel, mtu: mtu)
         link.client.bearers.add(channel, mtu: mtu)
+      }
+    case .resized(let channels):
+      for channel in channels {
+        guard let mtu = link.signalling.bearerMTU(channel) else { continue }
+        link.signalling.serverBearers.setMTU(mtu, of: channel)
+        link.client.bearers.setMTU(mtu, of: channel)
       }
     case .received(let channel, let pdu):
       receive(pdu, on: channel, &link, &services, &turn)
@@ -130,7 +138,8 @@ extension LinkSignalling {
   private static let bearerParameters = CreditBasedChannel.Parameters(
     mtu: UInt16(ATT.maximumMTU), mps: 247, initialCredits: 8)
 
-  /// The ATT_MTU of a bearer: the smaller MTU of its channel (Vol 3, Part F, 3.2.8).
+  /// The ATT_MTU of a bearer: the smaller MTU of its channel (Vol 3, Part F, 3.2.8), as the request for the channel, its response,
+  /// and the latest reconfiguration have it (Part G, 5.3.1).
   func bearerMTU(_ number: ChannelID) -> Int? {
     channel.channels[number].map { Int(min($0.local.mtu, $0.remote.mtu)) }
   }

@@ -47,6 +47,8 @@ struct ClientBearers: Sendable {
     bearers[channel] = bearer
   }
 
+  mutating func setMTU(_ mtu: Int, of channel: ChannelID) { bearers[channel]?.gatt.mtu = mtu }
+
   /// Performs an operation on the bearer that suits it.
   mutating func perform(
     _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output

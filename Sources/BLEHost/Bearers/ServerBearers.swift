@@ -26,6 +26,7 @@ struct ServerBearers: Sendable {
   var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
 
   mutating func add(_ channel: ChannelID, mtu: Int) { bearers[channel] = Bearer(gatt: GATTServer.Bearer(mtu: mtu)) }
+  mutating func setMTU(_ mtu: Int, of channel: ChannelID) { bearers[channel]?.gatt.mtu = mtu }
   mutating func remove(_ channel: ChannelID) { bearers[channel] = nil }
 
   /// The bearer whose request has this token; nil for the first bearer.

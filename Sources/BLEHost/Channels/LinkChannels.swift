@@ -107,8 +107,10 @@ extension LinkChannels {
     }
   }
 
-  /// Reports the MTU of the peer where it is another one.
+  /// Reports the MTU of the peer where it is another one. Bearers follow the MTU of their channels.
   private mutating func resized(_ numbers: [ChannelID], _ signalling: SignallingChannel, _ turn: inout LinkTurn) {
+    let resized = numbers.filter(bearers.contains)
+    if !resized.isEmpty { turn.effects.append(.own(.bearer(.resized(resized)))) }
     for number in numbers {
       guard let entry = entries[number], let mtu = signalling.channels[number]?.remote.mtu, mtu != entry.remoteMTU
       else { continue }
