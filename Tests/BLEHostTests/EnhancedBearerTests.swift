@@ -295,6 +295,76 @@ private struct EnhancedPair {
     #expect(both.octets(of: 1, on: 0x40) == "6700" + "12" + both.handles[1].octets + value.hexadecimal)
   }
 
+  /// Docs/Decisions/0103: the length of a write is known, that of a value that is read is not.
+  @Test func aSmallerBearerGetsWhatFits() throws {
+    var both = try EnhancedPair(mtu: 64)
+    let (fits, tooLong) = ([UInt8](repeating: 1, count: 61), [UInt8](repeating: 2, count: 62))
+    both.perform([
+      .readLong(both.handles[0]), .write(both.handles[1], fits), .write(both.handles[2], tooLong),
+      .readLong(both.handles[3]),
+    ])
+    #expect(both.requests.map(\.attribute) == [0, 1, 3].map { EnhancedPair.attributes[$0] })
+    #expect(both.octets(of: 1, on: 0x40) == "4000" + "12" + both.handles[1].octets + fits.hexadecimal)
+    #expect(both.octets(of: 1, on: 0x41) == "0300" + "0a" + both.handles[3].octets)
+    #expect(both.pair.frames(of: 1, on: 0x42).isEmpty)
+    both.respond(to: both.requests[2].token, [UInt8](repeating: 3, count: 62))
+    #expect(both.values[4] == [UInt8](repeating: 3, count: 62), "one octet less than fits: the whole value")
+    both.respond(to: both.requests[0].token, [1])
+    #expect(both.pair.frames(of: 1, on: 4).last == "12" + both.handles[2].octets + tooLong.hexadecimal)
+  }
+
+  /// The first 63 octets may be all of the value or a part of it.
+  @Test func aReadThatFillsASmallerBearerIsRepeatedOnTheFirstOne() throws {
+    var both = try EnhancedPair(mtu: 64)
+    let value = [UInt8](repeating: 3, count: 100)
+    both.perform([.read(both.handles[0]), .read(both.handles[1]), .write(both.handles[1], [5])])
+    #expect(both.requests.count == 2)
+    both.respond(to: both.requests[1].token, value)
+    #expect(both.results.isEmpty && both.requests.count == 2, "behind the read of the first bearer")
+    both.respond(to: both.requests[0].token, [1])
+    #expect(both.pair.frames(of: 1, on: 4).last == "0a" + both.handles[1].octets)
+    both.respond(to: both.requests[2].token, value)
+    #expect(both.values[2] == value)
+    #expect(both.requests.count == 4, "the write of the same attribute has waited for the read")
+    #expect(both.pair.frames(of: 1, on: 4).last == "12" + both.handles[1].octets + "05")
+    #expect(both.pair.frames(of: 1, on: 0x40).count == 1)
+    both.respond(to: both.requests[3].token, [])
+    #expect(both.results.map(\.number) == [1, 2, 3])
+  }
+
+  /// An operation that does not fit follows the one for the same attribute that does.
+  @Test func operationsBehindOneOnASmallerBearerMoveInOrder() throws {
+    var both = try EnhancedPair(mtu: 64)
+    let tooLong = [UInt8](repeating: 2, count: 100)
+    both.perform([
+      .read(both.handles[0]), .write(both.handles[1], [1]), .write(both.handles[1], tooLong), .read(both.handles[1]),
+    ])
+    #expect(both.requests.count == 2)
+    both.respond(to: both.requests[1].token, [])
+    #expect(both.requests.count == 2 && both.pair.frames(of: 1, on: 0x40).count == 1)
+    both.respond(to: both.requests[0].token, [])
+    #expect(both.pair.frames(of: 1, on: 4).last == "12" + both.handles[1].octets + tooLong.hexadecimal)
+    both.respond(to: both.requests[2].token, [])
+    #expect(both.pair.frames(of: 1, on: 4).last == "0a" + both.handles[1].octets)
+    both.respond(to: both.requests[3].token, [])
+    #expect(both.results.map(\.number) == [2, 1, 3, 4])
+  }
+
+  @Test func aBearerHasAsManyOperationsAsTheFirstOne() throws {
+    var both = try EnhancedPair(central: 1, peripheral: 1)
+    let limit = GATTClient.Limits().waitingOperations
+    // One on the first bearer; one on the other with `limit` behind it, and one too many.
+    both.perform([.read(both.handles[0])] + (0..<(limit + 2)).map { _ in .read(both.handles[1]) })
+    #expect(both.results.map(\.number) == [UInt32(limit) + 3])
+    guard case .failure(.tooManyOperations(limit: limit))? = both.results.first?.result else {
+      Issue.record("\(both.results)")
+      return
+    }
+    for _ in 0...(limit + 1) { both.respond(to: try #require(both.requests.last).token, [4]) }
+    both.respond(to: both.requests[0].token, [4])
+    #expect(both.values.count == limit + 2)
+  }
+
   @Test func aPDUThatExceedsTheMTUClosesTheBearer() throws {
     var both = try EnhancedPair(central: 0)
     try both.pair.forge("17050a0027004000400001004000", on: 5, from: 1)

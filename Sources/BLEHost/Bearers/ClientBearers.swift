@@ -19,11 +19,23 @@ extension GATTClient.OperationID {
 /// fewest operations. Operations on the same attribute stay in their order, on one bearer; discovery, operations on several
 /// attributes, and commands use the first bearer. So do the operations of a bearer that is closed: the first bearer ends with the link
 /// only, so that a peer which opens and closes bearers moves an operation once.
+///
+/// A bearer whose ATT_MTU is below that of the first one gets what fits one PDU there (Docs/Decisions/0103): a write by its length, a
+/// read on trial. A Read Response of the full length may have a part of the value only: the read moves to the first bearer.
 struct ClientBearers: Sendable {
-  private struct Bearer {
+  fileprivate struct Bearer {
     var gatt = GATTClient()
-    /// The operations that have not ended; the first has been sent.
+    /// The operations that have not ended, in order: at most ``GATTClient/Limits/waitingOperations`` behind the first one.
     var operations: [GATTClient.Operation] = []
+    /// The transaction of the first operation; nil where it has not begun.
+    var current: Transaction?
+  }
+
+  fileprivate struct Transaction {
+    /// The ATT_MTU at the request, in octets.
+    var mtu: Int
+    /// Whether the operation is a read that the first bearer does where its value does not fit.
+    var isTrial: Bool
   }
 
   private enum SetUp { case notStarted, readingServer, readingClient, writing, done }
@@ -54,8 +66,7 @@ struct ClientBearers: Sendable {
     _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
   ) {
     if let channel = channel(for: operation.kind, mtu: gatt.mtu) {
-      bearers[channel]?.operations.append(operation)
-      use(channel, &gatt, into: &output) { $0.perform(operation, now: now, into: &$1) }
+      use(channel, &gatt, now: now, into: &output) { $0.append(operation, &$1) }
     } else {
       performOnFirst(operation, &gatt, now: now, into: &output)
     }
@@ -76,10 +87,9 @@ struct ClientBearers: Sendable {
     let same = bearers.first { $0.value.operations.contains { $0.kind.attribute == attribute } }
     if let same { return same.key }
     guard !kind.isWriteCommand else { return nil }
-    // A smaller ATT_MTU would cut values that the first bearer carries whole.
-    let candidates = bearers.filter { $0.value.gatt.mtu >= mtu }
-    let free = candidates.min {
-      ($0.value.operations.count, $0.key.rawValue) < ($1.value.operations.count, $1.key.rawValue)
+    let free = bearers.filter { $0.value.gatt.mtu >= mtu || kind.mayFit($0.value.gatt.mtu) }.min {
+      ($0.value.operations.count, -min($0.value.gatt.mtu, mtu), $0.key.rawValue)
+        < ($1.value.operations.count, -min($1.value.gatt.mtu, mtu), $1.key.rawValue)
     }
     return free.flatMap { $0.value.operations.count < first.count ? $0.key : nil }
   }
@@ -111,37 +121,67 @@ struct ClientBearers: Sendable {
       output.gatt.events += own.events
     default:
       let octets = [UInt8](copying: pdu)
-      use(channel, &gatt, into: &output) { $0.receive(octets.span, now: now, into: &$1) }
+      use(channel, &gatt, now: now, into: &output) { $0.gatt.receive(octets.span, now: now, into: &$1) }
     }
   }
 
   mutating func tick(_ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output) {
     for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      use(channel, &gatt, into: &output) { $0.tick(now: now, into: &$1) }
+      use(channel, &gatt, now: now, into: &output) { $0.gatt.tick(now: now, into: &$1) }
     }
   }
 
+  /// Gives one bearer an input, and begins its next operations.
   private mutating func use(
-    _ channel: ChannelID, _ gatt: inout GATTClient, into output: inout LinkClient.Output,
-    _ body: (inout GATTClient, inout GATTClient.Output) -> Void
+    _ channel: ChannelID, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output,
+    _ body: (inout Bearer, inout GATTClient.Output) -> Void
   ) {
     guard var bearer = bearers.removeValue(forKey: channel) else { return }
     var own = GATTClient.Output()
-    body(&bearer.gatt, &own)
+    body(&bearer, &own)
+    take(&own.events, from: channel, &bearer, &gatt, now: now, into: &output)
+    // One that ends at once, such as a command, lets the next one begin.
+    while bearer.current == nil, let next = bearer.operations.first {
+      if bearer.gatt.mtu < gatt.mtu, !next.kind.mayFit(bearer.gatt.mtu) {
+        move(bearer.takeOperations(of: next), &gatt, now: now, into: &output)
+      } else {
+        bearer.begin(next, isTrial: next.kind.isRead && bearer.gatt.mtu < gatt.mtu, now: now, into: &own)
+      }
+      take(&own.events, from: channel, &bearer, &gatt, now: now, into: &output)
+    }
     own.pdus.forEach { output.frames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0))) }
-    for event in own.events {
+    bearers[channel] = bearer
+  }
+
+  private mutating func take(
+    _ events: inout [GATTClient.Event], from channel: ChannelID, _ bearer: inout Bearer, _ gatt: inout GATTClient,
+    now: Instant, into output: inout LinkClient.Output
+  ) {
+    for event in events {
       switch event {
-      case .finished(let id, _): bearer.operations.removeAll { $0.id == id }
+      case .finished(let id, let result):
+        guard bearer.end(id, result) else {
+          if let cut = bearer.operations.first {
+            move(bearer.takeOperations(of: cut), &gatt, now: now, into: &output)
+          }
+          continue
+        }
       case .servicesChanged: gatt.discardCache()
       case .bearerFailed:
-        // The bearer ends alone; the operations have failed already.
+        // The bearer ends alone; the operations have failed already, or fail when they begin.
         output.effects.append(.own(.bearer(.close(channel, "an ATT request had no answer in 30 seconds"))))
         continue
       default: break
       }
       output.gatt.events.append(event)
     }
-    bearers[channel] = bearer
+    events = []
+  }
+
+  private mutating func move(
+    _ operations: [GATTClient.Operation], _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    for operation in operations { performOnFirst(operation, &gatt, now: now, into: &output) }
   }
 
   /// A bearer is closed. What was not sent, and a read that was, is repeated on the first bearer; a write may have been executed, and
@@ -160,11 +200,55 @@ struct ClientBearers: Sendable {
   }
 
   /// The link has ended, and with it every bearer.
-  mutating func linkEnded(_ gatt: inout GATTClient, into output: inout LinkClient.Output) {
+  mutating func linkEnded(into output: inout LinkClient.Output) {
     for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      use(channel, &gatt, into: &output) { $0.linkEnded(into: &$1) }
+      for operation in bearers[channel]?.operations ?? [] {
+        output.gatt.events.append(.finished(operation.id, .failure(.linkEnded)))
+      }
     }
     bearers = [:]
+  }
+}
+
+/// The queue of one bearer. ``/BLEGATT/GATTClient`` gets one operation at a time, so that those behind a read that moves to the first
+/// bearer can move with it.
+extension ClientBearers.Bearer {
+  mutating func append(_ operation: GATTClient.Operation, _ output: inout GATTClient.Output) {
+    let limit = GATTClient.Limits().waitingOperations
+    guard operations.count <= limit else {
+      return output.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limit))))
+    }
+    operations.append(operation)
+  }
+
+  /// Begins the first operation.
+  mutating func begin(
+    _ operation: GATTClient.Operation, isTrial: Bool, now: Instant, into output: inout GATTClient.Output
+  ) {
+    var operation = operation
+    if isTrial, let attribute = operation.kind.attribute { operation.kind = .read(attribute) }
+    current = ClientBearers.Transaction(mtu: gatt.mtu, isTrial: isTrial)
+    gatt.perform(operation, now: now, into: &output)
+  }
+
+  /// Takes the end of an operation.
+  ///
+  /// - Returns: whether it counts: not that of a read on trial whose value may have been cut.
+  mutating func end(_ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>) -> Bool {
+    guard let transaction = current, operations.first?.id == id else { return true }
+    current = nil
+    if transaction.isTrial, case .success(.value(let value)) = result, value.count >= transaction.mtu - 1 {
+      return false
+    }
+    operations.removeFirst()
+    return true
+  }
+
+  /// Takes an operation, and those for the same attribute, out of the queue, in order.
+  mutating func takeOperations(of operation: GATTClient.Operation) -> [GATTClient.Operation] {
+    let attribute = operation.kind.attribute
+    defer { operations.removeAll { $0.kind.attribute == attribute } }
+    return operations.filter { $0.kind.attribute == attribute }
   }
 }
 
@@ -220,6 +304,14 @@ extension GATTClient.Operation.Kind {
       .writeWithoutResponse(let handle, _):
       handle
     default: nil
+    }
+  }
+
+  /// Whether an operation on one attribute is one PDU on a bearer with this ATT_MTU, or a read that may be.
+  fileprivate func mayFit(_ mtu: Int) -> Bool {
+    switch self {
+    case .write(_, let value), .writeWithoutResponse(_, let value): value.count <= mtu - 3
+    default: isRead
     }
   }
 

@@ -197,7 +197,7 @@ struct LinkClient: Sendable {
     releaseParked(into: &output)
     if isUnused, bearers.isEmpty { return }
     gatt.linkEnded(into: &output.gatt)
-    bearers.linkEnded(&state.gatt, into: &output)
+    bearers.linkEnded(into: &output)
     for event in output.gatt.events {
       if case .finished(.stack, _) = event { continue }
       if case .finished(.bearers, _) = event { continue }
