@@ -149,6 +149,11 @@ extension HostCore {
       withRadio { $0.linkEnded(&$1) }
     case .endingSuperseded(let handle):
       if status == .unknownConnectionIdentifier { links.table.supersededEnded(handle, into: &turn.output.packets) }
+    case .connectionUpdate(let peer, let owner) where links.table.index(of: peer) != nil:
+      guard status != .success else { return }
+      links.withLink(of: peer, &turn) { link, _, _, turn in
+        link.signalling.updateFailed(status, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
+      }
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { turn.output.events.append(answer) }

@@ -47,12 +47,20 @@ import Testing
     #expect(effects.isEmpty)
   }
 
-  @Test(arguments: [true, false]) mutating func otherLinksUseTheCommand(isCentral: Bool) {
+  @Test(arguments: [true, false], [true, false])
+  mutating func otherLinksUseTheCommand(isCentral: Bool, hasProcedure: Bool) {
     // A central may not send the request, and the kernel does not pass on the channel.
     var signalling = isCentral ? signalling(.central) : signalling(.peripheral, .sharedWithKernel)
+    signalling.asksByLinkLayer = hasProcedure
     signalling.update(to: wanted, for: owner, now: .start, into: &frames, &effects)
-    let (frames, effects) = take()
+    var (frames, effects) = take()
     #expect(frames.isEmpty && effects == ["\(HCIOpcode.leConnectionUpdate) 1"])
+    signalling.updated(
+      HCI.LEConnectionUpdateComplete { $0.status = .unsupportedRemoteFeature }, now: .start, into: &self.frames,
+      &self.effects)
+    (frames, effects) = take()
+    let error = HostError.controller(.leConnectionUpdate, .unsupportedRemoteFeature)
+    #expect(frames.isEmpty && effects == ["\(error) true"])
   }
 
   @Test(arguments: [(64, 247), (2_048, 2_050), (65_535, 65_533)] as [(UInt16, UInt16)])
@@ -104,10 +112,11 @@ import Testing
     signalling.updated(
       HCI.LEConnectionUpdateComplete {
         ($0.connectionInterval, $0.supervisionTimeout) = (60, 400)
-      }, into: &effects)
+      }, now: .start, into: &frames, &effects)
     #expect(take().effects == ["updated 60"])
     #expect(signalling.timing == LinkTiming(interval: 60, latency: 0, supervisionTimeout: 400))
-    signalling.updated(HCI.LEConnectionUpdateComplete { $0.status = .unsupportedRemoteFeature }, into: &effects)
+    signalling.updated(
+      HCI.LEConnectionUpdateComplete { $0.status = .unsupportedRemoteFeature }, now: .start, into: &frames, &effects)
     #expect(take().effects.count == 1 && signalling.timing.interval == 60)
   }
 

@@ -115,3 +115,28 @@ async def test_a_peripheral_asks_for_its_priority(radio, tmp_path, priority):
         async with Central(radio.transport) as central:
             link = await central.connect("Fast")
             await settings(link.connection, priority, "peripheral")
+
+
+@pytest.mark.parametrize("has_procedure", [True, False], ids=["link-layer", "l2cap"])
+async def test_a_peripheral_asks_by_l2cap_only_where_the_central_lacks_the_procedure(radio, tmp_path, has_procedure):
+    """Vol 3, Part A, 4.20; Vol 6, Part B, 5.1.7 (GAP/CONN/CPUP/BV-10-C). A host lacks it where it masks the event."""
+    with managers(radio, tmp_path, "lowPower") as ours:
+        ours.do(f"p1 publish {SERVICE} 2A6E text")
+        ours.do(f"p1 advertise Fast {SERVICE}")
+        await ours.wait_for("p1 advertises")
+        async with Central(radio.transport) as central:
+            host, manager, asked = central.device.host, central.device.l2cap_channel_manager, []
+
+            def noting(how, handler):
+                return lambda *arguments: (asked.append(how), handler(*arguments))[1]
+
+            event = "on_hci_le_remote_connection_parameter_request_event"
+            request = "on_l2cap_connection_parameter_update_request"
+            setattr(host, event, noting("link-layer", getattr(host, event)))
+            setattr(manager, request, noting("l2cap", getattr(manager, request)))
+            if not has_procedure:
+                mask = bytes([0xFF & ~0x20]) + b"\xff" * 7
+                await host.send_sync_command(hci.HCI_LE_Set_Event_Mask_Command(le_event_mask=mask))
+            link = await central.connect("Fast")
+            await settings(link.connection, "lowPower", "peripheral")
+            assert asked == (["link-layer"] if has_procedure else ["l2cap"])

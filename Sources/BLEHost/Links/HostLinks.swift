@@ -126,6 +126,7 @@ struct HostLinks: Sendable {
       peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
     link.signalling.setServices(channels.numbers)
+    link.signalling.asksByLinkLayer = host.controller.updatesConnectionsAsPeripheral
     host.log.linkAdded(link.peer)
     let (controller, priority) = (host.controller, configuration.priority)
     withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] in

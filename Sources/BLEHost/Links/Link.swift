@@ -140,7 +140,8 @@ extension Link {
   /// Takes an event of the controller about the link.
   mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
     switch event {
-    case let event as HCI.LEConnectionUpdateComplete: signalling.updated(event, into: &turn.effects)
+    case let event as HCI.LEConnectionUpdateComplete:
+      signalling.updated(event, now: turn.now, into: &turn.signalling, &turn.effects)
     case let event as HCI.LEPHYUpdateComplete: phys.updated(event, isTuned: signalling.tunesPHY, into: &turn.effects)
     default: if let input = SecurityInput(event) { turn.effects.append(.own(.security(input))) }
     }

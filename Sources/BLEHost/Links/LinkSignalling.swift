@@ -2,20 +2,28 @@ import BLEHCI
 import BLEL2CAP
 import BLEWire
 
-/// The timing of one link, and the requests to change it: on the signalling channel of L2CAP (Vol 3, Part A, 4.20), and of the
-/// link layers (Vol 4, Part E, 7.8.18).
+/// The timing of one link, and the requests to change it: of the link layers (Vol 4, Part E, 7.8.18), and on the signalling channel
+/// of L2CAP (Vol 3, Part A, 4.20).
 ///
-/// Any central may be asked for other parameters by L2CAP; a controller need not have the procedure of the link layer.
+/// A peripheral asks over L2CAP only where a controller or a host of the two lacks the link layer's procedure (4.20; Vol 6, Part B,
+/// 5.1.7). Our controller says so in its features, the central by its answer.
 ///
 /// ```
-///   update ── we are the peripheral ──► Connection Parameter Update Request ── rejected, no answer ──► refused
-///          ── else ──► LE Connection Update ── Connection Update Complete ──► updated, or refused
+///   update ── central ─────► LE Connection Update ── Connection Update Complete ──► updated, or refused
+///          ── peripheral ──► LE Connection Update ── refused as unsupported ──┐
+///          ── peripheral without the procedure ───────────────────────────────┴► Connection Parameter Update Request
+///                                                                                  └ rejected, no answer ──► refused
 /// ```
 struct LinkSignalling: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
-  /// Whether the central is asked over L2CAP. Where the kernel has the controller its commands are the only way.
+  /// Whether the central decides. Where the kernel has the controller its commands are the only way.
   private let asksCentral: Bool
+  /// Whether the central is asked by the link layer: our controller has the procedure, and the central has not refused it as
+  /// unsupported.
+  var asksByLinkLayer = false
+  /// The parameters that the link layer asks the central for, until it has answered.
+  private var asked: ConnectionParameters?
   /// Whether frames of channels end at the kernel, which divides SDUs anew for the link (Docs/Decisions/0071).
   let framesEndAtKernel: Bool
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
@@ -96,6 +104,19 @@ struct LinkSignalling: Sendable {
       return refuse(.invalidParameters(text), to: owner, into: &effects)
     }
     guard asksCentral else { return command(parameters, for: owner, into: &effects) }
+    guard asksByLinkLayer else { return request(parameters, for: owner, now: now, into: &frames, &effects) }
+    guard asked == nil else {
+      return refuse(.invalidParameters("\(SignallingChannel.RequestRefusal.outstanding)"), to: owner, into: &effects)
+    }
+    asked = parameters
+    command(parameters, for: owner, into: &effects)
+  }
+
+  /// Asks the central over L2CAP.
+  private mutating func request(
+    _ parameters: ConnectionParameters, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,
+    _ effects: inout [Effect<LinkEffect>]
+  ) {
     var request = ConnectionParameterUpdateRequest()
     request.intervalMin = parameters.interval.lowerBound
     request.intervalMax = parameters.interval.upperBound
@@ -125,14 +146,39 @@ struct LinkSignalling: Sendable {
   }
 
   /// The link layers have changed the timing, or could not (Vol 4, Part E, 7.7.65.3).
-  mutating func updated(_ event: HCI.LEConnectionUpdateComplete, into effects: inout [Effect<LinkEffect>]) {
+  mutating func updated(
+    _ event: HCI.LEConnectionUpdateComplete, now: Instant, into frames: inout PacketBuffer,
+    _ effects: inout [Effect<LinkEffect>]
+  ) {
     guard event.status == .success else {
-      return refuse(.controller(.leConnectionUpdate, event.status), to: owner, into: &effects)
+      return updateFailed(event.status, for: owner, now: now, into: &frames, &effects)
     }
+    asked = nil
     timing = LinkTiming(
       interval: event.connectionInterval, latency: event.peripheralLatency, supervisionTimeout: event.supervisionTimeout
     )
     effects.append(.event(.connectionUpdated(peer, timing), to: .everyone))
+  }
+
+  /// The controller has not taken LE Connection Update, or the procedure has failed.
+  mutating func updateFailed(
+    _ status: HCIErrorCode, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,
+    _ effects: inout [Effect<LinkEffect>]
+  ) {
+    let asked = self.asked.take()
+    if let asked, Self.isUnsupported(status) {
+      asksByLinkLayer = false
+      return request(asked, for: owner, now: now, into: &frames, &effects)
+    }
+    let isRejected = asked != nil && status == .unacceptableConnectionParameters
+    let error: HostError = isRejected ? .peerRefused("\(status)") : .controller(.leConnectionUpdate, status)
+    refuse(error, to: owner, into: &effects)
+  }
+
+  /// Whether an error says that a controller or the central's host lacks the procedure. The central's controller rejects a request
+  /// with Unsupported Remote Feature (0x1A) where its host has masked the event (Vol 6, Part B, 5.1.7.2).
+  private static func isUnsupported(_ status: HCIErrorCode) -> Bool {
+    [.unsupportedRemoteFeature, .unsupportedFeatureOrParameterValue, .unknownCommand].contains(status)
   }
 
   /// The answer to the peer's link layer, which asks for other parameters (Vol 4, Part E, 7.7.65.6): they are taken where they

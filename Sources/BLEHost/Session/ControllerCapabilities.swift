@@ -26,6 +26,11 @@ package struct ControllerCapabilities: Equatable, Sendable {
       && commands.contains(HCI.LESetExtendedAdvertisingEnable.self)
   }
 
+  /// Whether a peripheral can ask its central for other connection parameters by LE Connection Update (Vol 6, Part B, 4.6.2).
+  package var updatesConnectionsAsPeripheral: Bool {
+    leFeatures.contains(.connectionParametersRequest) && commands.contains(HCI.LEConnectionUpdate.self)
+  }
+
   /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/0066).
   package var phys: HCI.PHYs {
     var phys: HCI.PHYs = .le1M
