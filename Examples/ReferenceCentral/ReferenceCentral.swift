@@ -154,6 +154,9 @@ extension ReferenceCentral: @MainActor PairingDelegate {
   }
 
   func manager(_ manager: Manager, didFailToPairWith peer: Peer, error: PairingError) { say("not paired \(error)") }
+  func manager(_ manager: Manager, didChangeSecurityOf peer: Peer, to security: PeerSecurity) {
+    say("security \(security.level)")
+  }
   func manager(_ manager: Manager, didLoseBondOf peer: Peer, error: BondLostError) { say("bond lost \(error)") }
 }
 

@@ -373,6 +373,22 @@ private struct EnhancedPair {
     #expect(both.isLinkUp)
   }
 
+  /// Docs/Decisions/0104: the link counts as one that is not encrypted, which has no enhanced bearers.
+  @Test(arguments: [0, 1]) func aPairingThatFailsAfterItsKeyIsInUseClosesTheBearers(host: Int) throws {
+    var both = try EnhancedPair(isEncrypted: false)
+    RevokedKeyTests.withholdKeys(&both.pair.couple.world)
+    both.pair.couple.secure()
+    #expect(both.requestsForChannels(1).count == 1)
+    both.perform([.read(both.handles[0]), .read(both.handles[1])])
+    #expect(both.requests.count == 2)
+    both.pair.couple.forge([0x05, 0x08], onSecurityChannelFrom: 1 - host)
+    #expect(both.pair.frames(of: host, on: 5).filter { $0.hasPrefix("06") }.count == 3, "a Disconnection Request each")
+    for request in both.requests { both.respond(to: request.token, [1]) }
+    for request in both.requests.suffix(1) { both.respond(to: request.token, [1]) }
+    #expect(both.values == [1: [1], 2: [1]], "the read of the closed bearer is repeated on the first one")
+    #expect(both.isLinkUp)
+  }
+
   @Test func valuesAreAcceptedOnEachBearer() throws {
     var both = try EnhancedPair()
     let handle = both.handles[0].rawValue

@@ -132,6 +132,18 @@ import Testing
     #expect(words(effects) == ["ignored", "ignored"])
   }
 
+  /// The kernel goes on to give the link the level of the key: the link ends (Docs/Decisions/0104).
+  @Test func aPairingThatFailsAfterItsKeyIsInUseEndsTheLink() {
+    var (manager, context) = (manager(), context())
+    #expect(
+      outcome(of: [.asked(.consent), .level(weak), .failed], &manager, &context)
+        == ["answer consent accept", "cipher true", "encrypted pairing", "failed kernel", "not secured", "close"])
+    // The level of a key that the pairing has not made is not that of the pairing.
+    #expect(
+      outcome(of: [.level(weak), .asked(.consent), .failed], &manager, &context).suffix(4)
+        == ["answer consent accept", "attempt failed", "failed kernel", "not secured"])
+  }
+
   @Test func aFailureCountsAsAnAttemptOnlyIfThePeerMayHaveGuessed() {
     var (manager, context, effects) = (manager(), context(), Effects())
     #expect(outcome(of: [.failed], &manager, &context).isEmpty)

@@ -67,6 +67,7 @@ import Testing
 
   @Test(arguments: [
     (ChannelCloseReason.linkEnded, BLEError.Kind.disconnected), (.violation(.noCredit), .invalidResponse),
+    (.keyRevoked, .security),
   ])
   func anEndThatMayHaveLostOctetsIsThrown(_ reason: ChannelCloseReason, _ kind: BLEError.Kind) async throws {
     let (_, device) = try await connect()

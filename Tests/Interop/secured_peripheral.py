@@ -10,6 +10,7 @@ from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicValue, Service
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.profiles.gatt_service import GenericAttributeProfileService
+from bumble.smp import ErrorCode, Session
 from bumble.transport import open_transport
 from central import acknowledge_at_once
 from programs import LIMIT
@@ -21,6 +22,13 @@ OPEN, SECRET, SEALED = "FFF1", "FFF2", "FFF3"
 VALUES = {OPEN: b"open", SECRET: b"secret", SEALED: b"sealed"}
 PASSKEY = 123456
 IO = PairingDelegate.IoCapability
+
+
+class FailingSession(Session):
+    """Fails a pairing instead of distributing its keys, on a link that is encrypted already: the `session_proxy` of a manager."""
+
+    def distribute_keys(self):
+        self.send_pairing_failed(ErrorCode.UNSPECIFIED_REASON)
 
 
 class SecuredPeripheral:

@@ -5,9 +5,10 @@ import time
 
 import pytest
 from bumble.gatt import Service
+from bumble.smp import Session
 from our_central import model, our_central
 from radios import RADIOS, parameters
-from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, SecuredPeripheral
+from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, FailingSession, SecuredPeripheral
 
 NAMES = {
     "none": IO.NO_OUTPUT_NO_INPUT,
@@ -85,6 +86,29 @@ async def test_a_wrong_passkey_is_asked_for_once(radio, tmp_path):
             assert line.startswith(f"value {SECRET} error CBATTErrorDomain 5 ")
             assert await central.read(OPEN) == hexadecimal(OPEN)
             assert central.count("asked") == 1 and peripheral.pairings == 1, central.program.output
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])
+async def test_a_pairing_that_fails_while_keys_are_distributed(radio, tmp_path, sc):
+    """The link counts as one that is not encrypted, and another pairing on it succeeds (Docs/Decisions/0104)."""
+    async with SecuredPeripheral(radio.transport, sc=sc) as peripheral:
+        peripheral.device.smp_manager.session_proxy = FailingSession
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            central.do("pair")
+            await central.wait_for("security encrypted")
+            await central.wait_for("security none")
+            await central.wait_for("not paired")
+            assert await central.read(OPEN) == hexadecimal(OPEN)
+            assert central.count("paired") == 0 and central.count("disconnected") == 0
+            # Bumble's responder keeps the session that has failed until the link ends.
+            peripheral.device.smp_manager.sessions.clear()
+            peripheral.device.smp_manager.session_proxy = Session
+            central.do("pair")
+            await central.wait_for("security encrypted")
+            await central.wait_for("paired unauthenticated")
+            assert await central.read(SECRET) == hexadecimal(SECRET)
+            assert peripheral.pairings == 2, central.program.output
 
 
 async def test_nothing_is_paired_that_must_not_be(radio, tmp_path):

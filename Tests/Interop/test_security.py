@@ -9,10 +9,11 @@ import bumble.core
 import pytest
 from bumble import hci
 from bumble.pairing import PairingConfig, PairingDelegate
-from bumble.smp import OobContext, OobLegacyContext, OobSharedData
+from bumble.smp import OobContext, OobLegacyContext, OobSharedData, Session
 from central import Central, error
 from programs import HERE, LIMIT, until
 from radios import RADIOS, parameters, peripheral
+from secured_peripheral import FailingSession
 
 NAME, SMP_CHANNEL = "Vault", 6
 IO = PairingDelegate.IoCapability
@@ -307,6 +308,24 @@ async def test_hostile_security_manager(secure_radio, tmp_path):
             manager.fixed_channels[SMP_CHANNEL] = polite
             await guest.pair()
             assert await guest.read(SECRET) == b"\x0bsecret"
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
+async def test_a_pairing_that_fails_while_keys_are_distributed(secure_radio, tmp_path, sc):
+    """The link stays encrypted with the key of that pairing, which gives access to nothing (Docs/Decisions/0104)."""
+    with vault(secure_radio, tmp_path) as program:
+        async with visitor(secure_radio) as guest:
+            manager = guest.central.device.smp_manager
+            manager.session_proxy = FailingSession
+            with pytest.raises(bumble.core.ProtocolError):
+                await guest.pair(IO.KEYBOARD_INPUT_ONLY, sc)
+            program.wait_for("not paired")
+            assert guest.link.connection.is_encrypted
+            for which in (SECRET, SEALED):
+                assert await guest.read(which) == guest.refused(which, 0x05)
+            manager.session_proxy = Session
+            await guest.pair(IO.KEYBOARD_INPUT_ONLY, sc)
+            assert await guest.read(SEALED) == b"\x0bsealed"
 
 
 # The public key whose private key the specification prints (Vol 3, Part H, 2.3.5.6.1), as it travels.

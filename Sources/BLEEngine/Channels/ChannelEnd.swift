@@ -9,6 +9,8 @@ package enum ChannelEnd: Equatable, Sendable {
   case closedByPeer
   /// The peer broke a rule of the protocol, which the text states.
   case violation(String)
+  /// The channel demanded security that the link has lost: a pairing failed after the link was encrypted with its key.
+  case notSecured
   /// The link ended.
   case linkEnded
   /// The client of the adapter has ended.
@@ -26,6 +28,7 @@ extension ChannelEnd: CustomStringConvertible {
     case .closed: "the channel was closed"
     case .closedByPeer: "the other device closed the channel"
     case .violation(let rule): "the channel was closed: the other device sent \(rule)"
+    case .notSecured: "the channel was closed: the pairing of the link has failed. Pair, then open another one"
     case .linkEnded: "the channel ended with its link"
     case .detached: "the channel ended with its adapter"
     case .overloaded: "the channel was closed: too many commands wait for the host (write on fewer channels at once)"
@@ -41,6 +44,7 @@ extension ChannelEnd {
       case .peer: .closedByPeer
       case .violation(let violation): .violation("\(violation)")
       case .duplicateCID: .violation("one channel number for two channels")
+      case .keyRevoked: .notSecured
       case .linkEnded: .linkEnded
       }
   }

@@ -28,6 +28,10 @@ struct ChannelOpenings: Sendable {
     init(id: OpenChannelID, owner: OwnerID, request: ChannelRequest) {
       (self.id, self.owner, self.request) = (id, owner, request)
     }
+
+    fileprivate func isSatisfied(by facts: Facts) -> Bool {
+      request.demand.map { facts.security.level >= max($0.level, .encrypted) } ?? true
+    }
   }
 
   /// What decides whether a channel may be opened.
@@ -77,7 +81,7 @@ struct ChannelOpenings: Sendable {
   private mutating func proceed(
     _ opening: Opening, _ facts: Facts, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
   ) {
-    guard let demand = opening.request.demand, facts.security.level < max(demand.level, .encrypted) else {
+    guard let demand = opening.request.demand, !opening.isSatisfied(by: facts) else {
       return send(opening, &signalling, &turn)
     }
     // One pairing: another one would give the same key.
@@ -114,8 +118,16 @@ struct ChannelOpenings: Sendable {
   private static let notSecured = HostError.notSecured(
     "the link did not get the security that the channel demands. Pair the devices, or demand less")
 
-  /// Takes a request whose channel is open; nil where its owner has detached.
-  mutating func take(_ request: CreditBasedChannels.OpenID) -> Opening? { requests.removeValue(forKey: request) }
+  /// Takes a request whose channel is open; nil where its owner has detached, or where the link has lost the security that it
+  /// demands since.
+  mutating func take(_ request: CreditBasedChannels.OpenID, _ facts: Facts, _ turn: inout LinkTurn) -> Opening? {
+    guard let opening = requests.removeValue(forKey: request) else { return nil }
+    guard opening.isSatisfied(by: facts) else {
+      fail(opening, Self.notSecured, &turn)
+      return nil
+    }
+    return opening
+  }
 
   /// A request has failed. The first refusal for want of security has the link secured.
   mutating func failed(

@@ -76,6 +76,8 @@ package enum ChannelCloseReason: Hashable, Sendable {
   case violation(CreditBasedChannel.Violation)
   /// The peer gave one channel number to two channels (Vol 3, Part A, 4.26).
   case duplicateCID
+  /// The channel demanded security, and the pairing whose key encrypts the link has failed.
+  case keyRevoked
   /// The link has ended.
   case linkEnded
 }
@@ -87,6 +89,7 @@ extension ChannelCloseReason: CustomStringConvertible {
     case .peer: "closed by the peer"
     case .violation(let violation): "the peer broke a rule: \(violation)"
     case .duplicateCID: "the peer gave one channel number to two channels"
+    case .keyRevoked: "the pairing whose key encrypts the link has failed"
     case .linkEnded: "the link has ended"
     }
   }

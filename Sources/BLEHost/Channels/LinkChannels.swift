@@ -14,6 +14,8 @@ struct LinkChannels: Sendable {
     let id: L2CAPChannelID
     let owner: OwnerID
     let isIncoming: Bool
+    /// Whether the service or the request demanded security.
+    let isSecured: Bool
     /// The MTU of the peer that was reported, in octets.
     var remoteMTU: UInt16
     /// The octets of SDUs that have left the queue and were not reported.
@@ -47,7 +49,9 @@ struct LinkChannels: Sendable {
       for case .channel(.opened(let opened, nil)) in found {
         for number in opened {
           guard let id = unused.popFirst() else { continue }
-          let entry = Entry(id: id, owner: listener.owner, isIncoming: true, remoteMTU: request.remote.mtu)
+          let entry = Entry(
+            id: id, owner: listener.owner, isIncoming: true, isSecured: listener.service.requirement.security > .none,
+            remoteMTU: request.remote.mtu)
           add(number, entry, nil, signalling, &turn)
         }
       }
@@ -90,12 +94,15 @@ extension LinkChannels {
     _ turn: inout LinkTurn
   ) {
     switch effect {
+    case .opened(let opened, .bearers?) where facts.security.level == .none:
+      // The pairing has failed since the request.
+      close(opened, &signalling, &turn)
     case .opened(let opened, .bearers?): addBearers(opened, &turn)
     case .received(let number, let pdu) where bearers.contains(number):
       turn.effects.append(.own(.bearer(.received(number, pdu))))
     case .closed(let number, _) where bearers.contains(number): bearerClosed(number, &turn)
     case .requested(let request): turn.effects.append(.own(.channel(.requested(request))))
-    case .opened(let opened, let request?): self.opened(opened, by: request, &signalling, &turn)
+    case .opened(let opened, let request?): self.opened(opened, by: request, facts, &signalling, &turn)
     case .openFailed(let request, let failure): openings.failed(request, failure, facts, &turn)
     case .received(let number, let sdu):
       guard let entry = entries[number] else { return }
@@ -120,14 +127,16 @@ extension LinkChannels {
   }
 
   private mutating func opened(
-    _ opened: [ChannelID], by request: CreditBasedChannels.OpenID, _ signalling: inout SignallingChannel,
-    _ turn: inout LinkTurn
+    _ opened: [ChannelID], by request: CreditBasedChannels.OpenID, _ facts: Facts,
+    _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
   ) {
-    guard let opening = openings.take(request), let number = opened.first else {
+    guard let opening = openings.take(request, facts, &turn), let number = opened.first else {
       return close(opened, &signalling, &turn)
     }
     let mtu = signalling.channels[number]?.remote.mtu ?? 0
-    let entry = Entry(id: opening.channel, owner: opening.owner, isIncoming: false, remoteMTU: mtu)
+    let entry = Entry(
+      id: opening.channel, owner: opening.owner, isIncoming: false, isSecured: opening.request.demand != nil,
+      remoteMTU: mtu)
     add(number, entry, opening.id, signalling, &turn)
   }
 
@@ -196,13 +205,19 @@ extension LinkChannels {
     openings.detach(owner, &turn)
   }
 
+  /// The link counts as one that is not encrypted: the channels that demanded security end.
+  mutating func keyRevoked(_ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
+    close(entries.filter(\.value.isSecured).map(\.key), as: .keyRevoked, &signalling, &turn)
+  }
+
   private mutating func close(
-    _ closing: [ChannelID], _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
+    _ closing: [ChannelID], as reason: ChannelCloseReason = .local, _ signalling: inout SignallingChannel,
+    _ turn: inout LinkTurn
   ) {
     var found: [SignallingChannel.Effect] = []
     for number in closing.sorted(by: { $0.rawValue < $1.rawValue }) {
       signalling.close(number, now: turn.now, into: &turn.signalling, effects: &found)
-      closed(number, .local, &turn)
+      closed(number, reason, &turn)
     }
   }
 }

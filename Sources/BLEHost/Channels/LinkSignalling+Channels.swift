@@ -77,6 +77,14 @@ extension LinkSignalling {
     channels.openings.resume(facts, &channel, &turn)
   }
 
+  /// The pairing whose key encrypts the link has failed: what needs encryption ends.
+  mutating func keyRevoked(_ turn: inout LinkTurn) {
+    for number in channels.bearers.sorted(by: { $0.rawValue < $1.rawValue }) {
+      turn.effects.append(.own(.bearer(.close(number, "\(ChannelCloseReason.keyRevoked)"))))
+    }
+    channels.keyRevoked(&channel, &turn)
+  }
+
   /// Whether a channel has a frame to send and a credit for it.
   var hasFrames: Bool { channel.channels.canSendFrame }
 

@@ -22,6 +22,7 @@ extension Link {
     case .levelLost:
       device.loseLevel()
       turn.effects.append(.own(.securityChanged))
+    case .keyRevoked: keyRevoked(bonds, &turn)
     case .bondKeyFailed(let loss): bondKeyFailed(loss, &turn)
     case .pairingFailed, .notSecured:
       if case .pairingFailed = effect { device.pairings.failed(now: turn.now) }
@@ -40,6 +41,18 @@ extension Link {
     let isNewProof = device.encrypted(start, hasBond: bonds[identity] != nil)
     if isNewProof { bonds.use(identity, now: turn.now, into: &turn.effects) }
     turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
+  }
+
+  /// The pairing of the key in use has failed. What was opened under the key ends. Our central encrypts the link with the key of
+  /// the bond, if there is one, before its client sends again.
+  private mutating func keyRevoked(_ bonds: BondTable, _ turn: inout LinkTurn) {
+    device.loseLevel()
+    turn.effects.append(.own(.securityChanged))
+    signalling.keyRevoked(&turn)
+    guard role == .central, bonds[identity]?.centralKey != nil else { return }
+    turn.usesClient = true
+    client.awaitEncryption(until: turn.now + encryptionTimeout, now: turn.now, into: &turn.client)
+    turn.effects.append(.own(.security(.bond)))
   }
 
   /// The link could not be encrypted with the key of its bond. It stays up; operations that wait end or stay.

@@ -33,7 +33,7 @@ struct Link: Sendable {
   var signalling: LinkSignalling
   var phys: LinkPHYs
   private let storageTimeout: Duration
-  private let encryptionTimeout: Duration
+  let encryptionTimeout: Duration
   /// Nothing more is sent: the link was asked to end.
   private(set) var isClosing = false
 

@@ -8,9 +8,9 @@ import BLEWire
 /// `none`.
 ///
 /// ```
-///   none ── link up, the bond has a key for us ──► pending ── encrypted ──► none
-///                                                    │ refused, no answer     ▲
-///                                                    └──► bondLost ── encrypted by a new pairing
+///   none ── link up, the bond has a key for us; key of a failed pairing in use ──► pending ── encrypted ──► none
+///                                              refused, no answer │                                            ▲
+///                                                                 └──► bondLost ── encrypted by a new pairing ─┘
 /// ```
 enum Reconnection: Equatable, Sendable {
   case none
@@ -110,11 +110,14 @@ struct LinkClient: Sendable {
   ///
   /// - Parameter until: when the encryption with the key of the bond is too late; nothing is sent before it. Nil without a bond.
   mutating func start(encryptedUntil until: Instant?, now: Instant, into output: inout Output) {
-    if let until {
-      reconnection = .pending(until: until)
-      gatt.setSuspended(true, now: now, into: &output.gatt)
-    }
+    if let until { awaitEncryption(until: until, now: now, into: &output) }
     exchangeMTU(now: now, into: &output)
+  }
+
+  /// Sends nothing until the link is encrypted with the key of the bond.
+  mutating func awaitEncryption(until: Instant, now: Instant, into output: inout Output) {
+    reconnection = .pending(until: until)
+    gatt.setSuspended(true, now: now, into: &output.gatt)
   }
 
   private mutating func exchangeMTU(now: Instant, into output: inout Output) {

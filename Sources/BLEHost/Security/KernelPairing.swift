@@ -27,6 +27,8 @@ struct KernelPairing: Sendable {
   var isRequested = false
   /// A pairing is known to be under way, so that a key is a new one.
   var isPairing = false
+  /// The link is encrypted with its key.
+  var isKeyInUse = false
   /// The application agreed to an unauthenticated pairing, or began it.
   var hasConsent = false
   /// The device whose bond the application is asked to have replaced, and the one whose bond it agreed to.

@@ -151,14 +151,14 @@ struct KernelSecurityManager: LinkSecurityManager {
   private mutating func failed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     guard pairing.isUnderWay else { return }
     let ended = endPairing(into: &effects)
-    if ended.refusal == nil, ended.isPairing {
+    if ended.refusal == nil, ended.isPairing, !ended.isKeyInUse {
       // It may have been a wrong guess at a passkey; a device that guesses has to wait.
       effects.append(.own(.failed(PairingFailure(.confirmValueFailed, .local))))
     }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .kernel)
     context.report(failure, claimed: nil, on: peer, into: &effects)
-    // The kernel would carry nothing on the link any more.
-    if ended.isOurs { effects.append(.own(.close)) }
+    // The kernel would carry nothing on the link any more, or goes on to give it the level of the key (Docs/Decisions/0104).
+    if ended.isOurs || ended.isKeyInUse { effects.append(.own(.close)) }
   }
 }
 
@@ -247,6 +247,7 @@ extension KernelSecurityManager {
     if isStranger, pairing.needsConsent(to: strength, context.settings) {
       return withhold(.level(handle: handle.rawValue, strength), .consent, &context, into: &effects)
     }
+    pairing.isKeyInUse = pairing.isPairing
     effects.append(.own(.encrypted(KeyStart(strength: strength, origin: pairing.isPairing ? .pairing : .bond))))
   }
 

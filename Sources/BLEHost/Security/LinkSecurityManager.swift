@@ -130,6 +130,8 @@ enum SecurityEffect: Sendable {
   case cipher(isOn: Bool)
   /// The link counts as one that is not encrypted.
   case levelLost
+  /// The key in use is that of a pairing that has failed: the link counts as one that is not encrypted (Docs/Decisions/0104).
+  case keyRevoked
   /// The link could not be encrypted with the key of the bond.
   case bondKeyFailed(BondLoss)
   /// A pairing came to nothing: what waits for it is refused.

@@ -9,8 +9,8 @@ import BLEWire
 ///
 /// ```
 ///   plain ──key given──► starting(key of a pairing, or of a bond) ──Encryption Change: on──► encrypted
-///     ▲                        │ failed                                                        │ off
-///     └────────────────────────┴───────────────────────────────────────────────────────────────┘
+///     ▲                        │ failed                                                        │ off, or the pairing of the key
+///     └────────────────────────┴───────────────────────────────────────────────────────────────┘ has failed
 /// ```
 struct OwnSecurityManager: LinkSecurityManager {
   private let peer: PeerID
@@ -22,6 +22,8 @@ struct OwnSecurityManager: LinkSecurityManager {
   private var pairing: Pairing? { didSet { deadline = machine?.deadline } }
   /// The key that the controller was given and has not spoken of yet.
   private var start: KeyStart?
+  /// Whether the link is encrypted with the key of the pairing under way, which distributes keys.
+  private var usesPairingKey = false
 
   private indirect enum Pairing { case machine(PairingMachine) }
 
@@ -196,11 +198,15 @@ struct OwnSecurityManager: LinkSecurityManager {
         return effects.append(.report(.peer, text, peer: peer))
       }
       secure(wanted, isConsented: false, &context, now: now, into: &effects)
-    case .completed(let outcome): effects.append(.own(.paired(outcome)))
+    case .completed(let outcome):
+      usesPairingKey = false
+      effects.append(.own(.paired(outcome)))
     case .keypress(let keypress): effects.append(.event(.keypress(peer, keypress), to: .everyone))
     case .failed(let failure):
       if start?.origin == .pairing { start = nil }
       effects.append(.own(.failed(failure)))
+      if usesPairingKey { effects.append(.own(.keyRevoked)) }
+      usesPairingKey = false
       context.report(failure, claimed: machine?.claimedIdentity, on: peer, into: &effects)
     }
   }
@@ -257,7 +263,7 @@ extension OwnSecurityManager {
   ) {
     guard status == .success else { return encryptionFailed(status, &context, now: now, into: &effects) }
     guard !isOn else { return encryptionStarted(context, into: &effects) }
-    start = nil
+    (start, usesPairingKey) = (nil, false)
     effects += [.own(.cipher(isOn: false)), .own(.levelLost)]
   }
 
@@ -270,6 +276,7 @@ extension OwnSecurityManager {
       return effects.append(.report(.controller, text, peer: peer))
     }
     self.start = nil
+    usesPairingKey = start.origin == .pairing
     effects.append(.own(.encrypted(start)))
   }
 

@@ -198,6 +198,7 @@ extension ChannelEnd {
     switch self {
     case .closed, .closedByPeer: .success(nil)
     case .violation: .failure(BLEError(.invalidResponse, "\(self)"))
+    case .notSecured: .failure(BLEError(.security, "\(self)"))
     case .overloaded: .failure(BLEError(.limitExceeded, "\(self)"))
     case .linkEnded, .detached: .failure(BLEError(.disconnected, "\(self)"))
     }

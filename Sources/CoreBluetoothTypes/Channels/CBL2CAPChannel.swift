@@ -123,6 +123,7 @@ extension CBError {
     switch end {
     case .closed, .closedByPeer: return nil
     case .violation: self.init(.unknown, "\(end)")
+    case .notSecured: self.init(.encryptionTimedOut, "\(end)")
     case .linkEnded: self.init(.peripheralDisconnected, "\(end): connect and open another one")
     case .overloaded: self.init(.outOfSpace, "\(end)")
     case .detached: self.init(.operationCancelled, "\(end): keep the manager for as long as its channels")

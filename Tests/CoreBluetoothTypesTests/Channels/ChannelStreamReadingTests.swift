@@ -85,7 +85,7 @@ import Testing
 
   @Test(arguments: [
     (ChannelEnd.linkEnded, CBError.Code.peripheralDisconnected), (.violation("a frame without a credit"), .unknown),
-    (.detached, .operationCancelled),
+    (.detached, .operationCancelled), (.notSecured, .encryptionTimedOut),
   ])
   func anotherEndIsAnError(_ end: ChannelEnd, _ code: CBError.Code) {
     open()
