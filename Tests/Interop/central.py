@@ -254,6 +254,7 @@ class Central:
             self.device.irk = secrets.token_bytes(16)
             self.device.l2cap_channel_manager.register_fixed_channel(ATT_CHANNEL, self.receive)
             self.device.host.on("advertising_report", self.sighted)
+            self.device.on("connection", self.connected)
             await asyncio.wait_for(self.device.power_on(), LIMIT)
             stack.push_async_callback(self.disconnect_all)
             self.stack = stack.pop_all()
@@ -261,6 +262,10 @@ class Central:
 
     async def __aexit__(self, *failure):
         await asyncio.wait_for(self.stack.aclose(), LIMIT)
+
+    def connected(self, connection):
+        # Here, not where `connect` has returned: the link may end before that.
+        self.links[connection.handle] = Link(self.device, connection)
 
     async def disconnect_all(self):
         for link in self.links.values():
@@ -320,8 +325,7 @@ class Central:
             own_address_type=own_address_type,
         )
         connection = await connecting
-        link = self.links[connection.handle] = Link(self.device, connection)
-        return link
+        return next(link for link in self.links.values() if link.connection is connection)
 
 
 def names(sighting, name):
