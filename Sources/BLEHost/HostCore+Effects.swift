@@ -128,7 +128,7 @@ extension HostCore {
         links.withLink(index, &turn) { $0.close(.remoteUserTerminatedConnection, &$3) }
       }
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
-    // The state that follows says the rest.
+    // The state of the controller says the rest.
     case .abandoned(let purpose):
       if let answer = purpose.answer([], .notPoweredOn) { turn.output.events.append(answer) }
     case .keyMissed(let handle): links.keyMissed(handle, &turn)

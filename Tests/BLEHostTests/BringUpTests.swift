@@ -78,6 +78,14 @@ struct BringUpTests {
     #expect(states == [.resetting, .poweredOn])
     let isTold = bench.events.contains { if case .disconnected(PeerID(rawValue: 1), _) = $0 { true } else { false } }
     #expect(isTold)
+    let ends = bench.events.compactMap { event -> String? in
+      switch event {
+      case .state(let state, _): "\(state)"
+      case .disconnected: "disconnected"
+      default: nil
+      }
+    }
+    #expect(ends == ["resetting", "disconnected", "poweredOn"], "the state is the cause, and comes first")
     let hasAnswer = bench.events.contains { if case .rssi(PeerID(rawValue: 1), .failure) = $0 { true } else { false } }
     #expect(hasAnswer)
   }

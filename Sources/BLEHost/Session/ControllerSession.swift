@@ -230,13 +230,14 @@ extension ControllerSession {
     lose(.unsupported, error, into: &effects)
   }
 
-  /// The controller has lost its state: links and activities end, what is declared stays.
+  /// The controller has lost its state: links and activities end, what is declared stays. Owners receive the state before
+  /// the ends that it causes.
   private mutating func lose(
     _ state: AdapterState, _ error: HostError?, into effects: inout [Effect<SessionEffect>]
   ) {
+    enter(state, error, into: &effects)
     effects += queue.removeAll().map { .own(.abandoned($0)) }
     effects.append(.own(.lost))
-    enter(state, error, into: &effects)
   }
 
   mutating func transportFailed(
