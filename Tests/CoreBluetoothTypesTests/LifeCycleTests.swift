@@ -121,7 +121,7 @@ import Testing
     _ = fixture.host.takeCommands()
 
     fixture.say(.state(.poweredOff, nil))
-    #expect(fixture.takeCalls() == ["didUnsubscribe 1 2A37", "didDisconnect 1 0x16", "state poweredOff"])
+    #expect(fixture.takeCalls() == ["state poweredOff", "didUnsubscribe 1 2A37", "didDisconnect 1 0x16"])
     #expect(fixture.host.takeCommands() == [])
     #expect(!fixture.manager.isAdvertising)
     #expect(fixture.manager.connectedCentrals == [])
@@ -153,6 +153,21 @@ import Testing
     #expect(fixture.takeCalls() == ["didAdd 180D", "didStart"])
   }
 
+  /// The manager has the state and its reason already when a call for a link comes that ends with it.
+  @Test("1.4 A lost controller is reported before the links that end with it")
+  func aLostControllerIsReportedBeforeTheLinksThatEndWithIt() {
+    let fixture = PeripheralFixture()
+    let characteristic = dynamic("2A37")
+    fixture.publish(characteristic)
+    let central = fixture.connect(1)
+    fixture.subscribe(central, characteristic)
+    _ = fixture.takeCalls()
+    fixture.host.say(
+      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(central.peer, .hardwareFailure))
+    #expect(fixture.takeCalls() == ["state resetting", "didUnsubscribe 1 2A37", "didDisconnect 1 0x3"])
+    #expect("\(fixture.manager.stateReason.map { "\($0)" } ?? "")".contains("tcp-client:x:1: closed"))
+  }
+
   @Test func whatWaitedForAnAnswerIsAnsweredWhenTheAdapterIsLost() {
     let fixture = PeripheralFixture()
     fixture.host.answerNothing()
@@ -160,7 +175,7 @@ import Testing
     fixture.manager.startAdvertising(nil)
     fixture.say(.state(.resetting, nil))
     #expect(
-      fixture.takeCalls() == ["didAdd 180D operationCancelled", "didStart operationCancelled", "state resetting"])
+      fixture.takeCalls() == ["state resetting", "didAdd 180D operationCancelled", "didStart operationCancelled"])
   }
 
   @Test("1.6 A peripheral manager does not retain its delegate")
@@ -202,7 +217,7 @@ import Testing
     #expect(host.listeners == 1)
     #expect(host.takeCommands() == [], "the host withdraws what the manager declared")
     second.say(.state(.poweredOff, nil))
-    #expect(second.takeCalls() == ["didDisconnect 1 0x16", "state poweredOff"])
+    #expect(second.takeCalls() == ["state poweredOff", "didDisconnect 1 0x16"])
   }
 
   @Test func eventsAreCountedAsConsumedWhenTheDelegateHasTakenThem() {

@@ -87,8 +87,8 @@ def test_hosts_outlive_their_controllers(tmp_path, times):
             radio.program.process.wait()
             wait_for_one_of(central, ("k ended",), times.end)
             central.skip()
-            peripheral.wait_for("p1 disconnected", times.end)
             peripheral.wait_for("p1 resetting", times.end)
+            peripheral.wait_for("p1 disconnected", times.end)
         with radio_at(port, tmp_path):
             peripheral.wait_for("p1 poweredOn", times.controller)
             peripheral.tell(f"p1 publish {SERVICE} {CHARACTERISTIC} again", f"p1 advertise Clock {SERVICE}", "k address")

@@ -5,6 +5,8 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// The controller of this side failed or was lost.
+  public static let hardwareFailure = Self(rawValue: 0x03)
   /// The other device was out of range or off: no packet was received within the supervision timeout.
   public static let connectionTimeout = Self(rawValue: 0x08)
   /// The other side ended it.

@@ -115,6 +115,11 @@ struct CentralEffects: Sendable {
   var facts: [KnownDevices.Fact] = []
   /// The devices that were reported as before.
   var seenAgain: [DeviceAddress] = []
+
+  mutating func takeCalls() -> [CentralCall] {
+    defer { calls = [] }
+    return calls
+  }
 }
 
 extension CentralState {
@@ -143,19 +148,23 @@ extension CentralState {
 
   /// The adapter went below powered on: scans and links have ended. Below powered off every peripheral is
   /// invalid and must be found or retrieved anew.
-  mutating func fell(to state: CBManagerState, into effects: inout CentralEffects) {
+  mutating func fell(to state: CBManagerState, because reason: AdapterError?, into effects: inout CentralEffects) {
     if scan != nil {
       scan = nil
       effects.commands.append(.stopScanning)
     }
-    let why = "the adapter is \(state)"
+    let cause = state.cause(reason)
     for peer in connections.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      linkEnded(peer, CBError(.notConnected, "\(why): the link is gone"), reconnects: false, into: &effects)
+      linkEnded(peer, CBError(.notConnected, "the link has ended: \(cause)"), reconnects: false, into: &effects)
+    }
+    for (_, link) in otherLinks.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where link.isOurs {
+      tell(.peerDisconnected, of: link.address, link.services, into: &effects)
     }
     otherLinks = [:]
     for (id, _) in pendingConnections.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       effects.commands.append(.cancelConnect(id))
-      connectionEnded(id, CBError(.operationCancelled, "\(why): connect again when it is on"), into: &effects)
+      let error = CBError(.operationCancelled, "\(cause); connect again when it is powered on")
+      connectionEnded(id, error, into: &effects)
     }
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     generation += 1

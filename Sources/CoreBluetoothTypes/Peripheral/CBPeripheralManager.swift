@@ -309,10 +309,16 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   }
 
   private func stateChanged(_ new: CBManagerState, _ reason: HostError?) {
-    guard update(state: new, reason: client.reason(reason)) else { return }
-    if new != .poweredOn { _ = step { $0.fell(to: new, into: &$1) } }
+    let reason = client.reason(reason)
+    guard update(state: new, reason: reason) else { return }
+    // What is restored is reported before the state, and what ends with the state after it.
+    let (ends, _) = step { state, effects in
+      if new != .poweredOn { state.fell(to: new, because: reason, into: &effects) }
+      return effects.takeCalls()
+    }
     _ = step { $0.restore(isPoweredOn: new == .poweredOn, into: &$1) }
-    append([.stateChanged])
+    append(.stateChanged)
+    append(ends) { .peripheral($0) }
   }
 }
 
@@ -390,6 +396,11 @@ extension CBManagerState {
       case .unknown: .unknown
       case .resetting: .resetting
       case .unsupported: .unsupported
+  /// The state and its reason, as the cause of an error.
+  func cause(_ reason: AdapterError?) -> String {
+    "the adapter is \(self)\(reason.map { " (\($0.text))" } ?? "")"
+  }
+
       case .unauthorized: .unauthorized
       case .poweredOff: .poweredOff
       case .poweredOn: .poweredOn

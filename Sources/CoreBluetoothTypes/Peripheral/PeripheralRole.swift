@@ -134,15 +134,18 @@ extension PeripheralRole {
 
   /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of
   /// what was published is taken to be gone too, so that the application builds it anew.
-  mutating func fell(to state: CBManagerState, into effects: inout PeripheralEffects) {
+  mutating func fell(
+    to state: CBManagerState, because reason: AdapterError?, into effects: inout PeripheralEffects
+  ) {
     awaitedRoom = []
-    for peer in links.keys {
-      disconnected(peer, .connectionTerminatedByLocalHost, into: &effects)
-    }
+    // This side ends the links when it is switched off. Otherwise they end with the controller that has lost them.
+    let end: DisconnectReason = state == .poweredOff ? .connectionTerminatedByLocalHost : .hardwareFailure
+    for peer in links.keys { disconnected(peer, end, into: &effects) }
     pending.removeAll()
     guard state.rawValue < CBManagerState.poweredOff.rawValue else { return }
     let cancelled = CBError(
-      .operationCancelled, "the adapter is \(state): publish and advertise again when it is powered on")
+      .operationCancelled,
+      "\(state.cause(reason)); publish and advertise again when it is powered on")
     adds.failAll(cancelled)
     starts.failAll(cancelled)
     giveUpAdvertising(into: &effects)
@@ -174,6 +177,11 @@ struct PeripheralEffects: Sendable {
   var misuses: [String] = []
   /// Lines for the log about calls that took effect, and may have another one than was meant.
   var warnings: [String] = []
+
+  mutating func takeCalls() -> [DelegateCall] {
+    defer { calls = [] }
+    return calls
+  }
 
   mutating func removeAll() {
     commands.removeAll(keepingCapacity: true)

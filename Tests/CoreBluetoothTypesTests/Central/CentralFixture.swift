@@ -195,6 +195,7 @@ final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegat
     var found: [Peripheral] = []
     var dictionaries: [[String: String]] = []
     var reactions: [@Sendable (String) -> Void] = []
+    var writesTexts = false
   }
 
   func take() -> [String] {
@@ -217,9 +218,15 @@ final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegat
   /// Does something inside every call.
   func react(_ reaction: @escaping @Sendable (String) -> Void) { state.withLock { $0.reactions.append(reaction) } }
 
+  /// From now on a line with an error also has its text.
+  func writeTexts() { state.withLock { $0.writesTexts = true } }
+
   private func note(_ line: String, _ error: (any Error)? = nil) {
     var text = line
-    if let error = error as? BluetoothError { text += " \(error.code)" }
+    let writesTexts = state.withLock { $0.writesTexts }
+    if let error = error as? BluetoothError {
+      text += " \(error.code)\(writesTexts ? ": \(error.localizedDescription)" : "")"
+    }
     if let error = error as? ATTError { text += " ATT 0x\(String(error.errorCode, radix: 16))" }
     let reactions = state.withLock { state in
       state.lines.append(text)

@@ -87,7 +87,7 @@ import Testing
     fixture.manager.scanForPeripherals(withServices: nil)
     _ = fixture.posted()
     fixture.say(.state(.poweredOff, nil))
-    #expect(fixture.takeCalls() == ["disconnected notConnected", "failed operationCancelled", "state poweredOff"])
+    #expect(fixture.takeCalls() == ["state poweredOff", "disconnected notConnected", "failed operationCancelled"])
     #expect(fixture.posted() == ["stop scanning", "cancel connect"])
     #expect(!fixture.manager.isScanning)
     #expect(peripheral.state == .disconnected)
@@ -96,6 +96,41 @@ import Testing
     fixture.say(.state(.poweredOn, nil))
     fixture.manager.connect(peripheral)
     #expect(fixture.posted() == ["connect 1"])
+  }
+
+  /// The operations that wait, the link and the connection request fail with the cause, after the state.
+  @Test("1.4 A lost controller is reported before the links that end with it, which carry the cause")
+  func aLostControllerIsReportedBeforeTheLinksThatEndWithIt() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1, options: [CBConnectPeripheralOptionEnableAutoReconnect: true])
+    let pending = try fixture.find(2)
+    fixture.manager.connect(pending)
+    peripheral.readRSSI()
+    peripheral.discoverServices(nil)
+    fixture.recorder.writeTexts()
+    fixture.say(
+      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(PeerID(rawValue: 1), .hardwareFailure))
+    let cause = "the adapter is resetting (\(fixture.manager.stateReason.map { "\($0)" } ?? "none"))"
+    #expect(cause.contains("tcp-client:x:1: closed"))
+    #expect(
+      fixture.takeCalls() == [
+        "state resetting", "services  notConnected: the link has ended: \(cause)",
+        "rssi 127 notConnected: the link has ended: \(cause)",
+        "disconnected notConnected: the link has ended: \(cause)",
+        "failed operationCancelled: \(cause); connect again when it is powered on",
+      ])
+  }
+
+  @Test("1.4 Links of others that end with the controller are connection events")
+  func linksOfOthersThatEndWithTheControllerAreConnectionEvents() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
+    let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
+    let peer = PeerID(rawValue: 1)
+    fixture.say(.connected(Connection(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
+    fixture.say(.state(.resetting, nil), .disconnected(peer, .hardwareFailure))
+    #expect(fixture.takeCalls() == ["event peerConnected", "state resetting", "event peerDisconnected"])
   }
 
   @Test(

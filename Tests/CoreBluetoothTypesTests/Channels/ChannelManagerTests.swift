@@ -142,7 +142,7 @@ import Testing
     let id = try #require(listenIDs().first)
     _ = fixture.host.takeCommands()
     fixture.say(.state(.resetting, nil))
-    #expect(fixture.takeCalls() == ["didPublish 0 operationCancelled", "state resetting"])
+    #expect(fixture.takeCalls() == ["state resetting", "didPublish 0 operationCancelled"])
     fixture.say(.listening(id, .success(psm)))
     #expect(fixture.host.takeCommands() == ["stop listening 128"] && fixture.takeCalls() == [])
   }
