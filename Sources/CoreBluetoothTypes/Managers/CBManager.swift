@@ -20,13 +20,43 @@ public enum CBManagerState: Int, Sendable {
   case poweredOn = 5
 }
 
-/// ``CBManagerState`` under the name that central managers used before.
-@available(*, deprecated, renamed: "CBManagerState")
-public typealias CBCentralManagerState = CBManagerState
+/// The state of a central manager before ``CBManagerState`` took its place; mirrors `CBCentralManagerState`.
+///
+/// It is a type of its own, as on Apple's systems: `CBCentralManagerState(rawValue: manager.state.rawValue)` converts.
+@available(*, deprecated, message: "Use CBManagerState.")
+public enum CBCentralManagerState: Int, Sendable {
+  /// ``CBManagerState/unknown``
+  case unknown = 0
+  /// ``CBManagerState/resetting``
+  case resetting = 1
+  /// ``CBManagerState/unsupported``
+  case unsupported = 2
+  /// ``CBManagerState/unauthorized``
+  case unauthorized = 3
+  /// ``CBManagerState/poweredOff``
+  case poweredOff = 4
+  /// ``CBManagerState/poweredOn``
+  case poweredOn = 5
+}
 
-/// ``CBManagerState`` under the name that peripheral managers used before.
-@available(*, deprecated, renamed: "CBManagerState")
-public typealias CBPeripheralManagerState = CBManagerState
+/// The state of a peripheral manager before ``CBManagerState`` took its place; mirrors `CBPeripheralManagerState`.
+///
+/// It is a type of its own, as on Apple's systems: `CBPeripheralManagerState(rawValue: manager.state.rawValue)` converts.
+@available(*, deprecated, message: "Use CBManagerState.")
+public enum CBPeripheralManagerState: Int, Sendable {
+  /// ``CBManagerState/unknown``
+  case unknown = 0
+  /// ``CBManagerState/resetting``
+  case resetting = 1
+  /// ``CBManagerState/unsupported``
+  case unsupported = 2
+  /// ``CBManagerState/unauthorized``
+  case unauthorized = 3
+  /// ``CBManagerState/poweredOff``
+  case poweredOff = 4
+  /// ``CBManagerState/poweredOn``
+  case poweredOn = 5
+}
 
 /// Whether the program may use Bluetooth; mirrors `CBManagerAuthorization`.
 public enum CBManagerAuthorization: Int, Sendable {

@@ -42,6 +42,21 @@ func deprecatedStates() {
   let _: Int = all[0].rawValue
 }
 
+// The three states are types of their own: a program extends each of them.
+@available(*, deprecated)
+extension CBCentralManagerState {
+  var name: String { "central \(rawValue)" }
+}
+
+@available(*, deprecated)
+extension CBPeripheralManagerState {
+  var name: String { "peripheral \(rawValue)" }
+}
+
+extension CBManagerState {
+  var name: String { "manager \(rawValue)" }
+}
+
 func centralManagersAreMade(_ delegate: any CBCentralManagerDelegate) {
   _ = CBCentralManager()
   _ = CBCentralManager(delegate: nil, queue: nil)

@@ -60,8 +60,10 @@ func peripheralManagerMembers() {
 @available(*, deprecated)
 func deprecatedManagerMembers() {
   let _: () -> CBPeripheralManagerAuthorizationStatus = CBPeripheralManager.authorizationStatus
-  let _: CBManagerState.Type = CBCentralManagerState.self
-  let _: CBManagerState.Type = CBPeripheralManagerState.self
+  let _: any RawRepresentable<Int>.Type = CBCentralManagerState.self
+  let _: [CBCentralManagerState] = [.unknown, .resetting, .unsupported, .unauthorized, .poweredOff, .poweredOn]
+  let _: any RawRepresentable<Int>.Type = CBPeripheralManagerState.self
+  let _: [CBPeripheralManagerState] = [.unknown, .resetting, .unsupported, .unauthorized, .poweredOff, .poweredOn]
 }
 
 // MARK: - Peers
