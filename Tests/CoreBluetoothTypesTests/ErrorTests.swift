@@ -79,7 +79,7 @@ import Testing
   func namedATTCodesGoThereAndBack(number: Int) throws {
     let code = try #require(ATTError.Code(rawValue: number))
     #expect(code.rawValue == number)
-    if case ._other = code { #expect(Bool(false), "\(number) has a name") }
+    #expect("\(code)" != "Code(rawValue: \(number))", "it has a name")
   }
 
   @Test(arguments: [0x12, 0x80, 0x9F, 0xE0, 0xFF, 241, -1])
@@ -90,13 +90,25 @@ import Testing
     #expect(code == ATTError.Code(rawValue: number) && code != .success)
     switch code {
     case .success, .unlikelyError: #expect(Bool(false), "another one")
-    case ._other(let kept): #expect(kept == number)
-    default: #expect(Bool(false), "it has no name")
+    default: #expect("\(code)" == "Code(rawValue: \(number))", "it has no name")
     }
   }
 
-  @Test func anOtherCodeWithANamedNumberIsTheNamedOne() {
-    #expect(ATTError.Code._other(7) == .invalidOffset)
-    #expect(ATTError.Code._other(7).hashValue == ATTError.Code.invalidOffset.hashValue)
+  @Test func aCodeThatIsMadeFromANamedNumberIsTheNamedOne() throws {
+    let code = try #require(ATTError.Code(rawValue: 7))
+    #expect(code == .invalidOffset && Set([code, .invalidOffset]).count == 1)
+    #expect("\(code)" == "invalidOffset")
+  }
+
+  @Test func otherCodesOfCBErrorAreKept() throws {
+    let code = try #require(BluetoothError.Code(rawValue: 300))
+    #expect(code.rawValue == 300 && code != .unknown && "\(code)" == "Code(rawValue: 300)")
+    #expect(BluetoothError(code).code == code)
+    #expect("\(BluetoothError(code))" == "Code(rawValue: 300) (CBError 300): Unknown error.")
+    #expect("\(BluetoothError(.notConnected))" == "notConnected (CBError 3): The device is not connected.")
+  }
+
+  @Test func theDomainsHaveTheNamesOfFoundation() {
+    #expect(BluetoothError._nsErrorDomain == "CBErrorDomain" && ATTError._nsErrorDomain == "CBATTErrorDomain")
   }
 }

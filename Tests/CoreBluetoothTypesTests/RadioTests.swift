@@ -82,7 +82,9 @@ import Testing
         }
         value = value.prefix(request.offset) + part
       }
-      if value == Data([0xFF]) { return peripheral.respond(to: first, withResult: ._other(0x80)) }
+      if value == Data([0xFF]) {
+        return peripheral.respond(to: first, withResult: ATTError.Code(rawValue: 0x80) ?? .success)
+      }
       characteristic.value = value
       peripheral.respond(to: first, withResult: .success)
     }

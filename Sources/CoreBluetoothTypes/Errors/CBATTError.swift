@@ -1,3 +1,4 @@
+public import CCoreBluetooth
 public import Foundation
 
 /// The domain of ``CBATTError`` as an `NSError`.
@@ -6,101 +7,13 @@ public let CBATTErrorDomain = "CBATTErrorDomain"
 
 /// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1).
 public struct CBATTError: CustomNSError, LocalizedError, Hashable {
-  /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF, and `Code(rawValue:)` is
-  /// never nil (Docs/Decisions/0030).
+  /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF. `Code(rawValue:)`
+  /// is never nil, and a `switch` over all codes needs `@unknown default` (Docs/Decisions/0106).
   ///
   /// ```swift
   /// let tooHot = CBATTError.Code(rawValue: 0x80)!
   /// ```
-  public enum Code: RawRepresentable, Hashable, Sendable {
-    /// No error. (0x00)
-    case success
-    /// The attribute handle is not valid on this server. (0x01)
-    case invalidHandle
-    /// The attribute cannot be read. (0x02)
-    case readNotPermitted
-    /// The attribute cannot be written. (0x03)
-    case writeNotPermitted
-    /// The PDU was invalid. (0x04)
-    case invalidPdu
-    /// The attribute requires an authenticated link. (0x05)
-    case insufficientAuthentication
-    /// The server does not support the request. (0x06)
-    case requestNotSupported
-    /// The offset lies past the end of the value. (0x07)
-    case invalidOffset
-    /// The attribute requires authorization. (0x08)
-    case insufficientAuthorization
-    /// Too many prepared writes are queued. (0x09)
-    case prepareQueueFull
-    /// No attribute was found in the range of handles. (0x0A)
-    case attributeNotFound
-    /// The attribute cannot be read with Read Blob. (0x0B)
-    case attributeNotLong
-    /// The encryption key is too short. (0x0C)
-    case insufficientEncryptionKeySize
-    /// The length of the value is not valid for the attribute. (0x0D)
-    case invalidAttributeValueLength
-    /// An error that is unlikely. (0x0E)
-    case unlikelyError
-    /// The attribute requires an encrypted link. (0x0F)
-    case insufficientEncryption
-    /// The attribute type is not a grouping attribute. (0x10)
-    case unsupportedGroupType
-    /// The server has no resources for the request. (0x11)
-    case insufficientResources
-    /// Any other number, made by ``init(rawValue:)``.
-    case _other(Int)
-
-    private static let named: [Self] = [
-      .success, .invalidHandle, .readNotPermitted, .writeNotPermitted, .invalidPdu, .insufficientAuthentication,
-      .requestNotSupported, .invalidOffset, .insufficientAuthorization, .prepareQueueFull, .attributeNotFound,
-      .attributeNotLong, .insufficientEncryptionKeySize, .invalidAttributeValueLength, .unlikelyError,
-      .insufficientEncryption, .unsupportedGroupType, .insufficientResources,
-    ]
-
-    /// The code of a number; never nil.
-    public init?(rawValue: Int) {
-      self = Self.named.indices.contains(rawValue) ? Self.named[rawValue] : ._other(rawValue)
-    }
-
-    /// The number of the code.
-    public var rawValue: Int {
-      switch self {
-      case .success: 0x00
-      case .invalidHandle: 0x01
-      case .readNotPermitted: 0x02
-      case .writeNotPermitted: 0x03
-      case .invalidPdu: 0x04
-      case .insufficientAuthentication: 0x05
-      case .requestNotSupported: 0x06
-      case .invalidOffset: 0x07
-      case .insufficientAuthorization: 0x08
-      case .prepareQueueFull: 0x09
-      case .attributeNotFound: 0x0A
-      case .attributeNotLong: 0x0B
-      case .insufficientEncryptionKeySize: 0x0C
-      case .invalidAttributeValueLength: 0x0D
-      case .unlikelyError: 0x0E
-      case .insufficientEncryption: 0x0F
-      case .unsupportedGroupType: 0x10
-      case .insufficientResources: 0x11
-      case ._other(let code): code
-      }
-    }
-
-    /// Whether both have the same number.
-    public static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
-    /// Hashes the number.
-    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
-
-    /// Whether `error` is a ``CBATTError`` with this code, or an `NSError` of ``CBATTErrorDomain`` with it.
-    public static func ~= (code: Self, error: any Error) -> Bool {
-      if let error = error as? CBATTError { return error.code == code }
-      let error = error as NSError
-      return error.domain == CBATTErrorDomain && error.code == code.rawValue
-    }
-  }
+  public typealias Code = CBATTErrorCode
 
   /// The same error as an `NSError`.
   public let _nsError: NSError
@@ -115,8 +28,13 @@ public struct CBATTError: CustomNSError, LocalizedError, Hashable {
 
   /// ``CBATTErrorDomain``.
   public static var errorDomain: String { CBATTErrorDomain }
+  /// ``CBATTErrorDomain``, under the name that Foundation gives it on Apple's systems.
+  public static var _nsErrorDomain: String { CBATTErrorDomain }
   /// The code.
-  public var code: Code { Code(rawValue: errorCode) ?? ._other(errorCode) }
+  public var code: Code {
+    // Never nil: the enumeration is open.
+    Code(rawValue: errorCode) ?? .unlikelyError
+  }
   /// The number of the code.
   public var errorCode: Int { _nsError.code }
   /// The user info that the error was made with.
@@ -126,7 +44,7 @@ public struct CBATTError: CustomNSError, LocalizedError, Hashable {
   /// What failed, why, and what to do, where the stack knows it; otherwise the text of the code.
   public var errorDescription: String? { text }
 
-  private var text: String { userInfo[NSLocalizedDescriptionKey] as? String ?? code.text }
+  private var text: String { userInfo[NSLocalizedDescriptionKey] as? String ?? code.words.text }
 }
 
 extension CBATTError: CustomStringConvertible {
@@ -135,66 +53,80 @@ extension CBATTError: CustomStringConvertible {
 }
 
 extension CBATTError {
-  /// ``Code/success``
+  /// No error. (0x00)
   public static var success: Code { .success }
-  /// ``Code/invalidHandle``
+  /// The attribute handle is not valid on this server. (0x01)
   public static var invalidHandle: Code { .invalidHandle }
-  /// ``Code/readNotPermitted``
+  /// The attribute cannot be read. (0x02)
   public static var readNotPermitted: Code { .readNotPermitted }
-  /// ``Code/writeNotPermitted``
+  /// The attribute cannot be written. (0x03)
   public static var writeNotPermitted: Code { .writeNotPermitted }
-  /// ``Code/invalidPdu``
+  /// The PDU was invalid. (0x04)
   public static var invalidPdu: Code { .invalidPdu }
-  /// ``Code/insufficientAuthentication``
+  /// The attribute requires an authenticated link. (0x05)
   public static var insufficientAuthentication: Code { .insufficientAuthentication }
-  /// ``Code/requestNotSupported``
+  /// The server does not support the request. (0x06)
   public static var requestNotSupported: Code { .requestNotSupported }
-  /// ``Code/invalidOffset``
+  /// The offset lies past the end of the value. (0x07)
   public static var invalidOffset: Code { .invalidOffset }
-  /// ``Code/insufficientAuthorization``
+  /// The attribute requires authorization. (0x08)
   public static var insufficientAuthorization: Code { .insufficientAuthorization }
-  /// ``Code/prepareQueueFull``
+  /// Too many prepared writes are queued. (0x09)
   public static var prepareQueueFull: Code { .prepareQueueFull }
-  /// ``Code/attributeNotFound``
+  /// No attribute was found in the range of handles. (0x0A)
   public static var attributeNotFound: Code { .attributeNotFound }
-  /// ``Code/attributeNotLong``
+  /// The attribute cannot be read with Read Blob. (0x0B)
   public static var attributeNotLong: Code { .attributeNotLong }
-  /// ``Code/insufficientEncryptionKeySize``
+  /// The encryption key is too short. (0x0C)
   public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
-  /// ``Code/invalidAttributeValueLength``
+  /// The length of the value is not valid for the attribute. (0x0D)
   public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
-  /// ``Code/unlikelyError``
+  /// An error that is unlikely. (0x0E)
   public static var unlikelyError: Code { .unlikelyError }
-  /// ``Code/insufficientEncryption``
+  /// The attribute requires an encrypted link. (0x0F)
   public static var insufficientEncryption: Code { .insufficientEncryption }
-  /// ``Code/unsupportedGroupType``
+  /// The attribute type is not a grouping attribute. (0x10)
   public static var unsupportedGroupType: Code { .unsupportedGroupType }
-  /// ``Code/insufficientResources``
+  /// The server has no resources for the request. (0x11)
   public static var insufficientResources: Code { .insufficientResources }
 }
 
 extension CBATTError.Code {
-  fileprivate var text: String {
+  /// Whether `error` is a ``CBATTError`` with this code, or an `NSError` of ``CBATTErrorDomain`` with it.
+  public static func ~= (code: Self, error: any Error) -> Bool {
+    if let error = error as? CBATTError { return error.code == code }
+    let error = error as NSError
+    return error.domain == CBATTErrorDomain && error.code == code.rawValue
+  }
+
+  /// The name of the code, and the text of an error with it.
+  fileprivate var words: (name: String, text: String) {
     switch self {
-    case .success: "The operation succeeded."
-    case .invalidHandle: "The handle is invalid."
-    case .readNotPermitted: "Reading is not permitted."
-    case .writeNotPermitted: "Writing is not permitted."
-    case .invalidPdu: "The command is invalid."
-    case .insufficientAuthentication: "Authentication is insufficient."
-    case .requestNotSupported: "The request is not supported."
-    case .invalidOffset: "The offset is invalid."
-    case .insufficientAuthorization: "Authorization is insufficient."
-    case .prepareQueueFull: "The prepare queue is full."
-    case .attributeNotFound: "The attribute could not be found."
-    case .attributeNotLong: "The attribute is not long."
-    case .insufficientEncryptionKeySize: "The encryption key size is insufficient."
-    case .invalidAttributeValueLength: "The value's length is invalid."
-    case .unlikelyError: "Unlikely error."
-    case .insufficientEncryption: "Encryption is insufficient."
-    case .unsupportedGroupType: "The group type is not supported."
-    case .insufficientResources: "Resources are insufficient."
-    case ._other: "Unknown ATT error."
+    case .success: ("success", "The operation succeeded.")
+    case .invalidHandle: ("invalidHandle", "The handle is invalid.")
+    case .readNotPermitted: ("readNotPermitted", "Reading is not permitted.")
+    case .writeNotPermitted: ("writeNotPermitted", "Writing is not permitted.")
+    case .invalidPdu: ("invalidPdu", "The command is invalid.")
+    case .insufficientAuthentication: ("insufficientAuthentication", "Authentication is insufficient.")
+    case .requestNotSupported: ("requestNotSupported", "The request is not supported.")
+    case .invalidOffset: ("invalidOffset", "The offset is invalid.")
+    case .insufficientAuthorization: ("insufficientAuthorization", "Authorization is insufficient.")
+    case .prepareQueueFull: ("prepareQueueFull", "The prepare queue is full.")
+    case .attributeNotFound: ("attributeNotFound", "The attribute could not be found.")
+    case .attributeNotLong: ("attributeNotLong", "The attribute is not long.")
+    case .insufficientEncryptionKeySize: ("insufficientEncryptionKeySize", "The encryption key size is insufficient.")
+    case .invalidAttributeValueLength: ("invalidAttributeValueLength", "The value's length is invalid.")
+    case .unlikelyError: ("unlikelyError", "Unlikely error.")
+    case .insufficientEncryption: ("insufficientEncryption", "Encryption is insufficient.")
+    case .unsupportedGroupType: ("unsupportedGroupType", "The group type is not supported.")
+    case .insufficientResources: ("insufficientResources", "Resources are insufficient.")
+    @unknown default: ("Code(rawValue: \(rawValue))", "Unknown ATT error.")
     }
   }
+}
+
+// Not `CustomStringConvertible`, which programs add themselves.
+extension CBATTError.Code: @retroactive CustomDebugStringConvertible {
+  /// The name of the code.
+  public var debugDescription: String { words.name }
 }

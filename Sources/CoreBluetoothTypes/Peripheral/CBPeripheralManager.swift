@@ -181,7 +181,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// Answers a request; exactly once for each delegate call, on any thread.
   ///
-  /// A read with ``CBATTError/Code/success`` sends the request's value, which starts at its offset. Several writes are
+  /// A read with ``CBATTError/success`` sends the request's value, which starts at its offset. Several writes are
   /// answered through the first of them. A second answer changes nothing and is logged.
   open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
     answer(request, result)

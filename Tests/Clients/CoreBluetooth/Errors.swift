@@ -5,6 +5,7 @@ import CoreBluetooth
 
 func domains() {
   let _: [String] = [CBErrorDomain, CBATTErrorDomain, CBError.errorDomain, CBATTError.errorDomain]
+  let _: [String] = [CBError._nsErrorDomain, CBATTError._nsErrorDomain]
 }
 
 func makes() {
@@ -39,6 +40,40 @@ func converts(_ error: NSError) {
   let _: NSError = CBError(.unknown) as NSError
   let _: NSError = CBATTError(.success)._nsError
   _ = [CBError(_nsError: error).code.rawValue, CBATTError(_nsError: error).code.rawValue]
+}
+
+// All codes of Apple's systems, and those that a later version adds.
+
+func describes(_ code: CBError.Code) -> String {
+  switch code {
+  case .unknown, .invalidParameters, .invalidHandle, .notConnected, .outOfSpace, .operationCancelled,
+    .connectionTimeout, .peripheralDisconnected, .uuidNotAllowed, .alreadyAdvertising, .connectionFailed,
+    .connectionLimitReached, .unknownDevice, .operationNotSupported, .peerRemovedPairingInformation,
+    .encryptionTimedOut, .tooManyLEPairedDevices, .leGattExceededBackgroundNotificationLimit,
+    .leGattNearBackgroundNotificationLimit:
+    return "named"
+  @unknown default: return "code \(code.rawValue)"
+  }
+}
+
+func describes(_ code: CBATTError.Code) -> String {
+  switch code {
+  case .success, .invalidHandle, .readNotPermitted, .writeNotPermitted, .invalidPdu, .insufficientAuthentication,
+    .requestNotSupported, .invalidOffset, .insufficientAuthorization, .prepareQueueFull, .attributeNotFound,
+    .attributeNotLong, .insufficientEncryptionKeySize, .invalidAttributeValueLength, .unlikelyError,
+    .insufficientEncryption, .unsupportedGroupType, .insufficientResources:
+    return "named"
+  @unknown default: return "code \(code.rawValue)"
+  }
+}
+
+// Conformances that a program adds, with the attribute that a compiler of each system asks for.
+extension CBError.Code: @retroactive CustomStringConvertible {
+  public var description: String { describes(self) }
+}
+
+extension CBATTError.Code: @retroactive CaseIterable {
+  public static var allCases: [CBATTError.Code] { [.success, .invalidHandle] }
 }
 
 func codes() {

@@ -221,14 +221,14 @@ func constants() {
 
 func errorMembers() {
   let _: any Error.Type = CBError.self
-  let _: KeyPath<CBError.Type, String> = \.errorDomain
+  let _: [KeyPath<CBError.Type, String>] = [\.errorDomain, \._nsErrorDomain]
   let _: (CBError.Code, [String: Any]) -> CBError = CBError.init(_:userInfo:)
   let _: KeyPath<CBError, CBError.Code> = \.code
   let _: KeyPath<CBError, Int> = \.errorCode
   let _: [KeyPath<CBError, [String: Any]>] = [\.userInfo, \.errorUserInfo]
   let _: (Int) -> CBError.Code? = CBError.Code.init(rawValue:)
   let _: any Error.Type = CBATTError.self
-  let _: KeyPath<CBATTError.Type, String> = \.errorDomain
+  let _: [KeyPath<CBATTError.Type, String>] = [\.errorDomain, \._nsErrorDomain]
   let _: (CBATTError.Code, [String: Any]) -> CBATTError = CBATTError.init(_:userInfo:)
   let _: KeyPath<CBATTError, CBATTError.Code> = \.code
   let _: KeyPath<CBATTError, Int> = \.errorCode
