@@ -6,7 +6,7 @@ public import Foundation
 public let CBATTErrorDomain = "CBATTErrorDomain"
 
 /// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1).
-public struct CBATTError: CustomNSError, LocalizedError, Hashable {
+public struct CBATTError: CustomNSError, Hashable {
   /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF. `Code(rawValue:)`
   /// is never nil, and a `switch` over all codes needs `@unknown default` (Docs/Decisions/0106).
   ///
@@ -39,10 +39,9 @@ public struct CBATTError: CustomNSError, LocalizedError, Hashable {
   public var errorCode: Int { _nsError.code }
   /// The user info that the error was made with.
   public var userInfo: [String: Any] { _nsError.userInfo }
-  /// ``userInfo``, and the text under `NSLocalizedDescriptionKey`.
+  /// ``userInfo``, and the text that `localizedDescription` returns: what failed, why, and what to do, where the stack
+  /// knows it; otherwise the text of the code.
   public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: text].merging(userInfo) { $1 } }
-  /// What failed, why, and what to do, where the stack knows it; otherwise the text of the code.
-  public var errorDescription: String? { text }
 
   private var text: String { userInfo[NSLocalizedDescriptionKey] as? String ?? code.words.text }
 }

@@ -15,7 +15,7 @@ public let CBErrorDomain = "CBErrorDomain"
 ///   do { throw error } catch CBError.alreadyAdvertising { return "stop first" } catch { return "\(error)" }
 /// }
 /// ```
-public struct CBError: CustomNSError, LocalizedError, Hashable {
+public struct CBError: CustomNSError, Hashable {
   /// The codes. Any number is a code, as on Apple's systems: `Code(rawValue:)` is never nil, and a `switch` over all
   /// codes needs `@unknown default` (Docs/Decisions/0106).
   public typealias Code = CBErrorCode
@@ -46,10 +46,9 @@ public struct CBError: CustomNSError, LocalizedError, Hashable {
   public var errorCode: Int { _nsError.code }
   /// The user info that the error was made with.
   public var userInfo: [String: Any] { _nsError.userInfo }
-  /// ``userInfo``, and the text under `NSLocalizedDescriptionKey`.
+  /// ``userInfo``, and the text that `localizedDescription` returns: what failed, why, and what to do, where the stack
+  /// knows it; otherwise the text of the code.
   public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: text].merging(userInfo) { $1 } }
-  /// What failed, why, and what to do, where the stack knows it; otherwise the text of the code.
-  public var errorDescription: String? { text }
 
   private var text: String { userInfo[NSLocalizedDescriptionKey] as? String ?? code.words.text }
 }
