@@ -43,7 +43,9 @@ public typealias CBL2CAPPSM = UInt16
 /// ``CFReadStreamSetDispatchQueue(_:_:)`` and ``CFWriteStreamSetDispatchQueue(_:_:)`` schedule on a queue. A stream that is scheduled on
 /// the main run loop, in its default or common modes, has its events on the main queue in a program that calls `dispatchMain()`. No
 /// other run loop gets events while it does not run: that of a thread of the system, which calls a delegate on a queue, never runs.
-open class CBL2CAPChannel: NSObject {
+///
+/// A channel and its streams may be used from any thread.
+open class CBL2CAPChannel: NSObject, @unchecked Sendable {
   /// The device at the other end.
   open private(set) var peer: CBPeer!
   /// The data that the device sends.
