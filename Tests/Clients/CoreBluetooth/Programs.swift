@@ -43,5 +43,8 @@ func reexports() {
   let _: CFAbsoluteTime = CFAbsoluteTimeGetCurrent()
   let _: DispatchQueue = .main
   let _: UUID = UUID()
+  let _: dispatch_queue_t = DispatchQueue.main
+  let _: (dispatch_group_t, dispatch_semaphore_t) = (DispatchGroup(), DispatchSemaphore(value: 0))
+  let _: dispatch_block_t = {}
   let _: UInt64 = NSEC_PER_SEC / NSEC_PER_MSEC + NSEC_PER_USEC + USEC_PER_SEC + MSEC_PER_SEC
 }
