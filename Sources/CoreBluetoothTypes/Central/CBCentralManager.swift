@@ -98,7 +98,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       state.owner = WeakObject(self)
       if let restored, !restored.isEmpty { state.restoration = .init(restored) }
     }
+    examine(heldDelegate)
     listen()
+  }
+
+  private func examine(_ delegate: (any CBCentralManagerDelegate)?) {
+    examine(delegate, "CBCentralManagerDelegate") { $0 is any CBCentralManagerDelegate.Type }
   }
 
   deinit {
@@ -116,7 +121,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       delegateLock.withLock { _ in found = heldDelegate }
       return found
     }
-    set { delegateLock.withLock { _ in heldDelegate = newValue } }
+    set {
+      delegateLock.withLock { _ in heldDelegate = newValue }
+      examine(newValue)
+    }
   }
 
   /// Whether a scan runs.

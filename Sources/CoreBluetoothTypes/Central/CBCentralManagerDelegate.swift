@@ -6,6 +6,10 @@ public import Foundation
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing.
+///
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
+/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
+/// class once.
 public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)

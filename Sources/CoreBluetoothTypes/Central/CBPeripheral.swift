@@ -51,7 +51,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
       delegateLock.withLock { _ in found = heldDelegate }
       return found
     }
-    set { delegateLock.withLock { _ in heldDelegate = newValue } }
+    set {
+      delegateLock.withLock { _ in heldDelegate = newValue }
+      manager.object?.examine(newValue, "CBPeripheralDelegate") { $0 is any CBPeripheralDelegate.Type }
+    }
   }
 
   /// The name it advertises, if it does.

@@ -239,7 +239,10 @@ open class CBManager: NSObject, @unchecked Sendable {
       delegateLock.withLock { _ in found = heldPairingDelegate }
       return found
     }
-    set { delegateLock.withLock { _ in heldPairingDelegate = newValue } }
+    set {
+      delegateLock.withLock { _ in heldPairingDelegate = newValue }
+      examine(newValue, "CBPairingDelegate") { $0 is any CBPairingDelegate.Type }
+    }
   }
 
   /// The device at the other end of a link of this manager's role; the roles override it.

@@ -95,7 +95,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     if let restored = restoration?.restored(RestoredServices.self), !restored.isEmpty {
       machine.withLock { $0.restoration = .init(restored) }
     }
+    examine(heldDelegate)
     listen()
+  }
+
+  private func examine(_ delegate: (any CBPeripheralManagerDelegate)?) {
+    examine(delegate, "CBPeripheralManagerDelegate") { $0 is any CBPeripheralManagerDelegate.Type }
   }
 
   deinit { restoration?.settle(content: restorable) }
@@ -114,6 +119,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
       delegateLock.withLock { _ in heldDelegate = newValue }
       // The new delegate may have the method.
       run { $0.setReportsStoredWrites(true, into: &$1) }
+      examine(newValue)
     }
   }
 
@@ -390,17 +396,17 @@ public enum CBPeripheralManagerAuthorizationStatus: Int, Sendable {
 }
 
 extension CBManagerState {
+  /// The state and its reason, as the cause of an error.
+  func cause(_ reason: AdapterError?) -> String {
+    "the adapter is \(self)\(reason.map { " (\($0.text))" } ?? "")"
+  }
+
   init(_ state: AdapterState) {
     self =
       switch state {
       case .unknown: .unknown
       case .resetting: .resetting
       case .unsupported: .unsupported
-  /// The state and its reason, as the cause of an error.
-  func cause(_ reason: AdapterError?) -> String {
-    "the adapter is \(self)\(reason.map { " (\($0.text))" } ?? "")"
-  }
-
       case .unauthorized: .unauthorized
       case .poweredOff: .poweredOff
       case .poweredOn: .poweredOn

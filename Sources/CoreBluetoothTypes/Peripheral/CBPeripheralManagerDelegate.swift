@@ -5,6 +5,10 @@ public import Foundation
 ///
 /// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` must be there; the
 /// others have defaults that do nothing, except that requests without an implementation are answered Request Not Supported (0x06).
+///
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
+/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
+/// class once.
 public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)

@@ -7,6 +7,10 @@ public import Foundation
 ///
 /// A `PairingReply` answers the question it came with and no other: an answer that comes after the question was answered,
 /// or after its pairing has ended, changes nothing and is logged.
+///
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
+/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
+/// class once.
 public protocol CBPairingDelegate: AnyObject {
   /// An unauthenticated device requests a pairing; called only with `PairingOptions.asksConsent`.
   func manager(_ manager: CBManager, shouldPairWith peer: CBPeer, reply: PairingReply)
