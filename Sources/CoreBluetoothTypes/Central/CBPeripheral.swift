@@ -63,7 +63,12 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// The state of the connection.
   open var state: CBPeripheralState { contents.withLock { $0.state } }
 
-  /// What ``discoverServices(_:)`` found on this connection; nil until then.
+  /// What ``discoverServices(_:)`` found; nil until then.
+  ///
+  /// The services of a link that has ended stay here until the next link is established: in
+  /// ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` they are nil. Between the links they, their
+  /// characteristics and values can be read, but operations on them are dropped with a line in the log: they are void, and
+  /// the next link discovers new objects.
   open var services: [CBService]? { contents.withLock { $0.services } }
 
   /// What ``readRSSI()`` read last, in dBm. CoreBluetooth has given it up.

@@ -154,7 +154,11 @@ import Testing
     characteristic.isNotifying = true
     fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(!characteristic.isNotifying)
+    #expect(peripheral.services == [service] && service.characteristics == [characteristic], "until the next link")
+    peripheral.readValue(for: characteristic)
+    #expect(fixture.posted() == [] && fixture.logged().count == 1)
     fixture.manager.connect(peripheral)
+    #expect(peripheral.services == [service])
     fixture.linkUp(1, peer: 2)
     #expect(peripheral.services == nil)
     _ = fixture.posted()
