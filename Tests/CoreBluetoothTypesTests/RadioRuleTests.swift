@@ -50,6 +50,10 @@ import Testing
       state.withLock { $0.requests.append(request) }
       said.yield("read \(request.characteristic.uuid)")
     }
+    func peripheralManager(_ peripheral: PeripheralManager, didReceiveWrite requests: [ATTRequest]) {
+      for request in requests { said.yield("write \(request.characteristic.uuid) \([UInt8](request.value ?? Data()))") }
+      peripheral.respond(to: requests[0], withResult: .success)
+    }
     func peripheralManager(
       _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
     ) { said.yield("subscribed") }
@@ -89,6 +93,13 @@ import Testing
     let unencrypted = await #expect(throws: ATTError.self) { try await central.value(of: found[2], of: peripheral) }
     #expect([.insufficientEncryption, .insufficientAuthentication].contains(unencrypted?.code))
     #expect(program.requests.isEmpty)
+  }
+
+  @Test("3.8 A Write Request to a characteristic with writeWithoutResponse alone is allowed by its permission")
+  func aPermissionAllowsBothKindsOfWrites() async throws {
+    let (central, peripheral, found) = try await meet(characteristic("2A37", .writeWithoutResponse, .writeable))
+    try await central.write(Data([1]), to: found[0], of: peripheral)
+    await program.wait(for: "write 2A37 [1]")
   }
 
   @Test("3.9 The next request of a central comes after the answer")
