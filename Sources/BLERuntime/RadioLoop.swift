@@ -24,6 +24,7 @@ struct RadioLoop: ~Copyable {
     let controller: ControllerID
     let name: String
     let token: UInt64
+    let place: Place
     /// The listener that it occupies: a terminal serves one client at a time.
     let listener: Listener?
     var stream: H4Stream
@@ -31,13 +32,14 @@ struct RadioLoop: ~Copyable {
     var outgoing = PacketBuffer()
 
     init(
-      _ stream: consuming H4Stream, _ controller: ControllerID, name: String, token: UInt64, listener: Listener?,
-      trace: consuming PacketTrace?
+      _ stream: consuming H4Stream, _ controller: ControllerID, name: String, token: UInt64, place: Place,
+      listener: Listener?, trace: consuming PacketTrace?
     ) {
       self.stream = stream
       self.controller = controller
       self.name = name
       self.token = token
+      self.place = place
       self.listener = listener
       self.trace = trace
     }
@@ -45,15 +47,34 @@ struct RadioLoop: ~Copyable {
 
   private final class Listener {
     let name: String
+    /// The name or the port by which its hosts connect.
+    let endpoint: String
     let token: UInt64
     var port: StreamPort
     /// The time of the next `accept`, where no descriptor reports it.
     var acceptTime: Instant?
 
     init(_ port: consuming StreamPort, name: String, token: UInt64) {
+      endpoint = port.endpoint.name
       self.port = port
       self.name = name
       self.token = token
+    }
+  }
+
+  /// The name or the port by which a host is connected, and the host's number there. It decides the address of the host's controller,
+  /// so that peers recognize a host that connects again.
+  private struct Place: Hashable {
+    var endpoint: String
+    /// The lowest number that no other host of the endpoint has.
+    var number = 0
+
+    /// An address that is administered locally and of one device (IEEE 802).
+    func address(seed: UInt64) -> BD_ADDR {
+      // FNV-1a: the hash of the standard library differs between runs.
+      var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+      for octet in "\(endpoint) \(number) \(seed)".utf8 { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01B3 }
+      return BD_ADDR((hash ^ hash >> 46) & 0x3EFF_FFFF_FFFF | 0x0200_0000_0000)
     }
   }
 
@@ -153,7 +174,9 @@ struct RadioLoop: ~Copyable {
     switch request {
     case .addClient(let stream, let name):
       guard let stream = stream.take() else { return }
-      try add(H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, listener: nil, now)
+      try add(
+        H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil, now
+      )
     case .addListener(let port, let name):
       guard let port = port.take() else { return }
       lastToken += 1
@@ -186,15 +209,15 @@ extension RadioLoop {
     guard let accepted else { return try watch(listener, now) }
     let stream = H4Stream(accepted, at: .endpoint(endpoint))
     if case .pseudoTerminal = endpoint {
-      try add(stream, name: listener.name, listener: listener, now)
+      try add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, now)
     } else {
-      try add(stream, name: listener.name, listener: nil, now)
+      try add(stream, name: listener.name, endpoint: listener.endpoint, listener: nil, now)
       try watch(listener, now)
     }
   }
 
   private mutating func add(
-    _ stream: consuming H4Stream, name: String, listener: Listener?, _ now: Instant
+    _ stream: consuming H4Stream, name: String, endpoint: String, listener: Listener?, _ now: Instant
   ) throws(SystemError) {
     guard clients.count < settings.clientLimit else {
       return settings.log("\(name): rejected, because \(settings.clientLimit) hosts are connected")
@@ -208,12 +231,35 @@ extension RadioLoop {
         trace = try PacketTrace(at: "\(folder)/\(name).btsnoop", keepingKeys: settings.traceKeepsKeys)
       } catch { settings.log("\(error)") }
     }
-    let controller = radio.attach(settings.controller, now: now)
-    let client = Client(stream, controller, name: name, token: lastToken, listener: listener, trace: trace)
+    let place = freePlace(at: endpoint)
+    var configuration = settings.controller
+    configuration.publicAddress = configuration.publicAddress ?? place.address(seed: settings.seed)
+    let controller = radio.attach(configuration, now: now)
+    let client = Client(
+      stream, controller, name: name, token: lastToken, place: place, listener: listener, trace: trace)
     clients[client.token] = client
     clientsByController[controller] = client
     try client.stream.watch(on: poller, token: client.token, for: .reading)
-    settings.log("\(name): connected")
+    settings.log(
+      "\(name): connected\(radio.publicAddress(of: controller).map { ", its address is \($0.octets)" } ?? "")")
+  }
+
+  private func freePlace(at endpoint: String) -> Place {
+    let taken = Set(clients.values.map(\.place))
+    var place = Place(endpoint: endpoint)
+    while taken.contains(place) { place.number += 1 }
+    return place
+  }
+}
+
+extension StreamEndpoint {
+  /// What remains the same when a radio that listens here is started again.
+  fileprivate var name: String {
+    switch self {
+    case .tcpServer(_, let port), .tcpClient(_, let port): "tcp:\(port)"
+    case .unixServer(let path), .unixClient(let path): "unix:\(path)"
+    case .pseudoTerminal(let path), .serial(let path, _): "pty:\(path)"
+    }
   }
 }
 

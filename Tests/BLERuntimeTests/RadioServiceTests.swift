@@ -90,6 +90,45 @@ import Testing
     radio.end()
   }
 
+  /// A bond names the address of the other device: it is of use in the next run where that one has its address again.
+  @Test func aHostThatConnectsAgainHasItsAddressAgain() throws {
+    let folder = try TemporaryFolder()
+    let readAddress: [UInt8] = [0x01, 0x09, 0x10, 0x00]
+    /// The addresses of two hosts of the socket that are connected at once, of the first one when it is back, and of one by name.
+    func addresses() throws -> [[UInt8]] {
+      let (radio, log) = radio()
+      try radio.listen(on: .unixServer(path: folder.file("hci")))
+      func connected() throws -> ByteStream {
+        var host = StreamPort(.unixClient(path: folder.file("hci")))
+        try host.open()
+        return try host.waitForStream()
+      }
+      func address(_ host: borrowing ByteStream) throws -> [UInt8] {
+        #expect(try host.write(readAddress.span) == 4)
+        let answer = try host.readAll(13)
+        #expect(answer.starts(with: [0x04, 0x0E, 0x0A, 0x01, 0x09, 0x10, 0x00]))
+        return Array(answer.suffix(6))
+      }
+      let first = try connected()
+      var found = [try address(first)]
+      let second = try connected()
+      found.append(try address(second))
+      _ = consume first
+      log.wait { $0.contains { $0.hasPrefix("1-unix: disconnected") } }
+      let again = try connected()
+      found.append(try address(again))
+      let named = try radio.attach(named: "lamp")
+      found.append(try address(named))
+      radio.end()
+      return found
+    }
+    let found = try addresses()
+    #expect(found[2] == found[0] && Set(found).count == 3)
+    #expect(try addresses() == found, "another run of the radio")
+    // Administered locally, of one device (IEEE 802); the most significant octet is the last one.
+    #expect(found.allSatisfy { $0[5] & 0x03 == 0x02 })
+  }
+
   @Test func tracesEachClient() throws {
     let folder = try TemporaryFolder()
     let (radio, _) = radio { $0.traceFolder = folder.path }
