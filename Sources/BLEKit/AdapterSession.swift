@@ -147,7 +147,7 @@ final class AdapterSession: Sendable {
           BLEError(.security, "the pairing failed, \(failure)"), where: { $0.peer == peer }, into: &actions)
       case .bondLost(let peer, _, let loss):
         state.links[peer]?.bondLoss = loss
-        state.pairings.fail(BLEError(.security, "\(loss)"), where: { $0.peer == peer }, into: &actions)
+        state.pairings.fail(BLEError(loss), where: { $0.peer == peer }, into: &actions)
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
       case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)

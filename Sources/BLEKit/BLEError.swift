@@ -1,4 +1,5 @@
 public import BLEATT
+public import BLEEngine
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -47,11 +48,18 @@ public struct BLEError: Error, Hashable, Sendable {
   /// The reason, for the program.
   public let kind: Kind
   public let description: String
+  /// Why the key of the device's bond could not be used, where that is the reason. The bond has to be removed before the two can pair again:
+  /// ``Adapter/remove(_:)``.
+  public let bondLoss: BondLostError?
 
-  init(_ kind: Kind, _ description: String) {
+  init(_ kind: Kind, _ description: String, bondLoss: BondLostError? = nil) {
     self.kind = kind
     self.description = description
+    self.bondLoss = bondLoss
   }
+
+  /// The bond of the device is lost.
+  init(_ loss: BondLoss) { self.init(.security, "\(loss)", bondLoss: BondLostError(loss)) }
 
   static let cancelled = Self(.cancelled, "the task was cancelled")
   static let closed = Self(.adapterUnavailable, "the adapter was closed: open another one")
@@ -104,7 +112,7 @@ extension BLEError {
       case .invalidParameters: .invalidArgument
       case .malformedResponse, .unexpectedPDU, .echoDiffers: .invalidResponse
       }
-    if case .notEncrypted = error, let loss { self.init(kind, "\(loss)") } else { self.init(kind, "\(error)") }
+    if case .notEncrypted = error, let loss { self.init(loss) } else { self.init(kind, "\(error)") }
   }
 
   /// The reason of the database.
