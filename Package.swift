@@ -122,8 +122,8 @@ let package = Package(
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLESMP",
-        "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
+        "BLEAssignedNumbers", "BLEATT", "BLEEngine", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
+        "BLEProfiles", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.

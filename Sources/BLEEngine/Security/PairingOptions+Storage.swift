@@ -26,7 +26,7 @@ extension PairingOptions.Storage {
 
   /// The file of the bonds of an adapter, or the file beside which a program keeps other state of the adapter, where its bonds are in
   /// a store of its own; nil where state is kept in memory.
-  func path(
+  package func path(
     transport: String, program: String = CommandLine.arguments.first ?? "program",
     environment: (String) -> String? = Environment.value
   ) -> String? {

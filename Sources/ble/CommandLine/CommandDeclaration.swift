@@ -68,8 +68,11 @@ extension CommandDeclaration.Option {
     "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux)")
   static let snoop = value(
     "snoop", "FILE", "writes the HCI packets to FILE in the btsnoop format (BLE_SNOOP, else none)", isFile: true)
+  static let address = value(
+    "address", "ADDRESS",
+    "the static random address of this host, such as C0:11:22:33:44:55, instead of the address of the controller")
   static let timeout = value("timeout", "SECONDS", "seconds until a device is found and connected (30)")
 
   /// The options of every command that uses an adapter.
-  static let adapter = [transport, snoop]
+  static let adapter = [transport, snoop, address]
 }

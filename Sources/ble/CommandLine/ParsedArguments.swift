@@ -1,3 +1,7 @@
+import BLEKit
+import BLELinux
+import BLEWire
+
 /// The operands and options of one command line.
 struct ParsedArguments: Sendable {
   let command: CommandDeclaration
@@ -90,6 +94,40 @@ struct ParsedArguments: Sendable {
         "--\(name) takes a number from \(range.lowerBound) to \(range.upperBound), not '\(text)'", of: command)
     }
     return number
+  }
+
+  /// The transport of the adapter: `--transport`, else `BLE_TRANSPORT`, else that of the machine.
+  var transport: String { value("transport") ?? Environment.value("BLE_TRANSPORT") ?? "linux" }
+
+  /// The options of the adapter that the command line names.
+  func adapterOptions(deviceName: String? = nil, appearance: UInt16? = nil) throws(ToolError) -> AdapterOptions {
+    var options = AdapterOptions(
+      transport: value("transport"), snoop: value("snoop"), deviceName: deviceName, appearance: appearance)
+    guard let text = value("address") else { return options }
+    guard let address = DeviceAddress(text, kind: .random), address.isIdentityAddress else {
+      throw .usage(
+        "--address takes a static random address, such as C0:11:22:33:44:55, not '\(text)'", of: command)
+    }
+    options.address = .staticRandom(address.octets.value)
+    return options
+  }
+
+  /// A command line for the adapter of this one: `ble pair Lamp --transport linux:hci1`.
+  func commandLine(_ words: String...) -> String {
+    let adapter = ["transport", "address"].flatMap { name in value(name).map { ["--\(name)", $0] } ?? [] }
+    return (["ble"] + words + adapter).map(Self.quoted).joined(separator: " ")
+  }
+
+  /// A word as a shell takes it.
+  private static func quoted(_ word: String) -> String {
+    let isPlain = word.utf8.allSatisfy { octet in
+      switch octet {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+      default: "-_.,:/@%+=".utf8.contains(octet)
+      }
+    }
+    return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
   }
 
   /// The duration of `--name` in seconds, with a fraction: 0.1 to 86,400.

@@ -7,8 +7,7 @@ import Synchronization
 enum AdapterUse {
   /// Opens the adapter of `--transport` and runs `body`.
   static func withAdapter(_ arguments: ParsedArguments, _ body: (Adapter) async throws -> Void) async throws {
-    let options = AdapterOptions(transport: arguments.value("transport"), snoop: arguments.value("snoop"))
-    try await withAdapter(options, body)
+    try await withAdapter(arguments.adapterOptions(), body)
   }
 
   /// Opens an adapter and runs `body`.
@@ -52,8 +51,36 @@ enum AdapterUse {
   ) async throws {
     let timeout = try arguments.seconds("timeout") ?? .seconds(30)
     try await withAdapter(arguments) { adapter in
-      let address = try await find(target, with: adapter, timeout: timeout)
+      try await withDevice(target, of: adapter, arguments, timeout: timeout, body)
+    }
+  }
+
+  /// Connects to the device with the address or name `target`, runs `body` and ends the link.
+  ///
+  /// - Throws: ``ToolError`` where the bond of the device is lost, with the commands that make another one.
+  static func withDevice(
+    _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
+    _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
+  ) async throws {
+    let address = try await find(target, with: adapter, timeout: timeout)
+    do {
       try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
+    } catch let error as BLEError {
+      guard let loss = error.bondLoss else { throw error }
+      throw lost(loss, adapter.bonds.map(\.identity).first { $0 == address } ?? address, arguments)
+    }
+  }
+
+  /// The error with the commands that pair anew.
+  private static func lost(_ loss: BondLostError, _ device: DeviceAddress, _ arguments: ParsedArguments) -> ToolError {
+    let address = device.octets.description
+    let pair = arguments.commandLine("pair", address)
+    switch loss.cause {
+    case .forgottenByPeer, .keysDiffer:
+      let remove = arguments.commandLine("bonds", "--remove", address)
+      return .device("\(device): \(loss.description). Run: \(remove) && \(pair)")
+    case .missingHere: return .device("\(device): \(loss.description). Then run: \(pair)")
+    case .notEncrypted: return .device("\(device): \(loss.description)")
     }
   }
 

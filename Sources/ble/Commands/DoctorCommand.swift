@@ -24,11 +24,7 @@ enum DoctorCommand {
   }
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
-    let transport =
-      arguments.value("transport") ?? ProcessInfo.processInfo.environment["BLE_TRANSPORT"].flatMap {
-        $0.isEmpty ? nil : $0
-      }
-      ?? "linux"
+    let transport = arguments.transport
     let usesKernel = transport.hasPrefix("linux") || transport.hasPrefix("hci-socket")
     var checks = usesKernel ? Diagnosis.checks(.current()) : []
     var controller: ControllerFacts?

@@ -34,16 +34,15 @@ enum PairCommand {
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     let timeout = try arguments.seconds("timeout") ?? .seconds(30)
-    var options = AdapterOptions(transport: arguments.value("transport"), snoop: arguments.value("snoop"))
+    var options = try arguments.adapterOptions()
     let isInteractive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
     options.pairing.capability = isInteractive ? .keyboardDisplay : .none
     let level: PeerSecurity.Level = arguments.has("authenticated") ? .authenticated : .encrypted
     let target = arguments.operand(0) ?? ""
     try await AdapterUse.withAdapter(options) { adapter in
-      let address = try await AdapterUse.find(target, with: adapter, timeout: timeout)
       let questions = Task { for await request in adapter.pairingRequests { answer(request) } }
       defer { questions.cancel() }
-      try await adapter.withConnection(to: address, timeout: timeout) { device in
+      try await AdapterUse.withDevice(target, of: adapter, arguments, timeout: timeout) { device in
         try await device.pair(level: level)
         let security = device.security
         Output.line(

@@ -9,13 +9,18 @@ enum RadioCommand {
     name: "radio", summary: "runs a simulated radio to which Bluetooth hosts connect",
     details: [
       "Each host that connects gets a controller of its own (H4). It prints the transport of each endpoint, and ends with Control-C. "
-        + "Any program that can reach an endpoint gets a controller: HCI has no authentication."
+        + "Any program that can reach an endpoint gets a controller: HCI has no authentication.",
+      "The address of a controller stays, so that bonds stay: it follows from the endpoint and from the number of hosts that are "
+        + "connected there. Give a device an endpoint of its own, or --address, where the order in which programs start changes.",
     ],
     options: [
       .value(
-        "tcp", "[HOST:]PORT", "listens for hosts; 127.0.0.1:6402 where there is no other endpoint, 0 takes a free port"),
-      .value("unix", "PATH", "listens on a Unix socket", isFile: true),
-      .value("pty", "PATH", "makes a pseudo-terminal for one host, with a symbolic link at PATH", isFile: true),
+        "tcp", "[HOST:]PORT", "listens for hosts; 127.0.0.1:6402 where there is no other endpoint, 0 takes a free port",
+        isRepeatable: true),
+      .value("unix", "PATH", "listens on a Unix socket", isFile: true, isRepeatable: true),
+      .value(
+        "pty", "PATH", "makes a pseudo-terminal for one host, with a symbolic link at PATH", isFile: true,
+        isRepeatable: true),
       .flag("pace", "has the timing of a real radio; otherwise data moves at once"),
       .value("seed", "N", "the seed of all random numbers (0)"),
       .value("acl-length", "N", "octets of an ACL packet, 27 to 65535 (251)"),
@@ -47,9 +52,9 @@ enum RadioCommand {
       configuration.traceFolder = folder
     }
     var endpoints: [VirtualRadioServer.Endpoint] = []
-    if let text = arguments.value("tcp") { endpoints.append(try endpoint(text)) }
-    if let path = arguments.value("unix") { endpoints.append(.unix(path: path)) }
-    if let path = arguments.value("pty") { endpoints.append(.pseudoTerminal(path: path)) }
+    for text in arguments.allValues("tcp") { endpoints.append(try endpoint(text)) }
+    endpoints += arguments.allValues("unix").map { .unix(path: $0) }
+    endpoints += arguments.allValues("pty").map { .pseudoTerminal(path: $0) }
     if endpoints.isEmpty { endpoints = [.tcp(host: "127.0.0.1", port: 6402)] }
 
     let server = VirtualRadioServer(configuration)

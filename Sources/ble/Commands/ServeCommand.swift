@@ -1,3 +1,4 @@
+import BLEEngine
 import BLEKit
 import BLEWire
 import Foundation
@@ -24,9 +25,9 @@ enum ServeCommand {
     guard let file = arguments.operand(0) else { throw ToolError.usage("FILE is missing", of: declaration) }
     var description = try ServiceDescription(file: file)
     while true {
-      let options = AdapterOptions(
-        transport: arguments.value("transport"), snoop: arguments.value("snoop"), deviceName: description.name,
-        appearance: description.appearance)
+      var options = try arguments.adapterOptions(
+        deviceName: description.name, appearance: description.appearance)
+      options.pairing.storage = Self.storage(of: description.name, arguments.transport)
       let values = ServedValues(description)
       let services = try values.services()
       let next = Mutex<ServiceDescription?>(nil)
@@ -37,6 +38,15 @@ enum ServeCommand {
       guard let found = next.withLock({ $0 }) else { return }
       description = found
     }
+  }
+
+  /// The place of the bonds. On a radio the programs of one transport are devices that pair with each other, so that a peripheral has
+  /// bonds of its own there.
+  private static func storage(of name: String, _ transport: String) -> PairingOptions.Storage {
+    let isRadio = transport.hasPrefix("tcp-client:") || transport.hasPrefix("unix-client:")
+    guard isRadio else { return .standard }
+    let program = "ble-serve-" + name.replacing("/", with: "_")
+    return PairingOptions.Storage.standard.path(transport: transport, program: program).map { .file($0) } ?? .standard
   }
 
   /// Serves until the structure of the description changes.
