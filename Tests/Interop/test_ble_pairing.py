@@ -2,11 +2,55 @@
 
 import contextlib
 import json
+import os
+import pty
 import re
+import subprocess
+import threading
 
 import pytest
-from programs import Program, product
+from programs import LIMIT, Program, product, wait_until
 from test_ble_tool import run
+
+
+class Terminal:
+    """A command of the tool on a terminal, for its questions."""
+
+    def __init__(self, *words):
+        self.parent, child = pty.openpty()
+        self.output = ""
+        self.process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=child, stdout=child, stderr=child)
+        os.close(child)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        with contextlib.suppress(OSError):  # EIO: the program has ended
+            while part := os.read(self.parent, 65_536):
+                self.output += part.decode(errors="replace").replace("\r\n", "\n")
+
+    def wait_for(self, pattern, times=1):
+        """Waits until the output has the pattern, so many times; gives the last match."""
+
+        def find():
+            found = list(re.finditer(pattern, self.output))
+            return found[times - 1] if len(found) >= times else None
+
+        return wait_until(find, lambda: f"{pattern!r} is not in the output:\n{self.output}")
+
+    def tell(self, line):
+        os.write(self.parent, f"{line}\n".encode())
+
+    def check_end(self, status):
+        assert self.process.wait(LIMIT) == status, self.output
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(LIMIT)
+        os.close(self.parent)
 
 
 @contextlib.contextmanager
@@ -96,3 +140,129 @@ def test_each_endpoint_has_the_address_of_its_device(thermometer, tmp_path):
                 addresses[socket.name] = device.address
             found.append(addresses)
     assert found[0] == found[1] and len(set(found[0].values())) == 2
+
+
+# Passkeys and numbers
+
+SECURED = {"name": "Lock", "services": [{"uuid": "180F", "characteristics": [
+    {"uuid": "2A19", "properties": ["read"], "value": "37", "security": "authenticated"}]}]}  # fmt: skip
+SECURE, LEGACY = [], ["--legacy"]
+LEVELS = {"": "authenticated, LE Secure Connections", "--legacy": "authenticated"}
+versions = pytest.mark.parametrize("version", [SECURE, LEGACY], ids=["secure", "legacy"])
+
+
+@pytest.fixture
+def lock(tmp_path):
+    """Writes the description of a device with an authenticated value."""
+
+    def write(**fields):
+        path = tmp_path / "lock.json"
+        path.write_text(json.dumps({**SECURED, **fields}))
+        return path
+
+    return write
+
+
+def check_bond(address, version, transport):
+    """The bond of the runs before is authenticated, and opens the value in a run of its own."""
+    [bond] = bonds(transport)
+    assert bond == {"address": address, "authenticated": True, "keySize": 16, "secureConnections": version == SECURE}
+    kind = "LE Secure Connections" if version == SECURE else "legacy pairing"
+    assert run("bonds", *transport) == f"{address}  {kind}, authenticated, key of 16 octets\n"
+    assert run("read", "Lock", "2A19", *transport) == "55 %\n"
+
+
+def check_paired(terminal, address, version):
+    terminal.check_end(0)
+    assert f"{address} (public): bonded, {LEVELS[''.join(version)]}, key of 16 octets\n" in terminal.output
+
+
+@versions
+def test_a_passkey_of_the_file_is_typed(version, lock, tmp_path):
+    with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path) as device:
+        with Terminal("pair", "Lock", *version, *transport) as terminal:
+            terminal.wait_for(f"The six digits that {device.address} .* shows:")
+            # What is no passkey is asked again.
+            for number, line in enumerate(["12", "0123456", "o12345"], start=1):
+                terminal.tell(line)
+                terminal.wait_for("A passkey has six digits. The six digits that", times=number)
+            terminal.tell("012 345")
+            check_paired(terminal, device.address, version)
+        check_bond(device.address, version, transport)
+        # A passkey that is written on the device is not written into its log.
+        assert "12345" not in device.output
+
+
+@versions
+def test_a_passkey_is_printed_where_nobody_can_answer(version, lock, tmp_path):
+    """As a service: it has an output, and no terminal."""
+    with radio(tmp_path) as transport, served(lock(), transport, tmp_path) as device:
+        with Terminal("pair", "Lock", *version, *transport) as terminal:
+            terminal.wait_for("The six digits that")
+            terminal.tell(device.wait_for("Enter ").split()[1])
+            check_paired(terminal, device.address, version)
+        check_bond(device.address, version, transport)
+
+
+@pytest.mark.parametrize("answers, status", [("yy", 0), ("yn", 76), ("ny", 76)])
+def test_numbers_are_compared_on_both_terminals(answers, status, lock, tmp_path):
+    with radio(tmp_path) as transport, Terminal("serve", lock(), *transport) as device:
+        address = device.wait_for(r"READY .* as ([0-9A-F:]{17})")[1]
+        with Terminal("pair", "Lock", *transport) as terminal:
+            ends = [terminal, device]
+            numbers = [end.wait_for(r"Does ([0-9A-F:]{17}) .* show (\d{6})\? \[y/N\]") for end in ends]
+            assert numbers[0][2] == numbers[1][2] and numbers[0][1] == address
+            terminal.tell("perhaps")
+            terminal.wait_for("Please answer y or n. Does")
+            for end, answer in zip(ends, answers, strict=True):
+                end.tell(answer)
+            if status == 0:
+                check_paired(terminal, address, SECURE)
+            else:
+                terminal.check_end(status)
+                assert "Numeric Comparison Failed" in terminal.output
+        if status == 0:
+            check_bond(address, SECURE, transport)
+        else:
+            assert bonds(transport) == []
+
+
+def test_a_passkey_is_typed_at_the_peripheral(lock, tmp_path):
+    """Of two devices with a display and a keyboard, the central displays in legacy pairing (Vol 3, Part H, 2.3.5.1)."""
+    with radio(tmp_path) as transport, Terminal("serve", lock(), *transport) as device:
+        address = device.wait_for(r"READY .* as ([0-9A-F:]{17})")[1]
+        with Terminal("pair", "Lock", *LEGACY, *transport) as terminal:
+            passkey = terminal.wait_for(f"Enter (\\d{{6}}) on {address}")[1]
+            device.wait_for("The six digits that")
+            device.tell(passkey)
+            check_paired(terminal, address, LEGACY)
+        check_bond(address, LEGACY, transport)
+
+
+@versions
+def test_a_wrong_passkey_is_an_error_and_leaves_no_bond(version, lock, tmp_path):
+    with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path):
+        with Terminal("pair", "Lock", *version, *transport) as terminal:
+            terminal.wait_for("The six digits that")
+            terminal.tell("543210")
+            terminal.check_end(76)
+            assert "the pairing failed" in terminal.output and "Confirm Value Failed" in terminal.output
+        assert bonds(transport) == []
+
+
+def test_the_question_of_a_device_that_has_gone_is_void(lock, tmp_path):
+    with radio(tmp_path) as transport, Terminal("serve", lock(), *transport) as device:
+        device.wait_for("READY")
+        for number in (1, 2):
+            with Terminal("pair", "Lock", *transport) as terminal:
+                terminal.wait_for("Does ")
+                device.wait_for("Does .* show", times=number)
+        device.wait_for("disconnected", times=2)
+        # A line for the questions before is no answer to the next one.
+        device.tell("y")
+        with Terminal("pair", "Lock", *transport) as terminal:
+            terminal.wait_for("Does ")
+            device.wait_for("Does .* show", times=3)
+            for end in (terminal, device):
+                end.tell("y")
+            terminal.check_end(0)

@@ -34,8 +34,9 @@ struct ServiceDescriptionTests {
     ),
     (
       "{\"name\":\"x\",\"services\":[],\"colour\":1}",
-      "unknown field. The fields are name, appearance, advertise, services."
+      "unknown field. The fields are name, appearance, passkey, advertise, services."
     ),
+    ("{\"name\":\"x\",\"services\":[],\"passkey\":\"12345\"}", "passkey: a passkey has six digits, such as \"012345\""),
   ])
   func namesThePlaceOfAFault(text: String, place: String) {
     let error = #expect(throws: ToolError.self) { try description(text) }
@@ -58,5 +59,9 @@ struct ServiceDescriptionTests {
     #expect(first.hasStructure(of: try description(ServiceDescription.example.replacing("6608", with: "7008"))))
     #expect(!first.hasStructure(of: try description(ServiceDescription.example.replacing("notify", with: "indicate"))))
     #expect(!first.hasStructure(of: try description(ServiceDescription.example.replacing("Thermometer", with: "T"))))
+    let passkeys = try ["012345", "012346"].map { passkey in
+      try description("{\"name\":\"x\",\"passkey\":\"\(passkey)\",\"services\":[]}")
+    }
+    #expect(passkeys.map { $0.passkey?.number } == [12345, 12346] && !passkeys[0].hasStructure(of: passkeys[1]))
   }
 }

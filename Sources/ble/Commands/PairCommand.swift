@@ -13,6 +13,7 @@ enum PairCommand {
     options: CommandDeclaration.Option.adapter + [
       CommandDeclaration.Option.timeout,
       .flag("authenticated", "fails where the key is not protected against a man in the middle"),
+      .flag("legacy", "pairs as devices before Bluetooth 4.2 do, without LE Secure Connections"),
     ],
     examples: [.init(commandLine: "ble pair Keyboard", effect: "pairs, and prints the security of the link")],
     run: run)
@@ -35,12 +36,12 @@ enum PairCommand {
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     let timeout = try arguments.seconds("timeout") ?? .seconds(30)
     var options = try arguments.adapterOptions()
-    let isInteractive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
-    options.pairing.capability = isInteractive ? .keyboardDisplay : .none
+    options.pairing.capability = PairingQuestions.isInteractive ? .keyboardDisplay : .none
+    options.pairing.allowsSecureConnections = !arguments.has("legacy")
     let level: PeerSecurity.Level = arguments.has("authenticated") ? .authenticated : .encrypted
     let target = arguments.operand(0) ?? ""
     try await AdapterUse.withAdapter(options) { adapter in
-      let questions = Task { for await request in adapter.pairingRequests { answer(request) } }
+      let questions = Task { await PairingQuestions.answer(adapter) }
       defer { questions.cancel() }
       try await AdapterUse.withDevice(target, of: adapter, arguments, timeout: timeout) { device in
         try await device.pair(level: level)
@@ -59,26 +60,6 @@ enum PairCommand {
     case .authenticated: "authenticated"
     case .secureConnections: "authenticated, LE Secure Connections"
     }
-  }
-
-  /// Asks the question on the terminal. Reading blocks this task until the line is complete.
-  private static func answer(_ request: PairingRequest) {
-    switch request.question {
-    case .consent, .replaceBond: confirm("Pair with \(request.device.address)?", request.reply)
-    case .display(let passkey): Output.error("Enter \(passkey) on \(request.device.address)")
-    case .compare(let number): confirm("Does \(request.device.address) show \(number)?", request.reply)
-    case .enterPasskey:
-      Output.error("The six digits that \(request.device.address) shows:")
-      guard let line = readLine(), let passkey = UInt32(line.filter { $0 != " " }), passkey < 1_000_000 else {
-        return request.reply.reject()
-      }
-      request.reply.enter(passkey: passkey)
-    }
-  }
-
-  private static func confirm(_ question: String, _ reply: PairingReply) {
-    Output.error("\(question) [y/N]")
-    if readLine()?.lowercased().hasPrefix("y") == true { reply.accept() } else { reply.reject() }
   }
 
   @Sendable private static func showBonds(_ arguments: ParsedArguments) async throws {

@@ -10,7 +10,10 @@ enum ServeCommand {
     name: "serve", summary: "is a peripheral that a file describes",
     details: [
       "FILE is JSON: the name, and services with characteristics and values. What clients write is kept until the end and sent to "
-        + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew."
+        + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
+      "A characteristic with \"security\": \"authenticated\" needs a passkey, or numbers that are compared: they are on the terminal, where "
+        + "they are asked for, too. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
+        + "instead; whoever has seen it once can pair.",
     ],
     operands: [.init(name: "FILE", help: "the description", isRequired: false, isFile: true)],
     options: CommandDeclaration.Option.adapter + [.flag("example", "prints an example of a description")],
@@ -28,6 +31,12 @@ enum ServeCommand {
       var options = try arguments.adapterOptions(
         deviceName: description.name, appearance: description.appearance)
       options.pairing.storage = Self.storage(of: description.name, arguments.transport)
+      options.pairing.fixedPasskey = description.passkey?.number
+      if description.passkey != nil {
+        options.pairing.capability = .displayOnly
+      } else if description.needsAuthentication {
+        options.pairing.capability = PairingQuestions.isInteractive ? .keyboardDisplay : .displayOnly
+      }
       let values = ServedValues(description)
       let services = try values.services()
       let next = Mutex<ServiceDescription?>(nil)
@@ -79,6 +88,8 @@ enum ServeCommand {
         return nil
       }
       group.addTask { try await change(of: file, description, values) }
+      let questions = Task { await PairingQuestions.answer(adapter, showsPasskeys: description.passkey == nil) }
+      defer { questions.cancel() }
       let address = adapter.address.map { " as \($0)" } ?? ""
       Output.line("READY \"\(String(printable: description.name))\"\(address)")
       return try await group.next() ?? nil
@@ -226,7 +237,10 @@ extension ServiceDescription {
   /// Whether everything but the values is the same.
   func hasStructure(of other: Self) -> Bool {
     func structure(_ description: Self) -> [String] {
-      [description.name, "\(description.appearance ?? 0)", "\(description.advertise ?? [])"]
+      [
+        description.name, "\(description.appearance ?? 0)", "\(description.advertise ?? [])",
+        description.passkey.map { "\($0.number)" } ?? "",
+      ]
         + description.services.flatMap { service in
           ["\(service.uuid) \(service.primary ?? true)"]
             + service.characteristics.map {

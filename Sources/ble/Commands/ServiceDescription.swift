@@ -13,18 +13,41 @@ import Foundation
 struct ServiceDescription: Decodable, Sendable {
   var name: String
   var appearance: UInt16?
+  /// Six digits for every pairing; nil for new ones in each.
+  var passkey: Passkey?
   /// The UUIDs in the advertisement; nil for those of all primary services.
   var advertise: [String]?
   var services: [Service]
 
-  enum CodingKeys: String, CodingKey, CaseIterable { case name, appearance, advertise, services }
+  enum CodingKeys: String, CodingKey, CaseIterable { case name, appearance, passkey, advertise, services }
 
   init(from decoder: any Decoder) throws {
     let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
     name = try values.decode(String.self, forKey: .name)
     appearance = try values.decodeIfPresent(UInt16.self, forKey: .appearance)
+    passkey = try values.decodeIfPresent(Passkey.self, forKey: .passkey)
     advertise = try values.decodeIfPresent([String].self, forKey: .advertise)
     services = try values.decode([Service].self, forKey: .services)
+  }
+
+  /// Six digits, as text: the first one may be 0.
+  struct Passkey: Decodable, Equatable, Sendable {
+    let number: UInt32
+
+    init(from decoder: any Decoder) throws {
+      let value = try decoder.singleValueContainer()
+      let text = try value.decode(String.self)
+      guard case .value(let number?) = PairingQuestions.passkey(text) else {
+        throw DecodingError.dataCorruptedError(
+          in: value, debugDescription: "a passkey has six digits, such as \"012345\"")
+      }
+      self.number = number
+    }
+  }
+
+  /// Whether a characteristic needs a key that is protected against a device in the middle.
+  var needsAuthentication: Bool {
+    services.contains { $0.characteristics.contains { $0.security == .authenticated } }
   }
 
   struct Service: Decodable, Sendable {

@@ -1,0 +1,155 @@
+import BLEKit
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The questions of pairings, on standard error, with answers from standard input.
+enum PairingQuestions {
+  /// Whether somebody can see the questions and answer them.
+  static let isInteractive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
+
+  /// After this time the other device has ended the pairing (Vol 3, Part H, 3.4).
+  private static let pairingTime = Duration.seconds(30)
+
+  /// Asks the questions of an adapter until the task is cancelled, one after the other. A new question of a device ends an open one of
+  /// the same device, which is void then.
+  ///
+  /// - Parameter showsPasskeys: whether passkeys are displayed; not where the user has them from somewhere else.
+  static func answer(_ adapter: Adapter, showsPasskeys: Bool = true) async {
+    var last: (device: RemoteDevice, task: Task<Void, Never>)?
+    for await request in adapter.pairingRequests {
+      let before = last
+      if before?.device == request.device { before?.task.cancel() }
+      let task = Task {
+        await before?.task.value
+        await answer(request, showsPasskeys: showsPasskeys)
+      }
+      last = (request.device, task)
+    }
+    last?.task.cancel()
+  }
+
+  private static func answer(_ request: PairingRequest, showsPasskeys: Bool) async {
+    let (device, reply) = (request.device.address, request.reply)
+    switch request.question {
+    case .consent, .replaceBond: await confirm("Pair with \(device)?", request)
+    case .compare(let number): await confirm("Does \(device) show \(number)?", request)
+    case .display(let passkey):
+      if showsPasskeys { Output.error("Enter \(passkey) on \(device)") }
+    case .enterPasskey:
+      guard let passkey = await ask("The six digits that \(device) shows:", request, answer: passkey) else {
+        return reply.reject()
+      }
+      reply.enter(passkey: passkey)
+    }
+  }
+
+  private static func confirm(_ question: String, _ request: PairingRequest) async {
+    if await ask("\(question) [y/N]", request, answer: confirmation) == true {
+      request.reply.accept()
+    } else {
+      request.reply.reject()
+    }
+  }
+
+  /// An answer that is understood, or the reason why the question is repeated.
+  enum Answer<Value: Equatable & Sendable>: Equatable, Sendable {
+    case value(Value)
+    case again(String)
+  }
+
+  /// A passkey has six digits, which spaces may divide; an empty line is a rejection.
+  static func passkey(_ line: String) -> Answer<UInt32?> {
+    let digits = line.filter { $0 != " " }
+    if digits.isEmpty { return .value(nil) }
+    guard digits.utf8.count == 6, digits.allSatisfy({ $0.isASCII && $0.isNumber }), let passkey = UInt32(digits) else {
+      return .again("A passkey has six digits.")
+    }
+    return .value(passkey)
+  }
+
+  /// Yes or no; an empty line is no.
+  static func confirmation(_ line: String) -> Answer<Bool?> {
+    switch line.filter({ $0 != " " }).lowercased() {
+    case "y", "yes": .value(true)
+    case "n", "no", "": .value(false)
+    default: .again("Please answer y or n.")
+    }
+  }
+
+  /// Repeats a question until the answer is understood.
+  ///
+  /// - Returns: nil for a rejection, and where the question is void: the device has asked anew, has ended the link or the time is over.
+  private static func ask<Value: Sendable>(
+    _ question: String, _ request: PairingRequest, answer: @escaping @Sendable (String) -> Answer<Value?>
+  ) async -> Value? {
+    await withTaskGroup(of: Value?.self) { group in
+      group.addTask {
+        var reason = ""
+        while !Task.isCancelled {
+          Output.error(reason + question)
+          guard let line = await StandardInput.nextLine() else { return nil }
+          switch answer(line) {
+          case .value(let value): return value
+          case .again(let text): reason = text + " "
+          }
+        }
+        return nil
+      }
+      group.addTask {
+        _ = try? await request.device.waitUntilDisconnected()
+        return nil
+      }
+      group.addTask {
+        try? await Task.sleep(for: pairingTime)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+}
+
+/// The lines of standard input, which a thread of its own reads: the call blocks. A line that nobody waits for is dropped.
+enum StandardInput {
+  private struct State {
+    var isReading = false
+    var hasEnded = false
+    var waiting: CheckedContinuation<String?, Never>?
+  }
+
+  private static let state = Mutex(State())
+
+  /// Waits for a line.
+  ///
+  /// - Returns: the line without its end; nil at the end of the input, and when the task is cancelled.
+  static func nextLine() async -> String? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let (isOver, starts) = state.withLock { state in
+          guard !state.hasEnded, !Task.isCancelled else { return (true, false) }
+          state.waiting = continuation
+          defer { state.isReading = true }
+          return (false, !state.isReading)
+        }
+        if isOver { continuation.resume(returning: nil) }
+        if starts { DispatchQueue(label: "ble.input").async { read() } }
+      }
+    } onCancel: {
+      take()?.resume(returning: nil)
+    }
+  }
+
+  private static func take() -> CheckedContinuation<String?, Never>? {
+    state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting
+    }
+  }
+
+  private static func read() {
+    while let line = readLine() { take()?.resume(returning: line) }
+    state.withLock { $0.hasEnded = true }
+    take()?.resume(returning: nil)
+  }
+}
