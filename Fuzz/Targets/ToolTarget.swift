@@ -47,9 +47,9 @@ private func readTrace(_ octets: [UInt8]) {
 private func check(_ entry: TraceEntry, _ count: Int) {
   requirePrintable(entry.line, showing: count, "trace")
   for width in [40, 80] {
-    let lines = LogCommand.wrapped(entry.line, width: width, indent: 20)
-    require(lines.first?.count ?? 0 <= width, "a line is wider than \(width) characters")
-    require(lines.dropFirst().allSatisfy { $0.count <= width - 20 }, "a part is wider than \(width - 20) characters")
+    let lines = entry.line.wrapped(to: width, indent: 20)
+    require(lines.first?.columns ?? 0 <= width, "a line is wider than \(width) columns")
+    require(lines.dropFirst().allSatisfy { $0.columns <= width - 20 }, "a part is wider than \(width - 20) columns")
     // A line is wrapped at a space, which is left out.
     let (whole, parts) = (entry.line.filter { $0 != " " }, lines.joined().filter { $0 != " " })
     require(whole == parts, "a wrapped line is another one: \(lines)")

@@ -1,4 +1,4 @@
-// System headers that Swift's Glibc module lacks: epoll, eventfd, timerfd, pseudo-terminals.
+// System headers that Swift's Glibc module lacks: epoll, eventfd, timerfd, pseudo-terminals, wcwidth.
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 
@@ -23,6 +23,7 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 // glibc declares these for _GNU_SOURCE only, which Swift's import of the headers does not set.
 extern const char *strerrorname_np(int number);
@@ -31,6 +32,7 @@ extern int posix_openpt(int flags);
 extern int grantpt(int descriptor);
 extern int unlockpt(int descriptor);
 extern int ptsname_r(int descriptor, char *name, unsigned long length);
+extern int wcwidth(wchar_t character);
 extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
 
 // Variadic in C, so not callable from Swift as they are.

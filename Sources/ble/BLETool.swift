@@ -87,7 +87,10 @@ struct BLETool {
           defer { interruption = interruption ?? number }
           return interruption == nil
         }
-        guard isFirst else { _exit(128 + number) }
+        guard isFirst else {
+          Screen.leave()
+          _exit(128 + number)
+        }
         work.cancel()
       }
       source.activate()

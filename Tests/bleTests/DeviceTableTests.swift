@@ -1,3 +1,4 @@
+import BLEGAP
 import BLEWire
 import Testing
 
@@ -20,6 +21,92 @@ struct DeviceTableTests {
     // The new one is the weakest itself.
     rows.add(-1, of: device(DeviceTable.limit + 1), strength: -2_000)
     #expect(rows.strongestFirst.count == DeviceTable.limit && !rows.strongestFirst.contains(-1))
+  }
+
+  private func row(_ name: String?, _ services: [BluetoothUUID] = [], elements: [ADElement] = []) throws
+    -> DeviceTable.Row
+  {
+    let payload = try Advertisement(localName: name, serviceUUIDs: services, elements: elements).payload(under: .full)
+    return DeviceTable.Row(strength: -50, address: BD_ADDR(0xC011_2233_4455), contents: payload.contents)
+  }
+
+  private var beacon: ADElement {
+    let octets = [UInt8](hexadecimal: "0215e2c56db5dffb48d2b060d0f5a71096e000010002c5") ?? []
+    return .manufacturerData(ManufacturerData(company: .apple, data: octets[...]))
+  }
+
+  @Test func namesOfWideAndCombiningCharactersKeepTheColumns() throws {
+    let rows = try ["温度計", "Cafe\u{301}", "Plain", "温度計温度計温度計1"].map { try row($0, ["181A"]) }
+    #expect(
+      DeviceTable.lines(rows, width: 80, isWide: false) == [
+        "RSSI  ADDRESS            NAME                CONTENT",
+        " -50  C0:11:22:33:44:55  温度計              Environmental Sensing",
+        " -50  C0:11:22:33:44:55  Cafe\u{301}                Environmental Sensing",
+        " -50  C0:11:22:33:44:55  Plain               Environmental Sensing",
+        " -50  C0:11:22:33:44:55  温度計温度計温度…   Environmental Sensing",
+      ])
+  }
+
+  @Test func aNarrowWindowHasTheContentBelowTheName() throws {
+    let rows = try [row("温度計", ["181A", "180F", "180A", "180D"]), row("Plain"), row(nil)]
+    #expect(
+      DeviceTable.lines(rows, width: 50, isWide: false) == [
+        "RSSI  ADDRESS            NAME",
+        " -50  C0:11:22:33:44:55  温度計",
+        "      Environmental Sensing, Battery, Device Info…",
+        " -50  C0:11:22:33:44:55  Plain",
+        " -50  C0:11:22:33:44:55  ",
+        "      no name and no services",
+      ])
+  }
+
+  @Test func aNameAloneIsNotCalledNoNameAndNoServices() throws {
+    let rows = try [row("Plain"), row(nil)]
+    #expect(
+      DeviceTable.lines(rows, width: 80, isWide: false).dropFirst() == [
+        " -50  C0:11:22:33:44:55  Plain               ",
+        " -50  C0:11:22:33:44:55                      no name and no services",
+      ])
+    #expect(AdvertisementText.line(try row("Plain").contents) == "\"Plain\"")
+  }
+
+  @Test func aWideTableHasTheWholeContent() throws {
+    let rows = try [row(nil, elements: [beacon])]
+    #expect(
+      DeviceTable.lines(rows, width: 80, isWide: false)[1]
+        == " -50  C0:11:22:33:44:55                      iBeacon E2C56DB5-DFFB-48D2-B060-D0…")
+    for width in [30, 50, 72, 80, 132] {
+      let lines = DeviceTable.lines(rows, width: width, isWide: true)
+      #expect(lines.allSatisfy { $0.columns <= width })
+      let words = lines.dropFirst().joined().filter { $0 != " " }
+      #expect(words.hasSuffix("iBeaconE2C56DB5-DFFB-48D2-B060-D0F5A71096E01/2,-59dBmat1m"))
+    }
+  }
+
+  @Test func noLineIsWiderThanTheWindow() throws {
+    let rows = try [
+      row("温度計温度計温度計", ["181A", "180F"]), row("Plain", ["180D", "12345678-1234-1234-1234-123456789ABC"]),
+      row(nil, elements: [beacon]),
+    ]
+    for width in 1...140 {
+      for isWide in [false, true] {
+        let lines = DeviceTable.lines(rows, width: width, isWide: isWide)
+        #expect(lines.allSatisfy { $0.columns <= width }, "\(width)")
+      }
+    }
+  }
+
+  @Test func aPageHasTheStrongestDevicesAndTheNumberOfTheOthers() throws {
+    let rows = try (0..<5).map { try row("Device \($0)", ["181A"]) }
+    #expect(DeviceTable.page(rows, width: 80, height: 6, isWide: false).count == 6)
+    let short = DeviceTable.page(rows, width: 80, height: 5, isWide: false)
+    #expect(short.count == 5 && short.last == "… 2 more, with weaker signals")
+    // Two lines for each device.
+    let narrow = DeviceTable.page(rows, width: 50, height: 6, isWide: false)
+    #expect(narrow.count == 6 && narrow.last == "… 3 more, with weaker signals")
+    for height in 1...12 {
+      #expect(DeviceTable.page(rows, width: 50, height: height, isWide: true).count <= max(1, height))
+    }
   }
 
   @Test func theLastReportOfADeviceStands() {

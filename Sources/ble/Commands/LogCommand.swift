@@ -98,7 +98,7 @@ enum LogCommand {
   private static func coloured(_ entry: TraceEntry) -> String {
     let indent = 20
     let width = Style.isTerminal ? max(40, Style.columns) : .max
-    let lines = wrapped(entry.line, width: width, indent: indent)
+    let lines = entry.line.wrapped(to: width, indent: indent)
     let text = lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     if entry.isFailure { return Style.red(text) }
     switch entry.layer {
@@ -107,27 +107,5 @@ enum LogCommand {
     case .smp: return Style.yellow(text)
     case .l2cap: return Style.cyan(text)
     }
-  }
-
-  /// The parts of a line in `width` characters, all but the first of them `indent` characters shorter.
-  ///
-  /// - Parameter width: more than `indent`.
-  static func wrapped(_ line: String, width: Int, indent: Int) -> [String] {
-    var lines: [String] = []
-    var rest = line[...]
-    while !rest.isEmpty {
-      let room = lines.isEmpty ? width : width - indent
-      let end = rest.index(rest.startIndex, offsetBy: room, limitedBy: rest.endIndex) ?? rest.endIndex
-      guard end < rest.endIndex else {
-        lines.append(String(rest))
-        break
-      }
-      let part = rest[..<end]
-      // At a space in the second half, else in the middle of a word.
-      let cut = part.lastIndex(of: " ").flatMap { part.distance(from: part.startIndex, to: $0) > room / 2 ? $0 : nil }
-      lines.append(String(rest[..<(cut ?? end)]))
-      rest = rest[(cut.map { rest.index(after: $0) } ?? end)...]
-    }
-    return lines
   }
 }

@@ -18,6 +18,7 @@ enum ScanCommand {
       .value("rssi", "DBM", "only devices with this signal strength or a stronger one, -127 to 20"),
       .flag("all", "reports each advertisement, not only the first of each device (with --json)"),
       .flag("coded", "scans on LE Coded, too"),
+      .flag("wide", "the table has the whole content of each device, in as many lines as it needs"),
     ],
     examples: [
       .init(commandLine: "ble scan --service 180D", effect: "shows heart-rate monitors"),
@@ -51,7 +52,8 @@ enum ScanCommand {
       options.services.append(uuid)
     }
     if arguments.has("coded") { options.phys = [.le1M, .leCoded] }
-    let isTable = isatty(STDOUT_FILENO) == 1 && !arguments.has("json")
+    let isTable = Style.canDraw && !arguments.has("json")
+    let isWide = arguments.has("wide")
     options.allowsDuplicates = isTable || arguments.has("all")
     options.waitsForScanResponse = !options.allowsDuplicates
     let minimum = try arguments.number("rssi", in: -127...20)
@@ -60,7 +62,7 @@ enum ScanCommand {
     let isJSON = arguments.has("json")
 
     try await AdapterUse.withAdapter(arguments) { adapter in
-      let table = isTable ? DeviceTable() : nil
+      let table = isTable ? DeviceTable(isWide: isWide) : nil
       defer { table?.end() }
       _ = try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
         for try await result in adapter.scan(options) {

@@ -38,14 +38,3 @@ struct TraceEntry: Sendable {
     return "\(seconds.leftPadded(to: 11)) \(arrow) \(layerName) \(name)" + (details.isEmpty ? "" : ": \(details)")
   }
 }
-
-extension String {
-  /// The text with spaces after it, at least `width` characters.
-  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-
-  /// The text with spaces before it, at least `width` characters.
-  func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
-
-  /// The text in at most `width` characters; the last one of a shortened text is an ellipsis.
-  func shortened(to width: Int) -> String { count <= width ? self : prefix(max(0, width - 1)) + "…" }
-}

@@ -1,3 +1,4 @@
+import BLEGAP
 import BLEKit
 import BLEWire
 import Synchronization
@@ -5,52 +6,97 @@ import Synchronization
 /// A table of devices that is drawn again twice a second, the strongest signal first.
 final class DeviceTable: Sendable {
   private struct State {
-    var rows = DeviceRows<ScanResult>()
+    var rows = DeviceRows<Row>()
     var drawn: ContinuousClock.Instant?
-    var lines = 0
+  }
+
+  /// One device.
+  struct Row: Sendable {
+    /// In dBm.
+    var strength: Int?
+    var address: BD_ADDR
+    var contents: AdvertisedData
   }
 
   /// Devices that are kept; the weakest of more is left out.
   static let limit = 1_000
+  /// The columns before the name, and before the content where both are in one line.
+  private static let (nameColumn, contentColumn) = (25, 45)
+  /// A narrower window has the content of a device in a line of its own, indented.
+  private static let narrowest = 72
+  private static let indent = 6
 
+  /// Whether the content is shown whole, in as many lines as it needs.
+  private let isWide: Bool
   private let state = Mutex(State())
+
+  init(isWide: Bool) { self.isWide = isWide }
 
   /// Adds a report, and draws the table when it is older than half a second.
   func add(_ result: ScanResult) {
     let now = ContinuousClock.now
     state.withLock { state in
-      state.rows.add(result, of: result.address, strength: result.rssi)
-      if state.drawn.map({ now - $0 >= .milliseconds(500) }) ?? true {
-        draw(&state, height: Style.rows)
-        state.drawn = now
-      }
+      let row = Row(strength: result.rssi, address: result.address.octets, contents: result.contents)
+      state.rows.add(row, of: result.address, strength: result.rssi)
+      guard state.drawn.map({ now - $0 >= .milliseconds(500) }) ?? true else { return }
+      let (width, height) = (Style.columns, Style.rows)
+      Screen.show(Self.page(state.rows.strongestFirst, width: width, height: height, isWide: isWide))
+      state.drawn = now
     }
   }
 
-  /// Draws all devices once more.
-  func end() { state.withLock { draw(&$0, height: .max) } }
-
-  private func draw(_ state: inout State, height: Int) {
-    let lines = Self.lines(state.rows.strongestFirst, width: Style.columns).prefix(max(2, height - 1))
-    // Back to the first line of the table; what is below it is erased (ECMA-48, 8.3.22 and 8.3.39).
-    let back = state.lines == 0 ? "" : "\u{1B}[\(state.lines)A\r\u{1B}[J"
-    Output.text(back + lines.map { $0 + "\n" }.joined())
-    state.lines = lines.count
+  /// Prints all devices where the terminal keeps them.
+  func end() {
+    Screen.leave()
+    state.withLock { state in
+      for line in Self.lines(state.rows.strongestFirst, width: Style.columns, isWide: isWide) { Output.line(line) }
+    }
   }
 
-  /// The head and a line for each device, in `width` columns.
-  static func lines(_ results: [ScanResult], width: Int) -> [String] {
-    let head = "RSSI  ADDRESS            NAME                CONTENT".shortened(to: width)
-    return [Style.bold(head)]
-      + results.map { result in
-        var contents = result.contents
-        let name = contents.localName.map { String(printable: String(decoding: $0.octets, as: UTF8.self)) } ?? ""
-        contents.localName = nil
-        let text = contents == AdvertisedData() ? "" : AdvertisementText.line(contents)
-        let strength = (result.rssi.map(String.init) ?? "?").leftPadded(to: 4)
-        let line = "\(strength)  \(result.address.octets)  \(name.shortened(to: 18).padded(to: 18))  \(text)"
-        return line.shortened(to: width)
+  /// The head and the devices that fit into `height` lines, with the number of those that do not.
+  static func page(_ rows: [Row], width: Int, height: Int, isWide: Bool) -> [String] {
+    var lines = [head(width)]
+    for (number, row) in rows.enumerated() {
+      let next = Self.lines(row, width: width, isWide: isWide)
+      let isLast = number == rows.count - 1
+      guard lines.count + next.count <= (isLast ? height : height - 1) else {
+        let text = "… \(rows.count - number) more, with weaker signals"
+        return lines.prefix(max(1, height - 1)) + (height > 1 ? [Style.faint(text.shortened(to: width))] : [])
       }
+      lines += next
+    }
+    return lines
+  }
+
+  /// The head and all devices, in `width` columns.
+  static func lines(_ rows: [Row], width: Int, isWide: Bool) -> [String] {
+    [head(width)] + rows.flatMap { lines($0, width: width, isWide: isWide) }
+  }
+
+  private static func head(_ width: Int) -> String {
+    let text = "RSSI  ADDRESS            NAME"
+    return Style.bold((width < narrowest ? text : text.padded(to: contentColumn) + "CONTENT").shortened(to: width))
+  }
+
+  private static func lines(_ row: Row, width: Int, isWide: Bool) -> [String] {
+    let name = row.contents.localName?.displayText ?? ""
+    let content = AdvertisementText.content(row.contents)
+    // A device that says nothing at all has a line that says so.
+    let text = content.isEmpty && name.isEmpty ? "no name and no services" : content
+    let head = "\((row.strength.map(String.init) ?? "?").leftPadded(to: 4))  \(row.address)  "
+    let isNarrow = width < narrowest
+    let room = max(20, width - (isNarrow ? indent : contentColumn))
+    let parts = isWide ? text.wrapped(to: room) : text.isEmpty ? [] : [text.shortened(to: room)]
+    if isNarrow {
+      let margin = String(repeating: " ", count: indent)
+      return ([head + name.shortened(to: max(1, width - nameColumn))] + parts.map { margin + $0 }).map {
+        $0.shortened(to: width)
+      }
+    }
+    let column = contentColumn - nameColumn - 2
+    let first = head + name.shortened(to: column).padded(to: column + 2) + (parts.first ?? "")
+    let margin = String(repeating: " ", count: contentColumn)
+    return [first] + parts.dropFirst().map { margin + $0 }
   }
 }
 

@@ -1,5 +1,6 @@
+import BLELinux
 import CLinux
-import Foundation
+import Glibc
 
 /// Colours of the terminal (ECMA-48, 8.3.117); none where standard output is not a terminal, or NO_COLOR is set.
 enum Style: String {
@@ -13,9 +14,10 @@ enum Style: String {
   /// Whether standard output is a terminal.
   static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-  static let isEnabled =
-    isTerminal && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
-    && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+  /// Whether standard output is a terminal whose cursor can be moved.
+  static let canDraw = isTerminal && Environment.value("TERM") != "dumb"
+
+  static let isEnabled = canDraw && Environment.value("NO_COLOR") == nil
 
   /// `text` in this colour.
   func callAsFunction(_ text: String) -> String { Self.isEnabled ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text }

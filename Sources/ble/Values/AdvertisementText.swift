@@ -10,17 +10,21 @@ enum AdvertisementText {
 
   /// One line: name, services, beacon or manufacturer.
   static func line(_ data: AdvertisedData) -> String {
+    let content = content(data)
+    guard let name = data.localName else { return content.isEmpty ? "no name and no services" : content }
+    return "\"\(name.displayText)\"" + (content.isEmpty ? "" : ", \(content)")
+  }
+
+  /// Everything but the name; empty where there is nothing else.
+  static func content(_ data: AdvertisedData) -> String {
     var parts: [String] = []
-    if let name = data.localName {
-      parts.append("\"\(String(printable: String(decoding: name.octets, as: UTF8.self)))\"")
-    }
     parts += data.serviceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }
     parts += data.serviceData.map(service)
     parts += data.manufacturerData.map(manufacturer)
     if let appearance = data.appearance, let name = AssignedNames.appearance(appearance.rawValue) { parts.append(name) }
     if let power = data.txPowerLevel { parts.append("\(power) dBm sent") }
     if !data.isWellFormed { parts.append("malformed") }
-    return parts.isEmpty ? "no name and no services" : parts.joined(separator: ", ")
+    return parts.joined(separator: ", ")
   }
 
   /// Manufacturer data: an iBeacon, or the company and the octets.
