@@ -119,6 +119,14 @@ def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, ra
     assert "wrote 2A3D" in thermometer.wait_for("wrote")
 
 
+def test_a_name_that_does_not_fit_is_reported_and_found_by_what_is_sent(radio, tmp_path):
+    name, sent = "The thermometer in the kitchen", "The thermometer in the kitche"
+    with serving(radio, tmp_path, name) as program:
+        notice = program.wait_for("does not fit into the advertisement")
+        assert f"the name '{name}' has 30 octets" in notice and f"'{sent}' (29 octets) is sent" in notice
+        assert run("read", sent, "2A19", "--transport", radio.transport) == "100 %\n"
+
+
 def test_a_scan_ends_after_its_duration(radio):
     run("scan", "--json", "--duration", 0.5, "--transport", radio.transport)
 

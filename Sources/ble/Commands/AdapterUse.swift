@@ -62,7 +62,7 @@ enum AdapterUse {
     _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
     _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
   ) async throws {
-    let address = try await find(target, with: adapter, timeout: timeout)
+    let address = try await find(target, with: adapter, timeout: timeout, scan: arguments.commandLine("scan"))
     do {
       try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
     } catch let error as BLEError {
@@ -84,34 +84,23 @@ enum AdapterUse {
     }
   }
 
-  /// Scans until a device has the address or the name `target`; upper and lower case are the same.
+  /// Scans until a device is the `target`, as ``DeviceSearch`` says.
   ///
-  /// Text that reads as an address is an address only: anybody can advertise it as a name. With a bond for it, the device is the bonded one,
-  /// whose address has the kind of the bond.
-  static func find(_ target: String, with adapter: Adapter, timeout: Duration) async throws -> DeviceAddress {
-    let address = DeviceAddress(target, kind: .public)?.octets
-    let bonded = adapter.bonds.map(\.identity).filter { $0.octets == address }
+  /// - Parameter scan: the command line that shows the devices in range, for the error.
+  static func find(
+    _ target: String, with adapter: Adapter, timeout: Duration, scan: String = "ble scan"
+  ) async throws -> DeviceAddress {
+    let search = Mutex(DeviceSearch(target, bonds: adapter.bonds.map(\.identity)))
     let found = try await first(within: timeout) { () async throws -> DeviceAddress? in
       var options = ScanOptions()
       // The name can be in the scan response.
-      options.waitsForScanResponse = address == nil
+      options.waitsForScanResponse = search.withLock { $0.address == nil }
       for try await result in adapter.scan(options) {
-        if let address {
-          guard result.address.octets == address, bonded.isEmpty || bonded.contains(result.address.identity) else {
-            continue
-          }
-          return result.address
-        }
-        let name = result.contents.localName.map { String(decoding: $0.octets, as: UTF8.self) }
-        if name?.uppercased() == target.uppercased() { return result.address }
+        if search.withLock({ $0.add(result.address, result.contents) }) { return result.address }
       }
       return nil
     }
-    guard let found else {
-      throw ToolError.notFound(
-        "no device '\(target)' was found in \(timeout). Is it switched on, near, and not connected elsewhere? Run: ble scan"
-      )
-    }
+    guard let found else { throw search.withLock { $0.notFound(after: timeout, scan: scan) } }
     return found
   }
 

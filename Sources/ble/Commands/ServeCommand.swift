@@ -1,4 +1,6 @@
+import BLEAssignedNumbers
 import BLEEngine
+import BLEGAP
 import BLEKit
 import BLEWire
 import Foundation
@@ -70,6 +72,7 @@ enum ServeCommand {
     let advertised = (description.advertise ?? description.services.filter { $0.primary ?? true }.map(\.uuid))
       .compactMap { BluetoothUUID($0) }
     let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
+    if let notice = Self.notice(advertisement) { Output.error("ble: \(notice)") }
     return try await withThrowingTaskGroup(of: ServiceDescription?.self) { group in
       defer { group.cancelAll() }
       group.addTask {
@@ -94,6 +97,25 @@ enum ServeCommand {
       Output.line("READY \"\(String(printable: description.name))\"\(address)")
       return try await group.next() ?? nil
     }
+  }
+
+  /// What of an advertisement does not fit into its 31 octets and those of the scan response; nil where all of it does.
+  static func notice(_ advertisement: Advertisement) -> String? {
+    guard let payload = try? advertisement.payload(under: AdvertisingOptions().policy) else { return nil }
+    var parts: [String] = []
+    if let name = advertisement.localName, !name.isEmpty, payload.localName?.isComplete != true {
+      let sent = payload.localName.map { "'\($0.displayText)' (\($0.octets.count) octets) is sent" } ?? "it is not sent"
+      parts.append(
+        "the name '\(String(printable: name))' has \(name.utf8.count) octets and does not fit into the advertisement: \(sent), and devices that "
+          + "search for the whole name do not find it. Shorten it, or list fewer services in \"advertise\"")
+    }
+    if !payload.overflowServiceUUIDs.isEmpty {
+      let services = payload.overflowServiceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }
+      parts.append(
+        "these services do not fit into the advertisement, and devices that search for them do not find it: "
+          + "\(services.joined(separator: ", ")). List fewer in \"advertise\"")
+    }
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
   }
 
   /// Waits for a change of the file; new values are sent, and a new structure is returned.

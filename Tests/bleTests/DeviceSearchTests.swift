@@ -1,0 +1,106 @@
+import BLEGAP
+import BLEKit
+import BLEWire
+import Testing
+
+@testable import ble
+
+/// Which device of a scan is the one that the user has named.
+struct DeviceSearchTests {
+  private let device = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
+  private let other = DeviceAddress(octets: BD_ADDR(0xC011_2233_4466), kind: .random)
+
+  private func named(_ name: String, isComplete: Bool = true) -> AdvertisedData {
+    var contents = AdvertisedData()
+    contents.localName = LocalName(name, isComplete: isComplete)
+    return contents
+  }
+
+  /// The devices that are the target, of several in turn.
+  private func found(_ search: inout DeviceSearch, _ devices: [(DeviceAddress, AdvertisedData)]) -> [Bool] {
+    var found: [Bool] = []
+    for (address, contents) in devices { found.append(search.add(address, contents)) }
+    return found
+  }
+
+  @Test func findsANameInEitherCase() {
+    var search = DeviceSearch("kitchen LAMP", bonds: [])
+    let results = found(
+      &search, [(other, named("Kitchen")), (other, AdvertisedData()), (device, named("Kitchen Lamp"))])
+    #expect(results == [false, false, true] && search.count == 2)
+  }
+
+  @Test func findsAShortenedNameThatIsWhatTheUserHasNamed() {
+    var search = DeviceSearch("Kitchen", bonds: [])
+    #expect(found(&search, [(device, named("Kitchen", isComplete: false))]) == [true])
+  }
+
+  /// A link to a device whose whole name is another one would be worse than an error.
+  @Test func namesTheDevicesWithAShortenedNameAndConnectsToNone() {
+    var search = DeviceSearch("Kitchen Lamp", bonds: [])
+    // A complete name is another one.
+    let results = found(
+      &search,
+      [
+        (device, named("Kitchen", isComplete: false)), (other, named("Kitchen")),
+        (other, named("Lamp", isComplete: false)),
+      ])
+    #expect(results == [false, false, false])
+    let error = search.notFound(after: .seconds(30), scan: "ble scan")
+    #expect(error.status == 68)
+    #expect(
+      error.description
+        == "no device 'Kitchen Lamp' was found in 30 s, but C0:11:22:33:44:55 (random) advertises the beginning of this name: a long name is "
+        + "shortened. Use the address C0:11:22:33:44:55, or the name 'Kitchen'")
+  }
+
+  @Test func namesTheCommandThatShowsTheDevicesInRange() {
+    let error = DeviceSearch("Lamp", bonds: []).notFound(after: .milliseconds(1_500), scan: "ble scan --transport x")
+    #expect(error.description.hasPrefix("no device 'Lamp' was found in 1.5 s. "))
+    #expect(error.description.hasSuffix(" Run: ble scan --transport x"))
+  }
+
+  @Test func remembersDevicesUpToTheLimit() {
+    var search = DeviceSearch("Lamp", bonds: [])
+    for number in 0...DeviceSearch.limit {
+      let address = DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public)
+      let isFound = search.add(address, named("L", isComplete: false))
+      #expect(!isFound)
+    }
+    #expect(search.count == DeviceSearch.limit)
+    // One past the limit is found nevertheless.
+    #expect(found(&search, [(other, named("Lamp"))]) == [true])
+  }
+
+  @Test func aBondDecidesTheKindOfAnAddress() {
+    let stranger = DeviceAddress(octets: device.octets, kind: .public)
+    var search = DeviceSearch("c0:11:22:33:44:55", bonds: [device, other])
+    #expect(found(&search, [(stranger, AdvertisedData()), (device, AdvertisedData())]) == [false, true])
+    var unbonded = DeviceSearch("c0:11:22:33:44:55", bonds: [other])
+    #expect(
+      found(&unbonded, [(stranger, AdvertisedData()), (other, named("C0:11:22:33:44:55"))]) == [true, false])
+  }
+}
+
+/// What does not fit into the advertisement of `ble serve`.
+struct AdvertisementNoticeTests {
+  @Test(arguments: [29, 30]) func saysThatANameIsShortened(octets: Int) {
+    let name = String(repeating: "n", count: octets)
+    let notice = ServeCommand.notice(Advertisement(localName: name, serviceUUIDs: ["180F"]))
+    // 31 octets of the scan response, without the two of the header.
+    guard octets > 29 else { return #expect(notice == nil) }
+    #expect(
+      notice
+        == "the name '\(name)' has 30 octets and does not fit into the advertisement: '\(name.dropLast())' (29 octets) is sent, and devices "
+        + "that search for the whole name do not find it. Shorten it, or list fewer services in \"advertise\"")
+  }
+
+  @Test func saysWhichServicesDoNotFit() {
+    let uuids = (0..<4).map { BluetoothUUID("12345678-1234-1234-1234-12345678900\($0)") }.compactMap { $0 }
+    let notice = ServeCommand.notice(Advertisement(serviceUUIDs: uuids + ["180F"])) ?? ""
+    #expect(
+      notice.hasPrefix("these services do not fit into the advertisement") && notice.contains("\(uuids[3].uuidString)"))
+    #expect(!notice.contains(uuids[0].uuidString))
+    #expect(ServeCommand.notice(Advertisement(serviceUUIDs: ["180F", "181A"])) == nil)
+  }
+}
