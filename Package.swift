@@ -118,17 +118,20 @@ let package = Package(
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
+    // What the programs `ble` and `ble-gateway` have in common.
+    layer("ToolCore", on: ["BLEProfiles", "BLEWire"]),
+
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
         "BLEAssignedNumbers", "BLEATT", "BLEEngine", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEProfiles", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
+        "BLEProfiles", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
     .target(
-      name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEProfiles", "BLEWire"],
+      name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEWire", "ToolCore"],
       packageAccess: false, swiftSettings: strict),
 
     example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
@@ -239,7 +242,7 @@ let package = Package(
         "BLELinux", "BLESMP", "BLEWire",
       ]),
     .testTarget(
-      name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire"], packageAccess: false,
+      name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire", "ToolCore"], packageAccess: false,
       swiftSettings: strict),
     tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP"]),
     tests(

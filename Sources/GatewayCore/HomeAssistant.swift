@@ -1,6 +1,7 @@
 import BLEAssignedNumbers
 import BLEWire
 import Foundation
+import ToolCore
 
 /// The discovery topics of Home Assistant's MQTT integration: it makes a sensor of each quantity.
 public struct HomeAssistant: Sendable {
@@ -47,6 +48,13 @@ public struct HomeAssistant: Sendable {
     return withdrawn + [message(topic(of: attribute), description(of: attribute, quantity, deviceName))]
   }
 
+  /// The device classes of Home Assistant's sensors; nil where none applies.
+  private static let deviceClasses: [UInt32: String] = [
+    0x2A19: "battery", 0x2A1C: "temperature", 0x2A1E: "temperature", 0x2A6C: "distance", 0x2A6D: "atmospheric_pressure",
+    0x2A6E: "temperature", 0x2A6F: "humidity", 0x2A70: "wind_speed", 0x2A72: "wind_speed", 0x2A77: "irradiance",
+    0x2A78: "precipitation", 0x2A79: "temperature", 0x2A7A: "temperature", 0x2A7B: "temperature",
+  ]
+
   private func message(_ topic: String, _ payload: Data) -> ValueQueue.Message {
     ValueQueue.Message(topic: topic, payload: payload, isRetained: true)
   }
@@ -84,7 +92,7 @@ public struct HomeAssistant: Sendable {
     let sensor = Sensor(
       name: AssignedNames.uuid(attribute.characteristic) ?? attribute.characteristic.uuidString,
       uniqueId: identifier(of: attribute), stateTopic: topics.value(attribute), unitOfMeasurement: quantity.unit,
-      deviceClass: quantity.deviceClass,
+      deviceClass: attribute.characteristic.shortValue.flatMap { Self.deviceClasses[$0] },
       device: Device(
         identifiers: ["ble_\(plain(address))"], connections: [["bluetooth", address.octets.description]],
         name: deviceName ?? address.topicLevel))

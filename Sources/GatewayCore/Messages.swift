@@ -1,6 +1,7 @@
 import BLEGAP
 public import BLEWire
 public import Foundation
+import ToolCore
 
 /// The payloads of the topics: JSON, with the keys in alphabetical order.
 public enum Messages {
@@ -15,12 +16,11 @@ public enum Messages {
       var unit: String?
       var text: String?
     }
-    let quantity = Quantity.of(uuid)
-    let number = quantity?.number(in: octets)
+    let measured = Quantity.measured(octets, of: uuid)
     return encode(
       Value(
-        hex: hexadecimal(octets), time: text(of: time), value: number, unit: number == nil ? nil : quantity?.unit,
-        text: quantity == nil ? printableText(octets) : nil))
+        hex: hexadecimal(octets), time: text(of: time), value: measured?.value, unit: measured?.unit,
+        text: Quantity.of(uuid) == nil ? printableText(octets) : nil))
   }
 
   /// An advertisement.
@@ -121,7 +121,7 @@ public enum Messages {
     case .success(let octets):
       if case .read = request.kind {
         answer.hex = hexadecimal(octets)
-        answer.value = Quantity.of(uuid)?.number(in: octets)
+        answer.value = Quantity.measured(octets, of: uuid)?.value
       }
     case .failure(let error): answer.error = Failure(kind: error.kind.rawValue, text: error.text)
     }

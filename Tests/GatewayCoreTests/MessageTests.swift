@@ -3,6 +3,7 @@ import BLEWire
 import Foundation
 import GatewayCore
 import Testing
+import ToolCore
 
 private let noon = Date(timeIntervalSince1970: 1_769_860_800)
 
@@ -31,7 +32,7 @@ struct MessageTests {
       ("2A1C", [0x01, 0xDA, 0x03, 0x00, 0xFF], 37), ("2A1C", [0x00, 0xFF, 0xFF, 0x7F, 0x00], nil),
       ("2A6E", [0x30], nil),
       ("2A1C", [0x00, 0xFE, 0xFF, 0x7F, 0x00], nil), ("2A78", [0x10, 0x27], 10_000), ("2A7B", [0xF6], -10),
-      ("2A00", [0x41], nil),
+      ("2A00", [0x41], nil), ("2A07", [0xFC], -4), ("2A07", [0xFC, 0], nil), ("2A8D", [0xB4], 180), ("2A8D", [], nil),
     ] as [(String, [UInt8], Double?)])
   func numbers(characteristic: String, octets: [UInt8], number: Double?) {
     let found = Quantity.of(BluetoothUUID(stringLiteral: characteristic))?.number(in: octets)

@@ -5,17 +5,30 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import struct
 import subprocess
 import termios
 
+import jsonschema
 import pytest
 import traces
 from central import uuid
-from programs import LIMIT, Program, product, wait_until
+from programs import LIMIT, ROOT, Program, product, wait_until
 from radios import have_tshark
+
+SCHEMA = json.loads((ROOT / "Docs/ble.schema.json").read_text())
+
+
+def checked(command, output):
+    """The objects that a command has printed with --json; each has the form that the schema states."""
+    definition = {**SCHEMA, "anyOf": [{"$ref": f"#/$defs/{command}"}]}
+    objects = [json.loads(line) for line in output.splitlines()]
+    for found in objects:
+        jsonschema.Draft202012Validator(definition).validate(found)
+    return objects
 
 
 def run(*words, status=0, **options):
@@ -24,6 +37,8 @@ def run(*words, status=0, **options):
         [*product("ble"), *map(str, words)], capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL, **options
     )
     assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    if "--json" in words:
+        checked(words[0], done.stdout)
     return done.stdout if status == 0 else done.stderr + done.stdout
 
 
@@ -107,12 +122,16 @@ def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, ra
         # The scan goes on until it has found another device: the first one is reported once.
         with serving(radio, tmp_path, "Later"):
             scan.wait_for("Later")
-    lines = map(json.loads, scan.output.splitlines())
+    lines = checked("scan", scan.output)
     [found] = [device for device in lines if device.get("name") == "Thermometer"]
     assert found["services"] == ["181A", "180F"] and found["connectable"]
     device = json.loads(run("inspect", "--json", "thermometer", *transport))
-    values = {c["uuid"]: c.get("value", {}).get("text") for s in device["services"] for c in s["characteristics"]}
-    assert values["2A6E"] == "21.50 °C" and values["2A19"] == "100 %" and values["2A3D"].startswith('"kitchen"')
+    values = {c["uuid"]: c.get("value", {}) for s in device["services"] for c in s["characteristics"]}
+    assert values["2A6E"] == {"hex": "6608", "text": "21.50 °C", "value": 21.5, "unit": "°C"}
+    assert values["2A19"] == {"hex": "64", "text": "100 %", "value": 100, "unit": "%"}
+    assert values["2A3D"] == {"hex": b"kitchen".hex(), "text": '"kitchen" (6b 69 74 63 68 65 6e)'}
+    temperature = {"characteristic": "2A6E", **values["2A6E"]}
+    assert json.loads(run("read", "Thermometer", "2A6E", "--json", *transport)) == temperature
     assert "Room temperature" in run("inspect", found["address"], *transport)
     run("write", "Thermometer", "2A3D", "text:bath", *transport)
     assert run("read", "Thermometer", "String", "--hex", *transport).strip() == b"bath".hex()
@@ -147,6 +166,16 @@ def test_changed_file_is_served(thermometer, radio, tmp_path):
     thermometer.wait_for("published anew")
     wait_until(lambda: thermometer.output.count("READY") == 2, lambda: thermometer.output)
     assert run("read", "Thermometer", "2A3E", *transport).startswith('"kitchen"')
+
+
+def test_subscription_has_numbers(thermometer, radio, tmp_path):
+    command = [*product("ble"), "subscribe", "Thermometer", "2A6E", "--json", "--count", "1", "--transport", radio.transport]
+    with Program(command, tmp_path / "subscribe.log") as subscriber:
+        thermometer.wait_for("subscribed")
+        change(thermometer, thermometer.description.read_text().replace("6608", "7008"))
+        assert subscriber.wait_for_end() == 0, subscriber.output
+    [value] = checked("subscribe", subscriber.output)
+    assert value == {"characteristic": "2A6E", "hex": "7008", "text": "21.60 °C", "value": 21.6, "unit": "°C"}
 
 
 async def test_bumble_reads_a_served_value(thermometer, radio):
@@ -197,6 +226,30 @@ def test_failure_has_its_status_and_reason(words, status, text):
     assert text in run(*words, status=status)
 
 
+def test_schema_names_each_command_that_prints_json():
+    help_texts = {command: run(command, "--help") for command in re.findall(r"(?m)^  (\w+) ", run("--help"))}
+    with_json = {command for command, text in help_texts.items() if "--json" in text}
+    assert len(with_json) >= 8 and with_json == {name for name in with_json if name in SCHEMA["$defs"]}
+    assert {definition["$ref"].rsplit("/", 1)[1] for definition in SCHEMA["anyOf"]} == with_json
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "command, line",
+    [
+        ("read", '{"characteristic": "2A6E", "hex": "6608", "text": "21.50 °C", "value": "21.50 °C"}'),
+        ("read", '{"characteristic": "2A6E", "hex": "6608", "text": "21.50 °C", "unit": "°C"}'),
+        ("read", '{"characteristic": "Temperature", "hex": "6608", "text": "21.50 °C"}'),
+        ("read", '{"characteristic": "2A6E", "hex": "6608"}'),
+        ("bonds", '{"address": "C0:11", "authenticated": true, "secureConnections": true, "keySize": 16}'),
+        ("bonds", '{"address": "C0:11:22:33:44:55", "authenticated": true, "secureConnections": true, "keySize": 16, "key": "00"}'),
+    ],
+)
+def test_schema_rejects_other_output(command, line):
+    with pytest.raises(jsonschema.ValidationError):
+        checked(command, line)
+
+
 def test_completions_and_manual_page_are_well_formed(tmp_path):
     script = tmp_path / "ble.bash"
     script.write_text(run("completions", "bash"))
@@ -232,3 +285,5 @@ def test_doctor_on_a_machine_without_bluetooth():
 def test_doctor_of_a_simulated_controller(radio):
     output = run("doctor", "--transport", radio.transport)
     assert "The adapter works." in output and "ACL buffers" in output
+    report = json.loads(run("doctor", "--json", "--transport", radio.transport))
+    assert report["works"] and "LE 1M" in report["controller"]["phys"]

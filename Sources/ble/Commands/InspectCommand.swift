@@ -1,6 +1,7 @@
 import BLEAssignedNumbers
 import BLEKit
 import BLEWire
+import ToolCore
 
 /// `ble inspect`: all services of a device with their values.
 enum InspectCommand {
@@ -45,6 +46,9 @@ enum InspectCommand {
   struct Value: Encodable, Sendable {
     var hex: String?
     var text: String?
+    /// The number, where the value is one, and its unit.
+    var value: Double?
+    var unit: String?
     var error: String?
   }
 
@@ -109,7 +113,10 @@ enum InspectCommand {
   ) async throws -> Value {
     do throws(BLEError) {
       let octets = try await read()
-      return Value(hex: octets[...].hexadecimal, text: ValueText.text(octets[...], of: uuid))
+      let measured = Quantity.measured(octets, of: uuid)
+      return Value(
+        hex: octets[...].hexadecimal, text: ValueText.text(octets[...], of: uuid), value: measured?.value,
+        unit: measured?.unit)
     } catch {
       guard device.isConnected, error.kind != .cancelled else { throw error }
       return Value(error: error.description)

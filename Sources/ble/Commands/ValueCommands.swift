@@ -1,5 +1,6 @@
 import BLEKit
 import BLEWire
+import ToolCore
 
 /// `ble read`, `ble write` and `ble subscribe`: one characteristic of a device.
 enum ValueCommands {
@@ -65,6 +66,8 @@ enum ValueCommands {
     var characteristic: String
     var hex: String
     var text: String
+    var value: Double?
+    var unit: String?
   }
 
   @Sendable private static func show(
@@ -72,7 +75,11 @@ enum ValueCommands {
   ) {
     let text = ValueText.text(octets[...], of: characteristic.uuid)
     if arguments.has("json") {
-      Output.json(Line(characteristic: characteristic.uuid.uuidString, hex: octets[...].hexadecimal, text: text))
+      let measured = Quantity.measured(octets, of: characteristic.uuid)
+      Output.json(
+        Line(
+          characteristic: characteristic.uuid.uuidString, hex: octets[...].hexadecimal, text: text,
+          value: measured?.value, unit: measured?.unit))
     } else {
       Output.line(arguments.has("hex") ? octets[...].hexadecimal : text)
     }

@@ -1,0 +1,65 @@
+import BLEProfiles
+public import BLEWire
+
+/// A characteristic whose value is one number, with its unit.
+public struct Quantity: Sendable {
+  /// The unit, such as `°C`; nil for none.
+  public let unit: String?
+  /// The number in the octets of a value; nil for a malformed one and for "value is not known".
+  private let decode: @Sendable ([UInt8]) -> Double?
+
+  private init(unit: String, decode: @escaping @Sendable ([UInt8]) -> Double?) {
+    self.unit = unit
+    self.decode = decode
+  }
+
+  private init<Value: ProfileValue>(
+    _ value: Value.Type, unit: String?, _ number: @escaping @Sendable (Value) -> Double?
+  ) {
+    self.unit = unit
+    decode = { Value(octets: $0).flatMap(number) }
+  }
+
+  private init<Kind: EnvironmentalQuantity>(_ quantity: Kind.Type) {
+    let unit = quantity.format.unit
+    self.init(EnvironmentalValue<Kind>.self, unit: unit.isEmpty ? nil : unit) { $0.value }
+  }
+
+  private static let all: [UInt32: Quantity] = [
+    0x2A07: Quantity(unit: "dBm") { $0.count == 1 ? $0.first.map { Double(Int8(bitPattern: $0)) } : nil },
+    0x2A19: Quantity(BatteryLevel.self, unit: "%") { Double($0.percent) },
+    0x2A1C: Quantity(TemperatureMeasurement.self, unit: "°C") { $0.celsius },
+    0x2A1E: Quantity(TemperatureMeasurement.self, unit: "°C") { $0.celsius },
+    0x2A37: Quantity(HeartRateMeasurement.self, unit: "bpm") { Double($0.beatsPerMinute) },
+    0x2A8D: Quantity(unit: "bpm") { $0.count == 1 ? $0.first.map { Double($0) } : nil },
+    0x2A2C: Quantity(MagneticDeclination.self),
+    0x2A6C: Quantity(Elevation.self),
+    0x2A6D: Quantity(Pressure.self),
+    0x2A6E: Quantity(Temperature.self),
+    0x2A6F: Quantity(Humidity.self),
+    0x2A70: Quantity(TrueWindSpeed.self),
+    0x2A71: Quantity(TrueWindDirection.self),
+    0x2A72: Quantity(ApparentWindSpeed.self),
+    0x2A73: Quantity(ApparentWindDirection.self),
+    0x2A74: Quantity(GustFactor.self),
+    0x2A75: Quantity(PollenConcentration.self),
+    0x2A76: Quantity(UVIndex.self),
+    0x2A77: Quantity(Irradiance.self),
+    0x2A78: Quantity(Rainfall.self),
+    0x2A79: Quantity(WindChill.self),
+    0x2A7A: Quantity(HeatIndex.self),
+    0x2A7B: Quantity(DewPoint.self),
+  ]
+
+  /// The quantity of a characteristic; nil for one that is not a number, or of no profile of the package.
+  public static func of(_ uuid: BluetoothUUID) -> Quantity? { uuid.shortValue.flatMap { all[$0] } }
+
+  /// The number in a value of the characteristic with its unit; nil where ``number(in:)`` is.
+  public static func measured(_ octets: [UInt8], of uuid: BluetoothUUID) -> (value: Double, unit: String?)? {
+    guard let quantity = of(uuid), let number = quantity.number(in: octets) else { return nil }
+    return (number, quantity.unit)
+  }
+
+  /// The number in a value; nil for a malformed value, for "value is not known" and for the special values that are no number.
+  public func number(in octets: [UInt8]) -> Double? { decode(octets).flatMap { $0.isFinite ? $0 : nil } }
+}
