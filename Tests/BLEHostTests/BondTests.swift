@@ -38,6 +38,34 @@ import Testing
     #expect(couple.read(Couple.secure) == (secure ? .success([7]) : .failure(.insufficientAuthentication)))
   }
 
+  /// A client of the host ends the link when its pairing is complete: the keys of both devices are distributed by then.
+  @Test(arguments: [true, false]) func aNewPairingIsReportedAsProvenWhenItsKeysAreDistributed(secure: Bool) throws {
+    var couple = Couple(peripheral: .with(.displayYesNo), central: { _ in .with(secure: secure) })
+    try couple.connect()
+    couple.secure()
+    #expect(couple.bond(1)?.strength.isAuthenticated == false)
+    couple.world.ask(1, .setPairing(.with(.keyboardOnly, secure: secure)))
+    couple.forget()
+    let link = try #require(couple.links[1])
+    couple.world.ask(1, .secure(link.central, SecurityDemand(level: .authenticated)))
+    couple.world.run(for: .seconds(1))
+    for host in 0...1 {
+      let events = couple.events(host).compactMap { event in
+        switch event {
+        case .security(_, let security): "level \(security.level) proven \(security.isBondProven)"
+        case .bondChanged(let bond): "bond \(bond.strength.isAuthenticated)"
+        case .paired(_, let device): "paired \(device.isBonded)"
+        default: nil
+        }
+      }
+      let level = secure ? SecurityLevel.secureConnections : .authenticated
+      #expect(events == ["level \(level) proven false", "bond true", "paired true", "level \(level) proven true"])
+    }
+    couple.disconnect()
+    try couple.connect()
+    #expect(couple.read(Couple.authenticated) == .success([7]) && couple.losses(1).isEmpty)
+  }
+
   @Test func shortKeys() throws {
     var couple = Couple(central: { _ in .with(secure: false) { $0.maximumKeySize = 7 } })
     try couple.connect()

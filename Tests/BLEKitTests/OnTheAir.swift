@@ -13,14 +13,17 @@ struct OnTheAir: Sendable {
 
   private static let number = Atomic<UInt32>(0)
 
-  init(maximumMTU: Int? = nil, pairing: PairingOptions = OnTheAir.inMemory) async throws {
+  /// - Parameter centralPairing: that of the central, where it differs from that of the peripheral.
+  init(
+    maximumMTU: Int? = nil, pairing: PairingOptions = OnTheAir.inMemory, centralPairing: PairingOptions? = nil
+  ) async throws {
     let number = Self.number.wrappingAdd(1, ordering: .relaxed).newValue
     service = BluetoothUUID(uuid128: UInt128(0xB1E_0000 + number) << 64 | 0xFEED)
     peripheral = try await Adapter.open(
       AdapterOptions(transport: "virtual:kit-p-\(number)", maximumMTU: maximumMTU, pairing: pairing),
       timeout: Self.patience)
     central = try await Adapter.open(
-      AdapterOptions(transport: "virtual:kit-c-\(number)", pairing: pairing), timeout: Self.patience)
+      AdapterOptions(transport: "virtual:kit-c-\(number)", pairing: centralPairing ?? pairing), timeout: Self.patience)
   }
 
   static var inMemory: PairingOptions {

@@ -103,7 +103,9 @@ extension HostLinks {
       case .replaced(let identity, let peer):
         links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }
       case .securityChanged(let peer):
-        links.withLink(of: peer, &host) { $3.effects.append(.event(.security(peer, $0.security), to: .everyone)) }
+        links.withLink(of: peer, &host) {
+          $3.effects.append(.event(.security(peer, $0.device.reportedSecurity), to: .everyone))
+        }
       }
     }
   }

@@ -85,7 +85,7 @@ extension Link {
       turn.usesClient = true
       client.report(refusal, into: &turn.client)
     case .securityChanged:
-      turn.server.effects.append(.event(.security(peer, security), to: .everyone))
+      turn.server.effects.append(.event(.security(peer, device.reportedSecurity), to: .everyone))
       server.securityChanged(security, services, into: &turn.server)
     case .bondRestored:
       guard let bond = bonds[identity] else { return }

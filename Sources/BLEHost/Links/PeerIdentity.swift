@@ -19,12 +19,22 @@ struct PeerIdentity: Sendable {
   /// reported by that identity when this one came up.
   private(set) var reportedAddress: DeviceAddress
   private(set) var security = SecurityState.none
+  /// Whether the link is encrypted with the key of a pairing that has not made a bond (yet).
+  private var usesKeyOfPairing = false
   /// How the pairings on the link have ended.
   var pairings = LinkPairings()
 
   /// - Parameter drawn: an address by which the link is reported, instead of its identity.
   init(address: DeviceAddress, identity: DeviceAddress, reportedAs drawn: DeviceAddress? = nil) {
     (self.address, self.identity, reportedAddress) = (address, identity, drawn ?? identity)
+  }
+
+  /// The security that is reported. A new pairing with a device that has proven its bond encrypts the link before the keys are distributed
+  /// (Vol 3, Part H, 2.4.3): until then the link has no key of a bond, and nobody takes the pairing for complete.
+  var reportedSecurity: SecurityState {
+    var reported = security
+    if usesKeyOfPairing { reported.isBondProven = false }
+    return reported
   }
 
   /// Whether this identity is reported, or has been proven.
@@ -40,18 +50,23 @@ struct PeerIdentity: Sendable {
   /// - Returns: whether that proves the bond, which was not proven.
   mutating func encrypted(_ start: KeyStart, hasBond: Bool) -> Bool {
     (security.level, security.keySize) = (start.strength.level, start.strength.size)
+    usesKeyOfPairing = start.origin == .pairing
     guard start.origin == .bond, hasBond, !security.isBondProven else { return false }
     (security.isBonded, security.isBondProven) = (true, true)
     return true
   }
 
   /// The link counts as one that is not encrypted.
-  mutating func loseLevel() { (security.level, security.keySize, security.isBondProven) = (.none, 0, false) }
+  mutating func loseLevel() {
+    (security.level, security.keySize, security.isBondProven) = (.none, 0, false)
+    usesKeyOfPairing = false
+  }
 
   /// A pairing on the link has made a bond of this identity.
   mutating func bonded(as identity: DeviceAddress) {
     self.identity = identity
     (security.isBonded, security.isBondProven) = (true, true)
+    usesKeyOfPairing = false
   }
 
   mutating func bondRemoved() { (security.isBonded, security.isBondProven) = (false, false) }
