@@ -249,7 +249,7 @@ let package = Package(
       "BLEKitTests",
       on: [
         "BLEKit", "EngineFixtures", "BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLEWire",
+        "BLESMP", "BLEWire",
       ]),
     tests(
       "CoreBluetoothTypesTests",

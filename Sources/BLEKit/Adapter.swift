@@ -92,7 +92,9 @@ public final class Adapter: Sendable {
 
   /// Waits until the adapter is powered on.
   public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
-    try await session.wait(in: \.powerWaiters, for: HostNames.next32(), timeout: timeout) { state, _ throws(BLEError) in
+    try await session.wait(
+      in: \.powerWaiters, for: HostNames.next32(), timeout: timeout, missing: "the adapter is not powered on"
+    ) { state, _ throws(BLEError) in
       switch state.power {
       case .poweredOn: return ()
       case .unsupported, .unauthorized: try state.requirePower()

@@ -143,8 +143,8 @@ final class AdapterSession: Sendable {
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
       case .paired(let peer, let device): state.paired(peer, device, into: &actions)
       case .pairingFailed(let peer, let failure):
-        state.pairings.fail(
-          BLEError(.security, "the pairing failed, \(failure)"), where: { $0.peer == peer }, into: &actions)
+        state.links[peer]?.pairingFailure = failure
+        state.pairings.fail(BLEError(failure), where: { $0.peer == peer }, into: &actions)
       case .bondLost(let peer, _, let loss):
         state.links[peer]?.bondLoss = loss
         state.pairings.fail(BLEError(loss), where: { $0.peer == peer }, into: &actions)
@@ -190,11 +190,13 @@ extension AdapterSession {
   /// - Parameters:
   ///   - path: where the answer will find the task, under `key`.
   ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits for as long as it takes.
+  ///   - missing: what has not come then, and of which device.
   ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait
   ///     for.
   ///   - abandon: takes the command back, after the timeout and on cancellation.
   func wait<Key: Hashable & Sendable, Value: Sendable>(
     in path: any WritableKeyPath<State, Waiters<Key, Value>> & Sendable, for key: Key, timeout: Duration? = nil,
+    missing: @escaping @autoclosure @Sendable () -> String = "no answer",
     begin: @Sendable (inout State, inout Actions) throws(BLEError) -> Value?,
     abandon: @escaping @Sendable (inout State, inout Actions) -> Void = { _, _ in }
   ) async throws(BLEError) -> Value {
@@ -208,7 +210,7 @@ extension AdapterSession {
     let timer = timeout.map { timeout in
       Task {
         try await Task.sleep(for: timeout)
-        giveUp(BLEError(.timedOut, "no answer within \(timeout)"))
+        giveUp(BLEError(.timedOut, "\(missing()) within \(timeout)"))
       }
     }
     defer { timer?.cancel() }

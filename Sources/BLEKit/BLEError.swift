@@ -4,6 +4,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEL2CAP
+import BLESMP
 
 /// The reason why an operation of ``Adapter`` or ``RemoteDevice`` failed.
 ///
@@ -51,15 +52,35 @@ public struct BLEError: Error, Hashable, Sendable {
   /// Why the key of the device's bond could not be used, where that is the reason. The bond has to be removed before the two can pair again:
   /// ``Adapter/remove(_:)``.
   public let bondLoss: BondLostError?
+  /// Why the pairing failed that the operation needed, where that is the reason: a wrong passkey, for example.
+  public let pairingFailure: PairingError?
 
-  init(_ kind: Kind, _ description: String, bondLoss: BondLostError? = nil) {
+  init(
+    _ kind: Kind, _ description: String, bondLoss: BondLostError? = nil, pairingFailure: PairingError? = nil
+  ) {
     self.kind = kind
     self.description = description
     self.bondLoss = bondLoss
+    self.pairingFailure = pairingFailure
   }
 
   /// The bond of the device is lost.
   init(_ loss: BondLoss) { self.init(.security, "\(loss)", bondLoss: BondLostError(loss)) }
+
+  /// The pairing failed.
+  init(_ failure: PairingFailure) {
+    let error = PairingError(failure)
+    self.init(.security, error.description, pairingFailure: error)
+  }
+
+  /// The error of an operation on an attribute, which the caller knows by its name and not by its handle.
+  func naming(_ attribute: String, at handle: AttributeHandle?) -> Self {
+    let place = handle.map { "handle \($0)" } ?? ""
+    let text =
+      !place.isEmpty && description.contains(place)
+      ? description.replacing(place, with: attribute) : "\(attribute): \(description)"
+    return Self(kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure)
+  }
 
   static let cancelled = Self(.cancelled, "the task was cancelled")
   static let closed = Self(.adapterUnavailable, "the adapter was closed: open another one")
@@ -100,8 +121,15 @@ extension BLEError {
 
   /// The reason of the GATT client.
   ///
-  /// - Parameter loss: why the link could not be encrypted with the key of its bond, if that is so.
-  init(_ error: GATTClientError, bondLoss loss: BondLoss? = nil) {
+  /// - Parameters:
+  ///   - loss: why the link could not be encrypted with the key of its bond, if that is so.
+  ///   - failure: why the last pairing on the link failed, if it did.
+  init(_ error: GATTClientError, bondLoss loss: BondLoss?, pairingFailure failure: PairingFailure?) {
+    // The device asked for security, and the pairing on demand did not bring it.
+    if let failure, error.code == .insufficientAuthentication || error.code == .insufficientEncryption {
+      self.init(failure)
+      return
+    }
     let kind: Kind =
       switch error {
       case .errorResponse(let code, _, _): .att(code)
@@ -112,7 +140,11 @@ extension BLEError {
       case .invalidParameters: .invalidArgument
       case .malformedResponse, .unexpectedPDU, .echoDiffers: .invalidResponse
       }
-    if case .notEncrypted = error, let loss { self.init(loss) } else { self.init(kind, "\(error)") }
+    switch error {
+    // With different keys the link ends at the first encrypted PDU.
+    case .notEncrypted, .linkEnded: if let loss { self.init(loss) } else { self.init(kind, "\(error)") }
+    default: self.init(kind, "\(error)")
+    }
   }
 
   /// The reason of the database.

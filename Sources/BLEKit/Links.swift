@@ -15,6 +15,8 @@ struct LinkState: Sendable {
   var security = SecurityState()
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?
+  /// Why the last pairing failed; nil after one that did not.
+  var pairingFailure: PairingFailure?
 
   // Our server (Peripheral).
   /// The value that the last read of a client was cut from.
@@ -79,6 +81,7 @@ extension AdapterSession.State {
 
   mutating func securityChanged(_ peer: PeerID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
+    if security.isBondProven { links[peer]?.pairingFailure = nil }
     // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is
     // `paired`.
     guard security.isBondProven else { return }
@@ -87,6 +90,7 @@ extension AdapterSession.State {
 
   /// A pairing is complete. One that made a bond is reported once more, as a change of the security of the link.
   mutating func paired(_ peer: PeerID, _ device: PairedDevice, into actions: inout Actions) {
+    links[peer]?.pairingFailure = nil
     guard !device.isBonded, let level = links[peer]?.security.level else { return }
     pairings.succeed((), where: { $0.peer == peer && $0.level <= level }, into: &actions)
   }

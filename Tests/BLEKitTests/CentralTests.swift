@@ -3,6 +3,7 @@ import BLEEngine
 import BLEHCI
 import BLEHost
 import BLEKit
+import BLESMP
 import BLEWire
 import EngineFixtures
 import Testing
@@ -80,6 +81,86 @@ import Testing
     let error = await #expect(throws: BLEError.self) { _ = try await discovering.value }
     #expect(error?.kind == .security)
     #expect(error?.description.contains("has forgotten this bond") == true)
+  }
+
+  @Test func aTimeoutNamesTheDevice() async throws {
+    let adapter = try await host.open()
+    let error = await #expect(throws: BLEError.self) {
+      _ = try await adapter.connect(to: address, timeout: .milliseconds(1))
+    }
+    #expect(error?.description == "no connection to C0:00:00:00:00:09 (random) within 0.001 seconds")
+    _ = (try await host.next(), try await host.next())
+    let device = try await link(adapter)
+    let pairing = await #expect(throws: BLEError.self) { try await device.pair(timeout: .milliseconds(1)) }
+    #expect(pairing?.description == "no pairing with C0:00:00:00:00:09 (random) within 0.001 seconds")
+  }
+
+  /// The battery level of a device whose services the test makes up.
+  private func batteryLevel(of device: RemoteDevice) async throws -> RemoteCharacteristic {
+    async let discovery = device.service("180F")
+    try await answer(.success(.services([DiscoveredService(handles: 1...5, uuid: "180F")])))
+    try await answer(.success(.done))
+    let found = DiscoveredCharacteristic(declaration: 2, properties: [.read, .notify], valueHandle: 3, uuid: "2A19")
+    try await answer(.success(.characteristics([found])))
+    return try #require(try await discovery["2A19"])
+  }
+
+  private func answer(_ result: Result<GATTClient.Outcome, GATTClientError>) async throws {
+    guard case .client(_, let operation) = try await host.next() else { throw CancellationError() }
+    host.say(.client(peer, .finished(operation.id, result)))
+  }
+
+  @Test func anErrorNamesTheCharacteristicAndNotItsHandle() async throws {
+    let device = try await link(try await host.open())
+    let level = try await batteryLevel(of: device)
+    func failure(
+      _ error: GATTClientError, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> String? {
+      let operation = Task { try await body() }
+      try await answer(.failure(error))
+      return await #expect(throws: BLEError.self) { try await operation.value }?.description
+    }
+    #expect(
+      try await failure(.errorResponse(.readNotPermitted, request: ReadRequest.opcode, handle: 3)) {
+        _ = try await device.read(level)
+      }
+        == "Read Request (0x0A) for characteristic 2A19 rejected by the server: Read Not Permitted (0x02)")
+    #expect(
+      try await failure(.errorResponse(.writeNotPermitted, request: WriteRequest.opcode, handle: 3)) {
+        try await device.write([1], to: level)
+      } == "Write Request (0x12) for characteristic 2A19 rejected by the server: Write Not Permitted (0x03)")
+    #expect(
+      try await failure(.timedOut) { _ = try await device.read(level) }
+        == "characteristic 2A19: operation failed: no response within 30 seconds. Disconnect and connect again")
+    #expect(
+      try await failure(.errorResponse(.writeNotPermitted, request: WriteRequest.opcode, handle: 4)) {
+        for try await _ in device.values(of: level) {}
+      }?.hasPrefix("the subscription to characteristic 2A19: Write Request") == true)
+  }
+
+  /// The refusal that made the host pair is reported after the failure of the pairing.
+  @Test func aPairingOnDemandThatFailsIsTheErrorOfTheOperation() async throws {
+    let device = try await link(try await host.open())
+    let level = try await batteryLevel(of: device)
+    let refused = GATTClientError.errorResponse(.insufficientAuthentication, request: ReadRequest.opcode, handle: 3)
+    func read(_ events: HostEvent...) async throws -> BLEError? {
+      let reading = Task { _ = try await device.read(level) }
+      guard case .client(_, let operation) = try await host.next() else { throw CancellationError() }
+      for event in events { host.say(event) }
+      host.say(.client(peer, .finished(operation.id, .failure(refused))))
+      return await #expect(throws: BLEError.self) { try await reading.value }
+    }
+    #expect(try await read()?.kind == .att(.insufficientAuthentication))
+    let error = try await read(.pairingFailed(peer, PairingFailure(.confirmValueFailed, .peer)))
+    #expect(error?.kind == .security && error?.pairingFailure?.reason == 0x04)
+    #expect(
+      error?.description
+        == "characteristic 2A19: the pairing failed, rejected by the peer: Confirm Value Failed (0x04). "
+        + "Pair again with the digits that are shown")
+    // A pairing that succeeded since then: it does not reach the level of the characteristic.
+    let strength = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
+    let paired = PairedDevice(identity: address, isBonded: true, strength: strength)
+    #expect(try await read(.paired(peer, paired))?.kind == .att(.insufficientAuthentication))
   }
 
   @Test func scanEndsWithItsSequence() async throws {

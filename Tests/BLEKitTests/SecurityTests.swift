@@ -40,6 +40,26 @@ import Testing
     }
   }
 
+  @Test func aWrongPasskeyIsTheErrorOfTheReadThatNeededIt() async throws {
+    var (lock, user) = (OnTheAir.inMemory, OnTheAir.inMemory)
+    (lock.capability, lock.fixedPasskey) = (.displayOnly, 123_456)
+    user.capability = .keyboardOnly
+    let air = try await OnTheAir(pairing: lock, centralPairing: user)
+    let requests = air.central.pairingRequests
+    let answers = Task { for await request in requests { request.reply.enter(passkey: 654_321) } }
+    defer { answers.cancel() }
+    let displays = air.peripheral.pairingRequests
+    let shown = Task { for await _ in displays {} }
+    defer { shown.cancel() }
+    let service = air.service
+    try await air.meet(LocalCharacteristic("2A19").read(security: .authenticated) { _ in UInt8(97) }) { device in
+      let error = await #expect(throws: BLEError.self) { _ = try await device.read("2A19", in: service) }
+      #expect(error?.kind == .security && error?.pairingFailure != nil)
+      #expect(error?.description.contains("characteristic 2A19: the pairing failed") == true)
+      #expect(error?.description.contains("Confirm Value Failed (0x04)") == true)
+    }
+  }
+
   @Test func aQuestionThatNobodyReadsIsRejected() async throws {
     var pairing = OnTheAir.inMemory
     pairing.asksConsent = true

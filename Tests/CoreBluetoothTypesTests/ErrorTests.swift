@@ -35,6 +35,15 @@ import Testing
     #expect(BluetoothError(.connectionTimeout).localizedDescription == "The connection has timed out unexpectedly.")
   }
 
+  /// Foundation would print "The operation could not be completed. (BLEKit.BLEError error 1.)".
+  @Test func anErrorOfTheSwiftAPIHasItsTextInFoundation() async throws {
+    let adapter = Adapter(AdapterOptions(transport: "nonsense"))
+    let found = await #expect(throws: BLEError.self) { try await adapter.waitUntilPoweredOn() }
+    let error = try #require(found)
+    #expect((error as any Error).localizedDescription == error.description && error.description.contains("nonsense"))
+    adapter.close()
+  }
+
   @Test func bluetoothErrorCodesHaveApplesNumbers() {
     #expect((0...18).allSatisfy { BluetoothError.Code(rawValue: $0) != nil })
     #expect(BluetoothError.Code(rawValue: 19)?.rawValue == 19)

@@ -22,7 +22,9 @@ extension Adapter {
       throw BLEError(.invalidArgument, "\(timing) is outside the limits of ConnectionParameterRequest")
     }
     let id = HostNames.connect()
-    return try await session.wait(in: \.connects, for: id, timeout: timeout) { state, actions throws(BLEError) in
+    return try await session.wait(
+      in: \.connects, for: id, timeout: timeout, missing: "no connection to \(address)"
+    ) { state, actions throws(BLEError) in
       try state.requirePower()
       actions.commands.append(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys)))
       return nil

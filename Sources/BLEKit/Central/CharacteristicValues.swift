@@ -91,7 +91,8 @@ extension RemoteDevice {
     }
     let stream = try addValueStream(characteristic.handle, range)
     // Each reader configures it: the device may have lost the configuration, and a second one is without harm.
-    _ = try await ask(.configure(subscription, in: range))
+    _ = try await ask(
+      .configure(subscription, in: range), about: "the subscription to characteristic \(characteristic.uuid)")
     return stream
   }
 

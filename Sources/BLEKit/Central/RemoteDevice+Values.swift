@@ -88,7 +88,8 @@ extension RemoteDevice {
   public func read<Value: GATTValue>(
     _ characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) async throws(BLEError) -> Value {
-    try decode(try await value(.readLong(characteristic.handle)), characteristic.uuid)
+    try decode(
+      try await value(at: characteristic.handle, named: "characteristic \(characteristic.uuid)"), characteristic.uuid)
   }
 
   /// Discovers a characteristic, unless it is known, and reads it.
@@ -100,14 +101,16 @@ extension RemoteDevice {
 
   /// Reads a descriptor (Vol 3, Part G, 4.12.1 and 4.12.2).
   public func read(_ descriptor: RemoteDescriptor) async throws(BLEError) -> [UInt8] {
-    try await value(.readLong(descriptor.handle))
+    try await value(at: descriptor.handle, named: "descriptor \(descriptor.uuid)")
   }
 
   /// Writes a value and waits for the answer; a long one in parts (Vol 3, Part G, 4.9.3 and 4.9.4).
   public func write(
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
-    _ = try await ask(.write(characteristic.handle, try octets(value)))
+    _ = try await ask(
+      .write(characteristic.handle, try octets(value)), about: "characteristic \(characteristic.uuid)",
+      at: characteristic.handle)
   }
 
   /// Discovers a characteristic, unless it is known, and writes it.
@@ -128,11 +131,15 @@ extension RemoteDevice {
       throw BLEError(
         .invalidArgument, "\(octets.count) octets are too long for a write without response: at most \(mtu - 3) here")
     }
-    _ = try await ask(.writeWithoutResponse(characteristic.handle, octets))
+    _ = try await ask(
+      .writeWithoutResponse(characteristic.handle, octets), about: "characteristic \(characteristic.uuid)",
+      at: characteristic.handle)
   }
 
-  private func value(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [UInt8] {
-    guard case .value(let octets) = try await ask(kind) else { return [] }
+  private func value(
+    at handle: AttributeHandle, named name: @autoclosure () -> String
+  ) async throws(BLEError) -> [UInt8] {
+    guard case .value(let octets) = try await ask(.readLong(handle), about: name(), at: handle) else { return [] }
     return octets
   }
 
@@ -152,6 +159,15 @@ extension RemoteDevice {
       )
     }
     return value
+  }
+
+  /// Runs one procedure of the GATT client for an attribute, and waits for its end. An error names the attribute.
+  func ask(
+    _ kind: GATTClient.Operation.Kind, about name: @autoclosure () -> String, at handle: AttributeHandle? = nil
+  ) async throws(BLEError) -> GATTClient.Outcome {
+    do throws(BLEError) { return try await ask(kind) } catch {
+      throw error.kind == .cancelled ? error : error.naming(name(), at: handle)
+    }
   }
 
   /// Runs one procedure of the GATT client and waits for its end.
@@ -175,9 +191,10 @@ extension AdapterSession.State {
   mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into actions: inout Actions) {
     switch event {
     case .finished(let id, let result):
-      let loss = links[peer]?.bondLoss
+      let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)
       operations.answer(
-        ClientWait(peer: peer, id: id), result.mapError { BLEError($0, bondLoss: loss) }, into: &actions)
+        ClientWait(peer: peer, id: id),
+        result.mapError { BLEError($0, bondLoss: loss, pairingFailure: failure) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
       links[peer]?.values[handle]?.yield(value, into: &actions)
     case .servicesChanged: links[peer]?.discovered = [:]

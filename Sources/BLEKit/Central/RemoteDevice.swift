@@ -126,7 +126,8 @@ public struct RemoteDevice: Sendable {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
     let isPlain = demand == SecurityDemand()
     try await session.wait(
-      in: \.pairings, for: LinkWait(peer: peer, level: demand.level), timeout: timeout
+      in: \.pairings, for: LinkWait(peer: peer, level: demand.level), timeout: timeout,
+      missing: "no pairing with \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       if state.links[peer]?.security.level ?? .none >= demand.level { return () }

@@ -145,7 +145,8 @@ extension RemoteDevice {
     let id = HostNames.openChannel()
     let request = ChannelRequest(spsm: SPSM(rawValue: psm), demand: PeerSecurity.demand(level, asksConsent: false))
     return try await session.wait(
-      in: \.channelOpenings, for: LinkChannel(peer: peer, id: id), timeout: timeout
+      in: \.channelOpenings, for: LinkChannel(peer: peer, id: id), timeout: timeout,
+      missing: "no L2CAP channel to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(.openChannel(id, peer, request))
