@@ -108,7 +108,7 @@ struct BLETool {
   }
 
   /// The exit status of sysexits.h for an error of the Swift API.
-  private static func status(of error: BLEError) -> Int32 {
+  static func status(of error: BLEError) -> Int32 {
     switch error.kind {
     case .adapterUnavailable: 69
     case .att, .security, .disconnected, .invalidResponse: 76

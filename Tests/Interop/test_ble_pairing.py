@@ -266,3 +266,28 @@ def test_the_question_of_a_device_that_has_gone_is_void(lock, tmp_path):
             for end in (terminal, device):
                 end.tell("y")
             terminal.check_end(0)
+
+
+# Errors
+
+
+def test_an_unpaired_read_of_an_authenticated_value_says_how_to_pair(lock, tmp_path):
+    with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path) as device:
+        command = f"ble pair {device.address} --authenticated {' '.join(transport)}"
+        error = run("read", "Lock", "2A19", *transport, status=76)
+        text = "Read Request (0x0A) for characteristic 2A19 rejected by the server: Insufficient Authentication (0x05)"
+        assert error == f"ble: {device.address} (public): {text}. Run: {command}\n"
+        output = output_of_both("inspect", "Lock", *transport)
+        assert "Battery Level (2A19)" in output and text in output
+        assert f"some values need a pairing. Run: {command}\n" in output
+        with Terminal(*command.split()[1:]) as terminal:
+            terminal.wait_for("The six digits that")
+            terminal.tell("012345")
+            check_paired(terminal, device.address, SECURE)
+        check_bond(device.address, SECURE, transport)
+
+
+def output_of_both(*words):
+    command = [*product("ble"), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr

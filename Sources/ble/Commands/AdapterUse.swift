@@ -57,7 +57,7 @@ enum AdapterUse {
 
   /// Connects to the device with the address or name `target`, runs `body` and ends the link.
   ///
-  /// - Throws: ``ToolError`` where the bond of the device is lost, with the commands that make another one.
+  /// - Throws: ``ToolError`` with the address of the device, and the command that makes a bond where one is missing.
   static func withDevice(
     _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
     _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
@@ -66,21 +66,43 @@ enum AdapterUse {
     do {
       try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
     } catch let error as BLEError {
-      guard let loss = error.bondLoss else { throw error }
-      throw lost(loss, adapter.bonds.map(\.identity).first { $0 == address } ?? address, arguments)
+      if error.kind == .cancelled { throw error }
+      throw explained(error, of: adapter.bonds.map(\.identity).first { $0 == address } ?? address, arguments)
     }
   }
 
-  /// The error with the commands that pair anew.
-  private static func lost(_ loss: BondLostError, _ device: DeviceAddress, _ arguments: ParsedArguments) -> ToolError {
+  /// An error of a device, with its address and the command that makes a bond where one is missing.
+  static func explained(
+    _ error: BLEError, of device: DeviceAddress, _ arguments: ParsedArguments
+  ) -> ToolError {
     let address = device.octets.description
+    var text = error.description
+    if !text.contains(address) { text = "\(device): \(text)" }
+    if let command = command(for: error, of: address, arguments) { text += ". Run: \(command)" }
+    return ToolError(description: text, status: BLETool.status(of: error))
+  }
+
+  /// The command after which the operation can succeed; nil where that is not a matter of pairing.
+  static func command(
+    for error: BLEError, of address: String, _ arguments: ParsedArguments
+  ) -> String? {
     let pair = arguments.commandLine("pair", address)
-    switch loss.cause {
-    case .forgottenByPeer, .keysDiffer:
-      let remove = arguments.commandLine("bonds", "--remove", address)
-      return .device("\(device): \(loss.description). Run: \(remove) && \(pair)")
-    case .missingHere: return .device("\(device): \(loss.description). Then run: \(pair)")
-    case .notEncrypted: return .device("\(device): \(loss.description)")
+    if let loss = error.bondLoss {
+      switch loss.cause {
+      case .forgottenByPeer, .keysDiffer:
+        return "\(arguments.commandLine("bonds", "--remove", address)) && \(pair)"
+      case .missingHere: return pair
+      case .notEncrypted: return nil
+      }
+    }
+    // The command itself has asked for it.
+    if arguments.command.name == "pair" { return nil }
+    if error.pairingFailure != nil { return pair }
+    switch error.kind {
+    // The adapter has paired on demand, without a question for the user: the device wants one.
+    case .att(.insufficientAuthentication): return arguments.commandLine("pair", address, "--authenticated")
+    case .att(.insufficientEncryption), .att(.insufficientEncryptionKeySize): return pair
+    default: return nil
     }
   }
 
@@ -144,5 +166,17 @@ enum AdapterUse {
   /// Whether `text` is the UUID or its assigned name.
   private static func matches(_ text: String, _ uuid: BluetoothUUID) -> Bool {
     BluetoothUUID(text) == uuid || AssignedNames.uuid(uuid)?.lowercased() == text.lowercased()
+  }
+}
+
+extension BLEError {
+  /// Whether a device has refused the operation for want of a pairing, or a pairing has failed.
+  var isAboutSecurity: Bool {
+    switch kind {
+    case .security, .att(.insufficientAuthentication), .att(.insufficientEncryption),
+      .att(.insufficientEncryptionKeySize):
+      true
+    default: false
+    }
   }
 }

@@ -63,8 +63,15 @@ enum InspectCommand {
     let isJSON = arguments.has("json")
     try await AdapterUse.withDevice(arguments.operand(0) ?? "", arguments) { device in
       var services: [Service] = []
+      // The first value that the device has refused for want of a pairing.
+      var refusal: BLEError?
       for service in try await device.services() {
-        services.append(try await describe(service, of: device, readsValues: readsValues))
+        services.append(try await describe(service, of: device, readsValues: readsValues, &refusal))
+      }
+      if let command = refusal.flatMap({
+        AdapterUse.command(for: $0, of: device.address.octets.description, arguments)
+      }) {
+        Output.error("ble: some values need a pairing. Run: \(command)")
       }
       if isJSON {
         return Output.json(Device(address: device.address.octets.description, mtu: device.mtu, services: services))
@@ -77,7 +84,7 @@ enum InspectCommand {
   }
 
   private static func describe(
-    _ service: RemoteService, of device: RemoteDevice, readsValues: Bool
+    _ service: RemoteService, of device: RemoteDevice, readsValues: Bool, _ refusal: inout BLEError?
   ) async throws -> Service {
     var result = Service(
       uuid: service.uuid.uuidString, name: AssignedNames.uuid(service.uuid), start: service.handles.lowerBound.rawValue,
@@ -87,7 +94,7 @@ enum InspectCommand {
         uuid: characteristic.uuid.uuidString, name: AssignedNames.uuid(characteristic.uuid),
         handle: characteristic.handle.rawValue, properties: names(of: characteristic.properties))
       if readsValues, characteristic.properties.contains(.read) {
-        entry.value = try await value(of: characteristic.uuid, on: device) { () async throws(BLEError) in
+        entry.value = try await value(of: characteristic.uuid, on: device, &refusal) { () async throws(BLEError) in
           try await device.read(characteristic)
         }
       }
@@ -96,7 +103,7 @@ enum InspectCommand {
           uuid: descriptor.uuid.uuidString, name: AssignedNames.uuid(descriptor.uuid),
           handle: descriptor.handle.rawValue)
         if readsValues {
-          found.value = try await value(of: descriptor.uuid, on: device) { () async throws(BLEError) in
+          found.value = try await value(of: descriptor.uuid, on: device, &refusal) { () async throws(BLEError) in
             try await device.read(descriptor)
           }
         }
@@ -109,7 +116,8 @@ enum InspectCommand {
 
   /// The value; a rejection by the device is a value without octets.
   private static func value(
-    of uuid: BluetoothUUID, on device: RemoteDevice, _ read: () async throws(BLEError) -> [UInt8]
+    of uuid: BluetoothUUID, on device: RemoteDevice, _ refusal: inout BLEError?,
+    _ read: () async throws(BLEError) -> [UInt8]
   ) async throws -> Value {
     do throws(BLEError) {
       let octets = try await read()
@@ -119,6 +127,7 @@ enum InspectCommand {
         unit: measured?.unit)
     } catch {
       guard device.isConnected, error.kind != .cancelled else { throw error }
+      refusal = refusal ?? (error.isAboutSecurity ? error : nil)
       return Value(error: error.description)
     }
   }
