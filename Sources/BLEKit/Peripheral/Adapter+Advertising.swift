@@ -55,11 +55,13 @@ extension Adapter {
     } abandon: { _, actions in
       actions.commands.append(.stopAdvertising(id))
     }
-    // Nothing ends it but the task, or the end of the adapter.
-    try await session.wait(in: \.advertisements, for: id) { _, _ throws(BLEError) in
-      nil
-    } abandon: { _, actions in
-      actions.commands.append(.stopAdvertising(id))
+    // Nothing ends it but the task, or the end of the adapter. A task that is cancelled before it waits has begun nothing that
+    // `wait` could take back.
+    do {
+      try await session.wait(in: \.advertisements, for: id) { _, _ throws(BLEError) in nil }
+    } catch {
+      session.run { _, actions in actions.commands.append(.stopAdvertising(id)) }
+      throw error
     }
   }
 }
