@@ -91,16 +91,24 @@ public final class Adapter: Sendable {
   }
 
   /// Waits until the adapter is powered on.
+  ///
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where it cannot be used, ``BLEError/Kind/timedOut`` where it is not ready in
+  ///   time; both with what failed and how to correct it.
   public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
-    try await session.wait(
-      in: \.powerWaiters, for: HostNames.next32(), timeout: timeout, missing: "the adapter is not powered on"
-    ) { state, _ throws(BLEError) in
-      switch state.power {
-      case .poweredOn: return ()
-      case .unsupported, .unauthorized: try state.requirePower()
-      case .unknown, .resetting, .poweredOff: break
+    do {
+      try await session.wait(
+        in: \.powerWaiters, for: HostNames.next32(), timeout: timeout, missing: "the adapter is not powered on"
+      ) { state, _ throws(BLEError) in
+        switch state.power {
+        case .poweredOn: return ()
+        case .unsupported, .unauthorized: try state.requirePower()
+        case .unknown, .resetting, .poweredOff: break
+        }
+        return nil
       }
-      return nil
+    } catch let error where error.kind == .timedOut {
+      let reason = stateReason?.text ?? "the adapter is \(state)"
+      throw BLEError(.timedOut, "the adapter is not ready after \(timeout ?? .zero): \(reason)")
     }
   }
 

@@ -19,6 +19,8 @@ final class AdapterSession: Sendable {
     var isClosed = false
     var power = AdapterState.unknown
     var reason: AdapterError?
+    /// Whether the transport could not be opened: commands have no answers then, and the state stays as it is.
+    var lacksHost = false
     var powerWaiters = Waiters<UInt32, Void>()
     var stateStreams = Streams<Adapter.State>()
     /// Our identity address, when the adapter has been powered on.
@@ -123,6 +125,8 @@ final class AdapterSession: Sendable {
       guard !state.isClosed else { return }
       switch event {
       case .state(let power, let reason):
+        // The hub is there before the first event of a host.
+        state.lacksHost = client.hub == nil && (power == .unsupported || power == .unauthorized)
         state.powerChanged(power, client.reason(reason), into: &actions)
       case .serviceAdded(let id, let result):
         state.serviceAdds.answer(id, result.map { _ in }.mapError(BLEError.init), into: &actions)
@@ -236,6 +240,18 @@ extension AdapterSession {
   }
 }
 
+extension AdapterSession {
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where the adapter is not powered on, or is closed.
+  func requirePower() throws(BLEError) {
+    let refusal: BLEError? = run { state, _ in
+      guard !state.isClosed else { return .closed }
+      do throws(BLEError) { try state.requirePower() } catch { return error }
+      return nil
+    }
+    if let refusal { throw refusal }
+  }
+}
+
 extension AdapterSession.State {
   mutating func powerChanged(_ power: AdapterState, _ reason: AdapterError?, into actions: inout Actions) {
     let isNew = self.power != power
@@ -245,7 +261,8 @@ extension AdapterSession.State {
     case .poweredOn:
       powerWaiters.succeedAll(into: &actions)
     case .unsupported, .unauthorized:
-      powerWaiters.fail(BLEError(.adapterUnavailable, reason?.text ?? "the adapter is \(power)"), into: &actions)
+      powerWaiters.fail(unavailable, into: &actions)
+      if lacksHost { serviceAdds.fail(unavailable, into: &actions) }
     case .unknown, .resetting, .poweredOff: break
     }
   }
@@ -253,8 +270,19 @@ extension AdapterSession.State {
   /// - Throws: ``BLEError/Kind/adapterUnavailable`` where the adapter is not powered on.
   func requirePower() throws(BLEError) {
     guard power != .poweredOn else { return }
-    throw BLEError(
-      .adapterUnavailable, "the adapter is \(power)\(reason.map { ": \($0)" } ?? ""): wait for Adapter.State.poweredOn")
+    throw unavailable
+  }
+
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where nothing answers a command. A host whose adapter was lost does, and
+  ///   continues when the adapter is back.
+  func requireHost() throws(BLEError) {
+    guard !lacksHost else { throw unavailable }
+  }
+
+  /// Why the adapter cannot be used now.
+  private var unavailable: BLEError {
+    BLEError(
+      .adapterUnavailable, reason?.text ?? "the adapter is \(power): wait until it is powered on (waitUntilPoweredOn)")
   }
 
   /// The adapter was closed: nothing is answered any more.

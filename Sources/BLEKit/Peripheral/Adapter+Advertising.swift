@@ -8,11 +8,15 @@ extension Adapter {
   /// try await adapter.serve([battery], advertising: Advertisement(localName: "Lamp", serviceUUIDs: ["180F"]))
   /// ```
   ///
-  /// - Throws: ``BLEError/Kind/cancelled`` in the end, or what cannot be published or advertised.
+  /// An adapter that is lost later is waited for: the services and the advertisement are there again when it is back.
+  ///
+  /// - Throws: ``BLEError/Kind/cancelled`` in the end, or what cannot be published or advertised;
+  ///   ``BLEError/Kind/adapterUnavailable`` at once where the adapter is not powered on.
   public func serve(
     _ services: [LocalService], advertising advertisement: Advertisement,
     options: AdvertisingOptions = AdvertisingOptions()
   ) async throws(BLEError) {
+    try session.requirePower()
     let publication = try await publish(services)
     do {
       try await advertise(advertisement, options: options)

@@ -196,11 +196,12 @@ struct PublishedService: Sendable {
 // MARK: - Publishing
 
 extension Adapter {
-  /// Makes services visible to clients, in this order.
+  /// Makes services visible to clients, in this order. The adapter may be switched off or lost meanwhile: they are there when it is
+  /// back.
   ///
   /// - Returns: keep it for as long as the services are to be there.
   /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is
-  ///   then.
+  ///   then. ``BLEError/Kind/adapterUnavailable`` where the transport could not be opened.
   public func publish(_ services: [LocalService]) async throws(BLEError) -> ServicePublication {
     let requests = AttributeRequests()
     var ids: [ServiceID] = []
@@ -245,6 +246,7 @@ extension Adapter {
     }
     try await session.wait(in: \.serviceAdds, for: id) {
       [definition, published, entry] state, actions throws(BLEError) in
+      try state.requireHost()
       state.services[id] = entry
       for (name, characteristic) in published {
         state.attributes[name] = characteristic
