@@ -16,7 +16,7 @@ import BLEProfiles
       let seconds = try program.number("--seconds", or: 10, in: 1...3_600)
       let device = isSimulated ? try await simulatedDevice() : nil
       defer { device?.cancel() }
-      let adapter = try await Program.open(AdapterOptions(transport: isSimulated ? "virtual:explorer" : nil))
+      let adapter = try await Adapter.open(AdapterOptions(transport: isSimulated ? "virtual:explorer" : nil))
       let name = program.value("--name")
       let found = try await within(.seconds(seconds), "the device \(name ?? "")") {
         var options = ScanOptions()
@@ -58,7 +58,7 @@ import BLEProfiles
 
   /// A device with a value that cannot be read without authentication.
   static func simulatedDevice() async throws -> Task<Void, any Error> {
-    let adapter = try await Program.open(AdapterOptions(transport: "virtual:device"))
+    let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:device"))
     let heartRate = HeartRate.localService(location: .wrist) { _ in }
     let secret = LocalService(
       "7A3C0060-52D6-4C1E-9B0F-6D1E2F3A4B5C",

@@ -9,33 +9,24 @@ struct Program: Sendable {
 
   /// Runs `body` until it ends, or until SIGINT or SIGTERM; then links are ended, bonds are stored and the process exits.
   static func run(_ usage: String, _ body: @escaping @Sendable (Program) async throws -> Void) async -> Never {
-    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
-    let work = Task {
-      // Until both signals are watched: nothing is to be ended before.
-      for await _ in watched.prefix(2) {}
-      try await body(Program(usage, CommandLine.arguments.dropFirst()))
-    }
-    let signals = [SIGINT, SIGTERM].map { number in
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setRegistrationHandler { watch.yield(number) }
-      source.setEventHandler { work.cancel() }
-      source.activate()
-      return source
-    }
-    var status: Int32 = 0
+    let program: Program
     do {
-      try await work.value
+      program = try Program(usage, CommandLine.arguments.dropFirst())
     } catch let help as Help {
       say(help.text)
+      exit(0)
     } catch {
-      if !work.isCancelled {
+      FileHandle.standardError.write(Data("\(error)\n".utf8))
+      exit(64)
+    }
+    await Adapter.runProgram {
+      do {
+        try await body(program)
+      } catch let error as UsageError {
         FileHandle.standardError.write(Data("\(error)\n".utf8))
-        status = (error as? BLEError)?.kind == .adapterUnavailable ? 69 : error is UsageError ? 64 : 1
+        exit(64)
       }
     }
-    Adapter.shutDownAll()
-    withExtendedLifetime(signals) {}
-    exit(status)
   }
 
   /// Runs one end of the example, as `--role peripheral` or `--role central` says; or both in this process, on the simulated radio, until
@@ -46,12 +37,12 @@ struct Program: Sendable {
     options: (_ role: String) -> AdapterOptions = { _ in AdapterOptions() }
   ) async throws {
     switch values["--role"] {
-    case "peripheral": try await peripheral(Self.open(options("peripheral")))
-    case "central": try await central(Self.open(options("central")))
+    case "peripheral": try await peripheral(Adapter.open(options("peripheral")))
+    case "central": try await central(Adapter.open(options("central")))
     case nil where values["--transport"] == nil:
       var (server, client) = (options("peripheral"), options("central"))
       (server.transport, client.transport) = ("virtual:peripheral", "virtual:central")
-      let (first, second) = (try await Self.open(server), try await Self.open(client))
+      let (first, second) = (try await Adapter.open(server), try await Adapter.open(client))
       try await withThrowingTaskGroup { group in
         group.addTask { try await peripheral(first) }
         group.addTask { try await central(second) }
@@ -61,20 +52,6 @@ struct Program: Sendable {
       }
     default: throw UsageError("--role is peripheral or central, and is needed with --transport\n\(usage)")
     }
-  }
-
-  /// Opens an adapter.
-  ///
-  /// - Throws: the reason why there is none, with the remedy.
-  static func open(_ options: AdapterOptions) async throws -> Adapter {
-    let adapter = Adapter(options)
-    do {
-      try await adapter.waitUntilPoweredOn(timeout: .seconds(10))
-    } catch {
-      if let reason = adapter.stateReason { FileHandle.standardError.write(Data("\(reason.text)\n".utf8)) }
-      throw error
-    }
-    return adapter
   }
 
   /// The value of an option; nil where the command line does not have it.

@@ -20,11 +20,11 @@ import BLEProfiles
     await Program.run(usage) { program in
       let count = try program.number("--count", or: 3, in: 1...1_000)
       if program.value("--role") == "sensor" {
-        return try await serveSensor(on: Program.open(AdapterOptions()))
+        return try await serveSensor(on: Adapter.open(AdapterOptions()))
       }
       var sensor: Task<Void, any Error>?
       if program.value("--role") == nil, program.value("--transport") == nil {
-        let adapter = try await Program.open(AdapterOptions(transport: "virtual:sensor"))
+        let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:sensor"))
         sensor = Task { try await serveSensor(on: adapter) }
       }
       defer { sensor?.cancel() }

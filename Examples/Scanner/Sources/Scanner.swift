@@ -15,7 +15,7 @@ import BLEProfiles
       let seconds = try program.number("--seconds", or: 5, in: 1...86_400)
       let isSimulated = program.value("--transport") == nil
       let limit = try program.number("--devices", or: isSimulated ? 3 : .max, in: 1...Int.max)
-      let adapter = try await Program.open(AdapterOptions(transport: isSimulated ? "virtual:scanner" : nil))
+      let adapter = try await Adapter.open(AdapterOptions(transport: isSimulated ? "virtual:scanner" : nil))
       let devices = isSimulated ? try await simulatedDevices() : []
       defer { for device in devices { device.cancel() } }
       say("\(try await scan(with: adapter, for: .seconds(seconds), limit: limit)) devices")
@@ -81,7 +81,7 @@ import BLEProfiles
     ]
     var tasks: [Task<Void, any Error>] = []
     for (number, advertisement) in advertisements.enumerated() {
-      let adapter = try await Program.open(AdapterOptions(transport: "virtual:device\(number)"))
+      let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:device\(number)"))
       tasks.append(Task { try await adapter.advertise(advertisement) })
     }
     return tasks

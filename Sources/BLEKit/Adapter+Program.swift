@@ -1,0 +1,70 @@
+import Dispatch
+// `stdout` is a variable that C declares; a program sets it before its tasks begin, if at all.
+@preconcurrency import Glibc
+
+extension Adapter {
+  /// Runs a program until `body` ends, or until SIGINT (Control-C) or SIGTERM arrives, closes every adapter, and exits.
+  ///
+  /// ```swift
+  /// await Adapter.runProgram {
+  ///   let adapter = try await Adapter.open()
+  ///   try await adapter.advertise(Advertisement(localName: "Lamp"))
+  /// }
+  /// ```
+  ///
+  /// - The first signal cancels the task of `body`, a second one ends the process at once.
+  /// - In the end advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
+  /// - What `body` throws is one line on standard error, unless a signal has ended it.
+  /// - The exit status is 0 when `body` returns and after a signal, as systemd expects it of a service; 69 when there is no adapter
+  ///   (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
+  /// - Each line that is printed is written at once, if standard output is a pipe or a file, too: otherwise the journal of a service
+  ///   has its lines in blocks of 4,096 octets.
+  ///
+  /// A program that has an end of its own needs only ``shutDownAll(atMost:)``.
+  public static func runProgram(_ body: @escaping @Sendable () async throws -> Void) async -> Never {
+    unsafe setvbuf(stdout, nil, _IOLBF, 0)
+    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
+    let work = Task {
+      // Until both signals are watched: nothing is to be ended before.
+      for await _ in watched.prefix(2) {}
+      try await body()
+    }
+    let signals = [SIGINT, SIGTERM].map { number in
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watch.yield(number) }
+      source.setEventHandler {
+        if work.isCancelled { _exit(128 + number) }
+        work.cancel()
+      }
+      source.activate()
+      return source
+    }
+    var status: Int32 = 0
+    do {
+      try await work.value
+    } catch {
+      if !work.isCancelled {
+        status = exitStatus(of: error)
+        writeLine("\(error)")
+      }
+    }
+    shutDownAll()
+    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
+    withExtendedLifetime(signals) {}
+    exit(status)
+  }
+
+  private static func exitStatus(of error: any Error) -> Int32 {
+    switch error {
+    case let error as AdapterError: error.exitStatus
+    case let error as BLEError where error.kind == .adapterUnavailable: 69
+    default: 1
+    }
+  }
+
+  /// Writes a line to standard error, in one call. A failure has no other place to be reported.
+  private static func writeLine(_ text: String) {
+    let line = Array("\(text)\n".utf8)
+    _ = line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+}
