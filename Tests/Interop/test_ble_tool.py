@@ -178,6 +178,15 @@ def test_subscription_has_numbers(thermometer, radio, tmp_path):
     assert value == {"characteristic": "2A6E", "hex": "7008", "text": "21.60 °C", "value": 21.6, "unit": "°C"}
 
 
+def test_a_misspelt_field_of_a_description_is_an_error(tmp_path):
+    """What the program would ignore might be what protects a value."""
+    description = tmp_path / "lock.json"
+    description.write_text(run("serve", "--example").replace('"properties"', '"secruity": "encrypted",\n        "properties"', 1))
+    said = run("serve", description, "--transport", "virtual", status=65)
+    assert 'secruity: unknown field. Did you mean "security"?' in said and "READY" not in said, said
+    assert "lock.json:" in said
+
+
 async def test_bumble_reads_a_served_value(thermometer, radio):
     from central import Central
 
