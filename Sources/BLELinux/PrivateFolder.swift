@@ -109,7 +109,7 @@ package struct PrivateFolder: ~Copyable {
   /// - Parameter progress: is called after each step; what it throws ends the work there.
   /// - Throws: ``FileRefusal``, or what `progress` throws.
   package func replace(_ name: String, with octets: [UInt8], _ progress: (Step) throws -> Void = { _ in }) throws {
-    let (new, folder) = ("\(name).\(getpid()).new", descriptor.rawValue)
+    let (new, folder) = (Self.unfinishedName(of: name), descriptor.rawValue)
     _ = unlinkat(folder, new, 0)
     guard let file = try open(new, O_WRONLY | O_CREAT | O_EXCL) else { throw FileRefusal.isNotRegular }
     do {
@@ -134,6 +134,9 @@ package struct PrivateFolder: ~Copyable {
     // The folder's own entry; a file system that cannot flush it is no failure.
     _ = fsync(folder)
   }
+
+  /// The name under which this process writes a file before it is renamed.
+  static func unfinishedName(of name: String) -> String { "\(name).\(getpid()).new" }
 
   private func write(_ octets: ArraySlice<UInt8>, to file: borrowing FileDescriptor) throws(FileRefusal) {
     let number = file.rawValue
@@ -183,6 +186,13 @@ package struct PrivateFolder: ~Copyable {
       guard clock.now() < end else { throw .isLocked }
       clock.wait(FileLock.interval)
     }
+  }
+
+  /// Another descriptor of the folder.
+  func duplicate() throws(FileRefusal) -> FileDescriptor {
+    let folder = descriptor.rawValue
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    return FileDescriptor(adopting: try system.file(.openIn) { ble_openat(folder, ".", flags, 0) })
   }
 
   /// Opens a file of the folder; nil where there is none.

@@ -1,0 +1,158 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// The end of the process in good order: it calls `exit` or returns from `main`, or SIGINT, SIGTERM or SIGHUP ends it.
+///
+/// Some files are removed then (``PrivateFolder/removeAtEnd(_:)``). A process that is killed, crashes or calls `_exit`
+/// leaves them, so that such a file says how its process ended. `exit` also waits for writes that have begun
+/// (``holdExit()``).
+///
+/// A signal counts where its action is the default one when the first such file is named: it gets a handler, which
+/// removes the files and raises the signal again with the default action, so that the status of the process is the same
+/// as without it. A program that sets a handler of its own replaces it, and usually calls `exit`. Process 1 of a PID
+/// namespace gets no handler, because these signals do not end it (pid_namespaces(7)).
+///
+/// The handler makes async-signal-safe calls only (signal-safety(7)), and takes no lock. `exit` does the same, because
+/// programs call it in handlers of their own, where the interrupted thread may hold any lock.
+package enum OrderlyEnd {
+  /// Whether it has begun. Files that it has removed are not written any more.
+  package static var hasBegun: Bool { begun.load(ordering: .sequentiallyConsistent) }
+
+  private static let begun = Atomic(false)
+  /// The address of the first entry in the list; 0 is none.
+  private static let first = Atomic<UInt>(0)
+  /// The addresses of the entries that are not in use. Its lock also protects the list against other writers.
+  private static let unused = Mutex<[UInt]>([])
+  /// The process that the files belong to. A child without a program of its own (`fork`) has a copy of everything here.
+  private static let process = Atomic<Int32>(0)
+  private static let writes = Atomic<Int>(0)
+  /// How long `exit` waits for writes, in milliseconds.
+  private static let patience = 2_000
+
+  /// A file in the list. It stays there, and is used for other files: a handler may read it at any time.
+  fileprivate struct Entry: ~Copyable {
+    var folder: FileDescriptor?
+    var name: UnsafeMutablePointer<CChar>?
+    /// The name under which the file is written before it is renamed.
+    var unfinishedName: UnsafeMutablePointer<CChar>?
+    let isActive = Atomic(false)
+    /// The address of the next entry.
+    let next: UInt
+
+    static func at(_ address: UInt) -> UnsafeMutablePointer<Entry>? { unsafe .init(bitPattern: address) }
+
+    /// Removes the file; async-signal-safe.
+    func unlink() {
+      guard let name = unsafe name, let unfinishedName = unsafe unfinishedName else { return }
+      switch folder {
+      case .some(let folder):
+        // In this order a write that is not finished cannot be renamed after the file is gone.
+        _ = unsafe unlinkat(folder.rawValue, unfinishedName, 0)
+        _ = unsafe unlinkat(folder.rawValue, name, 0)
+      case nil: break
+      }
+    }
+  }
+
+  /// - Returns: the address of the entry.
+  fileprivate static func add(_ name: String, in folder: consuming FileDescriptor) -> UInt {
+    _ = signals
+    let address = unused.withLock { unused in
+      if let address = unused.popLast() { return address }
+      let entry = UnsafeMutablePointer<Entry>.allocate(capacity: 1)
+      unsafe entry.initialize(to: Entry(next: first.load(ordering: .acquiring)))
+      first.store(UInt(bitPattern: entry), ordering: .releasing)
+      return UInt(bitPattern: entry)
+    }
+    guard let entry = unsafe Entry.at(address) else { return address }
+    unsafe entry.pointee.folder = consume folder
+    unsafe entry.pointee.name = strdup(name)
+    unsafe entry.pointee.unfinishedName = strdup(PrivateFolder.unfinishedName(of: name))
+    unsafe entry.pointee.isActive.store(true, ordering: .sequentiallyConsistent)
+    return address
+  }
+
+  fileprivate static func remove(_ address: UInt) {
+    guard let entry = unsafe Entry.at(address) else { return }
+    unsafe entry.pointee.isActive.store(false, ordering: .sequentiallyConsistent)
+    // Of this store and that of `begun` the later one is seen by both threads: what a handler may use is not released.
+    guard !hasBegun else { return }
+    unsafe entry.pointee.folder = nil
+    unsafe free(entry.pointee.name)
+    unsafe free(entry.pointee.unfinishedName)
+    unused.withLock { $0.append(address) }
+  }
+
+  /// Makes `exit` wait for a write, two seconds at most; ``releaseExit()`` follows when it is done.
+  package static func holdExit() {
+    _ = exitHandler
+    writes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+  }
+
+  package static func releaseExit() { writes.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
+
+  private static let exitHandler: Void = {
+    process.store(getpid(), ordering: .releasing)
+    // A variable is initialized with its first use, which is not to be in a handler.
+    _ = (hasBegun, first.load(ordering: .acquiring), writes.load(ordering: .acquiring))
+    atexit {
+      OrderlyEnd.begin()
+      OrderlyEnd.waitForWrites()
+    }
+  }()
+
+  private static let signals: Void = {
+    _ = exitHandler
+    guard getpid() != 1 else { return }
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      var action = sigaction()
+      guard unsafe sigaction(number, nil, &action) == 0, action.sa_flags & SA_SIGINFO == 0,
+        unsafe action.__sigaction_handler.sa_handler == nil
+      else { continue }
+      action = sigaction()
+      unsafe action.__sigaction_handler.sa_handler = { number in
+        OrderlyEnd.begin()
+        // The signal is blocked until the handler returns, and ends the process then.
+        signal(number, SIG_DFL)
+        raise(number)
+      }
+      _ = unsafe sigaction(number, &action, nil)
+    }
+  }()
+
+  private static func begin() {
+    guard getpid() == process.load(ordering: .acquiring) else { return }
+    begun.store(true, ordering: .sequentiallyConsistent)
+    var address = first.load(ordering: .acquiring)
+    while let entry = unsafe Entry.at(address) {
+      if unsafe entry.pointee.isActive.load(ordering: .sequentiallyConsistent) { unsafe entry.pointee.unlink() }
+      address = unsafe entry.pointee.next
+    }
+  }
+
+  private static func waitForWrites() {
+    guard getpid() == process.load(ordering: .acquiring) else { return }
+    for _ in 0..<patience {
+      if writes.load(ordering: .sequentiallyConsistent) == 0 { return }
+      _ = poll(nil, 0, 1)
+    }
+  }
+}
+
+/// A file that is removed when the process ends in good order, as long as this object exists.
+package final class FileAtEnd: Sendable {
+  private let entry: UInt
+
+  fileprivate init(_ name: String, in folder: consuming FileDescriptor) { entry = OrderlyEnd.add(name, in: folder) }
+
+  deinit { OrderlyEnd.remove(entry) }
+
+  /// Removes the file now.
+  package func remove() { unsafe OrderlyEnd.Entry.at(entry)?.pointee.unlink() }
+}
+
+extension PrivateFolder {
+  /// Has a file of this name removed when the process ends in good order (``OrderlyEnd``). It may be written later.
+  package func removeAtEnd(_ name: String) throws(FileRefusal) -> FileAtEnd { FileAtEnd(name, in: try duplicate()) }
+}
