@@ -54,8 +54,7 @@ package final class AdapterHub: Sendable {
   ///
   /// - Returns: whether all have ended in time.
   package static func shutDownAll(atMost patience: Duration) -> Bool {
-    // What ends now is no change of what the program declared.
-    RestorationStore.settleAll()
+    RestorationStore.endAll()
     let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
     for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) {
       hub.bonds.settle(isLast: true)

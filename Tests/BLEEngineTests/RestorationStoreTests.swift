@@ -43,4 +43,30 @@ import Testing
     #expect(lines.take().count == 1)
     #expect(try opened().load() == longest)
   }
+
+  /// In a process of its own, because it ends all stores there.
+  @Test func theEndOfTheProcessRemovesAllStates() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try BondFixtures.Folder()
+      func open(_ place: String?) throws -> RestorationStore {
+        let store = RestorationStore.open(
+          "main \(place ?? "-")", .central, beside: place, "virtual", log: { _, _ in }, later: { $0() })
+        return try #require(store)
+      }
+      for place in [folder.file, nil] {
+        let released = try open(place)
+        released.settle { [1] }
+        let store = try open(place)
+        try #require(store.load() == [1])
+        store.schedule { [2] }
+        try #require(folder.names.contains { $0.hasSuffix(".json") } == (place != nil))
+        RestorationStore.endAll()
+        store.schedule { [3] }
+        store.settle { [4] }
+        try #require(!folder.names.contains { $0.hasSuffix(".json") })
+        let next = try open(place)
+        try #require(next.load() == nil)
+      }
+    }
+  }
 }

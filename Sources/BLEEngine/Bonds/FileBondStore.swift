@@ -119,6 +119,11 @@ public final class FileBondStore: BondStore {
     }
   }
 
+  /// The path of a file of another kind beside a file of bonds: `clock.KIND.json` beside `clock.json`.
+  static func path(beside bonds: String, _ kind: String) -> String {
+    "\(bonds.hasSuffix(".json") ? String(bonds.dropLast(5)) : bonds).\(kind).json"
+  }
+
   /// The folder, empty for the working one, and the name in it, empty where the path ends with a slash.
   static func split(_ path: String) -> (folder: String, name: String) {
     guard let slash = path.lastIndex(of: "/") else { return ("", path) }

@@ -11,27 +11,21 @@ import Testing
 
 /// What a central manager declares is there again in a manager with the same restoration identifier.
 @Suite struct CentralRestorationTests {
-  private let folder: BondFixtures.Folder
-  private let lines = Lines()
+  private let place: RestorationPlace
 
-  init() throws { folder = try BondFixtures.Folder() }
-
-  private func open() -> RestorationStore? {
-    // Without a timer: the end of a manager saves its state.
-    .open("main", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($1) }, later: { _ in })
-  }
+  init() throws { place = try RestorationPlace() }
 
   private func opened() throws -> RestorationStore {
-    let store = open()
+    let store = place.open(.central)
     return try #require(store)
   }
 
-  /// A manager with this identifier, declared by `body`, that ended while the program held what `body` returns.
+  /// A manager with this identifier, declared by `body`, whose process was killed while it held what `body` returns.
   private func earlier(_ body: (CentralFixture) throws -> [Peripheral]) throws {
     let fixture = CentralFixture(restoration: try opened())
     let held = try body(fixture)
     fixture.settle()
-    fixture.releaseManager()
+    try place.kill(.central) { fixture.releaseManager() }
     withExtendedLifetime(held) {}
   }
 
@@ -155,10 +149,9 @@ import Testing
       fixture.manager.scanForPeripherals(withServices: nil)
       return []
     }
-    let name = try #require(folder.names.first { $0.hasSuffix(".json") })
+    let path = try #require(place.file(.central))
     let whole = #"{"version": 1, "role": "central", "identifier": "main", "content": \#(content)}"#
-    try Data(whole.utf8).write(to: URL(fileURLWithPath: "\(folder.path)/\(name)"))
-    chmod("\(folder.path)/\(name)", 0o600)
+    try place.write(Data(whole.utf8), to: path)
     let later = try later(.poweredOn)
     #expect(later.posted().last == "connect 1")
   }

@@ -4,7 +4,6 @@ import BLEHost
 import BLEWire
 import BluetoothLE
 import EngineFixtures
-import Synchronization
 import Testing
 
 @testable import BLEEngine
@@ -12,49 +11,29 @@ import Testing
 
 /// What a peripheral manager declares is there again in a manager with the same restoration identifier.
 @Suite struct PeripheralRestorationTests {
-  private let folder: BondFixtures.Folder
-  private let lines = Lines()
-  /// What stores do later.
-  private let timers = Timers()
+  private let place: RestorationPlace
 
-  private final class Timers: Sendable {
-    private let due = Mutex<[@Sendable () -> Void]>([])
-    func append(_ body: @escaping @Sendable () -> Void) { due.withLock { $0.append(body) } }
-    /// The time passes.
-    func fire() {
-      let all = due.withLock { due in
-        defer { due = [] }
-        return due
-      }
-      for body in all { body() }
-    }
-  }
-
-  init() throws { folder = try BondFixtures.Folder() }
-
-  private func open(_ identifier: String = "main") -> RestorationStore? {
-    .open(
-      identifier, .peripheral, beside: folder.file, "virtual", log: { [lines] in lines.append($1) },
-      later: { [timers] in timers.append($0) })
-  }
+  init() throws { place = try RestorationPlace() }
 
   private func opened() throws -> RestorationStore {
-    let store = open()
+    let store = place.open(.peripheral)
     return try #require(store)
   }
 
-  /// A manager with this identifier, declared by `body`, that ended.
+  /// A manager with this identifier, declared by `body`, whose process was killed.
   private func earlier(_ body: (PeripheralFixture) -> Void) throws {
     let fixture = PeripheralFixture(restoration: try opened())
     body(fixture)
     fixture.settle()
-    fixture.releaseManager()
+    try place.kill(.peripheral) { fixture.releaseManager() }
   }
 
-  private var savedFile: String? {
-    folder.names.first { $0.hasPrefix("bonds.peripheral-") && $0.hasSuffix(".json") }
+  /// A manager with this identifier that is powered on.
+  private func later() throws -> PeripheralFixture {
+    let later = PeripheralFixture(.unknown, restoration: try opened())
+    later.say(.state(.poweredOn, nil))
+    return later
   }
-  private func file() throws -> String { try #require(savedFile) }
 
   @Test("7.3 The restored state is the first call, before the state of the adapter")
   func theRestoredStateIsTheFirstCall() throws {
@@ -169,8 +148,8 @@ import Testing
     fixture?.publish(dynamic("2A37"))
     fixture?.manager.startAdvertising(nil)
     fixture?.settle()
-    timers.fire()
-    #expect(savedFile != nil)
+    place.passTime()
+    #expect(place.file(.peripheral) != nil)
     fixture?.say(.state(.unsupported, nil))
     fixture = nil
     let later = PeripheralFixture(.unknown, restoration: try opened())
@@ -182,10 +161,10 @@ import Testing
     let store = try opened()
     let fixture = PeripheralFixture(restoration: store)
     fixture.publish(dynamic("2A37"))
-    #expect(savedFile == nil)
-    timers.fire()
-    let path = "\(folder.path)/\(try file())"
-    #expect(folder.permissions(path) == 0o600)
+    #expect(place.file(.peripheral) == nil)
+    place.passTime()
+    let path = try #require(place.file(.peripheral))
+    #expect(place.folder.permissions(path) == 0o600)
     #expect(store.restored(RestoredServices.self)?.services.map(\.uuid.uuid) == ["180D"])
   }
 
@@ -198,6 +177,21 @@ import Testing
     later.say(.state(.poweredOn, nil))
     #expect(later.takeCalls() == ["state resetting", "state poweredOn"])
     #expect(later.host.takeCommands() == ["add 180D"])
+  }
+
+  /// The process goes on: the next manager in it takes over, and there is nothing for another process.
+  @Test func aManagerThatIsReleasedLeavesItsStateToTheNextOneInTheProcess() throws {
+    let fixture = PeripheralFixture(restoration: try opened())
+    fixture.publish(dynamic("2A37"))
+    place.passTime()
+    #expect(place.file(.peripheral) != nil)
+    fixture.publish(dynamic("2A19"), as: "180F")
+    fixture.releaseManager()
+    #expect(place.file(.peripheral) == nil)
+    let second = try later()
+    #expect(second.takeCalls() == ["willRestore 180D 180F", "state poweredOn"])
+    place.passTime()
+    #expect(place.file(.peripheral) != nil, "a kill is the end of this manager, too")
   }
 
   @Test func aServiceThatTheHostRefusesIsLogged() throws {
@@ -225,14 +219,14 @@ import Testing
   ])
   func aDamagedFileIsLoggedAndReplaced(content: String) throws {
     try earlier { $0.publish(dynamic("2A37")) }
-    let path = "\(folder.path)/\(try file())"
-    try Data(content.utf8).write(to: URL(fileURLWithPath: path))
-    chmod(path, 0o600)
+    let path = try #require(place.file(.peripheral))
+    try place.write(Data(content.utf8), to: path)
     try earlier { fixture in
       #expect(fixture.recorder.services.isEmpty)
       fixture.publish(dynamic("2A19"), as: "180F")
     }
-    #expect(lines.take().count { $0.hasPrefix("\(path): the state of the peripheral manager “main” cannot be") } == 1)
+    #expect(
+      place.lines.take().count { $0.hasPrefix("\(path): the state of the peripheral manager “main” cannot be") } == 1)
     try earlier { #expect($0.recorder.services.map(\.uuid) == ["180F"]) }
   }
 
@@ -242,10 +236,9 @@ import Testing
     #"{"services": [{"uuid": "180d", "isPrimary": true, "includes": [7, -1], "characteristics": [{"uuid": "2a37", "properties": 18446744073709551615, "permissions": 1, "descriptors": [], "lengths": {"minimum": 9, "maximum": -9}}]}]}"#,
   ]) func noContentOfTheFileEndsTheProgram(content: String) throws {
     try earlier { $0.publish(dynamic("2A37")) }
-    let path = "\(folder.path)/\(try file())"
+    let path = try #require(place.file(.peripheral))
     let whole = #"{"version": 1, "role": "peripheral", "identifier": "main", "content": \#(content)}"#
-    try Data(whole.utf8).write(to: URL(fileURLWithPath: path))
-    chmod(path, 0o600)
+    try place.write(Data(whole.utf8), to: path)
     try earlier { #expect($0.takeCalls().isEmpty) }
   }
 
@@ -264,10 +257,10 @@ import Testing
 
   @Test func anIdentifierIsOneManagers() throws {
     let first = try opened()
-    #expect(open() == nil)
-    #expect(lines.take().count { $0.hasPrefix("API MISUSE: the restoration identifier “main” is in use") } == 1)
-    #expect(open("other") != nil)
-    #expect(RestorationStore.open("main", .central, beside: folder.file, "virtual", log: { _, _ in }) != nil)
+    #expect(place.open(.peripheral) == nil)
+    #expect(place.lines.take().count { $0.hasPrefix("API MISUSE: the restoration identifier “main” is in use") } == 1)
+    #expect(place.open(.peripheral, "other") != nil)
+    #expect(place.open(.central) != nil)
     withExtendedLifetime(first) {}
   }
 }
