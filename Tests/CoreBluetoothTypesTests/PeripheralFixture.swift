@@ -146,6 +146,9 @@ final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
   var lastError: (any Error)? { state.withLock { $0.errors.last } }
   var lastText: String { lastError?.localizedDescription ?? "no error" }
 
+  /// Holds no object of an earlier call any more.
+  func letGo() { state.withLock { ($0.services, $0.requests) = ([], []) } }
+
   /// How requests are answered at once; nil leaves them to the test.
   func answer(_ code: ATTError.Code?) { state.withLock { $0.answers = code } }
 

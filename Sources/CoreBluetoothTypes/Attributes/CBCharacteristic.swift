@@ -52,6 +52,17 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     }
   }
 
+  /// Whether anything but this characteristic refers to one of its descriptors.
+  final var sharesDescriptors: Bool {
+    contents.withLock { contents in
+      // Taken out, so that the array has no other reference here and is not copied.
+      guard var descriptors = contents.descriptors.take() else { return false }
+      defer { contents.descriptors = descriptors }
+      for index in descriptors.indices where !isKnownUniquelyReferenced(&descriptors[index]) { return true }
+      return false
+    }
+  }
+
   /// Whether the peripheral sends its changes.
   open internal(set) var isNotifying: Bool {
     get { contents.withLock { $0.isNotifying } }

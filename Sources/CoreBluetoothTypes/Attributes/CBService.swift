@@ -38,6 +38,25 @@ open class CBService: CBAttribute, @unchecked Sendable {
       for characteristic in newValue ?? [] { characteristic.service = self }
     }
   }
+
+  /// The characteristics, each with its descriptors after it: the order of the attributes of a published service.
+  final var parts: [CBAttribute] {
+    (characteristics ?? []).flatMap { [$0 as CBAttribute] + ($0.descriptors ?? []) }
+  }
+
+  /// Whether anything but this service refers to one of its parts.
+  final var sharesParts: Bool {
+    contents.withLock { contents in
+      // Taken out, so that the array has no other reference here and is not copied.
+      guard var characteristics = contents.characteristics.take() else { return false }
+      defer { contents.characteristics = characteristics }
+      for index in characteristics.indices
+      where !isKnownUniquelyReferenced(&characteristics[index]) || characteristics[index].sharesDescriptors {
+        return true
+      }
+      return false
+    }
+  }
 }
 
 /// A service to publish with ``CBPeripheralManager/add(_:)``; mirrors `CBMutableService`.

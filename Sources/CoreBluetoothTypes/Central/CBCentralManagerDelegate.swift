@@ -14,8 +14,10 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)
 
-  /// The first call of a manager with a ``CBCentralManagerOptionRestoreIdentifierKey`` that an earlier process or manager had, where there
-  /// is something to restore. Retain the peripherals: a connection whose peripheral is released is cancelled.
+  /// The first call of a manager with a ``CBCentralManagerOptionRestoreIdentifierKey``, where there is something to
+  /// restore: of an earlier process that was killed or has crashed, or of an earlier manager of this process. After an
+  /// end in good order (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored. Retain the peripherals: a connection
+  /// whose peripheral is released is cancelled.
   ///
   /// On Apple's systems links outlive the process; here they end with it, and their peripherals are
   /// ``CBPeripheralState/connecting``.

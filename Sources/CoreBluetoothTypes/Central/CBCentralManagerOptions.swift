@@ -35,9 +35,10 @@ public let CBConnectPeripheralOptionPriorityKey = "BLEConnectOptionPriority"
 
 /// Nothing is shown on Linux, for any value. Read the manager's state.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// `String`: the scan of the manager, its links and its pending connections are restored when the program starts again, with
-/// ``CBCentralManagerDelegate/centralManager(_:willRestoreState:)``. Each manager has an identifier of its own, 1 to 1,024 octets of
-/// UTF-8. The state is kept beside the bonds of the adapter (`PairingOptions.Storage`).
+/// `String`: the scan of the manager, its links and its pending connections are restored when the program starts again
+/// after a kill or a crash, with ``CBCentralManagerDelegate/centralManager(_:willRestoreState:)``. Each manager has an
+/// identifier of its own, 1 to 1,024 octets of UTF-8. The state is kept beside the bonds of the adapter
+/// (`PairingOptions.Storage`).
 public let CBCentralManagerOptionRestoreIdentifierKey = "kCBRestoreIdentifierKey"
 /// Without meaning on Linux.
 public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"

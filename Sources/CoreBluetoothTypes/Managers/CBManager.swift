@@ -296,7 +296,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// There is something to restore, and nothing receives it.
   final func reportUnusedRestoration() {
     warn(
-      "the manager has a restoration identifier, and its delegate does not implement willRestoreState: what the earlier run declared is active, and the program has no objects for it"
+      "the manager has a restoration identifier, and its delegate does not implement willRestoreState: what the earlier run declared is active, and the program has no objects for it until it declares the same again"
     )
   }
 

@@ -20,9 +20,10 @@ public let CBManagerOptionConnectionPriorityKey = "BLEManagerOptionConnectionPri
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.
 public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// `String`: what the manager publishes and advertises is restored when the program starts again, with
-/// ``CBPeripheralManagerDelegate/peripheralManager(_:willRestoreState:)``. Each manager has an identifier of its own, 1 to 1,024 octets
-/// of UTF-8. The state is kept beside the bonds of the adapter (`PairingOptions.Storage`).
+/// `String`: what the manager publishes and advertises is restored when the program starts again after a kill or a
+/// crash, with ``CBPeripheralManagerDelegate/peripheralManager(_:willRestoreState:)``. Each manager has an identifier
+/// of its own, 1 to 1,024 octets of UTF-8. The state is kept beside the bonds of the adapter
+/// (`PairingOptions.Storage`).
 public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
 /// `[CBMutableService]`: the services, which are published again. Absent where there are none.
 public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"

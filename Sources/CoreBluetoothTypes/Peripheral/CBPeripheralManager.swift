@@ -139,6 +139,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``
   /// answers.
   ///
+  /// A service that was restored, equals this one and is not held by the program gives its place to it: centrals keep
+  /// their handles and subscriptions.
+  ///
   /// Services it includes must be published before. Errors: ``CBError/invalidParameters``, with a text that says
   /// which object is at fault and what to do; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
   /// 1801; ``CBError/outOfSpace`` when the handles are used up.
@@ -166,7 +169,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.removeAll(into: &$1) }
   }
 
-  /// Advertises until ``stopAdvertising()``;
+  /// Advertises until ``stopAdvertising()``; a restored advertisement ends.
   /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)`` answers.
   ///
   /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
@@ -333,12 +336,7 @@ extension CBPeripheralManager {
   func make(_ call: DelegateCall) {
     let delegate = delegate
     switch call {
-    case .willRestore(let restored):
-      if let delegate {
-        delegate.peripheralManager(self, willRestoreState: restored.dictionary)
-      } else {
-        reportUnusedRestoration()
-      }
+    case .willRestore: reportRestoration(to: delegate)
     case .didAdd(let service, let error): delegate?.peripheralManager(self, didAdd: service, error: error)
     case .didStartAdvertising(let error): delegate?.peripheralManagerDidStartAdvertising(self, error: error)
     case .advertisingPaused(let reason): delegate?.peripheralManager(self, didPauseAdvertising: reason)
@@ -378,6 +376,18 @@ extension CBPeripheralManager {
     case .didUnpublishL2CAPChannel(let psm, let error):
       delegate?.peripheralManager(self, didUnpublishL2CAPChannel: psm, error: error)
     case .openedChannel(let channel, let central): make(opened: channel, by: central)
+    }
+  }
+}
+
+extension CBPeripheralManager {
+  /// Calls the delegate with the restored objects. When it returns, only the program and the role refer to them.
+  private func reportRestoration(to delegate: (any CBPeripheralManagerDelegate)?) {
+    guard let restored = machine.withLock({ $0.report.take() }) else { return }
+    if let delegate {
+      delegate.peripheralManager(self, willRestoreState: restored.dictionary)
+    } else {
+      reportUnusedRestoration()
     }
   }
 }

@@ -13,9 +13,14 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
-  /// The first call of a manager with a ``CBPeripheralManagerOptionRestoreIdentifierKey`` that an earlier process or manager had, where
-  /// there is something to restore. The services are published and the advertisement starts without further calls; requests come with
-  /// the characteristics of these services.
+  /// The first call of a manager with a ``CBPeripheralManagerOptionRestoreIdentifierKey``, where there is something to
+  /// restore: of an earlier process that was killed or has crashed, or of an earlier manager of this process. After an
+  /// end in good order (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored.
+  ///
+  /// The services are published and the advertisement starts without further calls; requests come with the
+  /// characteristics of these services. Keep them, or add the same services again: an added service takes the place of
+  /// an equal restored one that the program does not hold, and ``CBPeripheralManager/startAdvertising(_:)`` replaces
+  /// the restored advertisement.
   ///
   /// - Parameter dict: by the keys ``CBPeripheralManagerRestoredStateServicesKey`` and
   ///   ``CBPeripheralManagerRestoredStateAdvertisementDataKey``.

@@ -19,13 +19,15 @@ extension PeripheralRole {
     }
   }
 
+  /// Starts an advertisement; one of an earlier run ends with it.
+  ///
   /// - Parameter restored: the start of an advertisement of an earlier run, which has no answer; nil for all others.
-  /// - Throws: ``CBError`` or `AdvertisingDataError`; nothing is advertised then.
+  /// - Throws: ``CBError`` or `AdvertisingDataError`; nothing has changed then.
   mutating func begin(
     _ advertisement: Advertisement, _ options: AdvertisingOptions, as restored: AdvertisingID? = nil,
     into effects: inout PeripheralEffects
   ) throws -> AdvertisingPayload {
-    guard advertising == .off else {
+    guard advertising == .off || restoredAdvertising != nil else {
       throw CBError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
     }
     let payload = try advertisement.payload(under: options.policy)
@@ -35,6 +37,7 @@ extension PeripheralRole {
         "an advertising interval of \(options.interval.lowerBound) to \(options.interval.upperBound) is not allowed: 20 ms to 10.24 s"
       )
     }
+    giveUpAdvertising(into: &effects)
     let id = restored ?? HostNames.advertising()
     (advertising, declared) = (.starting(id), nil)
     if restored == nil { starts.ask(id, ()) }
@@ -45,10 +48,9 @@ extension PeripheralRole {
   mutating func advertisingStarted(
     _ id: AdvertisingID, _ result: Result<Void, HostError>, into effects: inout PeripheralEffects
   ) {
-    if id == restoredStart {
-      restoredStart = nil
-      guard case .failure(let error) = result, advertising == .on(id) else { return }
-      advertising = .off
+    if id == restoredAdvertising {
+      guard case .failure(let error) = result else { return }
+      (advertising, restoredAdvertising) = (.off, nil)
       effects.warnings.append("the advertisement is not restored: \(CBError(error).localizedDescription)")
     }
     guard starts.contains(id) else { return }
@@ -68,6 +70,6 @@ extension PeripheralRole {
     case .off: return
     case .starting(let id), .on(let id): effects.commands.append(.stopAdvertising(id))
     }
-    advertising = .off
+    (advertising, restoredAdvertising) = (.off, nil)
   }
 }

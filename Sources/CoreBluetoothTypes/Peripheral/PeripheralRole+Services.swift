@@ -10,6 +10,7 @@ extension PeripheralRole {
   mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     let id = HostNames.service()
     do {
+      if try replaceRestored(by: service, into: &effects) { return }
       try publish(service, as: id, into: &effects)
       adds.ask(id, service)
     } catch {
@@ -38,7 +39,7 @@ extension PeripheralRole {
   mutating func serviceAdded(
     _ id: ServiceID, _ result: Result<ServiceHandles, DatabaseError>, into effects: inout PeripheralEffects
   ) {
-    if restoredServices.remove(id) != nil {
+    if unansweredServices.remove(id) != nil {
       guard case .failure(let error) = result, let publication = published[id] else { return }
       effects.warnings.append("\(publication.service) is not restored: \(CBError(error).localizedDescription)")
       return forget(id)
@@ -98,6 +99,7 @@ extension PeripheralRole {
 
   private mutating func forget(_ id: ServiceID) {
     guard let publication = published.removeValue(forKey: id) else { return }
+    restoredServices.remove(id)
     updateTarget = nil
     serviceIDs[ObjectIdentifier(publication.service)] = nil
     for attribute in publication.attributes {

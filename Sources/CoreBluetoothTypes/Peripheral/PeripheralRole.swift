@@ -57,8 +57,14 @@ struct PeripheralRole: Sendable {
 
   // State restoration (PeripheralRole+Restoration).
   var restoration: Restoration?
+  /// What the delegate is about to receive.
+  var report: Restoration?
+  /// The services that an earlier run published, until the program takes one back or adds it itself.
   var restoredServices: Set<ServiceID> = []
-  var restoredStart: AdvertisingID?
+  /// Those that the host has not answered for. They have no delegate call.
+  var unansweredServices: Set<ServiceID> = []
+  /// The advertisement that an earlier run started, until the program starts one.
+  var restoredAdvertising: AdvertisingID?
 
   init(limits: PeripheralLimits = PeripheralLimits()) { self.limits = limits }
 
@@ -192,7 +198,9 @@ struct PeripheralEffects: Sendable {
 
 /// One call of the delegate, as a value.
 enum DelegateCall: Sendable {
-  indirect case willRestore(PeripheralRole.Restoration)
+  /// With ``PeripheralRole/report``: a call that has been made may stay in line for a moment, and would hold the
+  /// objects.
+  case willRestore
   indirect case didAdd(CBMutableService, CBError?)
   indirect case didStartAdvertising(CBError?)
   case advertisingPaused(DisconnectReason?)

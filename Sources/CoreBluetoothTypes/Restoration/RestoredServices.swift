@@ -76,6 +76,19 @@ extension RestoredServices.Service {
     characteristics = (service.characteristics ?? []).compactMap { $0 as? CBMutableCharacteristic }.map { .init($0) }
   }
 
+  /// The service without the values that the stack stores, which centrals change.
+  var definition: Self {
+    var service = self
+    for index in characteristics.indices {
+      if characteristics[index].lengths != nil { service.characteristics[index].value = nil }
+      for place in characteristics[index].descriptors.indices
+      where characteristics[index].descriptors[place].lengths != nil {
+        service.characteristics[index].descriptors[place].data = nil
+      }
+    }
+    return service
+  }
+
   /// A new object that is the same service.
   func service(including before: [CBMutableService]) -> CBMutableService {
     let service = CBMutableService(type: CBUUID(uuid.uuid), primary: isPrimary)
