@@ -13,7 +13,12 @@ extension CentralState {
     guard let device = device(of: peripheral, for: "connect", into: &effects) else { return }
     switch device.phase {
     case .disconnected: begin(device.address, options, into: &effects)
-    case .connecting: break
+    case .connecting(let id, let pending, let isPosted):
+      // The options of this run replace those of an earlier one.
+      guard restoredConnections.remove(id) != nil, pending != options else { return }
+      pendingConnections[id] = nil
+      if isPosted { effects.commands.append(.cancelConnect(id)) }
+      begin(device.address, options, into: &effects)
     case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: options)
     case .connected: effects.calls.append(.connected(peripheral))
     case .disconnecting(let peer, _): devices[device.address]?.phase = .disconnecting(peer, next: options)

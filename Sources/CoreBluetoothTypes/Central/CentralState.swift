@@ -34,6 +34,8 @@ struct CentralState: Sendable {
 
   /// What an earlier run declared (CentralState+Restoration).
   var restoration: Restoration?
+  /// The pending connections of an earlier run, until the program connects to the peripheral itself.
+  var restoredConnections: Set<ConnectID> = []
 
   init(limits: CentralLimits = CentralLimits()) {
     self.limits = limits

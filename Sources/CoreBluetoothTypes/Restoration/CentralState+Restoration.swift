@@ -52,6 +52,7 @@ extension CentralState {
         guard let object = devices[address]?.object.object, devices[address]?.phase == .disconnected else { continue }
         connect(object, record.options, into: &effects)
       }
+      restoredConnections = Set(pendingConnections.keys)
     } else {
       restoration?.isReported = true
     }

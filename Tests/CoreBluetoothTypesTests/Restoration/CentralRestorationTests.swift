@@ -98,6 +98,37 @@ import Testing
     #expect(later.takeCalls() == ["connected"])
   }
 
+  /// As a scan of this run replaces one of an earlier run.
+  @Test func aConnectionOfThisRunHasItsOwnOptions() throws {
+    let own: [String: Any] = [
+      CBConnectPeripheralOptionParametersKey: ConnectionParameterRequest(
+        interval: .milliseconds(100)...Duration.milliseconds(200), latency: 2, supervisionTimeout: .seconds(6))
+    ]
+    var identifiers: [UUID] = []
+    try earlier { fixture in
+      let pending = [try fixture.find(1), try fixture.find(2)]
+      fixture.manager.connect(pending[0], options: own)
+      fixture.manager.connect(pending[1])
+      identifiers = pending.map(\.identifier)
+      return pending
+    }
+    let later = try later(.poweredOn)
+    #expect(later.posted() == ["connect 1", "connect 2"])
+    let pending = later.manager.retrievePeripherals(withIdentifiers: identifiers)
+    later.manager.connect(pending[0], options: own)
+    #expect(later.posted() == [], "the options are the same")
+    later.manager.connect(pending[1], options: own)
+    let commands = later.commands()
+    #expect(commands.map(CentralFixture.describe) == ["cancel connect", "connect 2"])
+    guard case .connect(_, _, let parameters, _)? = commands.last else { throw CentralFixture.NothingFound() }
+    #expect(parameters.interval == 80...160)
+    later.manager.connect(pending[1])
+    #expect(later.posted() == [], "it is a connection of this run")
+    _ = later.takeCalls()
+    later.linkUp(2)
+    #expect(later.takeCalls() == ["connected"])
+  }
+
   /// Nothing else keeps a peripheral, as in a connection that the application makes.
   @Test func aPeripheralThatIsNotHeldIsCancelled() throws {
     try earlier { [try $0.connect(1)] }
