@@ -175,6 +175,8 @@ let package = Package(
     program("room-reader", in: "RoomReader", mode: .v5),
     program("hello", in: "Hello", mode: .v6),
     program("hello-reader", in: "HelloReader", mode: .v6),
+    program("doorbell", in: "Doorbell", mode: .v5),
+    program("chime", in: "Chime", mode: .v5),
     clientLibrary("PromisedBluetooth", in: "Promised", mode: .v5),
     clientLibrary("AsyncBluetooth", in: "Async", mode: .v6),
     clientLibrary("PublishedBluetooth", in: "Published", mode: .v5),

@@ -15,6 +15,7 @@ class AppleProgram(Program):
     """One of them at a transport. Bonds and user defaults stay in `folder`, for its next run; other files are logs."""
 
     def __init__(self, name, transport, folder, *arguments, logs=None):
+        self.name = name
         home = folder / f"{name}-home"
         home.mkdir(mode=0o700, exist_ok=True)
         environment = [f"BLE_TRANSPORT={transport}", f"BLE_BONDS={home / 'bonds.json'}", f"HOME={home}"]
@@ -151,4 +152,17 @@ HELLO_READER = [
     "didUpdateValueFor Hello 5",
     "didUpdateValueFor Hello 6",
     "didDisconnectPeripheral 0 0 1",
+]
+DOORBELL_STARTS = [
+    "peripheralManagerDidUpdateState true",
+    "didAdd without error",
+    "didStartAdvertising without error",
+]
+DOORBELL_IS_ANSWERED = ["didSubscribeTo the button: true"]
+CHIME = [
+    "scanForPeripherals",
+    "didConnect",
+    "didDiscoverServices 1",
+    "didUpdateValueFor ding",
+    "didDisconnectPeripheral without error",
 ]

@@ -1,7 +1,12 @@
 """Programs written as for Apple's systems, two processes on one radio: the delegate calls of both sides, in their order."""
 
+import signal
+
 import pytest
 from apple_programs import (
+    CHIME,
+    DOORBELL_IS_ANSWERED,
+    DOORBELL_STARTS,
     HELLO_GREETS,
     HELLO_READER,
     HELLO_STARTS,
@@ -14,6 +19,7 @@ from apple_programs import (
     AppleProgram,
     check,
 )
+from programs import wait_until
 from radios import RADIOS, parameters
 
 
@@ -97,3 +103,81 @@ def test_mocks_take_the_place_of_managers_and_peers(tmp_path):
             '["discoverServices [\\"180F\\"]", "discoverCharacteristics 180F", "readValue", "writeValue 1 true"]',
         ],
     )
+
+
+# Programs with restoration identifiers, started several times
+
+ENDINGS = {
+    "kill": lambda program: program.process.send_signal(signal.SIGKILL),
+    "exit": lambda program: program.tell("exit"),
+    "return": lambda program: program.tell("return"),
+    "SIGTERM": lambda program: program.process.send_signal(signal.SIGTERM),
+    "SIGINT": lambda program: program.process.send_signal(signal.SIGINT),
+}
+STATUS = {"kill": -signal.SIGKILL, "exit": 0, "return": 0, "SIGTERM": -signal.SIGTERM, "SIGINT": -signal.SIGINT}
+
+
+def states(folder, program, role):
+    """The files of states of a program."""
+    return list((folder / f"{program}-home").glob(f"bonds.{role}-*.json"))
+
+
+def end(program, ending, folder, role, text):
+    """Ends a program once its state is saved, a moment after its last change; only a kill leaves the state."""
+
+    def saved():
+        return [path for path in states(folder, program.name, role) if text in path.read_text()]
+
+    found = wait_until(saved, lambda: f"no state with {text!r}:\n{program.output}")
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in found)
+    ENDINGS[ending](program)
+    assert program.wait_for_end() == STATUS[ending], program.output
+    assert bool(states(folder, program.name, role)) == (ending == "kill")
+
+
+def logs(folder, run):
+    path = folder / str(run)
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_program_that_adds_its_service_at_each_start_is_found_at_each_start(radio, tmp_path, ending):
+    for run in range(1, 6):
+        with AppleProgram("doorbell", radio.transport, tmp_path, logs=logs(tmp_path, run)) as doorbell:
+            doorbell.wait_for("didStartAdvertising")
+            with AppleProgram("chime", radio.transport, tmp_path, logs=tmp_path / str(run)) as chime:
+                assert chime.wait_for_end() == 0, chime.output + doorbell.output
+            check(chime, CHIME)
+            restored = ["willRestoreState 1"] if ending == "kill" and run > 1 else []
+            check(doorbell, restored + DOORBELL_STARTS + DOORBELL_IS_ANSWERED)
+            end(doorbell, ending, tmp_path, "peripheral", "serviceUUIDs")
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+@pytest.mark.parametrize("ending", ["kill", "exit"])
+def test_a_program_that_keeps_what_is_restored_is_found_at_each_start(radio, tmp_path, ending):
+    for run in range(1, 4):
+        with AppleProgram("doorbell", radio.transport, tmp_path, "--keeps", logs=logs(tmp_path, run)) as doorbell:
+            is_restored = ending == "kill" and run > 1
+            doorbell.wait_for("peripheralManagerDidUpdateState true" if is_restored else "didStartAdvertising")
+            with AppleProgram("chime", radio.transport, tmp_path, logs=tmp_path / str(run)) as chime:
+                assert chime.wait_for_end() == 0, chime.output + doorbell.output
+            check(chime, CHIME)
+            starts = ["willRestoreState 1", *DOORBELL_STARTS[:1]] if is_restored else DOORBELL_STARTS
+            check(doorbell, starts + DOORBELL_IS_ANSWERED)
+            end(doorbell, ending, tmp_path, "peripheral", "serviceUUIDs")
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+@pytest.mark.parametrize("ending", ["kill", "SIGTERM"])
+def test_a_central_that_scans_and_connects_at_each_start_gets_the_value_at_each_start(radio, tmp_path, ending):
+    with AppleProgram("doorbell", radio.transport, tmp_path, logs=logs(tmp_path, 0)) as doorbell:
+        doorbell.wait_for("didStartAdvertising")
+        for run in range(1, 4):
+            with AppleProgram("chime", radio.transport, tmp_path, "--restores", logs=logs(tmp_path, run)) as chime:
+                chime.wait_for("didUpdateValueFor ding")
+                restored = ["willRestoreState 1"] if ending == "kill" and run > 1 else []
+                check(chime, restored + CHIME[:-1])
+                end(chime, ending, tmp_path, "central", "address")
