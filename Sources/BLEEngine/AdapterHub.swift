@@ -41,7 +41,8 @@ package final class AdapterHub: Sendable {
         return hub
       }
       let bonds = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
-      let devices = KnownDevices(options.deviceFile.map { DeviceFile(path: $0, log: log) })
+      let file = options.deviceStorage.path(beside: options.pairing.storage.path(transport: "\(host.transport)"))
+      let devices = KnownDevices(file.map { RememberedDevices(path: $0, log: log) })
       let hub = AdapterHub(bonds, devices: devices, isPrivate: options.privacy.usesPrivateAddress, log: log)
       hub.begin(host, options)
       hubs[ObjectIdentifier(host)] = Reference(hub: hub)
@@ -58,7 +59,7 @@ package final class AdapterHub: Sendable {
     let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
     for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) {
       hub.bonds.settle(isLast: true)
-      hub.devices.settle()
+      hub.devices.remembered?.settle()
     }
     return isInTime
   }

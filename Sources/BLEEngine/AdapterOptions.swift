@@ -37,12 +37,9 @@ public struct AdapterOptions: Hashable, Sendable {
   /// is 0: some devices support enhanced bearers in name only. An adapter that the kernel runs has none.
   public var enhancedATTBearers = 0
 
-  /// The file that keeps the identifiers of devices between runs: an identifier of an earlier run then names its device without a
-  /// scan, where the device still uses its address. Nil is none, except for bonded devices, which are known by their bonds.
-  ///
-  /// The file has the permissions 0600, and needs the same owner and folder as a file of bonds (``FileBondStore``). It contains
-  /// addresses and names of public and static random addresses, of 1,024 devices at most.
-  public var deviceFile: String?
+  /// Where the devices are remembered that a central manager has connected to: an identifier that the program has
+  /// stored then names its device in a later run without a scan.
+  public var deviceStorage = DeviceStorage.standard
 
   /// How the adapter pairs, and where its bonds are stored.
   public var pairing: PairingOptions
@@ -60,6 +57,22 @@ public struct AdapterOptions: Hashable, Sendable {
     /// A static random address of 48 bits. The two most significant ones are set, as they are in each static address (Vol 6, Part
     /// B, 1.3.2.1).
     case staticRandom(UInt64)
+  }
+
+  /// Where devices are remembered between runs. Bonded devices are known by their bonds in addition.
+  ///
+  /// A file has the permissions 0600, and needs the same owner and folder as a file of bonds (``FileBondStore``). It
+  /// has the addresses of 1,024 devices at most, and nothing else of them: the device that was connected to the longest
+  /// time ago makes room. Private addresses are not in it, because devices change them. `ble bonds` lists the devices
+  /// and removes them.
+  public enum DeviceStorage: Hashable, Sendable {
+    /// A file beside that of the bonds: `clock.devices.json` beside `clock.json`; ``memory`` where the bonds have no
+    /// file (``PairingOptions/Storage``).
+    case standard
+    /// The file at this path.
+    case file(String)
+    /// No file: a device is remembered until the program ends.
+    case memory
   }
 
   /// Creates options; a property that is nil gets its default.

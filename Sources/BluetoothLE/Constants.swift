@@ -39,6 +39,8 @@ public let ManagerOptionAppearanceKey = CBManagerOptionAppearanceKey
 public let ManagerOptionMaximumMTUKey = CBManagerOptionMaximumMTUKey
 /// ``CBManagerOptionConnectionPriorityKey`` without its prefix.
 public let ManagerOptionConnectionPriorityKey = CBManagerOptionConnectionPriorityKey
+/// ``CBManagerOptionDeviceStorageKey`` without its prefix.
+public let ManagerOptionDeviceStorageKey = CBManagerOptionDeviceStorageKey
 
 // MARK: - Options of a central manager
 

@@ -1,14 +1,11 @@
 import BLEHCI
 import BLEHost
 import BLEWire
-import EngineFixtures
-import Foundation
-import Glibc
 import Testing
 
 @testable import BLEEngine
 
-/// The devices that all clients of an adapter know, and the file that keeps them between runs.
+/// The devices that all clients of an adapter know.
 @Suite struct KnownDevicesTests {
   private func address(_ number: UInt64) -> DeviceAddress {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
@@ -19,10 +16,6 @@ import Testing
     return .connected(
       Connection(
         peer: PeerID(rawValue: UInt32(number)), address: address(number), role: .central, timing: timing))
-  }
-
-  private func store(_ folder: BondFixtures.Folder, _ log: Lines = Lines()) -> KnownDevices {
-    KnownDevices(DeviceFile(path: folder.file, log: { log.append($1) }))
   }
 
   @Test func connectedDevicesAreFoundByTheirServices() {
@@ -110,71 +103,5 @@ import Testing
       devices.note(.discovered(Array(part), on: PeerID(rawValue: 1)))
     }
     #expect(devices.services(of: address(1)) == Array(services.dropLast()))
-  }
-
-  @Test(arguments: [0, 1]) func theFileHasAsManyDevicesAsItsLimitAtMost(more: Int) throws {
-    let folder = try BondFixtures.Folder()
-    let count = KnownDevices.fileLimit + more
-    let all = (1...UInt64(count)).map { KnownDevices.Device(address: address($0), name: nil) }
-    let file = DeviceFile(path: folder.file, log: { _, _ in })
-    file.save { () -> [KnownDevices.Device]? in nil }
-    file.settle(all)
-    #expect(DeviceFile(path: folder.file, log: { _, _ in }).load() == Array(all.suffix(KnownDevices.fileLimit)))
-  }
-
-  @Test func anIdentifierOfAnEarlierRunNamesItsDevice() throws {
-    let folder = try BondFixtures.Folder()
-    let first = store(folder)
-    first.note(.seen(address(1), name: nil, services: ["180D"]))
-    first.note(.named(address(1), "Clock"))
-    // A private address is another one soon.
-    let changing = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
-    first.note(.seen(changing, name: nil, services: []))
-    first.settle()
-    #expect(folder.permissions(folder.file) == 0o600)
-    let second = store(folder)
-    #expect(second.device(of: PeerIdentifier(address(1))) == KnownDevices.Device(address: address(1), name: "Clock"))
-    #expect(second.device(of: PeerIdentifier(changing)) == nil)
-  }
-
-  @Test func programsShareAFile() throws {
-    let folder = try BondFixtures.Folder()
-    let (first, second) = (store(folder), store(folder))
-    first.note(.seen(address(1), name: nil, services: []))
-    first.settle()
-    second.note(.seen(address(2), name: nil, services: []))
-    second.settle()
-    let third = store(folder)
-    for number in 1...2 as ClosedRange<UInt64> { #expect(third.device(of: PeerIdentifier(address(number))) != nil) }
-  }
-
-  @Test(arguments: [0o640, 0o604, 0o620]) func aFileThatOthersMayAccessIsNeitherReadNorReplaced(permissions: Int) throws
-  {
-    let folder = try BondFixtures.Folder()
-    let first = store(folder)
-    first.note(.seen(address(1), name: nil, services: []))
-    first.settle()
-    #expect(chmod(folder.file, mode_t(permissions)) == 0)
-    let before = FileManager.default.contents(atPath: folder.file)
-    let log = Lines()
-    let second = store(folder, log)
-    #expect(second.device(of: PeerIdentifier(address(1))) == nil)
-    second.note(.seen(address(2), name: nil, services: []))
-    second.settle()
-    let lines = log.take()
-    #expect(
-      lines.count == 2 && lines.allSatisfy { $0.hasPrefix("\(folder.file): the identifiers of devices cannot be ") })
-    #expect(FileManager.default.contents(atPath: folder.file) == before)
-  }
-
-  @Test func aFileOfSomethingElseStays() throws {
-    let folder = try BondFixtures.Folder()
-    folder.write(Data("{}".utf8))
-    let log = Lines()
-    let devices = store(folder, log)
-    devices.note(.seen(address(1), name: nil, services: []))
-    devices.settle()
-    #expect(log.take().allSatisfy { $0.contains("it is not a file of devices") })
-    #expect(FileManager.default.contents(atPath: folder.file) == Data("{}".utf8))
   }
 }

@@ -286,18 +286,19 @@ import Testing
     await publish(characteristic("2A37", [.read]))
     let folder = try BondFixtures.Folder()
     var adapter = AdapterOptions(transport: "virtual:e-\(name)")
-    adapter.deviceFile = folder.file
+    adapter.deviceStorage = .file(folder.file)
     var earlier: AsyncCentral? = AsyncCentral(adapter, label: "earlier")
-    let identifier = try await earlier?.find(service.uuid).identifier
+    let found = try #require(try await earlier?.find(service.uuid))
+    try await earlier?.connect(found)
+    let identifier = found.identifier
     earlier = nil
-    // The file is saved with the end of the adapter, or a second after the device was found.
+    // The file is saved after the connection.
     while !folder.names.contains("bonds.json") { try await Task.sleep(for: .milliseconds(50)) }
 
     adapter.transport = "virtual:l-\(name)"
     let later = AsyncCentral(adapter, label: "later")
     try await later.waitUntilPoweredOn()
-    let known = try #require(identifier)
-    let peripheral = try #require(later.manager.retrievePeripherals(withIdentifiers: [known, UUID()]).first)
+    let peripheral = try #require(later.manager.retrievePeripherals(withIdentifiers: [identifier, UUID()]).first)
     peripheral.delegate = later
     try await later.connect(peripheral)
     #expect(try await later.discover(service.uuid, of: peripheral).count == 1)

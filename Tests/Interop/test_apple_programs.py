@@ -1,5 +1,6 @@
 """Programs written as for Apple's systems, two processes on one radio: the delegate calls of both sides, in their order."""
 
+import json
 import signal
 
 import pytest
@@ -181,3 +182,31 @@ def test_a_central_that_scans_and_connects_at_each_start_gets_the_value_at_each_
                 restored = ["willRestoreState 1"] if ending == "kill" and run > 1 else []
                 check(chime, restored + CHIME[:-1])
                 end(chime, ending, tmp_path, "central", "address")
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+def test_a_stored_identifier_names_a_device_without_a_bond_in_the_next_process(radio, tmp_path):
+    with AppleProgram("doorbell", radio.transport, tmp_path) as doorbell:
+        doorbell.wait_for("didStartAdvertising")
+        for run in range(1, 4):
+            with AppleProgram("chime", radio.transport, tmp_path, "--returns", logs=logs(tmp_path, run)) as chime:
+                assert chime.wait_for_end() == 0, chime.output + doorbell.output
+            check(chime, CHIME if run == 1 else ["retrievePeripherals 1", *CHIME[1:]])
+            # The program exits at once after its link; it has no bond, and nothing but the address is stored.
+            files = {path.name: path for path in (tmp_path / "chime-home").glob("bonds*.json")}
+            assert list(files) == ["bonds.devices.json"]
+            assert files["bonds.devices.json"].stat().st_mode & 0o777 == 0o600
+            [device] = json.loads(files["bonds.devices.json"].read_text())["devices"]
+            assert set(device) == {"address", "random"}
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+def test_a_program_that_turns_the_memory_of_devices_off_has_to_scan_again(radio, tmp_path):
+    with AppleProgram("doorbell", radio.transport, tmp_path) as doorbell:
+        doorbell.wait_for("didStartAdvertising")
+        for run in range(1, 3):
+            words = ["--returns", "--forgets"]
+            with AppleProgram("chime", radio.transport, tmp_path, *words, logs=logs(tmp_path, run)) as chime:
+                assert chime.wait_for_end() == 0, chime.output + doorbell.output
+            check(chime, CHIME if run == 1 else ["retrievePeripherals 0", *CHIME])
+            assert not list((tmp_path / "chime-home").glob("bonds*"))

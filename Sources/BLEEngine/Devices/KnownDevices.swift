@@ -4,9 +4,10 @@ import Synchronization
 
 /// The devices that all clients of one adapter know together, and the links that are up.
 ///
-/// A device is known when a client has reported it, when it has connected, or from a file of an earlier run
-/// (``DeviceFile``). With more than ``limit`` devices, or ``maximumOctets`` of names and services, the one that was not
-/// used for the longest time is removed, unless a link to it is up.
+/// A device is known when a client has reported it, or when it has connected. With more than ``limit`` devices, or
+/// ``maximumOctets`` of names and services, the one that was not used for the longest time is removed, unless a link to
+/// it is up. A device that the program has connected to, in this run or an earlier one, is also known by its identifier
+/// (``RememberedDevices``).
 ///
 /// ```swift
 /// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
@@ -25,6 +26,8 @@ package final class KnownDevices: Sendable {
   package enum Fact: Sendable {
     /// An advertisement that was reported.
     case seen(DeviceAddress, name: String?, services: [BluetoothUUID])
+    /// A client has connected to the device as a central, and the program may store its identifier.
+    case connected(DeviceAddress)
     /// The Device Name characteristic (Vol 3, Part C, 12.1).
     case named(DeviceAddress, String)
     /// The services that a client has discovered on a link.
@@ -67,37 +70,27 @@ package final class KnownDevices: Sendable {
   package static let maximumOctets = 8 << 20
   /// The services at most that are noted of what clients discover on one link.
   static let linkServiceLimit = 4096
-  /// The number of devices in the file at most: those that were used last.
-  static let fileLimit = 1024
 
   private let state = Mutex(State())
-  private let file: DeviceFile?
+  /// The devices that the program has connected to; nil where they are not remembered.
+  package let remembered: RememberedDevices?
 
-  /// - Parameter file: keeps the devices between runs; nil is none.
-  package init(_ file: DeviceFile? = nil) {
-    self.file = file
-    guard let file else { return }
-    state.withLock { state in
-      for device in file.load() { _ = state.update(device.address) { $0.name = device.name } }
-    }
-  }
-
-  deinit { settle() }
+  package init(_ remembered: RememberedDevices? = nil) { self.remembered = remembered }
 
   package func note(_ fact: Fact) {
-    let isChanged = state.withLock { state in
+    state.withLock { state in
       switch fact {
       case .seen(let address, let name, let services):
-        return state.update(address) { device in
+        state.update(address) { device in
           device.name = name ?? device.name
           if !services.isEmpty { device.services = PackedUUIDs(services) }
         }
-      case .named(let address, let name): return state.update(address) { $0.name = name }
-      case .discovered(let services, let peer):
-        return state.note(services, on: peer)
+      case .connected: break
+      case .named(let address, let name): state.update(address) { $0.name = name }
+      case .discovered(let services, let peer): state.note(services, on: peer)
       }
     }
-    if isChanged { save() }
+    if case .connected(let address) = fact { remembered?.connected(to: address) }
   }
 
   /// The octets of memory of names and services.
@@ -106,51 +99,47 @@ package final class KnownDevices: Sendable {
   /// Notes reports that say the same as the last ones of their devices.
   package func noteAgain(_ addresses: [DeviceAddress]) {
     guard !addresses.isEmpty else { return }
-    let isChanged = state.withLock { state in
-      var isChanged = false
+    state.withLock { state in
       for address in addresses {
         if let slot = state.addresses.slot(of: address.tableKey) {
           state.addresses.touch(slot)
-        } else if state.update(address) {
-          isChanged = true
+        } else {
+          state.update(address)
         }
       }
-      return isChanged
     }
-    if isChanged { save() }
   }
 
   /// What the host reports to everyone.
   package func receive(_ event: HostEvent) {
-    let isChanged = state.withLock { state in
+    state.withLock { state in
       switch event {
       case .connected(let connection):
         let address = connection.address.identity
         state.links[connection.peer] = Link(address: address)
-        return state.update(address)
+        state.update(address)
       case .identified(let peer, let identity):
         state.links[peer]?.address = identity.identity
-        return state.update(identity.identity)
+        state.update(identity.identity)
       case .disconnected(let peer, _): state.links[peer] = nil
       case .foreignLink(let device, isUp: true):
         state.foreignLinks.insert(device)
-        return state.update(device)
+        state.update(device)
       case .foreignLink(let device, isUp: false): state.foreignLinks.remove(device)
       case .state(let adapter, _) where adapter < .poweredOn: (state.links, state.foreignLinks) = ([:], [])
       default: break
       }
-      return false
     }
-    if isChanged { save() }
   }
 
   /// The device with an identifier; nil where it is not known.
   package func device(of identifier: PeerIdentifier) -> Device? {
-    state.withLock { state in
+    let known: Device? = state.withLock { state in
       guard let slot = state.identifiers[identifier] else { return nil }
       state.addresses.touch(slot)
       return state.entries[slot].device
     }
+    return known ?? remembered?.device(of: identifier).map { Device(address: $0) }
   }
 
   /// The devices that are connected, by another program of this machine too, and have one of these services, as far as
@@ -180,20 +169,6 @@ package final class KnownDevices: Sendable {
 
   /// Whether a link is up.
   package func isUp(_ peer: PeerID) -> Bool { state.withLock { $0.links[peer] != nil } }
-
-  /// Waits until everything is in the file.
-  package func settle() { file?.settle(lasting) }
-
-  private func save() {
-    guard let file else { return }
-    file.save { [weak self] in self?.lasting }
-  }
-
-  /// The devices whose addresses do not change, the one that was used last at the end.
-  private var lasting: [Device] {
-    let devices = state.withLock { state in state.addresses.slots.map { state.entries[$0].device } }
-    return devices.filter(\.address.isIdentityAddress)
-  }
 }
 
 extension KnownDevices.State {
@@ -202,19 +177,15 @@ extension KnownDevices.State {
   }
 
   /// Changes a device, which is known from now on.
-  ///
-  /// - Returns: whether it is another one than before.
   fileprivate mutating func update(
     _ address: DeviceAddress, _ change: (inout KnownDevices.Entry) -> Void = { _ in }
-  ) -> Bool {
-    let (slot, isNew) = addresses.slot(of: address.tableKey).map { ($0, false) } ?? (insert(address), true)
+  ) {
+    let slot = addresses.slot(of: address.tableKey) ?? insert(address)
     addresses.touch(slot)
-    let before = entries[slot]
+    let before = entries[slot].allocatedOctets
     change(&entries[slot])
-    let isChanged = entries[slot].name != before.name || entries[slot].services != before.services
-    allocatedOctets += entries[slot].allocatedOctets - before.allocatedOctets
+    allocatedOctets += entries[slot].allocatedOctets - before
     while allocatedOctets > KnownDevices.maximumOctets, removeOldest(but: slot) {}
-    return isNew || isChanged
   }
 
   private mutating func insert(_ address: DeviceAddress) -> Int {
@@ -226,13 +197,12 @@ extension KnownDevices.State {
     return slot
   }
 
-  fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) -> Bool {
-    guard let link = links[peer] else { return false }
+  fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) {
+    guard let link = links[peer] else { return }
     var known = Set(link.services)
     for service in services where known.count < KnownDevices.linkServiceLimit && known.insert(service).inserted {
       links[peer]?.services.append(service)
     }
-    return false
   }
 
   /// Removes the device that was not used for the longest time and has no link; one that has counts as used.

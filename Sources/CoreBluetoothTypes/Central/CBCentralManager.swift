@@ -187,9 +187,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { $0.stopScan(into: &$1) }
   }
 
-  /// The devices of these identifiers: those that a manager of this adapter has reported or was connected to, those in the file
-  /// `AdapterOptions.deviceFile`, and the bonded ones. A bonded device is found under whatever private address it uses when
-  /// it is connected to.
+  /// The devices of these identifiers: those that a manager of this adapter has reported, those that the program has
+  /// connected to, in this run or an earlier one (`AdapterOptions.deviceStorage`), and the bonded ones. A bonded device
+  /// is found under whatever private address it uses when it is connected to.
   open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
     guard accepts("retrievePeripherals") else { return [] }
     let bonded = bonds.filter { identifiers.contains($0.id) }

@@ -99,6 +99,7 @@ extension CentralState {
       }
       devices[address]?.phase = .connected(connection.peer, options)
       object.connected()
+      effects.facts.append(.connected(address))
       effects.calls.append(.connected(object))
       if let priority = options.priority {
         effects.commands.append(.prioritize(connection.peer, priority.priority))

@@ -5,7 +5,7 @@ import Foundation
 
 // The keys of the dictionaries that managers take and give.
 
-/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all six of this group.
+/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all seven of this group.
 public let CBManagerOptionTransportKey = "BLEManagerOptionTransport"
 /// `String`: see `AdapterOptions.snoop`.
 public let CBManagerOptionSnoopKey = "BLEManagerOptionSnoop"
@@ -17,6 +17,9 @@ public let CBManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
 public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
 /// `ConnectionPriority`: see `AdapterOptions.connectionPriority`.
 public let CBManagerOptionConnectionPriorityKey = "BLEManagerOptionConnectionPriority"
+/// `Bool` or `String`: false remembers no devices between runs, a `String` is the path of the file that they are
+/// remembered in; see `AdapterOptions.deviceStorage`.
+public let CBManagerOptionDeviceStorageKey = "BLEManagerOptionDeviceStorage"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.
 public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
@@ -35,7 +38,7 @@ extension AdapterOptions {
   /// The keys that ``init(_:misuse:)`` reads.
   static let keys = [
     CBManagerOptionTransportKey, CBManagerOptionSnoopKey, CBManagerOptionDeviceNameKey, CBManagerOptionAppearanceKey,
-    CBManagerOptionMaximumMTUKey, CBManagerOptionConnectionPriorityKey,
+    CBManagerOptionMaximumMTUKey, CBManagerOptionConnectionPriorityKey, CBManagerOptionDeviceStorageKey,
   ]
 
   /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to `misuse`.
@@ -53,6 +56,15 @@ extension AdapterOptions {
     appearance = value(CBManagerOptionAppearanceKey, "a UInt16")
     maximumMTU = value(CBManagerOptionMaximumMTUKey, "an Int")
     connectionPriority = value(CBManagerOptionConnectionPriorityKey, "a ConnectionPriority")
+    switch dictionary?[CBManagerOptionDeviceStorageKey] {
+    case nil: break
+    case let path as String: deviceStorage = .file(path)
+    case let value? where value is Bool || value is NSNumber: deviceStorage = isTrue(value) ? .standard : .memory
+    case let value?:
+      misuse(
+        "the option \(CBManagerOptionDeviceStorageKey) takes a Bool or a String, not \(type(of: value)), and is ignored"
+      )
+    }
   }
 }
 

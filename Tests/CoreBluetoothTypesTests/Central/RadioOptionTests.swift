@@ -102,6 +102,19 @@ import Testing
     #expect(!fixture.commands().contains { if case .connect = $0 { true } else { false } })
   }
 
+  @Test("6.17 An option moves the file of devices, or turns it off")
+  func theFileOfDevicesIsAnOption() {
+    var misuses: [String] = []
+    func storage(_ value: Any) -> AdapterOptions.DeviceStorage {
+      AdapterOptions([ManagerOptionDeviceStorageKey: value]) { misuses.append($0) }.deviceStorage
+    }
+    #expect(AdapterOptions([:]) { misuses.append($0) }.deviceStorage == .standard)
+    #expect(storage(false) == .memory && storage(NSNumber(value: false)) == .memory)
+    #expect(storage(true) == .standard && storage("/var/lib/clock.json") == .file("/var/lib/clock.json"))
+    #expect(misuses.isEmpty)
+    #expect(storage([1]) == .standard && misuses.count == 1)
+  }
+
   @Test func anAdapterHasAPriority() throws {
     var misuses: [String] = []
     let options = AdapterOptions([ManagerOptionConnectionPriorityKey: ConnectionPriority.lowPower]) {

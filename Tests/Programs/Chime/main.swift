@@ -1,6 +1,6 @@
 import CoreBluetooth
 
-// chime [--restores]
+// chime [--restores | --returns [--forgets]]
 let chime = Chime(arguments: CommandLine.arguments)
 chime.start()
 RunLoop.main.run()
