@@ -49,6 +49,17 @@ extension Adapter {
   /// Removes a bond. The other device has to remove its own before the two can pair again.
   public func remove(_ bond: BLEEngine.Bond) { session.client.remove(bond) }
 
+  /// The devices that central managers of CoreBluetooth remember beside these bonds (`AdapterOptions.deviceStorage`).
+  /// BLEKit names devices by their addresses, and remembers none itself.
+  package var rememberedDevices: [DeviceAddress] { session.client.hub?.devices.remembered?.all ?? [] }
+
+  /// Removes a device from those that are remembered.
+  ///
+  /// - Returns: whether it was there.
+  package func forget(_ device: DeviceAddress) -> Bool {
+    session.client.hub?.devices.remembered?.remove(device) ?? false
+  }
+
   /// Changes how the adapter pairs from now on, for all users of it. What is under way goes on as it began.
   public func setPairing(_ options: PairingOptions) { session.client.setPairing(options) }
 }

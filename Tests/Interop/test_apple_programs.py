@@ -1,7 +1,9 @@
 """Programs written as for Apple's systems, two processes on one radio: the delegate calls of both sides, in their order."""
 
 import json
+import os
 import signal
+import subprocess
 
 import pytest
 from apple_programs import (
@@ -20,7 +22,7 @@ from apple_programs import (
     AppleProgram,
     check,
 )
-from programs import wait_until
+from programs import LIMIT, product, wait_until
 from radios import RADIOS, parameters
 
 
@@ -210,3 +212,25 @@ def test_a_program_that_turns_the_memory_of_devices_off_has_to_scan_again(radio,
                 assert chime.wait_for_end() == 0, chime.output + doorbell.output
             check(chime, CHIME if run == 1 else ["retrievePeripherals 0", *CHIME])
             assert not list((tmp_path / "chime-home").glob("bonds*"))
+
+
+@pytest.mark.parametrize("radio", ["virtual"], indirect=True)
+def test_the_tool_shows_and_removes_remembered_devices(radio, tmp_path):
+    def bonds(*words):
+        command = [*product("ble"), "bonds", "--transport", radio.transport, *words]
+        environment = {**os.environ, "BLE_BONDS": str(tmp_path / "chime-home/bonds.json")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT, check=True)
+        return done.stdout
+
+    with AppleProgram("doorbell", radio.transport, tmp_path) as doorbell:
+        doorbell.wait_for("didStartAdvertising")
+        for run in range(1, 3):
+            with AppleProgram("chime", radio.transport, tmp_path, "--returns", logs=logs(tmp_path, run)) as chime:
+                assert chime.wait_for_end() == 0, chime.output + doorbell.output
+            # Removed by the tool, the device is found by a scan again.
+            check(chime, CHIME if run == 1 else ["retrievePeripherals 0", *CHIME])
+            [device] = map(json.loads, bonds("--json").splitlines())
+            assert device["bonded"] is False
+            assert bonds() == f"{device['address']}  remembered, without a bond\n"
+            assert bonds("--remove", device["address"].lower()) == f"{device['address']}: removed\n"
+            assert bonds() == ""

@@ -19,10 +19,17 @@ enum PairCommand {
     run: run)
 
   static let bonds = CommandDeclaration(
-    name: "bonds", summary: "lists bonds, or removes one",
-    details: ["The bonds are those of this user (BLE_BONDS, else the folder of the user's data)."],
+    name: "bonds", summary: "lists bonds and remembered devices, or removes one",
+    details: [
+      "The bonds are those of this user (BLE_BONDS, else the folder of the user's data).",
+      "Programs with CoreBluetooth's API remember the devices that they have connected to, in a file beside their bonds: BLE_BONDS names the bonds of the program.",
+    ],
     options: CommandDeclaration.Option.adapter + [
-      .json, .value("remove", "ADDRESS", "removes the bond with this device; the device has to remove its own, too"),
+      .json,
+      .value(
+        "remove", "ADDRESS",
+        "removes the bond with this device, and the device from those that are remembered; the device has to remove its own bond, too"
+      ),
     ],
     run: showBonds)
 
@@ -31,6 +38,11 @@ enum PairCommand {
     var authenticated: Bool
     var secureConnections: Bool
     var keySize: Int
+  }
+
+  private struct RememberedLine: Encodable {
+    var address: String
+    var bonded = false
   }
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
@@ -66,11 +78,14 @@ enum PairCommand {
     let removed = arguments.value("remove")?.uppercased()
     try await AdapterUse.withAdapter(arguments) { adapter in
       if let removed {
-        guard let bond = adapter.bonds.first(where: { $0.address.uppercased() == removed }) else {
-          throw ToolError.notFound("no bond with \(removed). Run: ble bonds")
+        let bond = adapter.bonds.first { $0.address.uppercased() == removed }
+        if let bond { adapter.remove(bond) }
+        let remembered = adapter.rememberedDevices.filter { $0.octets.description == removed }
+        guard bond != nil || !remembered.isEmpty else {
+          throw ToolError.notFound("no bond with \(removed), and no remembered device. Run: ble bonds")
         }
-        adapter.remove(bond)
-        return Output.line("\(bond.address): removed")
+        for device in remembered { _ = adapter.forget(device) }
+        return Output.line("\(removed): removed")
       }
       for bond in adapter.bonds {
         if arguments.has("json") {
@@ -82,6 +97,14 @@ enum PairCommand {
           let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
           let strength = bond.isProtected ? "authenticated" : "not authenticated"
           Output.line("\(bond.address)  \(kind), \(strength), key of \(bond.keySize) octets")
+        }
+      }
+      let bonded = Set(adapter.bonds.map(\.identity))
+      for device in adapter.rememberedDevices where !bonded.contains(device) {
+        if arguments.has("json") {
+          Output.json(RememberedLine(address: device.octets.description))
+        } else {
+          Output.line("\(device.octets)  remembered, without a bond")
         }
       }
     }
