@@ -100,20 +100,16 @@ package struct Poller: ~Copyable, Sendable {
 
   /// `epoll_pwait2`, since Linux 5.11: deadlines are kept to less than a millisecond.
   private mutating func waitPrecisely(_ patience: Duration?) -> Int32 {
-    let poll = descriptor.rawValue
-    return unsafe events.withUnsafeMutableBufferPointer { events in
-      guard let patience else {
-        return unsafe epoll_pwait2(poll, events.baseAddress, Int32(events.count), nil, nil)
-      }
-      let (seconds, attoseconds) = patience.components
-      var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-      return unsafe epoll_pwait2(poll, events.baseAddress, Int32(events.count), &time, nil)
-    }
+    let capacity = Int32(events.count)
+    guard let patience else { return unsafe epoll_pwait2(descriptor.rawValue, &events, capacity, nil, nil) }
+    let (seconds, attoseconds) = patience.components
+    var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    return unsafe epoll_pwait2(descriptor.rawValue, &events, capacity, &time, nil)
   }
 
   /// The older call. The time is rounded up, so that a deadline is never reported too early.
   private mutating func waitInMilliseconds(_ patience: Duration?) -> Int32 {
-    let poll = descriptor.rawValue
+    let capacity = Int32(events.count)
     let milliseconds: Int32
     if let patience {
       let (seconds, attoseconds) = patience.components
@@ -122,9 +118,7 @@ package struct Poller: ~Copyable, Sendable {
     } else {
       milliseconds = -1
     }
-    return unsafe events.withUnsafeMutableBufferPointer {
-      unsafe epoll_wait(poll, $0.baseAddress, Int32($0.count), milliseconds)
-    }
+    return unsafe epoll_wait(descriptor.rawValue, &events, capacity, milliseconds)
   }
 }
 
