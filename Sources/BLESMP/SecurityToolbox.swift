@@ -54,8 +54,9 @@ public struct SecurityToolbox: Sendable {
   ) throws(CryptographyError) -> (macKey: UInt128, ltk: UInt128) {
     let t = try cryptography.cmac(w.bigEndianOctets, key: 0x6C88_8391_AAF5_A538_6037_0BDB_5A60_83BE)
     let keyID: [UInt8] = [0x62, 0x74, 0x6C, 0x65]
-    let message =
-      keyID + n1.bigEndianOctets + n2.bigEndianOctets + a1.typeAndOctets + a2.typeAndOctets + [0x01, 0x00]
+    let length: [UInt8] = [0x01, 0x00]
+    let nonces = n1.bigEndianOctets + n2.bigEndianOctets
+    let message = keyID + nonces + a1.typeAndOctets + a2.typeAndOctets + length
     return (try cryptography.cmac([0] + message, key: t), try cryptography.cmac([1] + message, key: t))
   }
 
