@@ -17,7 +17,7 @@ struct RadioSwitch: ~Copyable, Sendable {
 
   /// Reads every report that has arrived.
   func drain() {
-    var report = InlineArray<32, UInt8>(repeating: 0)
+    var report = [UInt8](repeating: 0, count: 32)
     let number = descriptor.rawValue
     // A read gives one report.
     while unsafe read(number, &report, 32) > 0 {}
