@@ -54,10 +54,19 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     do throws(SystemError) {
       management = try ManagementSocket(through: system)
     } catch { throw TransportError(usingAdapter: name, error) }
+    let configuration = AdapterConfiguration(choice, for: Connection.purpose, named: name, management)
+    self.init(choice, named: name, configuration, through: system)
+  }
+
+  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
+  // initial value.
+  private init(
+    _ choice: AdapterChoice, named name: String, _ configuration: AdapterConfiguration, through system: SystemCalls
+  ) {
     self.name = name
     self.choice = choice
     self.system = system
-    configuration = AdapterConfiguration(choice, for: Connection.purpose, named: name, management)
+    self.configuration = configuration
     connection = nil
     radioSwitch = nil
   }

@@ -73,6 +73,16 @@ package struct KernelAdapter: ~Copyable, Sendable {
     if let listener = sockets.listener {
       try poller.watch(listener.descriptor, token: AdapterToken.listener, for: .reading)
     }
+    self.init(
+      adapter, named: name, over: sockets, poller, timer, isPairedByDaemon: isPairedByDaemon, through: system)
+  }
+
+  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
+  // initial value.
+  private init(
+    _ adapter: AdapterInformation, named name: String, over sockets: Sockets, _ poller: consuming Poller,
+    _ timer: consuming DeadlineTimer, isPairedByDaemon: Bool, through system: SystemCalls
+  ) {
     self.poller = poller
     self.timer = timer
     self.name = name

@@ -64,7 +64,9 @@ enum SerialLine {
 
 /// A pseudo-terminal: this process has one end, and a symbolic link leads to the other.
 package struct PseudoTerminal: ~Copyable, Sendable {
-  private var near: FileDescriptor?
+  // Written in full, it has no initial value: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws
+  // after a property has its initial value.
+  private var near: Optional<FileDescriptor>
   private let link: OwnedPath
   /// The device of the other end.
   package let device: String

@@ -45,11 +45,13 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   private var acceptTime: Instant?
   private var shutdownDeadline: Instant?
 
+  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
+  // initial value.
   init(
     _ machine: Machine, on transport: consuming Transport, tracedBy trace: consuming PacketTrace?, mailbox: Mailbox,
-    options: LoopOptions
-  ) throws(SystemError) {
-    poller = try Poller()
+    poller: consuming Poller, options: LoopOptions
+  ) {
+    self.poller = poller
     stack = TracedMachine(machine, tracedBy: trace, now: clock.now())
     self.transport = transport
     self.mailbox = mailbox
@@ -67,7 +69,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
     do throws(SystemError) {
       let mailbox = try Mailbox(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
       let loop = OneShot(
-        try HostLoop(machine, on: transport, tracedBy: trace, mailbox: mailbox, options: options))
+        HostLoop(machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: try Poller(), options: options))
       try LoopThread.start {
         loop.take()?.run()
         // After the transport is closed.

@@ -98,6 +98,12 @@ struct RadioLoop: ~Copyable {
   init(_ mailbox: Mailbox, _ settings: RadioService.Settings) throws(SystemError) {
     let poller = try Poller()
     try poller.watch(mailbox.waker.descriptor, token: Self.mailboxToken, for: .reading)
+    self.init(mailbox, settings, poller)
+  }
+
+  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
+  // initial value.
+  private init(_ mailbox: Mailbox, _ settings: RadioService.Settings, _ poller: consuming Poller) {
     self.poller = poller
     self.mailbox = mailbox
     self.settings = settings

@@ -225,7 +225,9 @@ extension HostLoopTests {
     var options = LoopOptions()
     options.reconnectionInterval = nil
     let loop = OneShot(
-      try Loop(ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, options: options))
+      Loop(
+        ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, poller: try Poller(), options: options
+      ))
     try LoopThread.start {
       loop.take()?.run()
       mailbox.close()

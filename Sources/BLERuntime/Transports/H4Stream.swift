@@ -141,10 +141,7 @@ extension H4StreamTransport where Self: ~Copyable {
   mutating func flush() throws(TransportError) { try stream?.flush() }
 
   func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError) {
-    switch stream {
-    case .some(let stream): try stream.watch(on: poller, token: token, for: interest)
-    case .none: break
-    }
+    try stream?.watch(on: poller, token: token, for: interest)
   }
 
   func unwatch(on poller: borrowing Poller) {
