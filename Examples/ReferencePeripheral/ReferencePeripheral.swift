@@ -176,11 +176,11 @@ extension ReferencePeripheral: @MainActor PairingDelegate {
     typing = reply
     guard !isReading else { return }
     isReading = true
-    Thread.detachNewThread { [weak self] in
+    Thread.detachNewThread {
       while let line = readLine() {
-        DispatchQueue.main.async { self?.typed(UInt32(line)) }
+        DispatchQueue.main.async { self.typed(UInt32(line)) }
       }
-      DispatchQueue.main.async { self?.typed(nil) }
+      DispatchQueue.main.async { self.typed(nil) }
     }
   }
 
