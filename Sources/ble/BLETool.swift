@@ -30,6 +30,7 @@ struct BLETool {
       try await run(Array(CommandLine.arguments.dropFirst()))
     }
     let signals = cancelling(work, on: numbers, watch)
+    Output.watch { work.cancel() }
     var (text, status) = await outcome(of: work)
     // Many sequences end without an error when their task is cancelled, so that the outcome does not say that it was.
     if let number = interruption.withLock({ $0 }) { (text, status) = (nil, 128 + number) }
@@ -37,7 +38,13 @@ struct BLETool {
     Adapter.shutDownAll()
     // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
     withExtendedLifetime(signals) {}
-    if Output.isClosed { exit(Output.closedStatus) }
+    switch Output.end {
+    case .closed?: exit(Output.closedStatus)
+    case .failed(let number)?:
+      Output.error("ble: standard output cannot be written: \(Output.text(ofError: number))")
+      exit(74)
+    case nil: break
+    }
     if let text, !text.isEmpty { Output.error("ble: \(text)") }
     exit(status)
   }
@@ -103,7 +110,7 @@ struct BLETool {
     try await withTaskCancellationHandler {
       try body()
     } onCancel: {
-      _exit(128 + (interruption.withLock { $0 } ?? SIGINT))
+      _exit(Output.isClosed ? Output.closedStatus : 128 + (interruption.withLock { $0 } ?? SIGINT))
     }
   }
 

@@ -9,7 +9,8 @@ import subprocess
 import pytest
 from central import Central
 from programs import HERE, LIMIT, product
-from radios import bumble
+from radios import bumble, ours
+from test_ble_tool import serving
 
 # What a shell shows for a program that SIGPIPE ended: 128 + 13.
 CLOSED = 141
@@ -19,12 +20,12 @@ signals = pytest.mark.parametrize("restored", [True, False], ids=["default", "ig
 
 
 @contextlib.contextmanager
-def reading(command, folder, restored, stderr=None):
+def reading(command, folder, restored, stderr=None, stdin=subprocess.DEVNULL):
     """The program, its standard output in a pipe and, unless told otherwise, its standard error in a file."""
     with open(folder / "stderr", "wb") as log:
         process = subprocess.Popen(
             [str(word) for word in command],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=log if stderr is None else stderr,
             cwd=folder,
@@ -76,3 +77,22 @@ def test_radio_ends_when_nobody_reads_its_log(tmp_path, restored):
         # It reports the host that connects.
         with socket.create_connection(("127.0.0.1", int(ready[1]))):
             check_end(process, tmp_path)
+
+
+@signals
+@pytest.mark.parametrize("form", [["--json"], []], ids=["json", "lines"])
+def test_scan_ends_although_it_finds_nothing_more(form, tmp_path, restored):
+    """`ble scan | head -1` has its line; each device is reported once, so that no other one follows."""
+    with ours("radio", tmp_path) as radio, serving(radio, tmp_path):
+        command = [*product("ble"), "scan", "--duration", LIMIT, *form, "--transport", radio.transport]
+        with reading(command, tmp_path, restored) as process:
+            assert b"Thermometer" in process.stdout.readline()
+            process.stdout.close()
+            check_end(process, tmp_path)
+
+
+@signals
+def test_log_of_a_silent_input_ends(tmp_path, restored):
+    with reading([*product("ble"), "log", "-"], tmp_path, restored, stdin=subprocess.PIPE) as process:
+        process.stdout.close()
+        check_end(process, tmp_path)

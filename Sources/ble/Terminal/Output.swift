@@ -1,17 +1,56 @@
 import BLEWire
+import Dispatch
 import Foundation
 import Synchronization
 
 /// Standard output and standard error, written at once.
 ///
 /// When the reader has closed standard output (`ble scan | head -1`), the tool ends without a message, with the status that a shell
-/// shows for SIGPIPE.
+/// shows for SIGPIPE. When it cannot be written for another reason, the tool ends with that reason and the status 74 (EX_IOERR).
 enum Output {
   static let closedStatus = 128 + SIGPIPE
-  private static let closed = Mutex(false)
 
-  /// Whether the reader of standard output has closed it.
-  static var isClosed: Bool { closed.withLock { $0 } }
+  /// Why nothing can be written to standard output any more.
+  enum End: Equatable {
+    /// The reader has closed it.
+    case closed
+    /// An error number: the disk is full, for example.
+    case failed(Int32)
+  }
+
+  private static let state = Mutex<(end: End?, action: @Sendable () -> Void)>((nil, {}))
+
+  static var end: End? { state.withLock { $0.end } }
+
+  /// Whether nothing can be written to standard output any more.
+  static var isClosed: Bool { end != nil }
+
+  /// Calls `action` when nothing can be written to standard output any more, also while the tool writes nothing (`ble scan | head -1`).
+  static func watch(_ action: @escaping @Sendable () -> Void) {
+    state.withLock { $0.action = action }
+    // It blocks until the reader has gone, else until the process ends.
+    DispatchQueue(label: "ble.output").async {
+      var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+      while true {
+        let count = unsafe poll(&descriptor, 1, -1)
+        if count < 0, errno == EINTR { continue }
+        // POLLERR: a pipe or a socket without a reader. A terminal that was hung up reports POLLHUP.
+        let isGone = count > 0 && descriptor.revents & Int16(POLLERR | POLLHUP) != 0
+        return isGone ? ended(.closed) : ()
+      }
+    }
+  }
+
+  private static func ended(_ end: End) {
+    let action = state.withLock { state in
+      defer { state.end = state.end ?? end }
+      return state.end == nil ? state.action : {}
+    }
+    action()
+  }
+
+  /// The text of an error number of the system.
+  static func text(ofError number: Int32) -> String { unsafe String(cString: strerror(number)) }
 
   /// To be called before the first line.
   static func prepare() { signal(SIGPIPE, SIG_IGN) }
@@ -34,9 +73,8 @@ enum Output {
       let count = rest.withUnsafeBytes { unsafe Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
-      } else if errno == EPIPE {
-        return closed.withLock { $0 = true }
       } else if errno != EINTR {
+        if descriptor == STDOUT_FILENO { ended(errno == EPIPE ? .closed : .failed(errno)) }
         return
       }
     }
