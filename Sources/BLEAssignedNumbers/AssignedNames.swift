@@ -17,6 +17,10 @@ public enum AssignedNames {
     return uuids[number]
   }
 
+  /// The names of all UUIDs that have one.
+  package static let all: [BluetoothUUID: String] = vendorUUIDs.merging(
+    uuids.map { (BluetoothUUID($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+
   /// The name of the company with this identifier; nil for one that is not in the table.
   public static func company(_ identifier: UInt16) -> String? { companies[identifier] }
 

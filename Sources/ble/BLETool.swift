@@ -14,7 +14,7 @@ struct BLETool {
     PairCommand.pair, PairCommand.bonds,
     ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, GatewayCommand.declaration,
     LogCommand.declaration,
-    CompletionsCommand.declaration, ManualPageCommand.declaration,
+    HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 
   /// The signal that has interrupted the command.
@@ -68,16 +68,21 @@ struct BLETool {
   private static func run(_ words: [String]) async throws {
     guard let name = words.first else { throw ToolError.usage("a command is missing") }
     switch name {
-    case "--help", "-h", "help": return Output.line(HelpText.tool(commands))
+    case "--help", "-h": return Output.line(HelpText.tool(commands))
     case "--version": return Output.line("ble \(version)")
     default: break
     }
-    guard let command = commands.first(where: { $0.name == name }) else {
-      throw ToolError.usage("unknown command '\(name)'")
-    }
+    let command = try command(name)
     let arguments = try ParsedArguments(command, words.dropFirst())
     if arguments.wantsHelp { return Output.line(HelpText.command(command)) }
     try await command.run(arguments)
+  }
+
+  /// The command with this name.
+  static func command(_ name: String) throws(ToolError) -> CommandDeclaration {
+    if let command = commands.first(where: { $0.name == name }) { return command }
+    let hint = nearest(to: name, in: commands.map(\.name)).map { ". Did you mean '\($0)'?" } ?? ""
+    throw .usage("unknown command '\(name)'\(hint)")
   }
 
   /// The first signal cancels the command, which closes its adapter; a second one ends the process at once.
@@ -126,6 +131,17 @@ struct BLETool {
     case .notFound, .timedOut: 68
     }
   }
+}
+
+/// `ble help`: the help of the tool, or of a command.
+enum HelpCommand {
+  static let declaration = CommandDeclaration(
+    name: "help", summary: "prints the commands, or the help of one",
+    operands: [.init(name: "COMMAND", help: "the command, such as scan", isRequired: false, isCommand: true)],
+    run: { arguments in
+      guard let name = arguments.operand(0) else { return Output.line(HelpText.tool(BLETool.commands)) }
+      Output.line(HelpText.command(try BLETool.command(name)))
+    })
 }
 
 /// `ble completions`: the completions of a shell.

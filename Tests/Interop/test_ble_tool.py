@@ -17,7 +17,7 @@ import pytest
 import traces
 from central import uuid
 from programs import LIMIT, ROOT, Program, product, wait_until
-from radios import have_tshark
+from radios import have_tshark, ours
 
 SCHEMA = json.loads((ROOT / "Docs/ble.schema.json").read_text())
 
@@ -103,6 +103,13 @@ def test_demonstration_and_its_log(tmp_path):
     assert not any(line["failure"] for line in lines)
     text = run("log", trace)
     assert "Heart Rate Measurement = 71 bpm" in text
+    # The commands that set the controller up are left out.
+    assert "Reset" not in text and "LE Set Extended Advertising Enable" in text
+    assert "> HCI   Reset" in run("log", trace, "--all")
+    layers = [json.loads(line)["layer"] for line in run("log", "--json", "--layer", "att", trace).splitlines()]
+    assert layers == ["ATT"] * len([line for line in lines if line["layer"] == "ATT"])
+    [link] = {line["link"] for line in lines if line["layer"] == "ATT"}
+    assert {json.loads(line)["link"] for line in run("log", "--json", "--link", link, trace).splitlines()} == {link}
     assert max(map(len, on_a_terminal("log", trace).splitlines())) <= 80
     if have_tshark():
         # Each ATT PDU that Wireshark finds has a line, in the same order and with the same time.
@@ -131,7 +138,9 @@ def test_device_on_the_radio_is_found_inspected_read_and_written(thermometer, ra
     assert values["2A19"] == {"hex": "64", "text": "100 %", "value": 100, "unit": "%"}
     assert values["2A3D"] == {"hex": b"kitchen".hex(), "text": '"kitchen" (6b 69 74 63 68 65 6e)'}
     temperature = {"characteristic": "2A6E", **values["2A6E"]}
-    assert json.loads(run("read", "Thermometer", "2A6E", "--json", *transport)) == temperature
+    read = json.loads(run("read", "Thermometer", "2A6E", "--json", *transport))
+    [handle] = [c["handle"] for s in device["services"] for c in s["characteristics"] if c["uuid"] == "2A6E"]
+    assert read == {**temperature, "handle": handle}
     assert "Room temperature" in run("inspect", found["address"], *transport)
     run("write", "Thermometer", "2A3D", "text:bath", *transport)
     assert run("read", "Thermometer", "String", "--hex", *transport).strip() == b"bath".hex()
@@ -175,6 +184,7 @@ def test_subscription_has_numbers(thermometer, radio, tmp_path):
         change(thermometer, thermometer.description.read_text().replace("6608", "7008"))
         assert subscriber.wait_for_end() == 0, subscriber.output
     [value] = checked("subscribe", subscriber.output)
+    assert value.pop("handle") > 0
     assert value == {"characteristic": "2A6E", "hex": "7008", "text": "21.60 °C", "value": 21.6, "unit": "°C"}
 
 
@@ -217,11 +227,97 @@ def test_pairing_leaves_a_bond_that_can_be_removed(thermometer, radio, tmp_path)
     assert run("bonds", *transport, env=environment) == ""
 
 
+def test_bonds_are_listed_without_their_adapter(tmp_path):
+    """The adapter was unplugged, or another program has it."""
+    with contextlib.ExitStack() as stack:
+        radio = stack.enter_context(ours("gone", tmp_path))
+        transport = ["--transport", radio.transport]
+        stack.enter_context(serving(radio, tmp_path))
+        run("pair", "Thermometer", *transport)
+        [bond] = run("bonds", "--json", *transport).splitlines()
+    run("scan", "--duration", 1, *transport, status=69)
+    assert run("bonds", "--json", *transport).splitlines() == [bond]
+    assert "no program listens there" in run("bonds", "--remove", json.loads(bond)["address"], *transport, status=69)
+    assert run("bonds", "--transport", "unix-client:/another") == ""
+
+
+REPORTS = {
+    "name": "Keyboard",
+    "services": [{"uuid": "1812", "characteristics": [
+        {"uuid": "2A4D", "properties": ["read"], "value": "01"},
+        {"uuid": "2A4D", "properties": ["read", "write"], "value": "02"}]}],
+}  # fmt: skip
+
+
+def test_handle_chooses_among_characteristics_of_one_uuid(radio, tmp_path):
+    description = tmp_path / "keyboard.json"
+    description.write_text(json.dumps(REPORTS))
+    transport = ["--transport", radio.transport]
+    with Program([*product("ble"), "serve", description, *transport], tmp_path / "serve.log") as program:
+        program.wait_for("READY")
+        error = run("read", "Keyboard", "Report", *transport, status=64)
+        handles = re.findall(r"(0x[0-9A-F]{4}) \(Human Interface Device; ", error)
+        assert len(handles) == 2 and "--handle" in error
+        # inspect shows them, too.
+        tree = run("inspect", "Keyboard", *transport)
+        assert re.findall(r"Report \(2A4D\)  \[.*\]  (0x[0-9A-F]{4})\n", tree) == handles
+        assert [run("read", "Keyboard", "2A4D", "--hex", "--handle", handle, *transport) for handle in handles] == ["01\n", "02\n"]
+        # Octets of standard input are written as they are.
+        command = [*product("ble"), "write", "Keyboard", "2A4D", "-", "--handle", handles[1], *transport]
+        subprocess.run(command, input=b"\x00\xff\n", timeout=LIMIT, check=True)
+        assert run("read", "Keyboard", "2A4D", "--hex", "--handle", handles[1], *transport) == "00ff0a\n"
+        done = subprocess.run(command, input=bytes(513), capture_output=True, timeout=LIMIT)
+        assert done.returncode == 65 and b"at most 512 octets" in done.stderr
+
+
+def test_search_shows_its_progress_on_a_terminal(radio):
+    words = ["read", "nobody", "2A19", "--timeout", "0.1", "--transport", radio.transport]
+    parent, child = pty.openpty()
+    with subprocess.Popen([*product("ble"), *words], stdout=subprocess.PIPE, stderr=child, stdin=subprocess.DEVNULL) as program:
+        os.close(child)
+        output = b""
+        with contextlib.suppress(OSError):  # EIO: the program has ended
+            while part := os.read(parent, 65_536):
+                output += part
+        assert program.wait(LIMIT) == 68 and program.stdout.read() == b""
+    os.close(parent)
+    assert b"\r\x1b[Ksearching for 'nobody': 0 devices in range, 0 s left" in output
+    # It is erased before the error.
+    assert b"\r\x1b[Kble: no device 'nobody' was found in 0.1 s" in output
+    assert "searching" not in run(*words, status=68)
+
+
+@pytest.mark.parametrize("words", [["man"], ["demo"], ["scan", "--json"]], ids=lambda words: words[0])
+def test_output_that_cannot_be_written_is_an_error(words, thermometer, radio, tmp_path):
+    command = [*product("ble"), *words, *(["--transport", radio.transport] if words[0] == "scan" else [])]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LIMIT, cwd=tmp_path)
+    assert done.returncode == 74
+    assert done.stderr == b"ble: standard output cannot be written: No space left on device\n"
+
+
+def test_help_of_a_command():
+    assert run("help") == run("--help") and run("help", "scan") == run("scan", "--help")
+    assert "74 for an adapter" in run("man")
+
+
+def test_services_are_named(thermometer, radio, tmp_path):
+    command = [*product("ble"), "scan", "--json", "--service", "environmental sensing", "--duration", LIMIT, "--transport", radio.transport]
+    with Program(command, tmp_path / "scan.log") as scan:
+        scan.wait_for("Thermometer")
+    assert run("read", "Thermometer", "Battery Level", "--service", "Battery", "--transport", radio.transport) == "100 %\n"
+
+
 @pytest.mark.parametrize(
     "words, status, text",
     [
         ([], 64, "a command is missing"),
         (["fly"], 64, "unknown command 'fly'"),
+        (["scna"], 64, "unknown command 'scna'. Did you mean 'scan'?"),
+        (["help", "scna"], 64, "unknown command 'scna'. Did you mean 'scan'?"),
+        (["scan", "--service", "Hart Rate"], 64, "Did you mean 'Heart Rate'?"),
+        (["log", "x", "--layer", "at"], 64, "Did you mean att?"),
+        (["read", "x", "2A19", "--handle", "0"], 64, "a handle from 0x0001 to 0xFFFF"),
         (["scan", "--fast"], 64, "unknown option --fast"),
         (["read", "x"], 64, "CHARACTERISTIC is missing"),
         (["log", "nowhere.btsnoop"], 66, "cannot be read"),
@@ -246,10 +342,11 @@ def test_schema_names_each_command_that_prints_json():
 @pytest.mark.parametrize(
     "command, line",
     [
-        ("read", '{"characteristic": "2A6E", "hex": "6608", "text": "21.50 °C", "value": "21.50 °C"}'),
-        ("read", '{"characteristic": "2A6E", "hex": "6608", "text": "21.50 °C", "unit": "°C"}'),
-        ("read", '{"characteristic": "Temperature", "hex": "6608", "text": "21.50 °C"}'),
-        ("read", '{"characteristic": "2A6E", "hex": "6608"}'),
+        ("read", '{"characteristic": "2A6E", "handle": 3, "hex": "6608", "text": "21.50 °C", "value": "21.50 °C"}'),
+        ("read", '{"characteristic": "2A6E", "handle": 3, "hex": "6608", "text": "21.50 °C", "unit": "°C"}'),
+        ("read", '{"characteristic": "Temperature", "handle": 3, "hex": "6608", "text": "21.50 °C"}'),
+        ("read", '{"characteristic": "2A6E", "handle": 3, "hex": "6608"}'),
+        ("read", '{"characteristic": "2A6E", "handle": 0, "hex": "6608", "text": "21.50 °C"}'),
         ("bonds", '{"address": "C0:11", "authenticated": true, "secureConnections": true, "keySize": 16}'),
         ("bonds", '{"address": "C0:11:22:33:44:55", "authenticated": true, "secureConnections": true, "keySize": 16, "key": "00"}'),
     ],

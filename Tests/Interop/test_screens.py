@@ -22,28 +22,28 @@ NUMBERS = itertools.count()
 INSPECTED = """\
 ADDRESS (public), ATT_MTU 517
 ├─ Generic Access (1800)
-│  ├─ Device Name (2A00)  [read]
+│  ├─ Device Name (2A00)  [read]  0x0003
 │  │    "Thermometer"
-│  ├─ Appearance (2A01)  [read]
+│  ├─ Appearance (2A01)  [read]  0x0005
 │  │    Generic Thermometer
-│  └─ Central Address Resolution (2AA6)  [read]
+│  └─ Central Address Resolution (2AA6)  [read]  0x0007
 │       resolution is supported
 ├─ Generic Attribute (1801)
-│  ├─ Service Changed (2A05)  [indicate]
+│  ├─ Service Changed (2A05)  [indicate]  0x000A
 │  │  · Client Characteristic Configuration (2902): indications
-│  ├─ Client Supported Features (2B29)  [read, write]
+│  ├─ Client Supported Features (2B29)  [read, write]  0x000D
 │  │    client features: none
-│  └─ Database Hash (2B2A)  [read]
+│  └─ Database Hash (2B2A)  [read]  0x000F
 │       HASH
 ├─ Environmental Sensing (181A)
-│  ├─ Temperature (2A6E)  [read, notify]
+│  ├─ Temperature (2A6E)  [read, notify]  0x0012
 │  │    21.50 °C
 │  │  · Client Characteristic Configuration (2902): off
 │  │  · Characteristic User Description (2901): "Room temperature"
-│  └─ String (2A3D)  [read, write]
+│  └─ String (2A3D)  [read, write]  0x0016
 │       "kitchen" (6b 69 74 63 68 65 6e)
 └─ Battery (180F)
-   └─ Battery Level (2A19)  [read, notify]
+   └─ Battery Level (2A19)  [read, notify]  0x0019
         100 %
       · Client Characteristic Configuration (2902): off"""
 

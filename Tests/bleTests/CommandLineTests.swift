@@ -10,6 +10,7 @@ struct CommandLineTests {
     ],
     options: [
       .flag("quick", "is quick"), .value("count", "N", "a number"), .value("id", "X", "any", isRepeatable: true),
+      .value("kind", "KIND", "one of two", values: ["round", "square"]),
     ],
     run: { _ in })
 
@@ -30,6 +31,8 @@ struct CommandLineTests {
     (["x", "--count="], "--count needs a value"), (["x", "--quick=1"], "--quick takes no value"),
     (["x", "--count", "1", "--count", "2"], "--count is given twice"), ([], "FIRST is missing"),
     (["x", "c"], "'c' is not one of a, b"), (["x", "a", "y"], "unexpected operand 'y'"),
+    (["x", "--qiuck"], "unknown option --qiuck. Did you mean --quick?"),
+    (["x", "--kind", "rond"], "--kind: 'rond' is not one of round, square. Did you mean round?"),
   ])
   func rejectsAWrongCommandLineWithItsWordAndTheUsage(words: [String], reason: String) {
     let error = #expect(throws: ToolError.self) { try ParsedArguments(Self.command, words) }
@@ -42,6 +45,35 @@ struct CommandLineTests {
   func rejectsANumberOutsideItsRange(text: String) throws {
     let arguments = try ParsedArguments(Self.command, ["x", "--count", text])
     #expect(throws: ToolError.self) { try arguments.number("count", in: 1...10) }
+  }
+
+  @Test(arguments: [("0x0021", 0x21), ("0XFFFF", 0xFFFF), ("33", 33), ("0001", 1)])
+  func takesAHandleInEitherForm(text: String, handle: UInt16) throws {
+    #expect(try ParsedArguments(Self.command, ["x", "--count", text]).handle("count") == handle)
+  }
+
+  @Test(arguments: ["0", "0x0", "0x10000", "65536", "21h", "-1", "+1", "0x+1", "0x"])
+  func rejectsWhatIsNoHandle(text: String) throws {
+    let arguments = try ParsedArguments(Self.command, ["x", "--count=\(text)"])
+    #expect(throws: ToolError.self) { try arguments.handle("count") }
+  }
+
+  @Test func quotesTheWordsOfACommandLine() throws {
+    let command = CommandDeclaration(
+      name: "take", summary: "takes", options: CommandDeclaration.Option.adapter, run: { _ in })
+    let arguments = try ParsedArguments(
+      command, ["--transport", "unix-client:/tmp/my radio", "--address", "C0:11:22:33:44:55"])
+    #expect(
+      arguments.commandLine("pair", "Bob's lamp")
+        == #"ble pair 'Bob'\''s lamp' --transport 'unix-client:/tmp/my radio' --address C0:11:22:33:44:55"#)
+  }
+
+  @Test(arguments: [
+    ("scna", "scan"), ("sacn", "scan"), ("gatway", "gateway"), ("bond", "bonds"), ("fly", nil), ("x", nil), ("", nil),
+    (String(repeating: "scan", count: 20), nil),
+  ])
+  func asksWhetherTheNearestCommandIsMeant(word: String, command: String?) {
+    #expect(nearest(to: word, in: BLETool.commands.map(\.name)) == command)
   }
 
   @Test(arguments: ["0", "0.05", "nan", "inf", "86401", "x"])
@@ -84,7 +116,10 @@ struct CommandLineTests {
     let script = Completions.script(for: shell, BLETool.commands)
     for command in BLETool.commands {
       #expect(script.contains(command.name))
-      for option in command.options { #expect(script.contains(option.name)) }
+      for option in command.options {
+        #expect(script.contains(option.name))
+        if let values = option.values { #expect(script.contains(values.joined(separator: " "))) }
+      }
     }
   }
 }

@@ -52,6 +52,7 @@ struct ServiceDescriptionTests {
     #expect(try ValueCommands.octets("01:ff 0A") == [0x01, 0xFF, 0x0A])
     #expect(try ValueCommands.octets("text:hé") == Array("hé".utf8))
     #expect(try ValueCommands.octets("") == [])
+    #expect(try ValueCommands.octets(String(repeating: "00", count: 512)).count == 512)
   }
 
   @Test func valuesAreNotPartOfTheStructure() throws {

@@ -188,7 +188,7 @@ extension AdapterOptions.DeviceStorage {
   /// The file; nil where there is none.
   ///
   /// - Parameter bonds: the path of the file of bonds.
-  func path(beside bonds: String?) -> String? {
+  package func path(beside bonds: String?) -> String? {
     switch self {
     case .standard: bonds.map { FileBondStore.path(beside: $0, "devices") }
     case .file(let path): path

@@ -26,6 +26,8 @@ struct CommandDeclaration: Sendable {
     var isFile = false
     /// The words that are accepted; nil for any word.
     var values: [String]?
+    /// Whether shells complete the names of commands.
+    var isCommand = false
   }
 
   /// An option: `--name`, or `--name VALUE` and `--name=VALUE`.
@@ -38,13 +40,16 @@ struct CommandDeclaration: Sendable {
     var isFile = false
     /// Whether the option can be given several times.
     var isRepeatable = false
+    /// The words that are accepted; nil for any word.
+    var values: [String]?
 
     static func flag(_ name: String, _ help: String) -> Self { Self(name: name, help: help) }
 
     static func value(
-      _ name: String, _ value: String, _ help: String, isFile: Bool = false, isRepeatable: Bool = false
+      _ name: String, _ value: String, _ help: String, isFile: Bool = false, isRepeatable: Bool = false,
+      values: [String]? = nil
     ) -> Self {
-      Self(name: name, value: value, help: help, isFile: isFile, isRepeatable: isRepeatable)
+      Self(name: name, value: value, help: help, isFile: isFile, isRepeatable: isRepeatable, values: values)
     }
   }
 

@@ -13,11 +13,18 @@ enum Completions {
   private static func bash(_ commands: [CommandDeclaration]) -> String {
     let cases = commands.map { command in
       let files = command.options.filter(\.isFile).map { "--\($0.name)" }
-      let words = command.options.map { "--\($0.name)" } + ["--help"] + command.operands.flatMap { $0.values ?? [] }
+      let operands = command.operands.flatMap { self.words(of: $0, commands) }
+      let words = command.options.map { "--\($0.name)" } + ["--help"] + operands
       var lines = ["    \(command.name))"]
       if !files.isEmpty {
         lines.append(
           "      case $previous in \(files.joined(separator: "|"))) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac"
+        )
+      }
+      for option in command.options {
+        guard let values = option.values else { continue }
+        lines.append(
+          "      [[ $previous != --\(option.name) ]] || { COMPREPLY=($(compgen -W '\(values.joined(separator: " "))' -- \"$word\")); return; }"
         )
       }
       lines.append("      COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\"))")
@@ -49,11 +56,13 @@ enum Completions {
     let cases = commands.map { command in
       let options = command.options.map { option in
         let repeats = option.isRepeatable ? "*" : ""
-        let value = option.value.map { ":\($0):\(option.isFile ? "_files" : "")" } ?? ""
+        let action = option.values.map { "(\($0.joined(separator: " ")))" } ?? (option.isFile ? "_files" : "")
+        let value = option.value.map { ":\($0):\(action)" } ?? ""
         return "      '\(repeats)--\(option.name)[\(quoted(option.help))]\(value)'"
       }
       let operands = command.operands.map { operand in
-        let action = operand.values.map { "(\($0.joined(separator: " ")))" } ?? (operand.isFile ? "_files" : "")
+        let words = words(of: operand, commands)
+        let action = words.isEmpty ? (operand.isFile ? "_files" : "") : "(\(words.joined(separator: " ")))"
         return "      ':\(operand.name):\(action)'"
       }
       let lines = (options + ["      '--help[prints the help]'"] + operands).joined(separator: " \\\n")
@@ -84,15 +93,22 @@ enum Completions {
       lines.append("complete -c ble -n __fish_use_subcommand -a \(command.name) -d '\(quoted(command.summary))'")
       let condition = "complete -c ble -n '__fish_seen_subcommand_from \(command.name)'"
       for option in command.options {
-        let value = option.value == nil ? "" : option.isFile ? " -r -F" : " -x"
+        let words = option.values.map { " -a '\($0.joined(separator: " "))'" } ?? ""
+        let value = option.value == nil ? "" : option.isFile ? " -r -F" : " -x\(words)"
         lines.append("\(condition) -l \(option.name)\(value) -d '\(quoted(option.help))'")
       }
       for operand in command.operands {
-        if let values = operand.values { lines.append("\(condition) -a '\(values.joined(separator: " "))'") }
+        let words = words(of: operand, commands)
+        if !words.isEmpty { lines.append("\(condition) -a '\(words.joined(separator: " "))'") }
         if operand.isFile { lines.append("\(condition) -F") }
       }
     }
     return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The words that an operand accepts; empty where it accepts any.
+  private static func words(of operand: CommandDeclaration.Operand, _ commands: [CommandDeclaration]) -> [String] {
+    operand.isCommand ? commands.map(\.name) : operand.values ?? []
   }
 
   /// Text in single quotes and in the brackets and colons of zsh.

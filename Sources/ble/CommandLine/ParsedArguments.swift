@@ -1,5 +1,7 @@
+import BLEEngine
 import BLEKit
 import BLELinux
+import BLERuntime
 import BLEWire
 
 /// The operands and options of one command line.
@@ -39,7 +41,8 @@ struct ParsedArguments: Sendable {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     let name = parts.first ?? word
     guard let option = command.options.first(where: { "--\($0.name)" == name }) else {
-      throw .usage("unknown option \(name)", of: command)
+      let hint = nearest(to: name, in: command.options.map { "--\($0.name)" } + ["--help"])
+      throw .usage("unknown option \(name)\(hint.map { ". Did you mean \($0)?" } ?? "")", of: command)
     }
     guard let placeholder = option.value else {
       guard parts.count == 1 else { throw .usage("\(name) takes no value", of: command) }
@@ -52,6 +55,7 @@ struct ParsedArguments: Sendable {
     guard option.isRepeatable || values[option.name] == nil else {
       throw .usage("\(name) is given twice", of: command)
     }
+    try check(value, option.values, at: "\(name): ")
     values[option.name, default: []].append(value)
   }
 
@@ -64,10 +68,14 @@ struct ParsedArguments: Sendable {
         if operand.isRequired { throw .usage("\(operand.name) is missing", of: command) }
         continue
       }
-      if let accepted = operand.values, !accepted.contains(operands[index]) {
-        throw .usage("'\(operands[index])' is not one of \(accepted.joined(separator: ", "))", of: command)
-      }
+      try check(operands[index], operand.values, at: "")
     }
+  }
+
+  private func check(_ word: String, _ accepted: [String]?, at place: String) throws(ToolError) {
+    guard let accepted, !accepted.contains(word) else { return }
+    let hint = nearest(to: word, in: accepted).map { ". Did you mean \($0)?" } ?? ""
+    throw .usage("\(place)'\(word)' is not one of \(accepted.joined(separator: ", "))\(hint)", of: command)
   }
 
   /// Whether the flag `--name` is given.
@@ -99,6 +107,15 @@ struct ParsedArguments: Sendable {
   /// The transport of the adapter: `--transport`, else `BLE_TRANSPORT`, else that of the machine.
   var transport: String { value("transport") ?? Environment.value("BLE_TRANSPORT") ?? "linux" }
 
+  /// The transport in the form that the names of files have.
+  ///
+  /// - Throws: ``ToolError`` where it is malformed.
+  func canonicalTransport() throws(ToolError) -> String {
+    do throws(TransportError) { return "\(try TransportSpec(parsing: transport))" } catch {
+      throw ToolError(description: "\(error)", status: AdapterError(error).exitStatus)
+    }
+  }
+
   /// The options of the adapter that the command line names.
   func adapterOptions(deviceName: String? = nil, appearance: UInt16? = nil) throws(ToolError) -> AdapterOptions {
     var options = AdapterOptions(
@@ -128,6 +145,18 @@ struct ParsedArguments: Sendable {
       }
     }
     return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }
+
+  /// The handle of `--name`: hexadecimal digits behind 0x, as the tool prints it, or a decimal number.
+  func handle(_ name: String) throws(ToolError) -> UInt16? {
+    guard let text = value(name) else { return nil }
+    let isHexadecimal = text.lowercased().hasPrefix("0x")
+    let digits = isHexadecimal ? text.dropFirst(2) : text[...]
+    guard digits.allSatisfy(\.isHexDigit), let number = UInt16(digits, radix: isHexadecimal ? 16 : 10), number != 0
+    else {
+      throw .usage("--\(name) takes a handle from 0x0001 to 0xFFFF, not '\(text)'", of: command)
+    }
+    return number
   }
 
   /// The duration of `--name` in seconds, with a fraction: 0.1 to 86,400.

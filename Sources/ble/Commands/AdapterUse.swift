@@ -113,6 +113,21 @@ enum AdapterUse {
     _ target: String, with adapter: Adapter, timeout: Duration, scan: String = "ble scan"
   ) async throws -> DeviceAddress {
     let search = Mutex(DeviceSearch(target, bonds: adapter.bonds.map(\.identity)))
+    let start = ContinuousClock.now
+    let progress = Task {
+      while !Task.isCancelled {
+        let left = max(.zero, timeout - (ContinuousClock.now - start)).components.seconds
+        let count = search.withLock { $0.count }
+        Output.progress(
+          "searching for '\(String(printable: target))': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left"
+        )
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+    defer {
+      progress.cancel()
+      Output.progress("")
+    }
     let found = try await first(within: timeout) { () async throws -> DeviceAddress? in
       var options = ScanOptions()
       // The name can be in the scan response.
@@ -146,26 +161,42 @@ enum AdapterUse {
     }
   }
 
-  /// The characteristic of `device` with the UUID or the assigned name `text`, in the service `service` where one is given.
+  /// The characteristic of `device` with the UUID or the name `text`: the one at `handle` where that is given, in the service
+  /// `service` where one is given.
   static func characteristic(
-    _ text: String, service: String?, of device: RemoteDevice
+    _ text: String, service: String?, handle: UInt16?, of device: RemoteDevice
   ) async throws -> RemoteCharacteristic {
-    let services = try await device.services().filter { found in service.map { matches($0, found.uuid) } ?? true }
-    let found = services.flatMap(\.characteristics).filter { matches(text, $0.uuid) }
-    if let first = found.first, found.count == 1 { return first }
-    if found.isEmpty {
-      let names = services.flatMap(\.characteristics).map { AssignedNames.uuid($0.uuid) ?? $0.uuid.uuidString }
-      throw ToolError.notFound(
-        "the device has no characteristic '\(text)'\(service.map { " in the service '\($0)'" } ?? ""). It has: "
-          + (names.isEmpty ? "none" : names.joined(separator: ", ")))
-    }
-    throw ToolError.usage(
-      "the device has \(found.count) characteristics '\(text)'. Name the service: --service UUID")
+    try choice(text, service: service, handle: handle, in: try await device.services())
   }
 
-  /// Whether `text` is the UUID or its assigned name.
-  private static func matches(_ text: String, _ uuid: BluetoothUUID) -> Bool {
-    BluetoothUUID(text) == uuid || AssignedNames.uuid(uuid)?.lowercased() == text.lowercased()
+  /// The characteristic that the words of a command line name, among those of services.
+  static func choice(
+    _ text: String, service: String?, handle: UInt16?, in services: [RemoteService]
+  ) throws(ToolError) -> RemoteCharacteristic {
+    let all = services.filter { found in service.map { UUIDName.matches($0, found.uuid) } ?? true }
+      .flatMap { service in service.characteristics.map { (service, $0) } }
+    let named = all.filter { UUIDName.matches(text, $0.1.uuid) }
+    let place = service.map { " in the service '\($0)'" } ?? ""
+    if named.isEmpty {
+      let names = all.map { AssignedNames.uuid($0.1.uuid) ?? $0.1.uuid.uuidString }
+      throw .notFound(
+        "the device has no characteristic '\(text)'\(place). It has: \(names.isEmpty ? "none" : names.joined(separator: ", "))"
+      )
+    }
+    let found = handle.map { handle in named.filter { $0.1.handle.rawValue == handle } } ?? named
+    if let first = found.first, found.count == 1 { return first.1 }
+    let places = named.map { service, characteristic in
+      let properties = InspectCommand.names(of: characteristic.properties).joined(separator: ", ")
+      return "\(characteristic.handle) (\(AssignedNames.uuid(service.uuid) ?? service.uuid.uuidString); \(properties))"
+    }
+    let list = places.joined(separator: ", ")
+    if let handle {
+      let digits = String(handle, radix: 16, uppercase: true)
+      throw .notFound("the device has no characteristic '\(text)'\(place) at handle 0x\(digits), but at: \(list)")
+    }
+    throw .usage(
+      "the device has \(found.count) characteristics '\(text)'\(place). Choose one of them by --handle or --service: \(list)"
+    )
   }
 }
 

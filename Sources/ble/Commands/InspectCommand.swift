@@ -1,3 +1,4 @@
+import BLEATT
 import BLEAssignedNumbers
 import BLEKit
 import BLEWire
@@ -8,8 +9,9 @@ enum InspectCommand {
   static let declaration = CommandDeclaration(
     name: "inspect", summary: "shows the services, characteristics and values of a device",
     details: [
+      "The handle of a characteristic is behind its properties.",
       "Every readable characteristic and descriptor is read. A value that needs encryption makes the adapter pair, where the device "
-        + "pairs without a question."
+        + "pairs without a question.",
     ],
     operands: [.init(name: "DEVICE", help: "the address or the name of the device")],
     options: CommandDeclaration.Option.adapter + [
@@ -149,7 +151,8 @@ enum InspectCommand {
       let isLast = index == service.characteristics.count - 1
       let properties = characteristic.properties.joined(separator: ", ")
       lines.append(
-        "\(margin)\(isLast ? "└" : "├")─ \(title(characteristic.name, characteristic.uuid))  \(Style.faint("[\(properties)]"))"
+        "\(margin)\(isLast ? "└" : "├")─ \(title(characteristic.name, characteristic.uuid))  "
+          + Style.faint("[\(properties)]  \(AttributeHandle(rawValue: characteristic.handle))")
       )
       let inner = margin + (isLast ? "   " : "│  ")
       if let value = characteristic.value { lines.append("\(inner)  \(text(value))") }

@@ -9,17 +9,23 @@ enum LogCommand {
     details: [
       "Each line has the seconds since the first packet, the direction (> from the host, < from the controller), the protocol, the "
         + "packet and its parameters. UUIDs and values are decoded where the trace has the discovery.",
-      "Without --all, answers that report success and counts of buffers are left out. Keys are never shown.",
+      "Without --all, answers that report success, counts of buffers and the set-up of the controller are left out. Keys are never shown.",
     ],
     operands: [
       .init(name: "FILE", help: "a btsnoop file of ble --snoop, btmon or Android; - for standard input", isFile: true)
     ],
     options: [
-      .flag("all", "shows every packet"), .json,
+      .flag("all", "shows every packet"),
+      .value(
+        "layer", "LAYER", "only packets of this protocol: hci, l2cap, att or smp", isRepeatable: true,
+        values: ["hci", "l2cap", "att", "smp"]),
+      .value("link", "LINK", "only packets of this link: its handle, such as 0x0040, or the address of the device"),
+      .json,
       .value("svg", "FILE", "draws a ladder diagram into FILE", isFile: true),
     ],
     examples: [
       .init(commandLine: "ble log demo.btsnoop", effect: "prints the conversation"),
+      .init(commandLine: "ble log demo.btsnoop --layer att --layer smp", effect: "leaves HCI and L2CAP out"),
       .init(commandLine: "ble log demo.btsnoop --svg demo.svg", effect: "draws it"),
     ],
     run: run)
@@ -44,7 +50,8 @@ enum LogCommand {
   private static func show(_ arguments: ParsedArguments) throws {
     let file = arguments.operand(0) ?? "-"
     let (entries, isComplete) = try read(file)
-    let shown = arguments.has("all") ? entries : entries.filter { !$0.isRoutine }
+    let filter = try TraceFilter(arguments)
+    let shown = entries.filter { filter.admits($0) }
     if let picture = arguments.value("svg") {
       do {
         try Data(LadderDiagram(shown).svg.utf8).write(to: URL(fileURLWithPath: picture))

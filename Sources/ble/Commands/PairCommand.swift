@@ -1,6 +1,6 @@
+import BLEEngine
 import BLEKit
 import BLEWire
-import Foundation
 
 /// `ble pair` and `ble bonds`: pairing, and the bonds of this user.
 enum PairCommand {
@@ -21,7 +21,8 @@ enum PairCommand {
   static let bonds = CommandDeclaration(
     name: "bonds", summary: "lists bonds and remembered devices, or removes one",
     details: [
-      "The bonds are those of this user (BLE_BONDS, else the folder of the user's data).",
+      "The bonds are those of this user on the adapter (BLE_BONDS, else a file in the folder of the user's data). They are listed without "
+        + "the adapter; it is needed to remove one.",
       "Programs with CoreBluetooth's API remember the devices that they have connected to, in a file beside their bonds: BLE_BONDS names the bonds of the program.",
     ],
     options: CommandDeclaration.Option.adapter + [
@@ -76,8 +77,8 @@ enum PairCommand {
 
   @Sendable private static func showBonds(_ arguments: ParsedArguments) async throws {
     let removed = arguments.value("remove")?.uppercased()
-    try await AdapterUse.withAdapter(arguments) { adapter in
-      if let removed {
+    if let removed {
+      return try await AdapterUse.withAdapter(arguments) { adapter in
         let bond = adapter.bonds.first { $0.address.uppercased() == removed }
         if let bond { adapter.remove(bond) }
         let remembered = adapter.rememberedDevices.filter { $0.octets.description == removed }
@@ -85,28 +86,43 @@ enum PairCommand {
           throw ToolError.notFound("no bond with \(removed), and no remembered device. Run: ble bonds")
         }
         for device in remembered { _ = adapter.forget(device) }
-        return Output.line("\(removed): removed")
-      }
-      for bond in adapter.bonds {
-        if arguments.has("json") {
-          Output.json(
-            Line(
-              address: bond.address, authenticated: bond.isProtected, secureConnections: bond.usesSecureConnections,
-              keySize: bond.keySize))
-        } else {
-          let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
-          let strength = bond.isProtected ? "authenticated" : "not authenticated"
-          Output.line("\(bond.address)  \(kind), \(strength), key of \(bond.keySize) octets")
-        }
-      }
-      let bonded = Set(adapter.bonds.map(\.identity))
-      for device in adapter.rememberedDevices where !bonded.contains(device) {
-        if arguments.has("json") {
-          Output.json(RememberedLine(address: device.octets.description))
-        } else {
-          Output.line("\(device.octets)  remembered, without a bond")
-        }
+        Output.line("\(removed): removed")
       }
     }
+    let bonds = try stored(arguments)
+    for bond in bonds {
+      if arguments.has("json") {
+        Output.json(
+          Line(
+            address: bond.address, authenticated: bond.isProtected, secureConnections: bond.usesSecureConnections,
+            keySize: bond.keySize))
+      } else {
+        let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
+        let strength = bond.isProtected ? "authenticated" : "not authenticated"
+        Output.line("\(bond.address)  \(kind), \(strength), key of \(bond.keySize) octets")
+      }
+    }
+    let bonded = Set(bonds.map(\.identity))
+    for device in try remembered(arguments) where !bonded.contains(device) {
+      if arguments.has("json") {
+        Output.json(RememberedLine(address: device.octets.description))
+      } else {
+        Output.line("\(device.octets)  remembered, without a bond")
+      }
+    }
+  }
+
+  /// The bonds in the file of the adapter that the command line names, which need not be there.
+  private static func stored(_ arguments: ParsedArguments) throws -> [Bond] {
+    guard let path = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport()) else {
+      return []
+    }
+    do { return try FileBondStore(path: path).load()?.bonds ?? [] } catch { throw ToolError.input("\(error)") }
+  }
+
+  /// The devices in the file beside the bonds.
+  private static func remembered(_ arguments: ParsedArguments) throws -> [DeviceAddress] {
+    let bonds = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
+    return DeviceStorage.standard.path(beside: bonds).map { RememberedDevices(path: $0).all } ?? []
   }
 }

@@ -13,7 +13,9 @@ enum ScanCommand {
     options: CommandDeclaration.Option.adapter + [
       .json,
       .value("duration", "SECONDS", "ends after this time"),
-      .value("service", "UUID", "only devices that advertise this service", isRepeatable: true),
+      .value(
+        "service", "UUID", "only devices that advertise this service, a UUID or a name such as 'Heart Rate'",
+        isRepeatable: true),
       .value("name", "TEXT", "only devices with this text in their name"),
       .value("rssi", "DBM", "only devices with this signal strength or a stronger one, -127 to 20"),
       .flag("all", "reports each advertisement, not only the first of each device (with --json)"),
@@ -21,7 +23,7 @@ enum ScanCommand {
       .flag("wide", "the table has the whole content of each device, in as many lines as it needs"),
     ],
     examples: [
-      .init(commandLine: "ble scan --service 180D", effect: "shows heart-rate monitors"),
+      .init(commandLine: "ble scan --service 'Heart Rate'", effect: "shows heart-rate monitors"),
       .init(commandLine: "ble scan --json --duration 5 | jq .name", effect: "prints names"),
     ],
     run: run)
@@ -48,8 +50,12 @@ enum ScanCommand {
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     var options = ScanOptions()
     for text in arguments.allValues("service") {
-      guard let uuid = BluetoothUUID(text) else { throw ToolError.usage("'\(text)' is not a UUID", of: declaration) }
-      options.services.append(uuid)
+      let uuids = UUIDName.uuids(text)
+      guard !uuids.isEmpty else {
+        let hint = UUIDName.nearestService(to: text).map { ". Did you mean '\($0)'?" } ?? ""
+        throw ToolError.usage("'\(text)' is neither a UUID nor the name of a service\(hint)", of: declaration)
+      }
+      options.services += uuids
     }
     if arguments.has("coded") { options.phys = [.le1M, .leCoded] }
     let isTable = Style.canDraw && !arguments.has("json")

@@ -32,7 +32,7 @@ enum ServeCommand {
     while true {
       var options = try arguments.adapterOptions(
         deviceName: description.name, appearance: description.appearance)
-      options.pairing.storage = Self.storage(of: description.name, arguments.transport)
+      options.pairing.storage = Self.storage(of: description.name, try arguments.canonicalTransport())
       options.pairing.fixedPasskey = description.passkey?.number
       if description.passkey != nil {
         options.pairing.capability = .displayOnly

@@ -14,14 +14,23 @@ extension Decoder {
     let names = Keys.allCases.map(\.stringValue)
     let found = try container(keyedBy: UnknownField.self)
     for key in found.allKeys.sorted(by: { $0.stringValue < $1.stringValue }) where !names.contains(key.stringValue) {
-      let nearest = names.min { editDistance($0, key.stringValue) < editDistance($1, key.stringValue) }
       let hint =
-        nearest.flatMap { editDistance($0, key.stringValue) <= 3 ? "Did you mean \"\($0)\"?" : nil }
+        nearest(to: key.stringValue, in: names).map { "Did you mean \"\($0)\"?" }
         ?? "The fields are \(names.joined(separator: ", "))."
       throw DecodingError.dataCorruptedError(forKey: key, in: found, debugDescription: "unknown field. \(hint)")
     }
     return try container(keyedBy: keys)
   }
+}
+
+/// The word that is most like `text`, for a question such as "Did you mean …?"; nil where none is.
+func nearest(to text: String, in words: [String]) -> String? {
+  // A long text cannot be a slip of a word, and the distance takes time in proportion to both lengths.
+  guard text.count <= 64 else { return nil }
+  let distances = words.map { (word: $0, distance: editDistance($0.lowercased(), text.lowercased())) }
+  guard let best = distances.min(by: { $0.distance < $1.distance }) else { return nil }
+  // Half of a short word, three characters of a long one.
+  return best.distance <= min(3, max(1, text.count / 2)) ? best.word : nil
 }
 
 /// The least number of characters to insert, remove or replace that makes one text of the other (Levenshtein).

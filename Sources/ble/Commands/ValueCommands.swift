@@ -11,7 +11,8 @@ enum ValueCommands {
   private static let options =
     CommandDeclaration.Option.adapter + [
       CommandDeclaration.Option.timeout,
-      .value("service", "UUID", "the service, where the device has several such characteristics"),
+      .value("service", "UUID", "the service, by its UUID or name, where the device has several such characteristics"),
+      .value("handle", "HANDLE", "the handle, such as 0x0021, where a service has several: ble inspect shows it"),
     ]
 
   static let read = CommandDeclaration(
@@ -26,12 +27,18 @@ enum ValueCommands {
 
   static let write = CommandDeclaration(
     name: "write", summary: "writes a characteristic",
-    details: ["VALUE is pairs of hexadecimal digits, or text:… for UTF-8."],
-    operands: operands + [.init(name: "VALUE", help: "for example 01ff or text:hello, at most 512 octets")],
+    details: [
+      "VALUE is pairs of hexadecimal digits, text:… for UTF-8, or - for the octets of standard input, which are written as they are."
+    ],
+    operands: operands + [.init(name: "VALUE", help: "for example 01ff, text:hello or -, at most 512 octets")],
     options: options + [.flag("no-response", "sends a Write Command: the device does not answer")],
-    examples: [.init(commandLine: "ble write Lamp FFE1 text:on", effect: "writes two octets")],
+    examples: [
+      .init(commandLine: "ble write Lamp FFE1 text:on", effect: "writes two octets"),
+      .init(commandLine: "ble write Lamp FFE1 - < scene.bin", effect: "writes the content of a file"),
+    ],
     run: { arguments in
-      let value = try octets(arguments.operand(2) ?? "")
+      let text = arguments.operand(2) ?? ""
+      let value = text == "-" ? try await standardInput() : try octets(text)
       try await use(arguments) { device, characteristic in
         if arguments.has("no-response") {
           try await device.writeWithoutResponse(value, to: characteristic)
@@ -64,6 +71,7 @@ enum ValueCommands {
   /// A value as JSON.
   private struct Line: Encodable {
     var characteristic: String
+    var handle: UInt16
     var hex: String
     var text: String
     var value: Double?
@@ -78,8 +86,8 @@ enum ValueCommands {
       let measured = Quantity.measured(octets, of: characteristic.uuid)
       Output.json(
         Line(
-          characteristic: characteristic.uuid.uuidString, hex: octets[...].hexadecimal, text: text,
-          value: measured?.value, unit: measured?.unit))
+          characteristic: characteristic.uuid.uuidString, handle: characteristic.handle.rawValue,
+          hex: octets[...].hexadecimal, text: text, value: measured?.value, unit: measured?.unit))
     } else {
       Output.line(arguments.has("hex") ? octets[...].hexadecimal : text)
     }
@@ -89,10 +97,30 @@ enum ValueCommands {
     _ arguments: ParsedArguments, _ body: @escaping @Sendable (RemoteDevice, RemoteCharacteristic) async throws -> Void
   ) async throws {
     let (target, name) = (arguments.operand(0) ?? "", arguments.operand(1) ?? "")
-    let service = arguments.value("service")
+    let (service, handle) = (arguments.value("service"), try arguments.handle("handle"))
     try await AdapterUse.withDevice(target, arguments) { device in
-      try await body(device, try await AdapterUse.characteristic(name, service: service, of: device))
+      try await body(
+        device, try await AdapterUse.characteristic(name, service: service, handle: handle, of: device))
     }
+  }
+
+  /// The octets of standard input until its end. A signal ends the process while it is read.
+  private static func standardInput() async throws -> [UInt8] {
+    let octets = try await BLETool.endingAtOnce { () throws(ToolError) in
+      // One more than a value may have, so that more are noticed.
+      try StandardInput.octets(atMost: maximumLength + 1)
+    }
+    return try checked(octets)
+  }
+
+  /// The octets of an attribute value at most (Vol 3, Part F, 3.2.9).
+  private static let maximumLength = 512
+
+  private static func checked(_ octets: [UInt8]) throws(ToolError) -> [UInt8] {
+    guard octets.count <= maximumLength else {
+      throw .data("a value has at most \(maximumLength) octets, not \(octets.count) or more")
+    }
+    return octets
   }
 
   /// The octets of an operand: `text:…`, or pairs of hexadecimal digits, which spaces and colons may separate.
@@ -106,7 +134,6 @@ enum ValueCommands {
     guard let octets else {
       throw .data("'\(text)' is neither pairs of hexadecimal digits nor text:…")
     }
-    guard octets.count <= 512 else { throw .data("a value has at most 512 octets, not \(octets.count)") }
-    return octets
+    return try checked(octets)
   }
 }

@@ -64,8 +64,9 @@ struct FieldSummary: FieldVisitor {
   }
 
   private mutating func add(_ name: FieldName, _ value: Bytes) {
+    if value.isEmpty { return add(name, "empty") }
     if name == "Advertising_Data" || name == "Scan_Response_Data" { return add(name, AdvertisementText.line(value)) }
-    add(name, value.isEmpty ? "empty" : value.hexadecimal)
+    add(name, value.hexadecimal)
   }
 
   private mutating func add(_ name: FieldName, _ value: String) {

@@ -51,10 +51,26 @@ extension TraceReader {
       entry.details = packet.parameters.hexadecimal
       return
     }
+    entry.isRoutine = packet.opcode.group == Self.informationalParameters || Self.setUp.contains(packet.opcode)
     entry.details = Self.commandsWithKeys.contains(packet.opcode) ? "with a key" : FieldSummary.text(of: command)
     if let command = command as? any LinkCommand { entry.link = command.connectionHandle }
     entry.peer = entry.link.flatMap { links[$0]?.peer }
   }
+
+  /// The group of the commands that read properties of the controller (Vol 4, Part E, 7.4).
+  private static let informationalParameters: UInt8 = 0x04
+
+  /// Other commands with which a host sets a controller up, each time that it starts.
+  private static let setUp: Set<HCIOpcode> = [
+    .reset, .setEventMask, .setEventMaskPage2, .leSetEventMask, .readLEHostSupport, .writeLEHostSupport,
+    .hostBufferSize,
+    .setControllerToHostFlowControl, .leReadBufferSize, .leReadBufferSizeV2, .leReadLocalSupportedFeatures,
+    .leReadSupportedStates, .leReadFilterAcceptListSize, .leClearFilterAcceptList, .leReadResolvingListSize,
+    .leClearResolvingList, .leAddDeviceToResolvingList, .leSetPrivacyMode, .leSetAddressResolutionEnable,
+    .leSetResolvablePrivateAddressTimeout, .leReadMaximumDataLength, .leReadSuggestedDefaultDataLength,
+    .leWriteSuggestedDefaultDataLength, .leReadNumberOfSupportedAdvertisingSets, .leReadMaximumAdvertisingDataLength,
+    .leReadTransmitPower, .leClearAdvertisingSets, .leSetDefaultPHY, .leSetHostFeature, .leRand,
+  ]
 
   /// Commands whose parameters have keys, which are not shown (Vol 4, Part E, 7.8.22 to 7.8.38).
   private static let commandsWithKeys: Set<HCIOpcode> = [

@@ -1,7 +1,5 @@
 import BLEKit
-import Dispatch
 import Glibc
-import Synchronization
 
 /// The questions of pairings, on standard error, with answers from standard input.
 enum PairingQuestions {
@@ -107,49 +105,5 @@ enum PairingQuestions {
       defer { group.cancelAll() }
       return await group.next() ?? nil
     }
-  }
-}
-
-/// The lines of standard input, which a thread of its own reads: the call blocks. A line that nobody waits for is dropped.
-enum StandardInput {
-  private struct State {
-    var isReading = false
-    var hasEnded = false
-    var waiting: CheckedContinuation<String?, Never>?
-  }
-
-  private static let state = Mutex(State())
-
-  /// Waits for a line.
-  ///
-  /// - Returns: the line without its end; nil at the end of the input, and when the task is cancelled.
-  static func nextLine() async -> String? {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let (isOver, starts) = state.withLock { state in
-          guard !state.hasEnded, !Task.isCancelled else { return (true, false) }
-          state.waiting = continuation
-          defer { state.isReading = true }
-          return (false, !state.isReading)
-        }
-        if isOver { continuation.resume(returning: nil) }
-        if starts { DispatchQueue(label: "ble.input").async { read() } }
-      }
-    } onCancel: {
-      take()?.resume(returning: nil)
-    }
-  }
-
-  private static func take() -> CheckedContinuation<String?, Never>? {
-    state.withLock { state in
-      defer { state.waiting = nil }
-      return state.waiting
-    }
-  }
-
-  private static func read() {
-    while let line = readLine() { take()?.resume(returning: line) }
-    state.withLock { $0.hasEnded = true }
-    take()?.resume(returning: nil)
   }
 }

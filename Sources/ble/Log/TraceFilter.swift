@@ -1,0 +1,57 @@
+import BLEHCI
+import BLEWire
+
+/// The entries of a trace that the options of `ble log` select.
+struct TraceFilter {
+  /// Whether those of a routine are shown, too.
+  var showsAll = false
+  /// Empty for each layer.
+  var layers: Set<String> = []
+  var link: Link?
+
+  /// One link, or all links with one device.
+  enum Link: Equatable {
+    case handle(ConnectionHandle)
+    case device(BD_ADDR)
+
+    /// Reads `0x0040`, `64` or `C0:11:22:33:44:55`.
+    init?(_ text: String) {
+      if let address = DeviceAddress(text, kind: .public) {
+        self = .device(address.octets)
+        return
+      }
+      let isHexadecimal = text.lowercased().hasPrefix("0x")
+      let digits = isHexadecimal ? text.dropFirst(2) : text[...]
+      // A Connection_Handle has 12 bits (Vol 4, Part E, 5.4.2).
+      guard digits.allSatisfy(\.isHexDigit), let number = UInt16(digits, radix: isHexadecimal ? 16 : 10),
+        number < 0x1000
+      else { return nil }
+      self = .handle(ConnectionHandle(rawValue: number))
+    }
+  }
+
+  init() {}
+
+  /// The options of a command line.
+  init(_ arguments: ParsedArguments) throws(ToolError) {
+    showsAll = arguments.has("all")
+    layers = Set(arguments.allValues("layer"))
+    guard let text = arguments.value("link") else { return }
+    guard let link = Link(text) else {
+      throw .usage(
+        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55, not '\(text)'",
+        of: arguments.command)
+    }
+    self.link = link
+  }
+
+  func admits(_ entry: TraceEntry) -> Bool {
+    if entry.isRoutine, !entry.isFailure, !showsAll { return false }
+    if !layers.isEmpty, !layers.contains(entry.layer.rawValue.lowercased()) { return false }
+    switch link {
+    case .handle(let handle)?: return entry.link == handle
+    case .device(let address)?: return entry.peer?.octets == address
+    case nil: return true
+    }
+  }
+}
